@@ -1,0 +1,82 @@
+"""Every error a caller can cause.
+
+    UnmaskError                  one sentence: what is wrong, where, what to do
+    ├── PrecisionError           a precision or a value outside F_p
+    ├── WeightsError             tensors that do not fit together
+    ├── FolderError              a model folder that cannot be read or written
+    ├── WordError                a word that the model cannot read
+    ├── PlannerError             a planner that is unknown or does not apply
+    ├── ProblemError             a problem that cannot be understood
+    │   └── PatternError         a regular expression, with the construct and its column
+    ├── TooLarge                 refused for its size, with the estimate
+    ├── AttendsToNothing         Z = 0: layer, head, row
+    └── EditsWrittenSlot         a mask-dominated planner chose an unmasked slot: step, slot
+"""
+
+
+class UnmaskError(Exception):
+    """Base of all errors of the library; its text is one sentence that says what to do."""
+
+
+class PrecisionError(UnmaskError):
+    """A precision that is not supported, or a number that F_p does not hold."""
+
+
+class WeightsError(UnmaskError):
+    """Tensors that do not fit together."""
+
+
+class FolderError(UnmaskError):
+    """A model folder that cannot be read or written."""
+
+
+class WordError(UnmaskError):
+    """A word that the model cannot read."""
+
+
+class PlannerError(UnmaskError):
+    """A planner that is unknown, or that the model has no use for."""
+
+
+class ProblemError(UnmaskError):
+    """A problem that cannot be understood."""
+
+
+class PatternError(ProblemError):
+    """A regular expression that cannot be compiled: the construct and its column (from 1)."""
+
+    def __init__(self, reason: str, *, pattern: str, column: int | None = None) -> None:
+        self.reason, self.pattern, self.column = reason, pattern, column
+        where = "" if column is None else f" at column {column}"
+        super().__init__(f"{reason}{where} of the regex {shortened(pattern)!r}")
+
+
+class TooLarge(UnmaskError):
+    """Refused because of its size."""
+
+
+class AttendsToNothing(UnmaskError):
+    """Every exponential of a row underflowed, so that Z = 0 and the weights exp/Z do not exist."""
+
+    def __init__(self, *, layer: int, head: int, row: int, word: int = 0, transformer: str = "model") -> None:
+        self.layer, self.head, self.row, self.word, self.transformer = layer, head, row, word, transformer
+        super().__init__(
+            f"the {transformer} attends to nothing at layer {layer}, head {head}, row {row}: "
+            "every exponential underflows to 0, so Z = 0; give the row a visible key with a larger score"
+        )
+
+
+class EditsWrittenSlot(UnmaskError):
+    """The planner of an smdm chose a slot that is not masked."""
+
+    def __init__(self, *, step: int, slot: int, symbol: str) -> None:
+        self.step, self.slot, self.symbol = step, slot, symbol
+        super().__init__(
+            f"the planner of an smdm may choose masked slots only, but step {step} chose slot {slot}, "
+            f"which holds {symbol!r}; run it as reasoner 'mdm' or mend the planner"
+        )
+
+
+def shortened(text: str, *, most: int = 60) -> str:
+    """The text, cut in the middle when it is long, so that an error stays one readable sentence."""
+    return text if len(text) <= most else f"{text[: most // 2]}…{text[-(most // 2) :]}"

@@ -1,0 +1,1 @@
+"""What is to be computed: problems, without numbers or tensors."""
