@@ -1,25 +1,20 @@
 """Every error a caller can cause.
 
-    UnmaskError                  one sentence: what is wrong, where, what to do
-    ├── PrecisionError           a precision or a value outside F_p
-    ├── WeightsError             tensors that do not fit together
-    ├── FolderError              a model folder that cannot be read or written
-    ├── WordError                a word that the model cannot read
-    ├── PlannerError             a planner that is unknown or does not apply
-    ├── ProblemError             a problem that cannot be understood
-    │   └── PatternError         a regular expression, with the construct and its column
-    ├── TooLarge                 refused for its size, with the estimate
-    ├── AttendsToNothing         Z = 0: layer, head, row
-    └── EditsWrittenSlot         a mask-dominated planner chose an unmasked slot: step, slot
+UnmaskError                  one sentence: what is wrong, where, what to do
+├── WeightsError             tensors that do not fit together
+├── FolderError              a model folder that cannot be read or written
+├── WordError                a word that the model cannot read
+├── PlannerError             a planner that is unknown or does not apply
+├── ProblemError             a problem that cannot be understood
+│   └── PatternError         a regular expression, with the construct and its column
+├── TooLarge                 refused for its size, with the estimate
+├── AttendsToNothing         Z = 0: layer, head, row
+└── EditsWrittenSlot         a mask-dominated planner chose an unmasked slot: step, slot
 """
 
 
 class UnmaskError(Exception):
     """Base of all errors of the library; its text is one sentence that says what to do."""
-
-
-class PrecisionError(UnmaskError):
-    """A precision that is not supported, or a number that F_p does not hold."""
 
 
 class WeightsError(UnmaskError):

@@ -1,0 +1,193 @@
+"""The command line: one command per arrow; parsing and printing only."""
+
+import io
+import json
+import sys
+import time
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+from unmask.errors import FolderError, UnmaskError
+from unmask.weights.model import KINDS
+
+app = typer.Typer(
+    name="unmask",
+    help="Compile problems into masked diffusion models, run them bit by bit, and prove what they can do.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+
+KindName = StrEnum("KindName", {kind: kind for kind in KINDS})
+
+
+class EngineName(StrEnum):
+    reference = "reference"
+
+
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A model folder.", show_default=False)]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+EngineOption = Annotated[EngineName, typer.Option("--engine", help="What computes a forward pass.")]
+
+
+@app.command("compile")
+def compile_(
+    problem: Annotated[str, typer.Argument(metavar="PROBLEM", help="`random:SEED`.", show_default=False)],
+    to: Annotated[KindName, typer.Option("--to", help="The framework to compile to.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder to write.", show_default=False)],
+    length: Annotated[int, typer.Option("--length", metavar="N", help="Length of the words.", show_default=False)],
+    precision: Annotated[int, typer.Option("--precision", metavar="P", min=1, max=8, help="p of F_p.")] = 2,
+    as_json: Json = False,
+) -> None:
+    """Compile PROBLEM into a model folder.
+
+    Example: [bold]unmask compile random:7 --length 4 --to mdm --out models/random[/bold]
+    """
+    from unmask.console import show_compiled
+    from unmask.pipeline import compile_problem, save_model
+
+    model = compile_problem(problem, KINDS[[*KindName].index(to)], length=length, precision=precision)
+    save_model(model, out)
+    show_compiled(model, out, as_json=as_json)
+
+
+@app.command()
+def run(
+    folder: Folder,
+    word: Annotated[str, typer.Argument(metavar="WORD", help="The word; `-` reads one per line.", show_default=False)],
+    engine: EngineOption = EngineName.reference,
+    planner: Annotated[
+        str | None,
+        typer.Option("--planner", metavar="NAME", help="Replace the planner: uniform:K, confidence:K, threshold:X, …"),
+    ] = None,
+    sample: Annotated[bool, typer.Option("--sample", help="Draw symbols instead of taking the likeliest.")] = False,
+    seed: Annotated[int, typer.Option("--seed", metavar="S", help="Seed of the noise tape.")] = 0,
+    trace: Annotated[Path | None, typer.Option("--trace", metavar="FILE", help="Write all that happened.")] = None,
+    no_canvas: Annotated[bool, typer.Option("--no-canvas", help="Do not keep or print the canvas.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Run a model on WORD. Exit code: 0 accepted, 1 rejected, 2 error.
+
+    Example: [bold]unmask run models/random abba --planner uniform:1 --seed 3[/bold]
+    """
+    from unmask.console import show_run, verdict_line
+    from unmask.pipeline import ENGINES, load_model, result, run_word
+
+    model = load_model(folder)
+
+    def one(text: str, *, record: bool = False) -> tuple[Any, float]:
+        start = time.perf_counter()
+        done = run_word(
+            model,
+            text,
+            engine=ENGINES[engine.value](),
+            sample=sample,
+            seed=seed,
+            planner=planner,
+            record=record,
+            canvas=not no_canvas,
+        )
+        return done, time.perf_counter() - start
+
+    if word == "-":
+        if trace is not None:
+            raise UnmaskError("--trace takes the run of one word; give the word instead of -")
+        failed = False
+        for line in _lines(sys.stdin):
+            try:
+                done, seconds = one(line)
+                text = json.dumps({**result(done, canvas=not no_canvas), "seconds": seconds})
+                failed |= done.accepted is None
+                print(text if as_json else verdict_line(done), flush=True)
+            except UnmaskError as error:
+                failed = True
+                print(json.dumps({"error": str(error)}) if as_json else f"error: {error}", flush=True)
+        raise typer.Exit(2 if failed else 0)
+
+    done, seconds = one(word, record=trace is not None)
+    if trace is not None:
+        _write_text(trace, json.dumps(done.to_json()))
+    if as_json:
+        print(json.dumps({**result(done, canvas=not no_canvas), "seconds": seconds}))
+    else:
+        show_run(model, done, canvas=not no_canvas)
+    raise typer.Exit({True: 0, False: 1, None: 2}[done.accepted])
+
+
+@app.command()
+def sample(
+    folder: Folder,
+    count: Annotated[int, typer.Option("--count", metavar="K", min=1, help="How many strings.")] = 1,
+    seed: Annotated[int, typer.Option("--seed", metavar="S", help="String i uses the tape of seed S + i.")] = 0,
+    engine: EngineOption = EngineName.reference,
+    as_json: Json = False,
+) -> None:
+    """Draw strings from a model that reads the empty input (length 0), one per line.
+
+    Example: [bold]unmask sample models/language --count 5 --seed 1[/bold]
+    """
+    from unmask.pipeline import ENGINES, generate, load_model
+    from unmask.reasoners.words import written
+
+    model = load_model(folder)
+    drawn = []
+    for i in range(count):
+        output = generate(model, seed=seed + i, engine=ENGINES[engine.value]()).output
+        drawn.append({"seed": seed + i, "output": output})
+        if not as_json:
+            print(written(model, output), flush=True)
+    if as_json:
+        print(json.dumps({"samples": drawn}))
+
+
+def _lines(stream) -> Any:
+    """Lines of standard input, with only the newline stripped, and no other character taken for one."""
+    for line in stream:
+        yield line.removesuffix("\n")
+
+
+def _write_text(path: Path, text: str) -> None:
+    """Whole or not at all."""
+    scratch = path.with_name(f".{path.name}.tmp")
+    try:
+        scratch.write_text(text, encoding="utf-8")
+        scratch.replace(path)
+    except OSError as error:
+        scratch.unlink(missing_ok=True)
+        raise FolderError(f"{path} cannot be written: {error.strerror}") from None
+
+
+def main() -> NoReturn:
+    """`unmask` as a command: an error is one sentence and exit code 2."""
+    # U+0085 and friends are no line ends here, and a byte that is not UTF-8 must not stop the stream
+    for stream in (sys.stdin, sys.stdout):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="surrogateescape", newline="\n")
+    try:
+        code = app(standalone_mode=False) or 0
+    except UnmaskError as error:
+        code = _fail(str(error))
+    except BrokenPipeError:
+        sys.stderr.close()
+        code = 2
+    except KeyboardInterrupt:
+        code = _fail("interrupted")
+    except MemoryError:
+        code = _fail("out of memory; use a smaller model or a shorter word")
+    except typer.TyperException as error:  # a wrong option, a missing argument
+        code = _fail(f"{error.format_message().rstrip('.')}; see `unmask --help`")
+    sys.exit(code)
+
+
+def _fail(sentence: str) -> int:
+    if "--json" in sys.argv:
+        print(json.dumps({"error": sentence}))
+    print(f"unmask: {sentence}", file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+"""What a person sees: `rich` on a terminal, plain text in a pipe."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.markup import escape
+
+from unmask.reasoners.words import written
+from unmask.traces.trace import Trace
+from unmask.weights.model import Model
+from unmask.weights.storage import content_hash
+
+WIDEST = 120
+
+
+def console() -> Console:
+    return Console(highlight=False, soft_wrap=True)
+
+
+def show_compiled(model: Model, folder: Path, *, as_json: bool) -> None:
+    """One line about a folder that was just written."""
+    widest = max(model.transformers.values(), key=lambda t: t.width)
+    facts = {
+        "folder": str(folder),
+        "reasoner": model.kind,
+        "precision": model.precision.p,
+        "length": model.length,
+        "steps": model.steps,
+        "padding": model.padding,
+        "width": widest.width,
+        "layers": max(len(t.layers) for t in model.transformers.values()),
+        "parameters": sum(t.parameters for t in model.transformers.values()),
+        "hash": content_hash(model),
+    }
+    if as_json:
+        print(json.dumps(facts))
+        return
+    console().print(
+        f"[bold]{escape(str(folder))}[/bold]: {model.kind}, "
+        f"N = {model.length}, T = {model.steps}, P = {model.padding}, "
+        f"width {facts['width']}, {facts['layers']} layers, {facts['parameters']} nonzero weights, "
+        f"F_{model.precision.p}"
+    )
+
+
+def verdict_line(trace: Trace) -> str:
+    if trace.accepted is None:
+        return f"undecided: the last symbol is {trace.output[-1]!r}, neither {trace.accept!r} nor {trace.reject!r}"
+    return "accepted" if trace.accepted else "rejected"
+
+
+def show_run(model: Model, trace: Trace, *, canvas: bool) -> None:
+    """The canvas step by step, freshly written slots highlighted, then the verdict."""
+    out = console()
+    if canvas:
+        out.print(f"[dim]input [/dim] {escape(written(model, model.symbols(trace.word)))}")
+        for t, (tokens, chosen) in enumerate(zip(trace.canvas, trace.chosen, strict=True), start=1):
+            out.print(
+                f"[dim]{'loop' if model.kind == 'plt' else 'step'} {t:>2}[/dim] {_row(model, trace, tokens, chosen)}"
+            )
+    style = {True: "bold green", False: "bold yellow", None: "bold red"}[trace.accepted]
+    out.print(f"[{style}]{escape(verdict_line(trace))}[/{style}] after {trace.steps_taken} steps")
+
+
+def _row(model: Model, trace: Trace, tokens: np.ndarray, chosen: np.ndarray) -> str:
+    gap = "" if all(len(s) == 1 for s in trace.vocabulary) else " "
+    cells = []
+    for symbol, fresh in zip(trace.symbols(tokens[:WIDEST]), chosen[:WIDEST], strict=True):
+        shown = "·" if symbol == model.mask else escape(symbol)
+        cells.append(f"[bold reverse]{shown}[/bold reverse]" if fresh else shown)
+    more = f" … {tokens.size - WIDEST} more" if tokens.size > WIDEST else ""
+    return gap.join(cells) + more

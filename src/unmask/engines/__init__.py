@@ -1,0 +1,1 @@
+"""One forward pass: `reference` is the definition."""

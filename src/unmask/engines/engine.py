@@ -1,0 +1,57 @@
+"""Engine: one forward pass of one transformer; the reasoners own the loops.
+
+A session serves one transformer through a whole run, so that an engine may keep what it has computed. Every
+engine returns the same integers for the same calls. Arrays lead with a batch axis: one entry per word.
+"""
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+from jaxtyping import Int
+
+from unmask.weights.transformer import Transformer
+
+Watch = Callable[[str, np.ndarray], None]
+"""Told the name and value of what a pass computes: `embed`, `layers.0.heads.1.weights`, `layers.0.residual`."""
+
+
+class Session(Protocol):
+    """One transformer, ready to be run."""
+
+    def embed(self, tokens: Int[np.ndarray, "batch seq"], *, watch: Watch | None = None) -> np.ndarray:
+        """H⁰ = clip(embed + pos), [batch, seq, width]."""
+        ...
+
+    def layers(
+        self,
+        residual: Int[np.ndarray, "batch seq width"],
+        first: int,
+        last: int,
+        *,
+        watch: Watch | None = None,
+    ) -> np.ndarray:
+        """The residual stream after the layers [first, last)."""
+        ...
+
+    def logits(self, residual: Int[np.ndarray, "batch rows width"]) -> np.ndarray:
+        """out·h for the given rows, [batch, rows, outputs]."""
+        ...
+
+
+class Engine(Protocol):
+    """Makes sessions."""
+
+    name: str
+
+    def session(self, transformer: Transformer, *, name: str = "model") -> Session:
+        """A session; `name` says which transformer an error is about."""
+        ...
+
+
+def forward(
+    session: Session, transformer: Transformer, tokens: np.ndarray, *, watch: Watch | None = None
+) -> np.ndarray:
+    """The residual stream after all layers."""
+    residual = session.embed(tokens, watch=watch)
+    return session.layers(residual, 0, len(transformer.layers), watch=watch)

@@ -1,0 +1,108 @@
+"""The reference engine: the definition of a forward pass, equation by equation.
+
+    H⁰     = clip(embed[token] + pos)
+    Q, K, V = H·Wq, H·Wk, H·Wv
+    e_ij   = exp(⟨Q_i, K_j⟩), 0 where row i may not see row j          causal: i sees j <= i
+    Z_i    = SUM_j e_ij                                                 0 is an error
+    head   = SUM_j [e_ij / Z_i]·V_j                                     no maximum is subtracted
+    G      = (SUM over heads) + H
+    H'     = G + ReLU(ReLU(G·W1 + b1)·W2 + b2)
+
+Every sum runs left to right in index order and clips after each addition; every product is rounded by itself.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Int
+
+from unmask.engines.engine import Watch
+from unmask.errors import AttendsToNothing, TooLarge
+from unmask.numerics.arithmetic import add, divide, product, relu, total, weighted
+from unmask.numerics.exponential import exp
+from unmask.weights.matrix import Matrix
+from unmask.weights.transformer import Head, Mlp, Transformer
+
+LARGEST_SCORES = 1 << 28
+
+
+class ReferenceEngine:
+    """Slow, readable, obviously right."""
+
+    name = "reference"
+
+    def session(self, transformer: Transformer, *, name: str = "model") -> "ReferenceSession":
+        return ReferenceSession(transformer, name)
+
+
+@dataclass(frozen=True)
+class ReferenceSession:
+    """Keeps nothing between calls."""
+
+    transformer: Transformer
+    name: str = "model"
+
+    def embed(
+        self, tokens: Int[np.ndarray, "batch seq"], *, watch: Watch | None = None
+    ) -> Int[np.ndarray, "batch seq width"]:
+        positions = self.transformer.positions[: tokens.shape[1]].astype(np.int64)
+        residual = add(self.transformer.embed.take(tokens), positions, self.transformer.precision)
+        if watch:
+            watch("embed", residual)
+        return residual
+
+    def layers(
+        self,
+        residual: Int[np.ndarray, "batch seq width"],
+        first: int,
+        last: int,
+        *,
+        watch: Watch | None = None,
+    ) -> Int[np.ndarray, "batch seq width"]:
+        precision = self.transformer.precision
+        for i in range(first, last):
+            layer = self.transformer.layers[i]
+            heads = np.zeros_like(residual)
+            for j, head in enumerate(layer.heads):
+                heads = add(heads, self._attend(residual, head, (i, j), watch), precision)
+            attended = add(heads, residual, precision)
+            residual = add(attended, self._mlp(attended, layer.mlp), precision)
+            if watch:
+                watch(f"layers.{i}.residual", residual)
+        return residual
+
+    def logits(self, residual: Int[np.ndarray, "batch rows width"]) -> Int[np.ndarray, "batch rows outputs"]:
+        return self._times(residual, self.transformer.out.transposed())
+
+    def _attend(self, H: np.ndarray, head: Head, where: tuple[int, int], watch: Watch | None) -> np.ndarray:
+        precision = self.transformer.precision
+        batch, rows, _ = H.shape
+        if batch * rows * rows > LARGEST_SCORES:
+            raise TooLarge(
+                f"the reference engine would hold {batch} × {rows} × {rows} attention scores; "
+                "use the fast engine, or fewer or shorter words"
+            )
+        Q, K, V = self._times(H, head.wq), self._times(H, head.wk), self._times(H, head.wv)
+        scores = product(Q, np.swapaxes(K, -1, -2), precision)
+        visible = np.tri(rows, dtype=bool) if self.transformer.attention == "causal" else np.ones((rows, rows), bool)
+        exps = np.where(visible, exp(scores, precision), 0)
+        Z = total(exps, precision)
+        if not Z.all():
+            word, row = (int(k) for k in np.argwhere(Z == 0)[0])
+            raise AttendsToNothing(layer=where[0], head=where[1], row=row, word=word, transformer=self.name)
+        weights = divide(exps, Z[..., None], precision)
+        if watch:
+            watch(f"layers.{where[0]}.heads.{where[1]}.weights", weights)
+        # columns that Wv never writes are 0 in every V_j, hence in the head
+        written = np.unique(head.wv.column)
+        result = np.zeros_like(H)
+        result[..., written] = product(weights, V[..., written], precision)
+        return result
+
+    def _mlp(self, G: np.ndarray, mlp: Mlp) -> np.ndarray:
+        precision = self.transformer.precision
+        hidden = relu(add(self._times(G, mlp.w1), mlp.b1, precision))
+        return relu(add(self._times(hidden, mlp.w2), mlp.b2, precision))
+
+    def _times(self, x: np.ndarray, matrix: Matrix) -> np.ndarray:
+        return weighted(x, matrix.rows(), matrix.shape[1], self.transformer.precision)

@@ -1,0 +1,154 @@
+"""Planners that need no training, as objects that can drive any predictor (app:planner-centrality).
+
+| name                 | chooses, among the slots that are still masked                                    |
+|----------------------|-----------------------------------------------------------------------------------|
+| `uniform:K`          | K slots uniformly at random: the reverse of the forward masking process           |
+| `confidence:K`       | the K slots with the largest maximal logit, the lowest slot wins a tie             |
+| `threshold:X`        | every slot whose maximal logit is above X, and always the surest one               |
+| `left-to-right:K`    | the K leftmost slots                                                              |
+| `blockwise:W:PLANNER`| what PLANNER chooses within the leftmost block of W slots that has a mask          |
+
+They decline to commit, they never write a slot twice: a slot they do not choose stays masked ("remasking" in
+the sense of LLaDA; they do not resample as the planner of an mdm may). A run with one of them ends when no
+slot is masked.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Protocol
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from unmask.errors import PlannerError, shortened
+from unmask.numerics.precision import Precision
+from unmask.reasoners.tape import PLANNER, Tape
+
+
+@dataclass(frozen=True)
+class Situation:
+    """What a planner sees before a step: which slots are masked, and how sure the predictor is of each."""
+
+    step: int
+    first_row: int
+    masked: Bool[np.ndarray, "batch slots"]
+    confidence: Int[np.ndarray, "batch slots"]
+    precision: Precision
+
+
+class Planner(Protocol):
+    """Situation → the chosen slots, [batch, slots]; at least one masked slot wherever there is one."""
+
+    def choose(self, situation: Situation) -> np.ndarray: ...
+
+
+@dataclass(frozen=True)
+class Uniform:
+    """k masked slots uniformly at random: those with the smallest words of the planner's tape."""
+
+    k: int
+    tape: Tape
+
+    def choose(self, situation: Situation) -> np.ndarray:
+        slots = situation.masked.shape[1]
+        raw = self.tape.raw(situation.step, PLANNER, 2 * situation.first_row, 2 * slots)[1::2]
+        rank = np.argsort(np.argsort(raw, kind="stable"), kind="stable")
+        return _smallest(np.broadcast_to(rank, situation.masked.shape), situation.masked, self.k)
+
+
+@dataclass(frozen=True)
+class Confidence:
+    """The k surest masked slots."""
+
+    k: int
+
+    def choose(self, situation: Situation) -> np.ndarray:
+        return _smallest(-situation.confidence, situation.masked, self.k)
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """Every masked slot whose largest logit is above x, and always the surest."""
+
+    x: Fraction
+
+    def choose(self, situation: Situation) -> np.ndarray:
+        sure = situation.confidence * self.x.denominator > self.x.numerator * situation.precision.one
+        return (sure & situation.masked) | _smallest(-situation.confidence, situation.masked, 1)
+
+
+@dataclass(frozen=True)
+class LeftToRight:
+    """The k leftmost masked slots."""
+
+    k: int
+
+    def choose(self, situation: Situation) -> np.ndarray:
+        return situation.masked & (np.cumsum(situation.masked, axis=-1) <= self.k)
+
+
+@dataclass(frozen=True)
+class Blockwise:
+    """Blocks of w slots from left to right, each filled by another planner."""
+
+    w: int
+    inner: Planner
+
+    def choose(self, situation: Situation) -> np.ndarray:
+        first = np.argmax(situation.masked, axis=-1) // self.w
+        block = np.arange(situation.masked.shape[1]) // self.w == first[:, None]
+        here = Situation(
+            situation.step,
+            situation.first_row,
+            situation.masked & block,
+            situation.confidence,
+            situation.precision,
+        )
+        return self.inner.choose(here)
+
+
+def parse_planner(text: str, tape: Tape) -> Planner:
+    """The planner of a name such as `uniform:1` or `blockwise:4:confidence:1`; random ones use the tape."""
+    name, _, argument = text.partition(":")
+    match name:
+        case "uniform":
+            return Uniform(_count(text, argument), tape)
+        case "confidence":
+            return Confidence(_count(text, argument))
+        case "left-to-right":
+            return LeftToRight(_count(text, argument))
+        case "threshold":
+            return Threshold(_number(text, argument))
+        case "blockwise":
+            width, _, inner = argument.partition(":")
+            return Blockwise(_count(text, width), parse_planner(inner or "confidence:1", tape))
+    raise PlannerError(
+        f"there is no planner {shortened(text)!r}; use uniform:K, confidence:K, threshold:X, left-to-right:K "
+        "or blockwise:W:PLANNER"
+    )
+
+
+def _smallest(key: np.ndarray, masked: np.ndarray, k: int) -> np.ndarray:
+    """The k masked slots with the smallest key; the lowest slot wins a tie."""
+    last = np.iinfo(np.int64).max
+    order = np.argsort(np.where(masked, key, last), axis=-1, kind="stable")
+    chosen = np.zeros_like(masked)
+    np.put_along_axis(chosen, order[:, :k], True, axis=-1)
+    return chosen & masked
+
+
+def _count(text: str, argument: str) -> int:
+    if argument == "":
+        return 1
+    if not (argument.isascii() and argument.isdigit()) or len(argument) > 9 or int(argument) < 1:
+        raise PlannerError(f"the planner {shortened(text)!r} needs a positive integer, as in uniform:1")
+    return int(argument)
+
+
+def _number(text: str, argument: str) -> Fraction:
+    try:
+        if len(argument) > 20 or "e" in argument.lower():
+            raise ValueError
+        return Fraction(argument)
+    except (ValueError, ZeroDivisionError):
+        raise PlannerError(f"the planner {shortened(text)!r} needs a number, as in threshold:1.5") from None

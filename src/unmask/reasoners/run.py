@@ -1,0 +1,83 @@
+"""Model × words → what happened: the loop of the model's kind, run to its end."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Int
+
+from unmask.engines.engine import Engine
+from unmask.errors import PlannerError
+from unmask.reasoners.chain_of_thought import chain_of_thought
+from unmask.reasoners.frame import Frame, Step
+from unmask.reasoners.looped import looped
+from unmask.reasoners.masked_diffusion import masked_diffusion
+from unmask.reasoners.planners import Planner
+from unmask.reasoners.tape import Tape
+from unmask.traces.trace import Trace
+from unmask.weights.model import DIFFUSION, Model
+
+
+def run(
+    model: Model,
+    word: Sequence[int],
+    *,
+    engine: Engine,
+    tape: Tape | None = None,
+    planner: Planner | None = None,
+    record: bool = False,
+    canvas: bool = True,
+) -> Trace:
+    """One word, given as token ids.
+
+    With `record`, attention and residual streams are kept as well; without `canvas`, only the last one is.
+    """
+    activations: dict[str, np.ndarray] = {}
+
+    def keep(name: str, value: np.ndarray) -> None:
+        activations[name] = value[0]
+
+    tokens = np.array([word], dtype=np.int64).reshape(1, model.length)
+    frame = Frame(model, tokens, engine, tape, planner, keep if record else None)
+    kept: list[Step] = []
+    taken = 0
+    for step in steps(frame):
+        if not canvas:
+            kept.clear()
+        kept.append(step)
+        taken += 1
+    taken = model.steps if model.kind == "plt" else taken
+    return Trace.of(model, word, [s.canvas[0] for s in kept], [s.chosen[0] for s in kept], taken, activations)
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """What a batch of words led to: the final slots of each."""
+
+    model: Model
+    slots: Int[np.ndarray, "batch slots"]
+
+    @property
+    def accepted(self) -> np.ndarray:
+        """1 accepted, 0 rejected, -1 neither."""
+        last = self.slots[:, -1]
+        accept, reject = self.model.token[self.model.accept], self.model.token[self.model.reject]
+        return np.where(last == accept, 1, np.where(last == reject, 0, -1))
+
+
+def answers(model: Model, words: Int[np.ndarray, "batch length"], *, engine: Engine) -> Answers:
+    """Many words at once, deterministically."""
+    *_, last = steps(Frame(model, words, engine))
+    return Answers(model, last.canvas)
+
+
+def steps(frame: Frame) -> Iterator[Step]:
+    """The steps of a run, as they happen."""
+    kind = frame.model.kind
+    if kind in DIFFUSION:
+        return masked_diffusion(frame)
+    if frame.planner is not None:
+        raise PlannerError(
+            f"a {kind} has no planner that could be replaced; use a model of kind {', '.join(DIFFUSION)}"
+        )
+    return looped(frame) if kind == "plt" else chain_of_thought(frame)

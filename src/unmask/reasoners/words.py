@@ -1,0 +1,51 @@
+"""A word as a person writes it → token ids."""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+
+from unmask.errors import WordError, shortened
+from unmask.weights.model import Model
+
+
+def read_word(model: Model, word: str | Sequence[str]) -> list[int]:
+    """The token ids of a word: a string (see `spell`) or a sequence of input symbols."""
+    symbols = spell(model, word) if isinstance(word, str) else list(word)
+    _check_known(model, symbols)
+    if len(symbols) != model.length:
+        raise WordError(
+            f"the model reads words of length {model.length}, this one has length {len(symbols)}; "
+            f"take another word or compile with --length {len(symbols)}"
+        )
+    return [model.token[s] for s in symbols]
+
+
+def spell(model: Model, word: str) -> list[str]:
+    """A string as symbols: through the folder's character ranges, else one letter each, else split at blanks."""
+    if model.characters is not None:
+        return [_symbol_of(model.characters, c, i) for i, c in enumerate(word)]
+    if all(len(s) == 1 for s in model.input_symbols):
+        return list(word)
+    return word.split()
+
+
+def written(model: Model, symbols: Sequence[str]) -> str:
+    """Symbols as one string: joined when all are single characters, separated by blanks otherwise."""
+    return ("" if all(len(s) == 1 for s in model.vocabulary) else " ").join(symbols)
+
+
+def _symbol_of(ranges: tuple[tuple[int, int, str], ...], character: str, position: int) -> str:
+    code = ord(character)
+    i = bisect_right(ranges, code, key=lambda r: r[0]) - 1
+    if i < 0 or ranges[i][1] < code:
+        raise WordError(f"the character {character!r} at position {position} of the word has no token in this model")
+    return ranges[i][2]
+
+
+def _check_known(model: Model, symbols: list[str]) -> None:
+    known = set(model.input_symbols)
+    for i, symbol in enumerate(symbols):
+        if symbol not in known:
+            shown = " ".join(model.input_symbols[:12]) + (" …" if len(model.input_symbols) > 12 else "")
+            raise WordError(
+                f"{shortened(symbol)!r} at position {i} of the word is not an input symbol; use {shown or 'none'}"
+            )

@@ -1,0 +1,241 @@
+"""Seed → a random model of any kind that saturates, edits, and never divides by zero.
+
+Queries and keys have entries of at most 1/2, or most random models would divide by zero; embeddings,
+positions, values and MLPs use the whole range, so that sums clip. A draw that divides by zero on a word (on
+any of them where there are at most 1,024, else on 256 sampled ones) is drawn anew.
+"""
+
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from unmask.engines.engine import Engine
+from unmask.engines.reference import ReferenceEngine
+from unmask.errors import AttendsToNothing, TooLarge, UnmaskError
+from unmask.numerics.precision import Precision
+from unmask.reasoners.run import answers
+from unmask.testing.draws import Draws
+from unmask.weights.matrix import Matrix
+from unmask.weights.model import DIFFUSION, KINDS, Kind, Model
+from unmask.weights.transformer import Attention, Head, Layer, Mlp, Noise, Transformer
+
+INPUTS = ("a", "b")
+ALL_WORDS = 1024
+SOME_WORDS = 256
+ATTEMPTS = 2000
+LONGEST = 64
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How large a random model is; drawn from the seed where not given."""
+
+    padding: int
+    steps: int
+    layers: int
+    heads: int
+    width: int
+    block: int
+
+
+def random_model(
+    seed: int,
+    kind: Kind,
+    length: int,
+    *,
+    precision: int = 2,
+    padding: int | None = None,
+    steps: int | None = None,
+    layers: int | None = None,
+    width: int | None = None,
+    stochastic: bool | None = None,
+    engine: Engine | None = None,
+) -> Model:
+    """The random model of a seed. `padding` is that of the diffusion and looped kinds; the others follow steps."""
+    if not 0 <= seed < 1 << 64:
+        raise UnmaskError(f"the seed of a random model must lie in 0 … 2^64 - 1, not {seed}")
+    if not 0 <= length <= LONGEST:
+        raise TooLarge(f"random models read words of length 0 … {LONGEST}, not {length}")
+    for attempt in range(ATTEMPTS):
+        draws = Draws(seed, KINDS.index(kind), length, precision, attempt)
+        sizes = Sizes(
+            padding=padding if padding is not None else draws.integer(0 if kind == "plt" and length else 1, 4),
+            steps=steps if steps is not None else draws.integer(1 if kind == "plt" else 2, 4),
+            layers=layers if layers is not None else draws.integer(1, 2),
+            heads=draws.integer(1, 2),
+            width=width if width is not None else draws.integer(3, 6),
+            block=draws.integer(1, 3),
+        )
+        model = _draw(draws, kind, length, Precision(precision), sizes, stochastic)
+        if _never_divides_by_zero(model, engine or ReferenceEngine(), draws):
+            return model
+    raise UnmaskError(f"no random {kind} of seed {seed} avoids Z = 0 in {ATTEMPTS} draws; take another seed")
+
+
+def sample_words(model: Model, draws: Draws, count: int) -> np.ndarray:
+    """Random words as token ids, [count, length]."""
+    inputs = np.array([model.token[s] for s in model.input_symbols])
+    return inputs[draws.integers(0, inputs.size - 1, (count, model.length))]
+
+
+def all_words(model: Model) -> np.ndarray:
+    """Every word as token ids, in order."""
+    inputs = [model.token[s] for s in model.input_symbols]
+    words = list(product(inputs, repeat=model.length))
+    return np.array(words, dtype=np.int64).reshape(len(words), model.length)
+
+
+def _draw(draws: Draws, kind: Kind, length: int, precision: Precision, sizes: Sizes, stochastic: bool | None) -> Model:
+    specials = {
+        **dict.fromkeys(DIFFUSION, ("m",)),
+        "plt": ("□",),
+        "pcot": ("m",),
+        "cot": (),
+    }[kind]
+    padding = {"cot": sizes.steps, "pcot": sizes.steps * sizes.block}.get(kind, sizes.padding)
+    # one model in four has a begin symbol; the others only where nothing else could be read
+    empty = length == 0 and (kind == "cot" or (kind == "plt" and padding == 0))
+    begin = "^" if empty or draws.integer(0, 3) == 0 else None
+    vocabulary = (*INPUTS, *specials, "0", "1", *((begin,) if begin else ()))
+    rows = (begin is not None) + length + padding
+
+    def transformer(outputs: int) -> Transformer:
+        return _random_transformer(draws, kind, precision, sizes, rows, len(vocabulary), outputs, stochastic)
+
+    if kind in ("mdm", "smdm"):
+        planner = transformer(2)
+        if kind == "smdm":
+            planner = _gated(planner, vocabulary.index("m"))
+        transformers = {"planner": planner, "predictor": transformer(len(vocabulary))}
+    else:
+        transformers = {"model": transformer(len(vocabulary))}
+    return Model(
+        kind=kind,
+        length=length,
+        padding=padding,
+        steps=sizes.steps,
+        vocabulary=vocabulary,
+        input_symbols=INPUTS,
+        accept="1",
+        reject="0",
+        mask="m" if "m" in specials else None,
+        pad="□" if kind == "plt" else None,
+        begin=begin,
+        block=sizes.block if kind == "pcot" else None,
+        k=draws.integer(1, padding) if kind == "topk" and draws.integer(0, 1) else None,
+        transformers=transformers,
+    )
+
+
+def _random_transformer(
+    draws: Draws,
+    kind: Kind,
+    precision: Precision,
+    sizes: Sizes,
+    rows: int,
+    symbols: int,
+    outputs: int,
+    stochastic: bool | None,
+) -> Transformer:
+    width, bound, half = sizes.width, precision.bound, precision.one // 2
+    double = min(2 * precision.one, bound)
+
+    def matrix(shape: tuple[int, int], largest: int) -> Matrix:
+        """Entries up to `largest`, about a third of them 0."""
+        values = draws.integers(-largest, largest, shape)
+        return Matrix.of(np.where(draws.integers(0, 2, shape) > 0, values, 0))
+
+    def layer() -> Layer:
+        narrow, hidden = draws.integer(1, 3), draws.integer(0, 5)
+        heads = tuple(
+            Head(matrix((width, narrow), half), matrix((width, narrow), half), matrix((width, width), double))
+            for _ in range(sizes.heads)
+        )
+        mlp = Mlp(
+            matrix((width, hidden), double),
+            draws.integers(-bound, bound, (hidden,)),
+            matrix((hidden, width), double),
+            draws.integers(-bound, precision.one, (width,)),
+        )
+        return Layer(heads, mlp)
+
+    attention: Attention = "causal" if kind in ("cot", "pcot") or draws.integer(0, 3) == 0 else "unmasked"
+    loop = noise = None
+    if kind == "plt":
+        first = draws.integer(0, sizes.layers - 1)
+        loop = (first, draws.integer(first + 1, sizes.layers))
+        if stochastic or (stochastic is None and draws.integer(0, 1)):
+            columns = list(range(width))
+            noise = Noise(tuple(columns[:1]), tuple(columns[1:3]))
+    return Transformer(
+        precision=precision,
+        embed=matrix((symbols, width), bound),
+        positions=draws.integers(-bound, bound, (rows, width)),
+        layers=tuple(layer() for _ in range(sizes.layers)),
+        out=matrix((outputs, width), double),
+        attention=attention,
+        loop=loop,
+        noise=noise,
+    )
+
+
+def _gated(planner: Transformer, mask: int) -> Transformer:
+    """The planner with a further column that is 1 on masks alone and that forbids every other slot.
+
+    l_keep gets 2·B·(1 - masked) through two columns, l_take loses as much, so that l_take > l_keep needs a mask.
+    """
+    width, rows, one, bound = (
+        planner.width,
+        len(planner.positions),
+        planner.precision.one,
+        planner.precision.bound,
+    )
+
+    def wider(matrix: Matrix, shape: tuple[int, int]) -> Matrix:
+        return Matrix.from_entries(shape, matrix.row, matrix.column, matrix.value)
+
+    symbols = planner.embed.shape[0]
+    embed = np.zeros((symbols, width + 2), dtype=np.int64)
+    embed[:, :width] = planner.embed.dense()
+    embed[[s for s in range(symbols) if s != mask], width:] = one
+    out = np.zeros((2, width + 2), dtype=np.int64)
+    out[:, :width] = planner.out.dense()
+    out[0, width:], out[1, width:] = bound, -bound
+    layers = tuple(
+        Layer(
+            tuple(
+                Head(
+                    wider(h.wq, (width + 2, h.wq.shape[1])),
+                    wider(h.wk, (width + 2, h.wk.shape[1])),
+                    wider(h.wv, (width + 2, width + 2)),
+                )
+                for h in layer.heads
+            ),
+            Mlp(
+                wider(layer.mlp.w1, (width + 2, layer.mlp.w1.shape[1])),
+                layer.mlp.b1,
+                wider(layer.mlp.w2, (layer.mlp.w2.shape[0], width + 2)),
+                np.append(layer.mlp.b2, [0, 0]),
+            ),
+        )
+        for layer in planner.layers
+    )
+    return Transformer(
+        precision=planner.precision,
+        embed=Matrix.of(embed),
+        positions=np.hstack([planner.positions, np.zeros((rows, 2), dtype=np.int64)]),
+        layers=layers,
+        out=Matrix.of(out),
+        attention=planner.attention,
+    )
+
+
+def _never_divides_by_zero(model: Model, engine: Engine, draws: Draws) -> bool:
+    few = len(model.input_symbols) ** model.length <= ALL_WORDS
+    words = all_words(model) if few else sample_words(model, draws, SOME_WORDS)
+    try:
+        answers(model, words, engine=engine)
+    except AttendsToNothing:
+        return False
+    return True

@@ -1,0 +1,101 @@
+"""Trace × Trace → the first place where they differ."""
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from unmask.traces.trace import Trace, TraceError
+
+_NAME = re.compile(r"(?:steps\.(\d+)|initial|final)\.(\w+)\.(?:embed|layers\.(\d+)\.(residual|heads\.(\d+)\.weights))")
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Where two traces first differ; what does not apply is None."""
+
+    step: int | None
+    row: int
+    left: str
+    right: str
+    transformer: str | None = None
+    layer: int | None = None
+    head: int | None = None
+    register: str | None = None
+
+    def __str__(self) -> str:
+        where = [] if self.step is None else [f"step {self.step}"]
+        where += [part for part in (self.transformer,) if part]
+        where += [f"layer {self.layer}"] if self.layer is not None else []
+        where += [f"head {self.head}"] if self.head is not None else []
+        where += [f"row {self.row}"] if self.transformer else [f"slot {self.row}"]
+        where += [part for part in (self.register,) if part]
+        return f"{', '.join(where)}: {self.left} against {self.right}"
+
+
+def first_difference(left: Trace, right: Trace) -> Difference | None:
+    """The first difference in the order in which things happened, or None.
+
+    Within a step, what both traces recorded inside the transformers comes first, then the planner's choice,
+    then the canvas.
+    """
+    if left.symbols(left.word) != right.symbols(right.word):
+        raise TraceError("the two traces read different words; compare runs of one word")
+    shared = [name for name in left.activations if name in right.activations]
+    for prefix in (
+        "initial.",
+        *(f"steps.{t}." for t in range(max(left.steps_taken, right.steps_taken))),
+        "final.",
+    ):
+        for name in shared:
+            if name.startswith(prefix):
+                found = _inside(name, left, right)
+                if found:
+                    return found
+        if prefix.startswith("steps.") and left.kind != "plt":
+            found = _outside(int(prefix.split(".")[1]), left, right)
+            if found:
+                return found
+    return _outside(0, left, right) if left.kind == "plt" else None
+
+
+def _inside(name: str, left: Trace, right: Trace) -> Difference | None:
+    a, b = left.activations[name], right.activations[name]
+    match = _NAME.fullmatch(name)
+    if match is None:
+        raise TraceError(f"{name!r} is not the name of an activation")
+    step, transformer, layer, _, head = match.groups()
+    if np.array_equal(a, b):
+        return None
+    row, register, ours, theirs = 0, None, f"shape {list(a.shape)}", f"shape {list(b.shape)}"
+    if a.shape == b.shape:
+        row, column = (int(k) for k in np.argwhere(a != b)[0])
+        register = f"key row {column}" if head is not None else left.register_name(transformer, column)
+        ours, theirs = str(a[row, column]), str(b[row, column])
+    numbers = [None if part is None else int(part) for part in (step, layer, head)]
+    return Difference(
+        step=numbers[0],
+        row=row,
+        left=ours,
+        right=theirs,
+        transformer=transformer,
+        layer=numbers[1],
+        head=numbers[2],
+        register=register,
+    )
+
+
+def _outside(step: int, left: Trace, right: Trace) -> Difference | None:
+    if step >= len(left.canvas) or step >= len(right.canvas):
+        ended = ("ended" if step >= len(trace.canvas) else "goes on" for trace in (left, right))
+        return Difference(step, 0, next(ended), next(ended))
+    for what, a, b in (
+        ("choice of slot", left.chosen[step], right.chosen[step]),
+        ("symbol", np.array(left.symbols(left.canvas[step])), np.array(right.symbols(right.canvas[step]))),
+    ):
+        if a.shape != b.shape:
+            return Difference(step, 0, f"{a.size} slots", f"{b.size} slots")
+        if not np.array_equal(a, b):
+            slot = int(np.flatnonzero(a != b)[0])
+            return Difference(step, slot, repr(a[slot].item()), repr(b[slot].item()), register=what)
+    return None

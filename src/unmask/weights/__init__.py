@@ -1,0 +1,1 @@
+"""Transformer weights: integers and shapes, and the folder they live in."""

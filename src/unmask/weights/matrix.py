@@ -1,0 +1,108 @@
+"""Matrix: an immutable integer matrix that stores only what is not zero."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from unmask.errors import WeightsError
+
+
+@dataclass(frozen=True, eq=False)
+class Matrix:
+    """Entries (row, column, value), sorted by row, then column, without zeros or duplicates."""
+
+    shape: tuple[int, int]
+    row: np.ndarray
+    column: np.ndarray
+    value: np.ndarray
+
+    def __post_init__(self) -> None:
+        for array in (self.row, self.column, self.value):
+            array.setflags(write=False)
+
+    @classmethod
+    def of(cls, array: np.ndarray) -> "Matrix":
+        """The matrix of a dense two-dimensional array."""
+        array = np.asarray(array)
+        if array.ndim != 2:
+            raise WeightsError(f"a matrix has two axes, this array has the shape {list(array.shape)}")
+        row, column = np.nonzero(array)
+        return cls._sorted((array.shape[0], array.shape[1]), row, column, array[row, column])
+
+    @classmethod
+    def from_entries(cls, shape: tuple[int, int], row, column, value) -> "Matrix":
+        """The matrix with the given entries, in any order; duplicates and indices out of range are errors."""
+        row, column, value = (np.asarray(a, dtype=np.int64) for a in (row, column, value))
+        if not row.shape == column.shape == value.shape or row.ndim != 1:
+            raise WeightsError("the rows, columns and values of a sparse tensor must be lists of one length")
+        for name, index, size in (("row", row, shape[0]), ("column", column, shape[1])):
+            outside = np.flatnonzero((index < 0) | (index >= size))
+            if outside.size:
+                k = int(outside[0])
+                raise WeightsError(f"entry {k} of a sparse tensor has {name} {index[k]}, outside 0 … {size - 1}")
+        order = np.lexsort((column, row))
+        row, column, value = row[order], column[order], value[order]
+        twice = np.flatnonzero((np.diff(row) == 0) & (np.diff(column) == 0))
+        if twice.size:
+            k = int(twice[0])
+            raise WeightsError(f"a sparse tensor names row {row[k]}, column {column[k]} twice")
+        kept = value != 0
+        return cls._sorted(shape, row[kept], column[kept], value[kept])
+
+    @classmethod
+    def zeros(cls, shape: tuple[int, int]) -> "Matrix":
+        nothing = np.zeros(0, dtype=np.int64)
+        return cls._sorted(shape, nothing, nothing, nothing)
+
+    @classmethod
+    def _sorted(cls, shape, row, column, value) -> "Matrix":
+        return cls(shape, row.astype(np.int32), column.astype(np.int32), value.astype(np.int32))
+
+    @property
+    def nonzeros(self) -> int:
+        return self.value.size
+
+    @cached_property
+    def starts(self) -> np.ndarray:
+        """Where each row's entries start: row k holds the entries starts[k] … starts[k+1] - 1."""
+        return np.searchsorted(self.row, np.arange(self.shape[0] + 1))
+
+    def rows(self) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+        """(k, columns, values) for every row that is not zero, in order of k."""
+        for k in np.unique(self.row):
+            part = slice(self.starts[k], self.starts[k + 1])
+            yield int(k), self.column[part], self.value[part].astype(np.int64)
+
+    def transposed(self) -> "Matrix":
+        return Matrix.from_entries((self.shape[1], self.shape[0]), self.column, self.row, self.value)
+
+    def dense(self) -> np.ndarray:
+        array = np.zeros(self.shape, dtype=np.int64)
+        array[self.row, self.column] = self.value
+        return array
+
+    def take(self, rows: np.ndarray) -> np.ndarray:
+        """The named rows, dense: the lookup of an embedding."""
+        wanted, place = np.unique(rows, return_inverse=True)
+        table = np.zeros((wanted.size, self.shape[1]), dtype=np.int64)
+        for i, k in enumerate(wanted):
+            part = slice(self.starts[k], self.starts[k + 1])
+            table[i, self.column[part]] = self.value[part]
+        return table[place.reshape(np.shape(rows))]
+
+    def largest(self) -> int:
+        """The largest magnitude."""
+        return int(np.abs(self.value).max(initial=0))
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Matrix)
+            and self.shape == other.shape
+            and np.array_equal(self.row, other.row)
+            and np.array_equal(self.column, other.column)
+            and np.array_equal(self.value, other.value)
+        )
+
+    __hash__ = None  # type: ignore[assignment]

@@ -1,0 +1,167 @@
+"""Model: transformers and the frame they run in, as a model folder holds them.
+
+kind     transformers         what they do
+mdm      planner, predictor   write the chosen slots of a canvas of P masks, T times; may edit
+smdm     planner, predictor   the same, and the planner chooses masked slots only
+topk     model                the same, the surest slots are chosen
+plt      model                loops the layers [l1, l2) T times over the input and P pads
+cot      model                appends one symbol per step, T steps
+pcot     model                appends P' symbols per step, T steps
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal, get_args
+
+from unmask.errors import WeightsError
+from unmask.numerics.precision import Precision
+from unmask.weights.transformer import Transformer
+
+Kind = Literal["mdm", "smdm", "topk", "plt", "cot", "pcot"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+DIFFUSION: tuple[Kind, ...] = ("mdm", "smdm", "topk")
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """Checked when it is made; `length`, `padding`, `steps` are the N, P, T of the paper."""
+
+    kind: Kind
+    length: int
+    padding: int
+    steps: int
+    vocabulary: tuple[str, ...]
+    input_symbols: tuple[str, ...]
+    accept: str
+    reject: str
+    transformers: dict[str, Transformer]
+    mask: str | None = None
+    pad: str | None = None
+    begin: str | None = None
+    block: int | None = None
+    k: int | None = None
+    aliases: dict[str, str] = field(default_factory=dict)
+    characters: tuple[tuple[int, int, str], ...] | None = None
+    problem: Any = field(default_factory=dict)
+    provenance: Any = field(default_factory=list)
+
+    @property
+    def precision(self) -> Precision:
+        return next(iter(self.transformers.values())).precision
+
+    @property
+    def rows(self) -> int:
+        """S: begin symbol, input, and slots or pads."""
+        return (self.begin is not None) + self.length + self.padding
+
+    @cached_property
+    def token(self) -> dict[str, int]:
+        """symbol → token id."""
+        return {symbol: i for i, symbol in enumerate(self.vocabulary)}
+
+    def symbols(self, tokens: Iterable[int]) -> list[str]:
+        return [self.vocabulary[t] for t in tokens]
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise WeightsError(f"reasoner must be one of {', '.join(KINDS)}, not {self.kind!r}")
+        self._check_symbols()
+        self._check_sizes()
+        self._check_transformers()
+
+    def _check_symbols(self) -> None:
+        known = set(self.vocabulary)
+        if len(known) < len(self.vocabulary):
+            twice = next(s for s in self.vocabulary if self.vocabulary.count(s) > 1)
+            raise WeightsError(f"the vocabulary names {twice!r} twice; its symbols must be distinct")
+        if len(set(self.input_symbols)) < len(self.input_symbols):
+            raise WeightsError("input_symbols must be distinct")
+        special = {name: getattr(self, name) for name in ("mask", "pad", "accept", "reject", "begin")}
+        for name, symbol in (*special.items(), *(("input_symbols", s) for s in self.input_symbols)):
+            if symbol is not None and symbol not in known:
+                raise WeightsError(f"{name} names {symbol!r}, which is not in the vocabulary")
+        for name, symbol in special.items():
+            if symbol in self.input_symbols:
+                raise WeightsError(f"{name} is {symbol!r}, which is also an input symbol; take another name")
+        if self.accept == self.reject:
+            raise WeightsError(f"accept and reject are both {self.accept!r}; they must differ")
+        for old, new in self.aliases.items():
+            if old not in known or new not in known:
+                raise WeightsError(f"aliases maps {old!r} to {new!r}; both must be in the vocabulary")
+        if self.kind in (*DIFFUSION, "pcot") and self.mask is None:
+            raise WeightsError(f"a model of kind {self.kind} needs a mask symbol")
+        if self.kind in DIFFUSION and self.mask in (self.accept, self.reject):
+            raise WeightsError(f"the mask {self.mask!r} cannot be the accept or reject symbol")
+        self._check_characters()
+
+    def _check_characters(self) -> None:
+        if self.characters is None:
+            return
+        before = -1
+        for first, last, symbol in self.characters:
+            if not before < first <= last <= 0x10FFFF:
+                raise WeightsError(f"characters must be increasing ranges of code points, [{first}, {last}] is not")
+            if symbol not in self.input_symbols:
+                raise WeightsError(f"characters maps [{first}, {last}] to {symbol!r}, which is not an input symbol")
+            before = last
+
+    def _check_sizes(self) -> None:
+        smallest = {
+            "length": 0,
+            "padding": 0 if self.kind == "plt" else 1,
+            "steps": 0 if self.kind == "plt" else 1,
+        }
+        for name, least in smallest.items():
+            if getattr(self, name) < least:
+                raise WeightsError(f"{name} must be at least {least} for {self.kind}, not {getattr(self, name)}")
+        if self.kind == "plt" and self.padding and self.pad is None:
+            raise WeightsError("a plt with padding needs a pad symbol")
+        if (self.block is None) != (self.kind != "pcot"):
+            raise WeightsError("block must be given for pcot, and for no other kind")
+        if self.k is not None and (self.kind != "topk" or self.k < 1):
+            raise WeightsError("k must be a positive integer, for topk alone")
+        expected = {"cot": self.steps, "pcot": self.steps * (self.block or 0)}.get(self.kind, self.padding)
+        if self.padding != expected or self.block == 0:
+            formula = "steps" if self.kind == "cot" else "steps times block, with a positive block"
+            raise WeightsError(f"padding must be {formula} for {self.kind}, not {self.padding}")
+        reads = (self.begin is not None) + self.length + (0 if self.kind == "cot" else self.padding)
+        if not reads:
+            raise WeightsError(f"a {self.kind} with no input and no padding has no row to read; declare a begin symbol")
+
+    def _check_transformers(self) -> None:
+        names = ("planner", "predictor") if self.kind in ("mdm", "smdm") else ("model",)
+        if tuple(sorted(self.transformers)) != tuple(sorted(names)):
+            raise WeightsError(
+                f"a model of kind {self.kind} has the transformers {' and '.join(names)}, "
+                f"not {', '.join(self.transformers) or 'none'}"
+            )
+        for name, transformer in self.transformers.items():
+            outputs = 2 if name == "planner" else len(self.vocabulary)
+            _check_rows(name, "embed", transformer.embed.shape[0], len(self.vocabulary), "symbols of the vocabulary")
+            _check_rows(name, "pos", len(transformer.positions), self.rows, "rows: begin, input and padding")
+            _check_rows(name, "out", transformer.out.shape[0], outputs, "outputs")
+            if transformer.precision != self.precision:
+                raise WeightsError("all transformers of a model must have the same precision")
+            if (transformer.loop is None) != (self.kind != "plt"):
+                raise WeightsError(f"the {name} must have a loop if and only if the model is a plt")
+            if transformer.noise is not None:
+                self._check_noise(name, transformer)
+            if self.kind in ("cot", "pcot") and transformer.attention != "causal":
+                raise WeightsError(f"the attention of a {self.kind} must be 'causal'")
+
+    def _check_noise(self, name: str, transformer: Transformer) -> None:
+        assert transformer.noise is not None
+        if self.kind != "plt":
+            raise WeightsError(f"the {name} has noise columns, which only a plt may have")
+        if len(transformer.noise.planner) > 2 or len(transformer.noise.predictor) > len(self.vocabulary):
+            raise WeightsError("noise has at most 2 planner columns and one predictor column per symbol")
+
+    def plain(self, symbols: list[str]) -> list[str]:
+        """Symbols with the aliases applied, as results of different models are compared."""
+        return [self.aliases.get(s, s) for s in symbols]
+
+
+def _check_rows(name: str, tensor: str, actual: int, expected: int, what: str) -> None:
+    if actual != expected:
+        raise WeightsError(f"{tensor} of the {name} has {actual} rows, there are {expected} {what}")

@@ -1,0 +1,209 @@
+"""A .safetensors file ↔ the tensors of a Transformer, dense or sparse, integers only."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from unmask.errors import FolderError, TooLarge, WeightsError
+from unmask.numerics.precision import Precision
+from unmask.weights.config import TransformerEntry
+from unmask.weights.matrix import Matrix
+from unmask.weights.registers import Registers
+from unmask.weights.transformer import Head, Layer, Mlp, Transformer
+
+LARGEST_FILE = 1 << 32
+LARGEST_TABLE = 1 << 30  # cells of one table or activation: rows times columns
+SPARSE_PARTS = ("row", "col", "val", "shape")
+INTEGERS = {"I8", "U8", "I16", "U16", "I32", "U32", "I64", "U64"}
+
+
+def tensor_bytes(transformer: Transformer) -> bytes:
+    """The content of the file; the same transformer always gives the same bytes."""
+    stored: dict[str, np.ndarray] = {}
+    for name, tensor in transformer.tensors(positions=True):
+        stored.update(_smallest_form(name, tensor))
+    return save(stored)
+
+
+def read_transformer(path: Path, entry: TransformerEntry, precision: Precision, registers: object) -> Transformer:
+    """The transformer of a file that may hold anything at all."""
+    tensors = Tensors(path)
+    try:
+        embed = tensors.matrix("embed")
+        transformer = Transformer(
+            precision=precision,
+            embed=embed,
+            positions=tensors.array("pos"),
+            layers=tuple(_layer(tensors, i) for i in range(tensors.count("layers."))),
+            out=tensors.matrix("out"),
+            attention="causal" if entry.attention == "causal" else "unmasked",
+            loop=entry.loop,
+            noise=entry.noise,
+            registers=Registers.from_json(registers, width=embed.shape[1]),
+        )
+    except WeightsError as error:
+        raise FolderError(f"{path.name}: {error}") from None
+    extra = sorted(set(tensors.names) - tensors.used)
+    if extra:
+        raise FolderError(f"{path.name} holds the tensor {extra[0]!r}, which no model has; remove it")
+    _check_activations(transformer, path)
+    return transformer
+
+
+class Tensors:
+    """The named tensors of one file, each checked when it is taken."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.used: set[str] = set()
+        try:
+            if path.stat().st_size > LARGEST_FILE:
+                raise FolderError(f"{path.name} is larger than {LARGEST_FILE >> 30} GB; refuse to read it")
+            with safe_open(path, framework="numpy") as file:
+                self.names: list[str] = list(file.keys())
+                self._arrays = {name: self._read(file, name) for name in self.names}
+        except FileNotFoundError:
+            raise FolderError(f"{path.parent} lacks the file {path.name}") from None
+        except OSError as error:
+            raise FolderError(f"{path.name} cannot be read: {error.strerror or error}") from None
+        except SafetensorError as error:
+            raise FolderError(f"{path.name} is not a whole safetensors file: {error}") from None
+
+    def _read(self, file, name: str) -> np.ndarray:
+        kind = file.get_slice(name).get_dtype()
+        if kind not in INTEGERS:
+            raise FolderError(f"{self.path.name}: tensor {name!r} has the type {kind}; it must hold integers")
+        return file.get_tensor(name)
+
+    def count(self, prefix: str) -> int:
+        """How many i there are in prefix{i}.…; they must run from 0 without a gap."""
+        found = {name[len(prefix) :].split(".")[0] for name in self.names if name.startswith(prefix)}
+        wanted = {str(i) for i in range(len(found))}
+        if found != wanted:
+            odd = min(found - wanted)
+            raise FolderError(f"{self.path.name}: {prefix}{odd} does not fit, {prefix}* must count from 0 without gaps")
+        return len(found)
+
+    def array(self, name: str) -> np.ndarray:
+        """A tensor as a dense array of the smallest integer type that holds it."""
+        if name not in self._arrays and f"{name}.shape" in self._arrays:
+            matrix = self._sparse(name)
+            _check_cells(matrix.shape[0], matrix.shape[1], f"{self.path.name}: tensor {name}")
+            array = np.zeros(matrix.shape, dtype=_fitting(matrix.value))
+            array[matrix.row, matrix.column] = matrix.value
+            return array
+        array = self._take(name)
+        return array.astype(_fitting(array))
+
+    def vector(self, name: str) -> np.ndarray:
+        array = self._take(name)
+        _check_fits(name, array)
+        if array.ndim != 1:
+            raise WeightsError(f"tensor {name} must have one axis, its shape is {list(array.shape)}")
+        return array.astype(np.int64)
+
+    def matrix(self, name: str) -> Matrix:
+        if name not in self._arrays and f"{name}.shape" in self._arrays:
+            return self._sparse(name)
+        array = self._take(name)
+        _check_fits(name, array)
+        if array.ndim != 2:
+            raise WeightsError(f"tensor {name} must have two axes, its shape is {list(array.shape)}")
+        return Matrix.of(array)
+
+    def _sparse(self, name: str) -> Matrix:
+        row, column, value, shape = (self._take(f"{name}.{part}") for part in SPARSE_PARTS)
+        for part, array in zip(SPARSE_PARTS, (row, column, value, shape), strict=True):
+            if array.ndim != 1:
+                raise WeightsError(f"tensor {name}.{part} must have one axis, its shape is {list(array.shape)}")
+            _check_fits(f"{name}.{part}", array)
+        if shape.size != 2 or min(shape.tolist()) < 0:
+            raise WeightsError(f"tensor {name}.shape must hold two sizes, not {shape.tolist()[:8]}")
+        if max(shape.tolist()) > LARGEST_TABLE:
+            raise WeightsError(f"tensor {name} claims the shape {shape.tolist()}, beyond the limit {LARGEST_TABLE}")
+        try:
+            return Matrix.from_entries((int(shape[0]), int(shape[1])), row, column, value)
+        except WeightsError as error:
+            raise WeightsError(f"tensor {name}: {error}") from None
+
+    def _take(self, name: str) -> np.ndarray:
+        if name not in self._arrays:
+            raise FolderError(f"{self.path.name} lacks the tensor {name!r}")
+        self.used.add(name)
+        return self._arrays[name]
+
+
+def _layer(tensors: Tensors, i: int) -> Layer:
+    heads = tuple(
+        Head(*(tensors.matrix(f"layers.{i}.heads.{j}.{part}") for part in ("wq", "wk", "wv")))
+        for j in range(tensors.count(f"layers.{i}.heads."))
+    )
+    name = f"layers.{i}.mlp"
+    mlp = Mlp(
+        tensors.matrix(f"{name}.w1"),
+        tensors.vector(f"{name}.b1"),
+        tensors.matrix(f"{name}.w2"),
+        tensors.vector(f"{name}.b2"),
+    )
+    return Layer(heads, mlp)
+
+
+def _check_activations(transformer: Transformer, path: Path) -> None:
+    """What one pass must hold: rows times the residual, query and hidden widths."""
+    rows = len(transformer.positions)
+    widths = [("embed", transformer.width)]
+    for i, layer in enumerate(transformer.layers):
+        widths += [(f"layers.{i}.heads.{j}.wq", head.wq.shape[1]) for j, head in enumerate(layer.heads)]
+        widths += [(f"layers.{i}.mlp.w1", layer.mlp.w1.shape[1])]
+    for name, width in widths:
+        _check_cells(rows, width, f"{path.name}: {name} with {rows} rows")
+
+
+def _check_cells(rows: int, columns: int, what: str) -> None:
+    if rows * columns > LARGEST_TABLE:
+        raise TooLarge(
+            f"{what} would need {rows} × {columns} numbers, beyond the limit of {LARGEST_TABLE}; use a smaller model"
+        )
+
+
+def _check_fits(name: str, array: np.ndarray) -> None:
+    """Values must fit a signed 32-bit integer before they are narrowed: an unsigned 64-bit one could wrap."""
+    if array.size and (int(array.max()) >= 1 << 31 or int(array.min()) < -(1 << 31)):
+        raise WeightsError(f"tensor {name} holds a number beyond 32 bits")
+
+
+def _fitting(array: np.ndarray) -> np.dtype:
+    """The smallest signed type that holds the values."""
+    low, high = (int(array.min()), int(array.max())) if array.size else (0, 0)
+    for kind in (np.int8, np.int16, np.int32, np.int64):
+        if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max:
+            return np.dtype(kind)
+    raise WeightsError(f"a tensor holds the number {high}, which no F_p has")
+
+
+def _smallest_form(name: str, tensor: Matrix | np.ndarray) -> Mapping[str, np.ndarray]:
+    """Dense, or sparse where that takes fewer bytes."""
+    if isinstance(tensor, np.ndarray):
+        if tensor.ndim == 2:
+            nonzeros = int(np.count_nonzero(tensor))
+            if _sparse_is_smaller(tensor.shape, nonzeros, _fitting(tensor).itemsize):
+                return _smallest_form(name, Matrix.of(tensor))
+        return {name: np.ascontiguousarray(tensor, dtype=_fitting(tensor))}
+    value = tensor.value.astype(_fitting(tensor.value))
+    if not _sparse_is_smaller(tensor.shape, tensor.nonzeros, value.itemsize):
+        return {name: tensor.dense().astype(value.dtype)}
+    index = [a.astype(_index_type(size)) for a, size in zip((tensor.row, tensor.column), tensor.shape, strict=True)]
+    parts: Iterable[np.ndarray] = (*index, value, np.array(tensor.shape, dtype=np.int64))
+    return {f"{name}.{part}": array for part, array in zip(SPARSE_PARTS, parts, strict=True)}
+
+
+def _sparse_is_smaller(shape: tuple[int, ...], nonzeros: int, itemsize: int) -> bool:
+    index = sum(_index_type(size).itemsize for size in shape)
+    return nonzeros * (index + itemsize) + 300 < shape[0] * shape[1] * itemsize
+
+
+def _index_type(size: int) -> np.dtype:
+    return np.dtype(np.uint8 if size <= 256 else np.uint16 if size <= 65536 else np.int32)

@@ -1,0 +1,173 @@
+"""Transformer: integers and shapes, nothing else.
+
+    H⁰ = clip(embed[token] + positions)
+    per layer:  G = (Σ_heads softmax(H·Wq (H·Wk)ᵀ)·(H·Wv)) + H,   H' = G + ReLU(ReLU(G·W1 + b1)·W2 + b2)
+    logits      = out·h
+
+Numbers are integers scaled by 2^p. Shapes: embed [V, D], positions [S, D], out [K, D], wq and wk [D, d],
+wv [D, D], w1 [D, H], b1 [H], w2 [H, D], b2 [D].
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from unmask.errors import WeightsError
+from unmask.numerics.precision import Precision
+from unmask.weights.matrix import Matrix
+from unmask.weights.registers import Registers
+
+Attention = Literal["unmasked", "causal"]
+
+
+@dataclass(frozen=True)
+class Head:
+    """One attention head, without biases."""
+
+    wq: Matrix
+    wk: Matrix
+    wv: Matrix
+
+
+@dataclass(frozen=True, eq=False)
+class Mlp:
+    """x ↦ ReLU(ReLU(x·W1 + b1)·W2 + b2); the outer ReLU is part of it."""
+
+    w1: Matrix
+    b1: np.ndarray
+    w2: Matrix
+    b2: np.ndarray
+
+    @classmethod
+    def nothing(cls, width: int) -> "Mlp":
+        """The MLP without hidden units that adds 0."""
+        return cls(
+            Matrix.zeros((width, 0)),
+            np.zeros(0, dtype=np.int64),
+            Matrix.zeros((0, width)),
+            np.zeros(width, dtype=np.int64),
+        )
+
+
+@dataclass(frozen=True)
+class Layer:
+    """Heads, summed in order, and an MLP."""
+
+    heads: tuple[Head, ...]
+    mlp: Mlp
+
+
+@dataclass(frozen=True)
+class Noise:
+    """The columns that receive noise before each loop of a stochastic looped transformer."""
+
+    planner: tuple[int, ...] = ()
+    predictor: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Transformer:
+    """A transformer over F_p, checked when it is made."""
+
+    precision: Precision
+    embed: Matrix
+    positions: np.ndarray
+    layers: tuple[Layer, ...]
+    out: Matrix
+    attention: Attention = "unmasked"
+    loop: tuple[int, int] | None = None
+    noise: Noise | None = None
+    registers: Registers | None = None
+
+    @property
+    def width(self) -> int:
+        return self.embed.shape[1]
+
+    @property
+    def parameters(self) -> int:
+        """How many weights are not zero, the table of positions left out."""
+        return sum(int(np.count_nonzero(t)) if isinstance(t, np.ndarray) else t.nonzeros for _, t in self.tensors())
+
+    def tensors(self, *, positions: bool = False) -> Iterator[tuple[str, Matrix | np.ndarray]]:
+        """(name in the model folder, tensor), in a fixed order."""
+        yield "embed", self.embed
+        if positions:
+            yield "pos", self.positions
+        yield "out", self.out
+        for i, layer in enumerate(self.layers):
+            for j, head in enumerate(layer.heads):
+                for name in ("wq", "wk", "wv"):
+                    yield f"layers.{i}.heads.{j}.{name}", getattr(head, name)
+            for name in ("w1", "b1", "w2", "b2"):
+                yield f"layers.{i}.mlp.{name}", getattr(layer.mlp, name)
+
+    def column_name(self, column: int) -> str:
+        """What a column of the residual stream holds: `state:q3`, or `column 17` when it has no name."""
+        return f"column {column}" if self.registers is None else self.registers.column_name(column)
+
+    def __post_init__(self) -> None:
+        if self.attention not in ("unmasked", "causal"):
+            raise WeightsError(f"attention must be 'unmasked' or 'causal', not {self.attention!r}")
+        for name, expected in _expected_shapes(self):
+            actual = _tensor(self, name).shape
+            if tuple(actual) != tuple(expected):
+                raise WeightsError(f"tensor {name} has the shape {list(actual)}, it must be {list(expected)}")
+        for name, tensor in self.tensors(positions=True):
+            _check_values(name, tensor, self.precision)
+        self._check_loop()
+        if self.registers is not None and self.registers.width != self.width:
+            raise WeightsError(f"the registers name {self.registers.width} columns of {self.width}")
+        for array in (self.positions, *(a for layer in self.layers for a in (layer.mlp.b1, layer.mlp.b2))):
+            array.setflags(write=False)
+
+    def _check_loop(self) -> None:
+        if self.loop is not None:
+            first, last = self.loop
+            if not 0 <= first <= last <= len(self.layers):
+                raise WeightsError(
+                    f"the loop [{first}, {last}] must lie within the {len(self.layers)} layers, "
+                    "the first number not above the second"
+                )
+        if self.noise is not None:
+            columns = (*self.noise.planner, *self.noise.predictor)
+            if any(not 0 <= c < self.width for c in columns) or len(set(columns)) < len(columns):
+                raise WeightsError(f"noise columns must be different columns in 0 … {self.width - 1}")
+
+
+def _expected_shapes(transformer: Transformer) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """What each shape must be, given those read before it: V, S, K, d and H are free, D is embed's."""
+    width = transformer.width
+    yield "pos", (len(transformer.positions), width)
+    yield "out", (transformer.out.shape[0], width)
+    for i, layer in enumerate(transformer.layers):
+        for j, head in enumerate(layer.heads):
+            yield f"layers.{i}.heads.{j}.wq", (width, head.wq.shape[1])
+            yield f"layers.{i}.heads.{j}.wk", (width, head.wq.shape[1])
+            yield f"layers.{i}.heads.{j}.wv", (width, width)
+        hidden = layer.mlp.w1.shape[1]
+        yield f"layers.{i}.mlp.w1", (width, hidden)
+        yield f"layers.{i}.mlp.b1", (hidden,)
+        yield f"layers.{i}.mlp.w2", (hidden, width)
+        yield f"layers.{i}.mlp.b2", (width,)
+
+
+def _tensor(transformer: Transformer, name: str) -> Matrix | np.ndarray:
+    match name.split("."):
+        case ["layers", i, "heads", j, part]:
+            return getattr(transformer.layers[int(i)].heads[int(j)], part)
+        case ["layers", i, "mlp", part]:
+            return getattr(transformer.layers[int(i)].mlp, part)
+    return {"embed": transformer.embed, "pos": transformer.positions, "out": transformer.out}[name]
+
+
+def _check_values(name: str, tensor: Matrix | np.ndarray, precision: Precision) -> None:
+    values = tensor.value if isinstance(tensor, Matrix) else tensor
+    if not np.issubdtype(values.dtype, np.integer):
+        raise WeightsError(f"tensor {name} must hold integers, not {values.dtype}")
+    if values.size and (int(values.max()) > precision.bound or int(values.min()) < -precision.bound):
+        worst = int(values.max()) if int(values.max()) > precision.bound else int(values.min())
+        raise WeightsError(
+            f"tensor {name} holds {worst}, outside ±{precision.bound}, the numbers of F_{precision.p} scaled by 2^p"
+        )
