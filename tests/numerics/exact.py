@@ -1,0 +1,47 @@
+"""F_p by the definition, on rationals: what the library's integers are compared with."""
+
+from fractions import Fraction
+from functools import reduce
+from math import floor
+
+
+def bound(p):
+    return Fraction(4**p - 1, 2**p)
+
+
+def numbers(p):
+    """Every number of F_p."""
+    return [Fraction(a, 2**p) for a in range(-(4**p) + 1, 4**p)]
+
+
+def rounded(x, p):
+    """[x]: the nearest number of F_p, of two equally near the one closer to zero, clipped to ±B."""
+    x = max(-bound(p), min(bound(p), x))
+    low = Fraction(floor(x * 2**p), 2**p)
+    return min((low, low + Fraction(1, 2**p)), key=lambda y: (abs(y - x), abs(y)))
+
+
+def plus(x, y, p):
+    return max(-bound(p), min(bound(p), x + y))
+
+
+def total(terms, p):
+    """SUM: left to right, clipped after every addition."""
+    return reduce(lambda x, y: plus(x, y, p), terms, Fraction(0))
+
+
+def inner(xs, ys, p):
+    """⟨x, y⟩: every product rounded by itself."""
+    return total([rounded(x * y, p) for x, y in zip(xs, ys, strict=True)], p)
+
+
+def matmul(x, y, p):
+    columns = list(zip(*y, strict=True)) if y else []
+    return [[inner(row, column, p) for column in columns] for row in x]
+
+
+def meanings(array, p):
+    """Integers of any nesting → the rationals they stand for."""
+    if isinstance(array, list):
+        return [meanings(a, p) for a in array]
+    return Fraction(int(array), 2**p)

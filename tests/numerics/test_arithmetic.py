@@ -1,0 +1,143 @@
+"""Against exact rationals: every pair of numbers for p = 1, 2, random ones above."""
+
+from fractions import Fraction
+from itertools import permutations, product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from numerics import exact
+from unmask.numerics import arithmetic
+from unmask.numerics.arithmetic import add, clip, divide, multiply, nearest, relu, total, weighted
+from unmask.numerics.precision import Precision
+from unmask.weights.matrix import Matrix
+
+SMALL = [1, 2]
+
+
+def number(p):
+    return st.integers(-(4**p) + 1, 4**p - 1)
+
+
+precisions = st.integers(1, 8)
+
+
+@pytest.mark.parametrize("p", SMALL)
+def test_every_sum_product_and_quotient(p):
+    precision = Precision(p)
+    for a, b in product(precision.numbers(), repeat=2):
+        x, y = precision.meaning(a), precision.meaning(b)
+        assert precision.meaning(add(a, b, precision)) == exact.plus(x, y, p)
+        assert precision.meaning(multiply(a, b, precision)) == exact.rounded(x * y, p)
+        if b > 0:
+            assert precision.meaning(divide(a, b, precision)) == exact.rounded(x / y, p)
+
+
+@pytest.mark.parametrize("p", SMALL)
+def test_arrays_give_what_integers_give(p):
+    precision = Precision(p)
+    a = np.array(precision.numbers())
+    for operation in (add, multiply, divide):
+        right = a[a > 0] if operation is divide else a
+        table = operation(a[:, None], right[None, :], precision)
+        assert table.tolist() == [[int(operation(x, y, precision)) for y in right.tolist()] for x in a.tolist()]
+
+
+@given(st.integers(-(10**9), 10**9), st.integers(1, 10**6), precisions)
+def test_rounding_of_any_fraction(numerator, denominator, p):
+    precision = Precision(p)
+    ours = clip(nearest(numerator, denominator), precision)
+    assert precision.meaning(ours) == exact.rounded(Fraction(numerator, denominator * 2**p), p)
+
+
+def test_ties_go_toward_zero():
+    assert [int(nearest(a, 2)) for a in (-3, -1, 1, 3)] == [-1, 0, 0, 1]
+
+
+@given(precisions.flatmap(lambda p: st.tuples(st.just(p), number(p), number(p))))
+def test_products_and_quotients_of_every_precision(case):
+    p, a, b = case
+    precision = Precision(p)
+    x, y = precision.meaning(a), precision.meaning(b)
+    assert precision.meaning(multiply(a, b, precision)) == exact.rounded(x * y, p)
+    if b > 0:
+        assert precision.meaning(divide(a, b, precision)) == exact.rounded(x / y, p)
+
+
+@pytest.mark.parametrize("p", SMALL)
+def test_facts_of_the_theory_page(p):
+    precision = Precision(p)
+    one, bound = precision.one, precision.bound
+    assert divide(one, bound, precision) == 1  # [1/B] = 2^-p
+    assert multiply(bound, 1, precision) == (one if p >= 2 else one // 2)  # [B·2^-p] = 1, or 1/2 for p = 1
+    assert multiply(1, one // 2, precision) == 0  # [2^-p · 1/2] = 0, a tie
+    assert multiply(bound, one // 2, precision) == precision.half_bound
+
+
+def test_signed_sums_depend_on_the_order():
+    precision = Precision(2)
+    sums = {int(total(np.array(order), precision)) for order in permutations([15, 15, -15])}
+    assert sums == {0, 15}
+
+
+@pytest.mark.parametrize("p", SMALL)
+def test_sums_of_one_sign_do_not(p):
+    precision = Precision(p)
+    for terms in product(range(precision.bound + 1), repeat=3 if p == 1 else 2):
+        expected = min(precision.bound, sum(terms))
+        assert total(np.array(terms), precision) == expected
+        assert total(-np.array(terms), precision) == -expected
+
+
+@given(precisions.flatmap(lambda p: st.tuples(st.just(p), st.lists(number(p), max_size=12))))
+def test_sums_clip_after_every_addition(case):
+    p, terms = case
+    ours = total(np.array(terms, dtype=np.int64), Precision(p))
+    assert exact.meanings(int(ours), p) == exact.total([Fraction(a, 2**p) for a in terms], p)
+
+
+def matrices(p, rows, columns):
+    value = st.one_of(number(p), st.sampled_from([0, 0, 4**p - 1, -(4**p) + 1]))
+    return st.lists(st.lists(value, min_size=columns, max_size=columns), min_size=rows, max_size=rows)
+
+
+@st.composite
+def factors(draw):
+    p, n, k, m = draw(st.integers(1, 4)), draw(st.integers(1, 3)), draw(st.integers(0, 5)), draw(st.integers(1, 3))
+    return p, draw(matrices(p, n, k)), draw(matrices(p, k, m)), (n, k, m)
+
+
+@given(factors())
+def test_matrix_products_against_loops_over_rationals(case):
+    p, x, y, (n, k, m) = case
+    precision = Precision(p)
+    left, right = np.array(x, dtype=np.int64).reshape(n, k), np.array(y, dtype=np.int64).reshape(k, m)
+    ours = arithmetic.product(left, right, precision)
+    expected = exact.matmul(exact.meanings(x, p), exact.meanings(y, p), p) if k else [[0] * m] * n
+    assert exact.meanings(ours.tolist(), p) == expected
+    assert np.array_equal(weighted(left, Matrix.of(right).rows(), m, precision), ours)
+
+
+@given(factors())
+def test_a_batch_is_one_product_after_the_other(case):
+    p, x, y, (n, k, m) = case
+    left, right = np.array(x, dtype=np.int64).reshape(n, k), np.array(y, dtype=np.int64).reshape(k, m)
+    batch = np.stack([left, -left])
+    together = arithmetic.product(batch, np.stack([right, right]), Precision(p))
+    apart = [arithmetic.product(entry, right, Precision(p)) for entry in batch]
+    assert np.array_equal(together, np.stack(apart))
+    assert np.array_equal(weighted(batch, Matrix.of(right).rows(), m, Precision(p)), together)
+
+
+def test_the_order_of_k_matters_in_a_product():
+    """A witness that the comparison above would notice a product summed from the right."""
+    precision = Precision(2)
+    x, y = np.array([[4, 4, 4]]), np.array([[15], [15], [-15]])
+    assert arithmetic.product(x, y, precision) == [[0]]
+    assert arithmetic.product(x, y[::-1], precision) == [[15]]
+
+
+def test_relu():
+    assert relu(np.array([-3, 0, 3])).tolist() == [0, 0, 3]
