@@ -1,0 +1,1 @@
+"""Programs over named registers: gadgets, positional expressions, and their assembly into weights."""
