@@ -90,6 +90,8 @@ def read_config(path: Path) -> Config:
     transformers = {}
     try:
         for name, entry in _mapping(data.get("transformers")).items():
+            if name not in ("planner", "predictor", "model"):
+                raise _Mismatch("an object with the keys planner and predictor, or the key model")
             transformers[name] = _transformer_entry(entry)
     except _Mismatch as error:
         raise FolderError(f"{at}: transformers must be {error}") from None
@@ -103,6 +105,8 @@ class _Mismatch(Exception):
 
 def _read_json(path: Path) -> object:
     try:
+        if not path.is_file() and path.exists():
+            raise FolderError(f"{path.name} of {path.parent} is not a file")
         if path.stat().st_size > LARGEST_CONFIG:
             raise FolderError(f"{path.name} of {path.parent} is larger than {LARGEST_CONFIG >> 20} MB")
         return json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_constant)
@@ -190,12 +194,18 @@ def _transformer_entry(value: object) -> TransformerEntry:
     if unknown:
         raise _Mismatch(f"objects with the keys file, attention, loop, noise, not {shortened(unknown[0])!r}")
     file = entry.get("file")
-    if not isinstance(file, str) or not file or Path(file).name != file or "\0" in file:
+    if not isinstance(file, str) or not _is_file_name(file):
         raise _Mismatch('objects whose "file" names a file of this folder')
     attention = entry.get("attention")
     if attention not in ("unmasked", "causal"):
         raise _Mismatch('objects whose "attention" is "unmasked" or "causal"')
     return TransformerEntry(file, attention, _loop(entry.get("loop")), _noise(entry.get("noise")))
+
+
+def _is_file_name(file: str) -> bool:
+    """A plain name: nothing that leads out of the folder, or that no file can have."""
+    plain = Path(file).name == file != ".." and len(file) <= 100
+    return plain and "\0" not in file and not any("\ud800" <= c <= "\udfff" for c in file)
 
 
 def _loop(value: object) -> tuple[int, int] | None:

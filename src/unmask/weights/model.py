@@ -73,7 +73,7 @@ class Model:
     def _check_symbols(self) -> None:
         known = set(self.vocabulary)
         if len(known) < len(self.vocabulary):
-            twice = next(s for s in self.vocabulary if self.vocabulary.count(s) > 1)
+            twice = next(s for i, s in enumerate(self.vocabulary) if self.token[s] != i)
             raise WeightsError(f"the vocabulary names {twice!r} twice; its symbols must be distinct")
         if len(set(self.input_symbols)) < len(self.input_symbols):
             raise WeightsError("input_symbols must be distinct")
@@ -98,11 +98,11 @@ class Model:
     def _check_characters(self) -> None:
         if self.characters is None:
             return
-        before = -1
+        before, inputs = -1, set(self.input_symbols)
         for first, last, symbol in self.characters:
             if not before < first <= last <= 0x10FFFF:
                 raise WeightsError(f"characters must be increasing ranges of code points, [{first}, {last}] is not")
-            if symbol not in self.input_symbols:
+            if symbol not in inputs:
                 raise WeightsError(f"characters maps [{first}, {last}] to {symbol!r}, which is not an input symbol")
             before = last
 

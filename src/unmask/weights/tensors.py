@@ -7,7 +7,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from unmask.errors import FolderError, TooLarge, WeightsError
+from unmask.errors import FolderError, TooLarge, WeightsError, shortened
 from unmask.numerics.precision import Precision
 from unmask.weights.config import TransformerEntry
 from unmask.weights.matrix import Matrix
@@ -15,7 +15,7 @@ from unmask.weights.registers import Registers
 from unmask.weights.transformer import Head, Layer, Mlp, Transformer
 
 LARGEST_FILE = 1 << 32
-LARGEST_TABLE = 1 << 30  # cells of one table or activation: rows times columns
+LARGEST_TABLE = 1 << 27  # cells of one table or activation, rows times columns: 1 GB as 64-bit integers
 SPARSE_PARTS = ("row", "col", "val", "shape")
 INTEGERS = {"I8", "U8", "I16", "U16", "I32", "U32", "I64", "U64"}
 
@@ -48,7 +48,7 @@ def read_transformer(path: Path, entry: TransformerEntry, precision: Precision, 
         raise FolderError(f"{path.name}: {error}") from None
     extra = sorted(set(tensors.names) - tensors.used)
     if extra:
-        raise FolderError(f"{path.name} holds the tensor {extra[0]!r}, which no model has; remove it")
+        raise FolderError(f"{path.name} holds the tensor {shortened(extra[0])!r}, which no model has; remove it")
     _check_activations(transformer, path)
     return transformer
 
@@ -60,8 +60,10 @@ class Tensors:
         self.path = path
         self.used: set[str] = set()
         try:
+            if not path.is_file() and path.exists():
+                raise FolderError(f"{path.name} is not a file")
             if path.stat().st_size > LARGEST_FILE:
-                raise FolderError(f"{path.name} is larger than {LARGEST_FILE >> 30} GB; refuse to read it")
+                raise FolderError(f"{path.name} is larger than {LARGEST_FILE >> 30} GB; use a smaller model")
             with safe_open(path, framework="numpy") as file:
                 self.names: list[str] = list(file.keys())
                 self._arrays = {name: self._read(file, name) for name in self.names}
@@ -69,13 +71,13 @@ class Tensors:
             raise FolderError(f"{path.parent} lacks the file {path.name}") from None
         except OSError as error:
             raise FolderError(f"{path.name} cannot be read: {error.strerror or error}") from None
-        except SafetensorError as error:
-            raise FolderError(f"{path.name} is not a whole safetensors file: {error}") from None
+        except (SafetensorError, ValueError) as error:  # NumPy refuses some shapes of empty tensors
+            raise FolderError(f"{path.name} is not a whole safetensors file: {shortened(str(error), most=200)}") from None
 
     def _read(self, file, name: str) -> np.ndarray:
         kind = file.get_slice(name).get_dtype()
         if kind not in INTEGERS:
-            raise FolderError(f"{self.path.name}: tensor {name!r} has the type {kind}; it must hold integers")
+            raise FolderError(f"{self.path.name}: tensor {shortened(name)!r} has the type {kind}; it must hold integers")
         return file.get_tensor(name)
 
     def count(self, prefix: str) -> int:
@@ -84,7 +86,7 @@ class Tensors:
         wanted = {str(i) for i in range(len(found))}
         if found != wanted:
             odd = min(found - wanted)
-            raise FolderError(f"{self.path.name}: {prefix}{odd} does not fit, {prefix}* must count from 0 without gaps")
+            raise FolderError(f"{self.path.name}: {prefix}{shortened(odd)} does not fit, {prefix}* must count from 0 without gaps")
         return len(found)
 
     def array(self, name: str) -> np.ndarray:
@@ -95,37 +97,42 @@ class Tensors:
             array = np.zeros(matrix.shape, dtype=_fitting(matrix.value))
             array[matrix.row, matrix.column] = matrix.value
             return array
-        array = self._take(name)
+        array = self._dense(name, axes=2)
         return array.astype(_fitting(array))
 
     def vector(self, name: str) -> np.ndarray:
-        array = self._take(name)
-        _check_fits(name, array)
-        if array.ndim != 1:
-            raise WeightsError(f"tensor {name} must have one axis, its shape is {list(array.shape)}")
-        return array.astype(np.int64)
+        if name not in self._arrays and f"{name}.shape" in self._arrays:
+            return self._sparse(name, axes=1).dense()[0]
+        return self._dense(name, axes=1).astype(np.int64)
 
     def matrix(self, name: str) -> Matrix:
         if name not in self._arrays and f"{name}.shape" in self._arrays:
             return self._sparse(name)
+        return Matrix.of(self._dense(name, axes=2))
+
+    def _dense(self, name: str, *, axes: int) -> np.ndarray:
         array = self._take(name)
         _check_fits(name, array)
-        if array.ndim != 2:
-            raise WeightsError(f"tensor {name} must have two axes, its shape is {list(array.shape)}")
-        return Matrix.of(array)
+        if array.ndim != axes:
+            raise WeightsError(f"tensor {name} must have {axes} axes, its shape is {list(array.shape)}")
+        return array
 
-    def _sparse(self, name: str) -> Matrix:
+    def _sparse(self, name: str, *, axes: int = 2) -> Matrix:
+        """A sparse matrix, or a sparse vector as a matrix of one row; its entries count in `row` or in `col`."""
         row, column, value, shape = (self._take(f"{name}.{part}") for part in SPARSE_PARTS)
         for part, array in zip(SPARSE_PARTS, (row, column, value, shape), strict=True):
             if array.ndim != 1:
                 raise WeightsError(f"tensor {name}.{part} must have one axis, its shape is {list(array.shape)}")
             _check_fits(f"{name}.{part}", array)
-        if shape.size != 2 or min(shape.tolist()) < 0:
-            raise WeightsError(f"tensor {name}.shape must hold two sizes, not {shape.tolist()[:8]}")
+        if shape.size != axes or min(shape.tolist()) < 0:
+            raise WeightsError(f"tensor {name}.shape must hold {axes} sizes from 0, not {shape.tolist()[:8]}")
         if max(shape.tolist()) > LARGEST_TABLE:
             raise WeightsError(f"tensor {name} claims the shape {shape.tolist()}, beyond the limit {LARGEST_TABLE}")
+        if axes == 1 and not column.any():
+            row, column = column, row
+        height, width = (1, *shape.tolist())[-2:]
         try:
-            return Matrix.from_entries((int(shape[0]), int(shape[1])), row, column, value)
+            return Matrix.from_entries((height, width), row, column, value)
         except WeightsError as error:
             raise WeightsError(f"tensor {name}: {error}") from None
 
