@@ -21,8 +21,8 @@ def save(model: Model, folder: str | os.PathLike[str]) -> Path:
     A model folder that stands there already is replaced; anything else is left alone.
     """
     target = Path(folder)
-    _check_replaceable(target)
     try:
+        _check_replaceable(target)
         target.parent.mkdir(parents=True, exist_ok=True)
         scratch = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
     except OSError as error:
@@ -88,6 +88,9 @@ def _check_replaceable(target: Path) -> None:
 
 
 def _is_model_folder(target: Path) -> bool:
+    """Holds a config.json of ours, and nothing that would be lost beside the files of a model."""
+    if any(path.name != "config.json" and path.suffix != ".safetensors" for path in target.iterdir()):
+        return False
     try:
         with (target / "config.json").open(encoding="utf-8") as file:
             return f'"format": "{FORMAT}"' in file.read(200)
@@ -100,11 +103,12 @@ def _move_into_place(scratch: Path, target: Path) -> None:
         scratch.rename(target)
         return
     old = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
-    target.rename(old / "old")
     try:
+        target.rename(old / "old")
         scratch.rename(target)
-    except OSError:
-        (old / "old").rename(target)
-        old.rmdir()
+    except BaseException:  # an interrupt between the two moves must not lose the old folder either
+        if (old / "old").exists() and not target.exists():
+            (old / "old").rename(target)
+        shutil.rmtree(old, ignore_errors=True)
         raise
     shutil.rmtree(old, ignore_errors=True)

@@ -72,12 +72,16 @@ class Tensors:
         except OSError as error:
             raise FolderError(f"{path.name} cannot be read: {error.strerror or error}") from None
         except (SafetensorError, ValueError) as error:  # NumPy refuses some shapes of empty tensors
-            raise FolderError(f"{path.name} is not a whole safetensors file: {shortened(str(error), most=200)}") from None
+            raise FolderError(
+                f"{path.name} is not a whole safetensors file: {shortened(str(error), most=200)}"
+            ) from None
 
     def _read(self, file, name: str) -> np.ndarray:
         kind = file.get_slice(name).get_dtype()
         if kind not in INTEGERS:
-            raise FolderError(f"{self.path.name}: tensor {shortened(name)!r} has the type {kind}; it must hold integers")
+            raise FolderError(
+                f"{self.path.name}: tensor {shortened(name)!r} has the type {kind}; it must hold integers"
+            )
         return file.get_tensor(name)
 
     def count(self, prefix: str) -> int:
@@ -86,7 +90,9 @@ class Tensors:
         wanted = {str(i) for i in range(len(found))}
         if found != wanted:
             odd = min(found - wanted)
-            raise FolderError(f"{self.path.name}: {prefix}{shortened(odd)} does not fit, {prefix}* must count from 0 without gaps")
+            raise FolderError(
+                f"{self.path.name}: {prefix}{shortened(odd)} does not fit, {prefix}* must count from 0 without gaps"
+            )
         return len(found)
 
     def array(self, name: str) -> np.ndarray:
