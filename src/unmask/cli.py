@@ -2,8 +2,10 @@
 
 import io
 import json
+import os
 import sys
 import time
+from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -150,14 +152,19 @@ def _lines(stream) -> Any:
 
 
 def _write_text(path: Path, text: str) -> None:
-    """Whole or not at all."""
-    scratch = path.with_name(f".{path.name}.tmp")
+    """A file whole or not at all; a device or a pipe as it is, for moving a file there would replace it."""
+    scratch = path.parent / f".unmask-{os.getpid()}.tmp"
     try:
+        if path.exists() and not path.is_file():
+            path.write_text(text, encoding="utf-8")
+            return
         scratch.write_text(text, encoding="utf-8")
         scratch.replace(path)
     except OSError as error:
-        scratch.unlink(missing_ok=True)
         raise FolderError(f"{path} cannot be written: {error.strerror}") from None
+    finally:
+        with suppress(OSError):
+            scratch.unlink()
 
 
 def main() -> NoReturn:
@@ -165,7 +172,8 @@ def main() -> NoReturn:
     # U+0085 and friends are no line ends here, and a byte that is not UTF-8 must not stop the stream
     for stream in (sys.stdin, sys.stdout):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(encoding="utf-8", errors="surrogateescape", newline="\n")
+            errors = "surrogateescape" if stream is sys.stdin else "backslashreplace"
+            stream.reconfigure(encoding="utf-8", errors=errors, newline="\n")
     try:
         code = app(standalone_mode=False) or 0
     except UnmaskError as error:
@@ -178,7 +186,8 @@ def main() -> NoReturn:
     except MemoryError:
         code = _fail("out of memory; use a smaller model or a shorter word")
     except typer.TyperException as error:  # a wrong option, a missing argument
-        code = _fail(f"{error.format_message().rstrip('.')}; see `unmask --help`")
+        reason = error.format_message().rstrip(".")
+        code = _fail(f"{reason}; see `unmask --help`") if reason else 2  # no command at all: the help was shown
     sys.exit(code)
 
 

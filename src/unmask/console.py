@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 from rich.markup import escape
+from rich.text import Text
 
 from unmask.reasoners.words import written
 from unmask.traces.trace import Trace
@@ -55,20 +56,20 @@ def show_run(model: Model, trace: Trace, *, canvas: bool) -> None:
     """The canvas step by step, freshly written slots highlighted, then the verdict."""
     out = console()
     if canvas:
-        out.print(f"[dim]input [/dim] {escape(written(model, model.symbols(trace.word)))}")
+        out.print(Text.assemble(("input ", "dim"), " ", written(model, model.symbols(trace.word))))
         for t, (tokens, chosen) in enumerate(zip(trace.canvas, trace.chosen, strict=True), start=1):
-            out.print(
-                f"[dim]{'loop' if model.kind == 'plt' else 'step'} {t:>2}[/dim] {_row(model, trace, tokens, chosen)}"
-            )
+            name = f"{'loop' if model.kind == 'plt' else 'step'} {t:>2}"
+            out.print(Text.assemble((name, "dim"), " ", _row(model, trace, tokens, chosen)))
     style = {True: "bold green", False: "bold yellow", None: "bold red"}[trace.accepted]
     out.print(f"[{style}]{escape(verdict_line(trace))}[/{style}] after {trace.steps_taken} steps")
 
 
-def _row(model: Model, trace: Trace, tokens: np.ndarray, chosen: np.ndarray) -> str:
-    gap = "" if all(len(s) == 1 for s in trace.vocabulary) else " "
-    cells = []
-    for symbol, fresh in zip(trace.symbols(tokens[:WIDEST]), chosen[:WIDEST], strict=True):
-        shown = "·" if symbol == model.mask else escape(symbol)
-        cells.append(f"[bold reverse]{shown}[/bold reverse]" if fresh else shown)
+def _row(model: Model, trace: Trace, tokens: np.ndarray, chosen: np.ndarray) -> Text:
+    """No markup: symbols such as [ and ] would be read as tags when they stand side by side."""
+    gap = Text("" if all(len(s) == 1 for s in trace.vocabulary) else " ")
+    cells = [
+        Text("·" if symbol == model.mask else symbol, style="bold reverse" if fresh else "")
+        for symbol, fresh in zip(trace.symbols(tokens[:WIDEST]), chosen[:WIDEST], strict=True)
+    ]
     more = f" … {tokens.size - WIDEST} more" if tokens.size > WIDEST else ""
-    return gap.join(cells) + more
+    return gap.join(cells).append(more)
