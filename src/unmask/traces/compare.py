@@ -86,16 +86,29 @@ def _inside(name: str, left: Trace, right: Trace) -> Difference | None:
 
 
 def _outside(step: int, left: Trace, right: Trace) -> Difference | None:
-    if step >= len(left.canvas) or step >= len(right.canvas):
-        ended = ("ended" if step >= len(trace.canvas) else "goes on" for trace in (left, right))
-        return Difference(step, 0, next(ended), next(ended))
+    """Where the choices or the canvases after a step differ."""
+    ended = [step >= trace.steps_taken and trace.kind != "plt" for trace in (left, right)]
+    if ended[0] != ended[1]:
+        words = ["ended" if over else "goes on" for over in ended]
+        return Difference(step, 0, words[0], words[1])
+    ours, theirs = _kept(step, left), _kept(step, right)
+    if ours is None or theirs is None:
+        return None
     for what, a, b in (
-        ("choice of slot", left.chosen[step], right.chosen[step]),
-        ("symbol", np.array(left.symbols(left.canvas[step])), np.array(right.symbols(right.canvas[step]))),
+        ("choice of slot", left.chosen[ours].tolist(), right.chosen[theirs].tolist()),
+        ("symbol", left.symbols(left.canvas[ours]), right.symbols(right.canvas[theirs])),
     ):
-        if a.shape != b.shape:
-            return Difference(step, 0, f"{a.size} slots", f"{b.size} slots")
-        if not np.array_equal(a, b):
-            slot = int(np.flatnonzero(a != b)[0])
-            return Difference(step, slot, repr(a[slot].item()), repr(b[slot].item()), register=what)
+        if len(a) != len(b):
+            return Difference(step, 0, f"{len(a)} slots", f"{len(b)} slots")
+        for slot, (x, y) in enumerate(zip(a, b, strict=True)):
+            if x != y:
+                return Difference(step, slot, repr(x), repr(y), register=what)
     return None
+
+
+def _kept(step: int, trace: Trace) -> int | None:
+    """Where the canvas after a step stands; a run that was told to forget its canvas has only the last one."""
+    if trace.kind == "plt":
+        return 0
+    place = step - (trace.steps_taken - len(trace.canvas))
+    return place if 0 <= place < len(trace.canvas) else None

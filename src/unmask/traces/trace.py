@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from unmask.errors import UnmaskError
-from unmask.weights.model import Kind, Model
+from unmask.errors import UnmaskError, shortened
+from unmask.weights.model import KINDS, Kind, Model
 
 FORMAT = "unmask-trace/1"
 _PLAIN = ("kind", "length", "padding", "accept", "reject", "mask", "steps_taken")
@@ -88,7 +88,7 @@ class Trace:
 
     def register_name(self, transformer: str, column: int) -> str:
         names = self.registers.get(transformer)
-        return f"column {column}" if names is None else names[column]
+        return names[column] if names is not None and column < len(names) else f"column {column}"
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -107,21 +107,52 @@ class Trace:
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise TraceError(f'a trace is a JSON object with "format": "{FORMAT}"')
         try:
-            canvas = tuple(np.array(tokens, dtype=np.int64) for tokens in data["canvas"])
-            return cls(
+            trace = cls(
                 **{name: data[name] for name in _PLAIN},
                 vocabulary=tuple(data["vocabulary"]),
                 word=tuple(data["word"]),
-                canvas=canvas,
-                chosen=tuple(_flags(c, t.size) for c, t in zip(data["chosen"], canvas, strict=True)),
-                activations={name: np.array(a, dtype=np.int64) for name, a in data["activations"].items()},
+                canvas=tuple(_integers(tokens, axes=1) for tokens in data["canvas"]),
+                chosen=tuple(_flags(c, len(t)) for c, t in zip(data["chosen"], data["canvas"], strict=True)),
+                activations={name: _integers(a, axes=2) for name, a in data["activations"].items()},
                 registers={name: tuple(names) for name, names in data["registers"].items()},
             )
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-            raise TraceError(f"this trace is damaged: {error!r}") from None
+            trace._check()
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
+            raise TraceError(f"this trace is damaged: {shortened(repr(error), most=120)}") from None
+        return trace
+
+    def _check(self) -> None:
+        """What reading and comparing a trace relies on; a trace from a file may hold anything."""
+        for name in ("kind", "accept", "reject"):
+            _require(isinstance(getattr(self, name), str), f"{name} is not a string")
+        for name in ("length", "padding", "steps_taken"):
+            _require(type(getattr(self, name)) is int, f"{name} is not an integer")
+        _require(self.mask is None or isinstance(self.mask, str), "mask is not a string")
+        _require(all(isinstance(s, str) for s in self.vocabulary), "the vocabulary is not made of strings")
+        _require(self.kind in KINDS and len(self.canvas) > 0, "there is no such kind, or no canvas")
+        _require(self.kind == "plt" or len(self.canvas) <= self.steps_taken, "it has more canvases than steps")
+        for tokens in (_integers(list(self.word), axes=1), *self.canvas):
+            within = ((tokens >= 0) & (tokens < len(self.vocabulary))).all()
+            _require(within, "a token is not in the vocabulary")
+        for names in self.registers.values():
+            _require(all(isinstance(name, str) for name in names), "a register is not a string")
+
+
+def _require(holds: object, reason: str) -> None:
+    if not holds:
+        raise ValueError(reason)
+
+
+def _integers(value: object, *, axes: int) -> np.ndarray:
+    """Nested lists of integers, and of nothing that could be taken for one."""
+    array = np.array(value)
+    if array.size == 0:
+        array = array.astype(np.int64).reshape(array.shape if array.ndim == axes else (0,) * axes)
+    _require(array.ndim == axes and array.dtype == np.int64, f"it holds no list of integers with {axes} axes")
+    return array
 
 
 def _flags(indices: list[int], size: int) -> np.ndarray:
     flags = np.zeros(size, dtype=bool)
-    flags[indices] = True
+    flags[_integers(indices, axes=1)] = True
     return flags
