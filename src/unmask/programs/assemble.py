@@ -94,7 +94,7 @@ def _integers(weight: Weight, precision: Precision) -> np.ndarray | int:
 def _positions(program: Program, precision: Precision) -> np.ndarray:
     kind = np.int8 if precision.bound < 128 else np.int16 if precision.bound < 1 << 15 else np.int32
     table = np.zeros((program.rows, program.width), dtype=kind)
-    positions = np.arange(program.rows) - program.begin
+    positions = np.arange(program.rows)
     for name, declaration in program.positions.items():
         columns = program.columns(name)
         table[:, columns[0] : columns[-1] + 1] = _declared(declaration, len(columns), program, positions, precision)

@@ -148,7 +148,6 @@ class Program:
     embedding: list[Edges] = field(default_factory=list)
     layers: list[LayerBuilder] = field(default_factory=list)
     readout: list[Edges] = field(default_factory=list)
-    begin: int = 0  # rows before position 0 of the input: 1 with a begin symbol
     _first: dict[str, int] = field(default_factory=dict)
     _width: int = 0
 
@@ -177,12 +176,12 @@ class Program:
         self.layers.append(LayerBuilder())
         return self.layers[-1]
 
-    def embed(self, symbols: np.ndarray | int, columns: Columns, weight: Weight = ONE) -> None:
+    def embed(self, symbols: np.ndarray | Sequence[int] | int, columns: Columns, weight: Weight = ONE) -> None:
         """The embedding of symbols[i] has weight in columns[i]."""
         symbols, columns = np.broadcast_arrays(np.atleast_1d(symbols), np.atleast_1d(columns))
         self.embedding.append(Edges(symbols, columns, weight))
 
-    def read_out(self, outputs: np.ndarray | int, columns: Columns, weight: Weight = ONE) -> None:
+    def read_out(self, outputs: np.ndarray | Sequence[int] | int, columns: Columns, weight: Weight = ONE) -> None:
         """The logit of outputs[i] adds weight · columns[i]."""
         outputs, columns = np.broadcast_arrays(np.atleast_1d(outputs), np.atleast_1d(columns))
         self.readout.append(Edges(outputs, columns, weight))

@@ -1,0 +1,72 @@
+"""Vocabularies of compiled problems: letters, what slots may hold, and the symbols that steer a reasoner."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from unmask.programs.products import Products
+
+SPECIAL_NAMES = {
+    "mask": ("m", "M", "<mask>"),
+    "pad": ("□", "_", "<pad>"),
+    "reject": ("0", "⊥", "<reject>"),
+    "accept": ("1", "⊤", "<accept>"),
+    "begin": ("^", "⊢", "<begin>"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Vocabulary:
+    """Symbols by token id: the letters first, then what may be written, then the special ones by role."""
+
+    symbols: tuple[str, ...]
+    letters: int
+    special: dict[str, int]
+
+    def __getitem__(self, role: str) -> int:
+        return self.special[role]
+
+    @property
+    def input_symbols(self) -> tuple[str, ...]:
+        return self.symbols[: self.letters]
+
+    def name(self, role: str) -> str | None:
+        """The symbol of a role, None where the vocabulary has none."""
+        return self.symbols[self.special[role]] if role in self.special else None
+
+    @cached_property
+    def everything(self) -> np.ndarray:
+        return np.arange(len(self.symbols))
+
+
+def vocabulary_of(symbols: Sequence[str], letters: int, roles: Sequence[str]) -> Vocabulary:
+    """Symbols, then one for each role under a name that is free."""
+    named = list(symbols)
+    special = {}
+    for role in roles:
+        special[role] = len(named)
+        named.append(free_name(SPECIAL_NAMES[role], named))
+    return Vocabulary(tuple(named), letters, special)
+
+
+def products_vocabulary(products: Products, roles: Sequence[str]) -> Vocabulary:
+    """Letters and products; reject and accept come with every vocabulary."""
+    return vocabulary_of(products.symbols, len(products.letters), (*roles, "reject", "accept"))
+
+
+def symbols_with_elements(products: Products, vocabulary: Vocabulary) -> tuple[np.ndarray, np.ndarray]:
+    """(symbols, their elements): letters, products, and the identity for mask, pad and begin."""
+    letters = np.arange(len(products.letters))
+    others = np.flatnonzero(products.symbol_of >= len(products.letters))
+    neutral = [i for role, i in vocabulary.special.items() if role in ("mask", "pad", "begin")]
+    symbols = np.concatenate([letters, products.symbol_of[others], np.array(neutral, dtype=np.int64)])
+    return symbols, np.concatenate([products.letters, others, np.zeros(len(neutral), dtype=np.int64)])
+
+
+def free_name(choices: Sequence[str], taken: Sequence[str]) -> str:
+    """The first name that is not taken; the last one, numbered, where all are."""
+    free = [name for name in choices if name not in taken]
+    numbered = (f"{choices[-1]}{i}" for i in range(len(taken) + 1))
+    return free[0] if free else next(name for name in numbered if name not in taken)
