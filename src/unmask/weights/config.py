@@ -204,7 +204,7 @@ def _transformer_entry(value: object) -> TransformerEntry:
 
 def _is_file_name(file: str) -> bool:
     """A plain name: nothing that leads out of the folder, or that no file can have."""
-    plain = Path(file).name == file != ".." and len(file) <= 100
+    plain = Path(file).name == file and file not in ("", "..") and len(file) <= 100
     return plain and "\0" not in file and not any("\ud800" <= c <= "\udfff" for c in file)
 
 
