@@ -1,0 +1,294 @@
+"""A folder from anywhere: whatever is in it, loading says in one sentence what is wrong, at once."""
+
+import json
+import os
+import resource
+import time
+
+import numpy as np
+import pytest
+
+import folder_by_hand
+from unmask.errors import FolderError, TooLarge, UnmaskError
+from unmask.weights.storage import load
+
+GOOD = folder_by_hand.config()
+
+
+def refuse(folder, sentence, *, kind=UnmaskError):
+    """Loading raises one sentence of ours, within a second and without much memory."""
+    before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.perf_counter()
+    with pytest.raises(kind, match=sentence) as caught:
+        load(folder)
+    assert time.perf_counter() - start < 2
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200 * 1024
+    assert isinstance(caught.value, (FolderError, TooLarge))
+    assert len(str(caught.value)) < 600
+    assert "\n" not in str(caught.value)
+
+
+def test_the_folder_that_is_damaged_below_is_good(tmp_path):
+    assert load(folder_by_hand.write(tmp_path / "good")).kind == "plt"
+
+
+def sparse_embed(entries, shape=(5, 4), **parts):
+    def tensors():
+        stored = folder_by_hand.tensors()
+        del stored["embed"]
+        return stored | folder_by_hand.sparse("embed", entries, shape) | parts
+
+    return tensors
+
+
+def changed(name, tensor):
+    return lambda: folder_by_hand.tensors() | {name: tensor}
+
+
+def without(name):
+    return lambda: {n: t for n, t in folder_by_hand.tensors().items() if n != name}
+
+
+def header(**changes):
+    return lambda: folder_by_hand.with_header({name.replace("__", "."): entry for name, entry in changes.items()})
+
+
+def empty(shape, dtype="I8"):
+    return {"dtype": dtype, "shape": shape, "data_offsets": [0, 0]}
+
+
+def renamed(old, new):
+    return lambda: {n.replace(old, new): t for n, t in folder_by_hand.tensors().items()}
+
+
+def cut(bytes_kept):
+    return lambda: folder_by_hand.with_header({})[:bytes_kept]
+
+
+WEIGHTS = {
+    "cut in the body": (cut(-3), "model.safetensors is not a whole safetensors file"),
+    "cut in the header": (cut(40), "model.safetensors is not a whole safetensors file"),
+    "empty": (cut(0), "model.safetensors is not a whole safetensors file"),
+    "garbage": (lambda: b"\xff" * 100, "model.safetensors is not a whole safetensors file"),
+    "negative row": (sparse_embed([(-1, 0, 4)]), "tensor embed: entry 0 .* has row -1, outside 0 … 4"),
+    "negative column": (sparse_embed([(0, -4, 4)]), "tensor embed: .* has column -4"),
+    "row beyond": (sparse_embed([(5, 0, 4)]), "tensor embed: .* has row 5"),
+    "duplicate": (sparse_embed([(1, 1, 4), (0, 0, 4), (1, 1, 4)]), "tensor embed: .* row 1, column 1 twice"),
+    "10^12 rows": (sparse_embed([(0, 0, 4)], (10**12, 4)), "tensor embed.*beyond"),
+    "10^12 cells": (sparse_embed([(0, 0, 4)], (10**6, 10**6)), "beyond|has the shape|would need"),
+    "2^31 rows": (sparse_embed([(0, 0, 4)], (2**31 - 1, 4)), "tensor embed claims the shape"),
+    "negative shape": (sparse_embed([], (-5, 4)), r"tensor embed.shape must hold 2 sizes from 0, not \[-5, 4\]"),
+    "three sizes": (sparse_embed([], (5, 4, 1)), "tensor embed.shape must hold 2 sizes"),
+    "no value": (sparse_embed([(0, 0, 4)], **{"embed.val": np.zeros(0, np.int64)}), "tensor embed: .*one length"),
+    "nested index": (sparse_embed([], **{"embed.row": np.zeros((1, 1), np.int64)}), "embed.row must have one axis"),
+    "2^63 index": (
+        sparse_embed([(0, 0, 4)], **{"embed.row": np.array([2**63], np.uint64)}),
+        "tensor embed.row holds a number beyond 32 bits",
+    ),
+    "both forms": (
+        lambda: folder_by_hand.tensors() | folder_by_hand.sparse("embed", [], (5, 4)),
+        "holds the tensor 'embed.col', which no model has",
+    ),
+    "value beyond": (changed("embed", np.full((5, 4), 16)), "tensor embed holds 16, outside ±15"),
+    "value below": (changed("layers.0.mlp.b2", np.full(4, -16)), "tensor layers.0.mlp.b2 holds -16"),
+    "2^64 - 1": (changed("pos", np.full((3, 4), 2**64 - 1, np.uint64)), "tensor pos holds a number beyond 32 bits"),
+    "float": (changed("out", np.zeros((5, 4), np.float32)), "tensor 'out' has the type F32; it must hold integers"),
+    "nan": (changed("out", np.full((5, 4), np.nan)), "tensor 'out' has the type F64"),
+    "bool": (changed("out", np.zeros((5, 4), bool)), "tensor 'out' has the type BOOL"),
+    "bfloat16": (header(extra=empty([0], "BF16")), "tensor 'extra' has the type BF16"),
+    "missing": (without("layers.0.mlp.b2"), "model.safetensors lacks the tensor 'layers.0.mlp.b2'"),
+    "missing embed": (without("embed"), "model.safetensors lacks the tensor 'embed'"),
+    "missing part": (without("layers.0.heads.0.wv.val"), "lacks the tensor 'layers.0.heads.0.wv.val'"),
+    "extra": (changed("bias", np.zeros(1, np.int8)), "holds the tensor 'bias', which no model has; remove it"),
+    "extra in a layer": (changed("layers.0.mlp.b3", np.zeros(1, np.int8)), "holds the tensor 'layers.0.mlp.b3'"),
+    "gap": (renamed("layers.0.", "layers.1."), r"layers.1 does not fit, layers.\* must count from 0 without gaps"),
+    "head gap": (renamed("heads.0", "heads.7"), r"layers.0.heads.7 does not fit"),
+    "layer 00": (renamed("layers.0.", "layers.00."), "layers.00 does not fit"),
+    "layer 10^30": (renamed("layers.0.", f"layers.{10**30}."), "does not fit"),
+    "layer of letters": (changed("layers.x.mlp.b1", np.zeros(1, np.int8)), "layers.x does not fit"),
+    "scalar pos": (changed("pos", np.array(3, np.int8)), r"tensor pos must have 2 axes, its shape is \[\]"),
+    "scalar embed": (changed("embed", np.array(3, np.int8)), "tensor embed must have 2 axes"),
+    "matrix bias": (changed("layers.0.mlp.b1", np.zeros((1, 1), np.int8)), "layers.0.mlp.b1 must have 1 axes"),
+    "rows of pos": (changed("pos", np.zeros((4, 4), np.int8)), "pos of the model has 4 rows, there are 3"),
+    "columns of wv": (changed("layers.0.mlp.w2", np.zeros((1, 5), np.int8)), "tensor layers.0.mlp.w2 has the shape"),
+    "empty and huge": (header(pos=empty([2**63, 0])), "model.safetensors is not a whole safetensors file"),
+    "empty and too big": (header(extra=empty([2**62, 0, 4])), "model.safetensors is not a whole"),
+    "65 axes": (header(extra=empty([0] * 65)), "model.safetensors is not a whole"),
+    "10^12 promised": (header(embed=empty([10**12, 4])), "model.safetensors is not a whole"),
+    "negative size": (header(embed=empty([-1, 4])), "model.safetensors is not a whole"),
+    "long name": (header(**{"x" * 10**6: empty([0])}), "holds the tensor 'xxx.*…x"),
+}
+
+
+@pytest.mark.parametrize("case", WEIGHTS)
+def test_damaged_weights(tmp_path, case):
+    tensors, sentence = WEIGHTS[case]
+    refuse(folder_by_hand.write(tmp_path / "m", tensors=tensors), sentence)
+
+
+def test_wide_activations_are_refused_before_they_are_made(tmp_path):
+    """A query width that two sparse tensors agree on, and that no machine could hold."""
+
+    def tensors():
+        stored = {n: t for n, t in folder_by_hand.tensors().items() if ".wq" not in n and ".wk" not in n}
+        for name in ("wq", "wk"):
+            stored |= folder_by_hand.sparse(f"layers.0.heads.0.{name}", [], (4, 1 << 27))
+        return stored
+
+    refuse(folder_by_hand.write(tmp_path / "m", tensors=tensors), "3 rows would need 3 × 134217728", kind=TooLarge)
+
+
+WRONG_TYPES = {
+    "reasoner": [None, 3, "rnn", ["mdm"], {}],
+    "precision": [None, 0, 9, "2", 2.0, True, [2], 10**30],
+    "length": [None, "2", 2.0, True, [2], -1, 10**30],
+    "steps": [None, "2", 1.5, False, {}, -1],
+    "padding": [None, "1", 1.5, True, -1],
+    "block": ["1", 1, 0.5, True],
+    "k": ["1", 1, 1.0, [1]],
+    "vocabulary": [None, "ab", ["a", 1], {"a": 0}, [], ["a", "b", "□", "0", "0"]],
+    "input_symbols": [None, "ab", ["a", None], {}, ["a", "x"], ["a", "□"]],
+    "mask": [3, ["m"], "unknown"],
+    "pad": [None, 3, {}, "unknown"],
+    "accept": [None, 1, ["1"], "unknown"],
+    "reject": [None, 0, "1"],
+    "begin": [3, [], "a"],
+    "aliases": [None, [], "a", {"a": 1}, {"a": "unknown"}],
+    "characters": [3, "a", {}, [97], [[97, 97]], [[97, 97, "a", 1]], [["a", "b", "a"]], [[0.5, 1, "a"]]],
+    "transformers": [None, [], "model", {}, {"model": None}, {"planner": {}}, {"other": {}}],
+}
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [(key, value) for key, values in WRONG_TYPES.items() for value in values], ids=str
+)
+def test_wrong_json_values_name_their_key(tmp_path, key, value):
+    """The sentence names the key, or the quantity that no longer fits."""
+    words = {
+        "length": "length|rows",
+        "padding": "padding|rows",
+        "vocabulary": "vocabulary|input_symbols",
+        "input_symbols": "input_?.?symbol",
+        "transformers": "transformers",
+    }
+    folder = folder_by_hand.write(tmp_path / "m", config=lambda: GOOD | {key: value})
+    refuse(folder, words.get(key, key))
+
+
+@pytest.mark.parametrize(
+    "ranges", [[[97, 97, 9]], [[97, 97, -1]], [[98, 97, "a"]], [[0, 10**30, "a"]], [[97, 97, "z"]]]
+)
+def test_wrong_characters(tmp_path, ranges):
+    refuse(folder_by_hand.write(tmp_path / "m", config=lambda: GOOD | {"characters": ranges}), "characters")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("file", None),
+        ("file", ""),
+        ("file", "../model.safetensors"),
+        ("file", "/etc/passwd"),
+        ("file", ".."),
+        ("file", "."),
+        ("file", "a/b"),
+        ("file", "x\0y"),
+        ("file", "\ud800"),
+        ("file", "x" * 5000),
+        ("file", 3),
+        ("attention", None),
+        ("attention", "sliding"),
+        ("attention", ["causal"]),
+        ("loop", [0]),
+        ("loop", [0, "1"]),
+        ("loop", "01"),
+        ("loop", [0, True]),
+        ("noise", []),
+        ("noise", {"planner": 3}),
+        ("noise", {"planner": [0.5]}),
+        ("noise", {"other": []}),
+        ("extra", 1),
+    ],
+    ids=str,
+)
+def test_wrong_entries_of_a_transformer(tmp_path, key, value):
+    entry = {"model": GOOD["transformers"]["model"] | {key: value}}
+    folder = folder_by_hand.write(tmp_path / "m", config=lambda: GOOD | {"transformers": entry})
+    refuse(folder, f"config.json of .*: transformers must be .*{key}")
+
+
+@pytest.mark.parametrize("loop", [[-1, 1], [1, 0], [0, 2], [0, 10**30]], ids=str)
+def test_a_loop_beyond_the_layers(tmp_path, loop):
+    entry = {"model": GOOD["transformers"]["model"] | {"loop": loop}}
+    refuse(folder_by_hand.write(tmp_path / "m", config=lambda: GOOD | {"transformers": entry}), "the loop")
+
+
+@pytest.mark.parametrize("columns", [[4], [-1], [0, 0], [10**30]], ids=str)
+def test_noise_beyond_the_columns(tmp_path, columns):
+    entry = {"model": GOOD["transformers"]["model"] | {"noise": {"predictor": columns}}}
+    refuse(folder_by_hand.write(tmp_path / "m", config=lambda: GOOD | {"transformers": entry}), "noise columns")
+
+
+@pytest.mark.parametrize("key", sorted(set(GOOD) - {"problem", "provenance", "registers"}))
+def test_a_missing_key_is_named_or_has_a_default(tmp_path, key):
+    folder = folder_by_hand.write(tmp_path / "m", config=lambda: {k: v for k, v in GOOD.items() if k != key})
+    if key in ("block", "k", "mask", "begin", "aliases", "characters"):
+        assert load(folder).kind == "plt"
+    else:
+        refuse(folder, key)
+
+
+def test_comments_may_be_anything(tmp_path):
+    for comment in (None, 3, [[]], {"model": ["x"]}, {"model": {"x": ["a", "b", "c", "d"]}}):
+        folder = folder_by_hand.write(
+            tmp_path / "m",
+            config=lambda c=comment: GOOD | {"registers": c, "problem": c, "provenance": c},
+        )
+        names = load(folder).transformers["model"].registers
+        assert names is None or names.names == ("x:a", "x:b", "x:c", "x:d")
+
+
+CONFIGS = {
+    "not JSON": (b"{", "config.json of .* is not JSON"),
+    "empty": (b"", "is not JSON"),
+    "not UTF-8": (b'{"format": "\xff"}', "is not JSON"),
+    "a list": (b"[]", "must be a JSON object"),
+    "another format": (json.dumps(GOOD | {"format": "gguf"}).encode(), "must have .*unmask-model/1.*not 'gguf'"),
+    "unknown key": (json.dumps(GOOD | {"colour": 1}).encode(), "unknown key 'colour'; remove it"),
+    "NaN": (json.dumps(GOOD | {"problem": float("nan")}).encode(), "is not JSON: NaN is not a JSON number"),
+    "infinity": (json.dumps(GOOD | {"steps": float("inf")}).encode(), "is not JSON: Infinity"),
+    "deep": (b"[" * 100_000 + b"]" * 100_000, "is nested too deeply"),
+    "deep object": (b'{"problem":' * 100_000 + b"1" + b"}" * 100_000, "is nested too deeply"),
+    "10^5000": (b'{"steps": 1' + b"0" * 5000 + b"}", "is not JSON|steps|format"),
+    "length 10^12": (json.dumps(GOOD | {"length": 10**12}).encode(), "1000000000001 rows, beyond the limit"),
+    "padding 10^12": (json.dumps(GOOD | {"padding": 10**12}).encode(), "rows, beyond the limit"),
+    "long vocabulary": (
+        json.dumps(GOOD | {"vocabulary": [*folder_by_hand.VOCABULARY, *map(str, range(2, 200_000)), "9"]}).encode(),
+        "the vocabulary names '9' twice",
+    ),
+    "long key": (json.dumps(GOOD | {"x" * 10**6: 1}).encode(), "unknown key 'xxx"),
+}
+
+
+@pytest.mark.parametrize("case", CONFIGS)
+def test_damaged_configs(tmp_path, case):
+    text, sentence = CONFIGS[case]
+    refuse(folder_by_hand.write(tmp_path / "m", config=lambda: text), sentence)
+
+
+def test_missing_files(tmp_path):
+    refuse(tmp_path / "nothing", "is not a model folder: it has no config.json")
+    (tmp_path / "file").write_text("x")
+    refuse(tmp_path / "file", "is not a folder")
+    folder = folder_by_hand.write(tmp_path / "m")
+    (folder / "model.safetensors").unlink()
+    refuse(folder, "lacks the file model.safetensors")
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors"])
+def test_what_is_no_file_is_not_waited_for(tmp_path, name):
+    """A named pipe would block, a folder cannot be read."""
+    for make in (os.mkfifo, os.mkdir):
+        folder = folder_by_hand.write(tmp_path / make.__name__)
+        (folder / name).unlink()
+        make(folder / name)
+        refuse(folder, f"{name} .*is not a file")
