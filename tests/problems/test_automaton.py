@@ -1,8 +1,4 @@
-"""Automata: validation, words, counting, drawing."""
-
-import itertools
-import random
-from collections import Counter
+"""Automata: validation, reading words, merging tokens."""
 
 import numpy as np
 import pytest
@@ -82,33 +78,6 @@ def test_tokens_are_merged_only_where_characters_are_given():
     merged = Automaton(("x", "y"), alike, 0, accepting, ranges).minimal()
     assert merged.tokens == ("any",)
     assert merged.characters == ((0, LAST, 0),)
-
-
-@pytest.mark.parametrize("pattern", ["(a|b)*abb", "a{2,3}|b?", "", "[^ab]+b", "(?s).*"])
-def test_counts_are_those_of_a_brute_count(pattern: str):
-    automaton = regex_automaton(pattern)
-    for length in range(5):
-        words = itertools.product(range(len(automaton.tokens)), repeat=length)
-        accepted = sum(automaton.accepts(automaton.spelled(ids)) for ids in words)
-        assert automaton.count(length) == accepted
-
-
-def test_counts_are_exact_beyond_machine_integers():
-    assert regex_automaton("(?s).*").count(500) == 1
-    assert PARITY.count(300) == 2**299
-
-
-def test_random_words_are_what_was_asked_for_and_uniform():
-    rng = random.Random(1)
-    automaton = regex_automaton("(a|b)*abb")
-    for length in range(3, 30):
-        assert automaton.accepts(automaton.random_word(length, accepted=True, rng=rng) or "")
-        assert not automaton.accepts(automaton.random_word(length, accepted=False, rng=rng) or "abb")
-    assert automaton.random_word(2, accepted=True, rng=rng) is None
-    drawn = Counter(PARITY.random_word(4, accepted=True, rng=rng) for _ in range(4000))
-    assert len(drawn) == 8
-    assert min(drawn.values()) > 400
-    assert all(set(word.split()) <= {"left", "right"} for word in [TURNS.random_word(5, accepted=True, rng=rng) or ""])
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from unmask.problems.characters import NEWLINE, partition
 from unmask.problems.regex_nfa import Nfa
 from unmask.problems.regex_nodes import Side
 
-_MOST_WORK = 100_000_000  # big-integer operations and table entries: some seconds
+_MOST_WORK = 60_000_000  # big-integer operations and table entries: some seconds
 
 
 def deterministic(nfa: Nfa, *, most_states: int) -> Automaton:
@@ -41,6 +41,9 @@ class _Subsets:
         guards = [arrow for row in self.arrows.values() for arrow in row]
         self.behind = self._kinds({before for _, before, _, _ in guards})
         self.ahead = self._kinds({after for _, _, after, _ in guards})
+        self.compared = sum(1 << state for state in nfa.better)
+        self.compared |= self.compared << nfa.states
+        self.pruned: dict[int, int] = {}
         self.work, self.weight = 0, 1 + nfa.states // 2048
         self.known: dict[tuple[int, int, int, int], tuple[int, bool]] = {}
 
@@ -96,7 +99,7 @@ class _Subsets:
             for kind, members in groups:
                 reach, _ = self._reach(mask, last, kind)
                 for token in members:
-                    read = reach & self.readable[token]
+                    read = self._without_worse(reach & self.readable[token])
                     key = (read, self.behind[token] if read else 0)
                     number = numbers.get(key)
                     if number is None:
@@ -113,6 +116,23 @@ class _Subsets:
         return Automaton(
             token_names(self.characters), np.array(delta, dtype=np.int32), 0, np.array(accepting), self.characters
         )
+
+    def _without_worse(self, mask: int) -> int:
+        """The subset without the states of which it has a better one: the same words lead to the end."""
+        if not mask & self.compared:
+            return mask
+        if (known := self.pruned.get(mask)) is not None:
+            return known
+        kept, rest = mask, mask & self.compared
+        while rest:
+            low = rest & -rest
+            rest ^= low
+            phase, state = divmod(low.bit_length() - 1, self.nfa.states)
+            if mask >> phase * self.nfa.states & self.nfa.better[state]:
+                kept ^= low
+        self._charge(mask.bit_count())
+        self.pruned[mask] = kept
+        return kept
 
     def _reach(self, mask: int, last: int, following: int) -> tuple[int, bool]:
         """The reading states behind a subset, given both neighbours, and whether the end is among them."""

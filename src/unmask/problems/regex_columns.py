@@ -28,8 +28,8 @@ _FLAGS = re.compile(r"\(\?([a-zA-Z]*)(?:-([a-zA-Z]+))?([:)])")
 _CLASS = re.compile(r"\[\^?(?:\\.|[^\\])(?:\\.|[^\]\\])*\]", re.DOTALL)
 _COMMENT = re.compile(r"\(\?#(?:\\.|[^)\\])*\)", re.DOTALL)
 _QUANTIFIER = re.compile(r"(?:[*+?]|\{(?!\})\d*(?:,\d*)?\})([+?]?)")
-_ESCAPE = re.compile(r"\\(?:N\{[^}]*\}|0[0-7]{0,2}|[1-3][0-7][0-7]|[4-7][0-7][0-7]|([1-9][0-9]?)|.)", re.DOTALL)
-_NAME = re.compile(r"\(\?(?:P[<=][^>)]*[>)]|\([^)]*\)|P?<?[=!>]|<[=!])|\(")
+_ESCAPE = re.compile(r"\\(?:N\{[^}]*\}|0[0-7]{0,2}|[1-7][0-7][0-7]|([1-9][0-9]?)|.)", re.DOTALL)
+_NAME = re.compile(r"\(\?(?:P<[^>]*>|P=[^)]*\)|\([^)]*\)|<?[=!]|>)|\(")
 
 
 def column_of(pattern: str, construct: str, *, verbose: bool = False, occurrence: int = 0) -> int | None:

@@ -11,12 +11,14 @@ class Nfa:
     """States 0 … n-1, each with one way on.
 
     Reading states: reads[s] = (set, target). Silent states: silent[s] = [(target, case or None), …].
-    State 0 is the end.
+    State 0 is the end. better[s] is the mask of states from which every word that leads from s to
+    the end does so too, because they stand in the same place of another copy of a repeated body.
     """
 
     sets: dict[Ranges, int] = field(default_factory=dict)
     reads: dict[int, tuple[int, int]] = field(default_factory=dict)
     silent: dict[int, list[tuple[int, Case | None]]] = field(default_factory=dict)
+    better: dict[int, int] = field(default_factory=dict)
     states: int = 1
     start: int = 0
 
@@ -65,17 +67,43 @@ def _before(nfa: Nfa, node: Node, target: int) -> int:
 
 
 def _before_repeat(nfa: Nfa, node: Repeat, target: int) -> int:
-    entry = target
     if node.most is None:
-        loop = nfa.branching([(target, None)])
-        body = _before(nfa, node.body, loop)
-        nfa.silent[loop].insert(0, (body, None))
-        entry = body if node.least else loop
-        copies = max(node.least - 1, 0)
-    else:
-        for _ in range(node.most - node.least):
-            entry = nfa.branching([(_before(nfa, node.body, entry), None), (target, None)])
-        copies = node.least
-    for _ in range(copies):
+        return _before_loop(nfa, node, target)
+    entry, first, optional = target, nfa.states, node.most - node.least
+    for _ in range(optional):
+        entry = nfa.branching([(_before(nfa, node.body, entry), None), (target, None)])
+    last = 1 if optional and node.least else 0  # the last required copy is built alike, to be compared
+    for _ in range(last):
+        entry = nfa.branching([(_before(nfa, node.body, entry), None)])
+    # Behind each later block one copy more is allowed than behind the one before it: x{0,k} ⊆ x{0,k+1}.
+    _compare_blocks(nfa, first, optional + last, later_is_better=True)
+    for _ in range(node.least - last):
         entry = _before(nfa, node.body, entry)
     return entry
+
+
+def _before_loop(nfa: Nfa, node: Repeat, target: int) -> int:
+    loop = nfa.branching([(target, None)])
+    first = nfa.states
+    entry = _before(nfa, node.body, loop)
+    nfa.silent[loop].insert(0, (entry, None))
+    if node.least == 0:
+        return loop
+    for _ in range(node.least - 1):
+        entry = _before(nfa, node.body, entry)
+    # Behind each later block one copy more is required than behind the one before it: x{k+1,} ⊆ x{k,}.
+    _compare_blocks(nfa, first, node.least, later_is_better=False)
+    return entry
+
+
+def _compare_blocks(nfa: Nfa, first: int, count: int, *, later_is_better: bool) -> None:
+    """Copies of a body fill `count` blocks of equal length; compare the states in equal places of them."""
+    length = (nfa.states - first) // max(count, 1)
+    for place in range(first, first + length):
+        if place in nfa.reads:
+            copies = range(place, place + count * length, length)
+            better = 0
+            for state in reversed(copies) if later_is_better else copies:
+                if better:
+                    nfa.better[state] = nfa.better.get(state, 0) | better
+                better |= 1 << state

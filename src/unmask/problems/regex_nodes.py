@@ -108,7 +108,7 @@ def size(node: Node) -> int:
         case Repeat(body=body, least=least, most=None):
             return 1 + size(body) * max(least, 1)
         case Repeat(body=body, least=least, most=int(most)):
-            return size(body) * most + (most - least)
+            return size(body) * most + (most - least) + (1 if 0 < least < most else 0)
         case Assertion():
             return 1
     raise AssertionError(node)

@@ -9,13 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from unmask.errors import PatternError, ProblemError, WordError, shortened
-from unmask.problems.automaton import Automaton
+from unmask.problems.automaton import Automaton, Word
 from unmask.problems.dfa_file import dfa_from_json, read_dfa_document
 from unmask.problems.group import PermutationGroup, permutation_group, word_problem
 from unmask.problems.regex import regex_automaton
 from unmask.problems.regex_parser import regex_flags
-
-Word = str | Sequence[str]
 
 
 @dataclass(frozen=True)
