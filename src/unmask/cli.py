@@ -30,6 +30,17 @@ class EngineName(StrEnum):
     reference = "reference"
 
 
+DEFAULT_ENGINE = EngineName.reference
+
+
+Problem = Annotated[
+    str,
+    typer.Argument(
+        metavar="PROBLEM",
+        help="`regex:(a|b)*abb` or a bare regex, `group:A5`, `dfa:FILE`, `random:SEED`.",
+        show_default=False,
+    ),
+]
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A model folder.", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 EngineOption = Annotated[EngineName, typer.Option("--engine", help="What computes a forward pass.")]
@@ -37,7 +48,7 @@ EngineOption = Annotated[EngineName, typer.Option("--engine", help="What compute
 
 @app.command("compile")
 def compile_(
-    problem: Annotated[str, typer.Argument(metavar="PROBLEM", help="`random:SEED`.", show_default=False)],
+    problem: Problem,
     to: Annotated[KindName, typer.Option("--to", help="The framework to compile to.", show_default=False)],
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder to write.", show_default=False)],
     length: Annotated[int, typer.Option("--length", metavar="N", help="Length of the words.", show_default=False)],
@@ -46,7 +57,7 @@ def compile_(
 ) -> None:
     """Compile PROBLEM into a model folder.
 
-    Example: [bold]unmask compile random:7 --length 4 --to mdm --out models/random[/bold]
+    Example: [bold]unmask compile '(a|b)*abb' --length 16 --to mdm --out models/abb[/bold]
     """
     from unmask.console import show_compiled
     from unmask.pipeline import compile_problem, save_model
@@ -60,7 +71,7 @@ def compile_(
 def run(
     folder: Folder,
     word: Annotated[str, typer.Argument(metavar="WORD", help="The word; `-` reads one per line.", show_default=False)],
-    engine: EngineOption = EngineName.reference,
+    engine: EngineOption = DEFAULT_ENGINE,
     planner: Annotated[
         str | None,
         typer.Option("--planner", metavar="NAME", help="Replace the planner: uniform:K, confidence:K, threshold:X, …"),
@@ -120,11 +131,72 @@ def run(
 
 
 @app.command()
+def compare(
+    problem: Problem,
+    lengths: Annotated[str, typer.Option("--lengths", metavar="N,N,…", help="Lengths of the words.")] = "8,16,32",
+    precision: Annotated[int, typer.Option("--precision", metavar="P", min=1, max=8, help="p of F_p.")] = 2,
+    engine: EngineOption = DEFAULT_ENGINE,
+    as_json: Json = False,
+) -> None:
+    """Compile PROBLEM for every framework and length, and measure what each takes, beside its bound.
+
+    Example: [bold]unmask compare group:A5 --lengths 8,64[/bold]
+    """
+    from unmask.console import progress, show_comparison
+    from unmask.pipeline import ENGINES, FRAMEWORKS, compare_frameworks
+
+    wanted = _lengths(lengths)
+    measured = compare_frameworks(problem, wanted, precision=precision, engine=ENGINES[engine.value]())
+    rows = list(progress(measured, total=len(wanted) * len(FRAMEWORKS), label="measuring"))
+    if as_json:
+        print(json.dumps([row.to_json() for row in rows]))
+    else:
+        show_comparison(problem, rows)
+    wrong = [row for row in rows if row.correct is False or not row.within_bound]
+    raise typer.Exit(1 if wrong else 0)
+
+
+@app.command()
+def verify(
+    folder: Folder,
+    against: Annotated[
+        str | None,
+        typer.Option("--against", metavar="PROBLEM|DIR", help="Compare with this instead of the folder's own problem."),
+    ] = None,
+    method: Annotated[
+        str | None, typer.Option("--method", metavar="exhaustive|sample", help="By default all words where few.")
+    ] = None,
+    cases: Annotated[int, typer.Option("--cases", metavar="K", min=1, help="Words of a sample.")] = 1000,
+    seed: Annotated[int, typer.Option("--seed", metavar="S", help="Seed of a sample.")] = 0,
+    engine: EngineOption = DEFAULT_ENGINE,
+    as_json: Json = False,
+) -> None:
+    """Compare a model with its problem. Exit code: 0 proved or held, 1 refuted, 2 error or unknown.
+
+    Example: [bold]unmask verify models/abb --method exhaustive[/bold]
+    """
+    from unmask.console import show_verdict
+    from unmask.pipeline import ENGINES, load_model, verify_model
+
+    other = load_model(against) if against is not None and (Path(against) / "config.json").is_file() else against
+    start = time.perf_counter()
+    verdict = verify_model(
+        load_model(folder), against=other, method=method, cases=cases, seed=seed, engine=ENGINES[engine.value]()
+    )
+    seconds = time.perf_counter() - start
+    if as_json:
+        print(json.dumps({**verdict.to_json(), "seconds": seconds}))
+    else:
+        show_verdict(verdict)
+    raise typer.Exit(verdict.exit_code)
+
+
+@app.command()
 def sample(
     folder: Folder,
     count: Annotated[int, typer.Option("--count", metavar="K", min=1, help="How many strings.")] = 1,
     seed: Annotated[int, typer.Option("--seed", metavar="S", help="String i uses the tape of seed S + i.")] = 0,
-    engine: EngineOption = EngineName.reference,
+    engine: EngineOption = DEFAULT_ENGINE,
     as_json: Json = False,
 ) -> None:
     """Draw strings from a model that reads the empty input (length 0), one per line.
@@ -143,6 +215,13 @@ def sample(
             print(written(model, output), flush=True)
     if as_json:
         print(json.dumps({"samples": drawn}))
+
+
+def _lengths(text: str) -> list[int]:
+    parts = text.split(",")
+    if not all(part.strip().isascii() and part.strip().isdigit() and len(part) < 8 for part in parts):
+        raise UnmaskError(f"--lengths takes numbers separated by commas, such as 8,16,32, not {text!r}")
+    return [int(part) for part in parts]
 
 
 def _lines(stream) -> Any:

@@ -1,15 +1,20 @@
 """What a person sees: `rich` on a terminal, plain text in a pipe."""
 
 import json
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rich.console import Console
 from rich.markup import escape
+from rich.table import Table
 from rich.text import Text
 
 from unmask.reasoners.words import written
 from unmask.traces.trace import Trace
+from unmask.verification.compare import Row
+from unmask.verification.verdict import Verdict
 from unmask.weights.model import Model
 from unmask.weights.storage import content_hash
 
@@ -44,6 +49,76 @@ def show_compiled(model: Model, folder: Path, *, as_json: bool) -> None:
         f"width {facts['width']}, {facts['layers']} layers, {facts['parameters']} nonzero weights, "
         f"F_{model.precision.p}"
     )
+
+
+def progress(items: Iterable[Any], *, total: int, label: str) -> Iterator[Any]:
+    """The items, with a bar on a terminal and nothing in a pipe."""
+    out = Console(stderr=True)
+    if not out.is_terminal:
+        yield from items
+        return
+    from rich.progress import track
+
+    yield from track(items, total=total, description=label, console=out, transient=True)
+
+
+def show_comparison(problem: str, rows: list[Row]) -> None:
+    """The table, and what each framework's resources do as N grows."""
+    table = Table(title=escape(problem), title_justify="left")
+    for name in (
+        "framework",
+        "N",
+        "steps",
+        "bound",
+        "space",
+        "bound",
+        "width",
+        "layers",
+        "weights",
+        "seconds",
+        "right",
+    ):
+        table.add_column(name, justify="left" if name == "framework" else "right")
+    for row in rows:
+        table.add_row(
+            row.framework,
+            str(row.length),
+            str(row.steps),
+            f"<= {row.bound.steps}",
+            str(row.padding),
+            f"<= {row.bound.padding}",
+            str(row.width),
+            str(row.layers),
+            str(row.parameters),
+            "–" if row.seconds is None else f"{row.seconds:.3f}",
+            {True: "yes", False: "[red]NO[/red]", None: "not run"}[row.correct],
+        )
+    out = console()
+    out.print(table)
+    for kind in dict.fromkeys(row.framework for row in rows):
+        same = sorted((row for row in rows if row.framework == kind), key=lambda row: row.length)
+        first, last = same[0], same[-1]
+        if first.length != last.length:
+            out.print(
+                f"{kind:>5}: N {first.length} → {last.length}, steps {first.steps} → {last.steps}, "
+                f"space {first.padding} → {last.padding}, width {first.width} → {last.width}"
+            )
+    out.print(
+        "[dim]A run shows upper bounds. That chain of thought cannot do with fewer steps is a theorem "
+        "(thm:cot-mdm-separation), not a measurement.[/dim]"
+    )
+
+
+def show_verdict(verdict: Verdict) -> None:
+    style = {"proved": "bold green", "held": "bold green", "refuted": "bold red", "unknown": "bold yellow"}
+    out = console()
+    out.print(f"[{style[verdict.status]}]{verdict.status}[/] on {verdict.cases} cases ({verdict.method})")
+    if verdict.counterexample is not None:
+        out.print(
+            f"counterexample {escape(repr(verdict.counterexample))}: {verdict.expected}, but the model {verdict.got}"
+        )
+    if verdict.reason:
+        out.print(escape(verdict.reason))
 
 
 def verdict_line(trace: Trace) -> str:

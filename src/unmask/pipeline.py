@@ -2,26 +2,58 @@
 
 Problem ──compile_problem──▶ Model ──run_word──▶ Trace
              save_model ─▶ folder ─▶ load_model
+                            Model ──verify_model──▶ Verdict
 """
 
-from collections.abc import Sequence
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from unmask.engines.engine import Engine
 from unmask.engines.reference import ReferenceEngine
 from unmask.errors import ProblemError, UnmaskError
+from unmask.numerics.precision import Precision
+from unmask.problems.automaton import Automaton
+from unmask.problems.problem import Problem, automaton_of, parse_problem, problem_from_json
+from unmask.problems.regular import GroupProblem
+from unmask.programs.regular import RegularCompiler
 from unmask.reasoners.planners import parse_planner
 from unmask.reasoners.run import run
 from unmask.reasoners.tape import Tape
 from unmask.reasoners.words import read_word
 from unmask.traces.trace import Trace
+from unmask.verification.cases import (
+    MOST_WORDS,
+    Oracle,
+    check_words,
+    every_word,
+    outcomes,
+    sampled_words,
+    word_count,
+)
+from unmask.verification.compare import WORDS, Bound, Row, measure
+from unmask.verification.verdict import Verdict
 from unmask.weights.model import KINDS, Kind, Model
 from unmask.weights.storage import load as load_model
 from unmask.weights.storage import save as save_model
 
-__all__ = ["ENGINES", "compile_problem", "generate", "load_model", "result", "run_word", "save_model"]
+__all__ = [
+    "ENGINES",
+    "compare_frameworks",
+    "compile_problem",
+    "generate",
+    "load_model",
+    "result",
+    "run_word",
+    "save_model",
+    "verify_model",
+]
 
 ENGINES: dict[str, type[Engine]] = {"reference": ReferenceEngine}
+FRAMEWORKS: tuple[Kind, ...] = ("mdm", "smdm", "topk", "plt", "pcot", "cot")
+METHODS = ("exhaustive", "sample")
 
 
 def compile_problem(problem: str, kind: Kind, *, length: int, precision: int = 2) -> Model:
@@ -30,10 +62,90 @@ def compile_problem(problem: str, kind: Kind, *, length: int, precision: int = 2
         raise ProblemError(f"there is no kind {kind!r}; use one of {', '.join(KINDS)}")
     if length < 0:
         raise ProblemError(f"the length must be 0 or more, not {length}")
+    if not 1 <= precision <= 8:
+        raise ProblemError(f"the precision must lie in 1 … 8, not {precision}")
     prefix, _, rest = problem.partition(":")
     if prefix == "random":
         return _random(problem, rest, kind, length, precision)
-    raise ProblemError(f"the problem {problem!r} is not understood; use random:SEED")
+    compiler = compiler_of(problem)
+    model = compiler.compile(kind, length, Precision(precision))
+    return replace(model, provenance=[{"compiled": problem, "to": kind, "layout": compiler.layout}])
+
+
+@lru_cache(maxsize=16)
+def compiler_of(problem: str) -> RegularCompiler:
+    """What is known of a problem before a length and a kind are chosen."""
+    parsed = parse_problem(problem)
+    group = parsed.group if isinstance(parsed, GroupProblem) else None
+    return RegularCompiler.of(automaton_of(parsed), group, parsed.to_json())
+
+
+def compare_frameworks(
+    problem: str, lengths: Sequence[int], *, precision: int = 2, engine: Engine | None = None
+) -> Iterator[Row]:
+    """Every framework at every length: measured resources beside the bounds, one row at a time."""
+    compiler, oracle, automaton = (
+        compiler_of(problem),
+        oracle_of(parse_problem(problem)),
+        compiler_of(problem).automaton,
+    )
+    for length in lengths:
+
+        def words(rng: random.Random, length: int = length) -> Iterator[str]:
+            for i in range(WORDS):
+                word = automaton.random_word(length, accepted=i % 2 == 0, rng=rng)
+                if word is not None:
+                    yield word
+
+        for kind in FRAMEWORKS:
+            model = compile_problem(problem, kind, length=length, precision=precision)
+            yield measure(model, Bound(*compiler.bound(kind, length)), words, oracle, engine or ReferenceEngine())
+
+
+def verify_model(
+    model: Model,
+    *,
+    against: str | Model | None = None,
+    method: str | None = None,
+    cases: int = 1000,
+    seed: int = 0,
+    engine: Engine | None = None,
+) -> Verdict:
+    """Compare a model with its problem (as its folder names it), another problem, or another model.
+
+    `exhaustive` runs every word of the model's length, `sample` some; by default all where they are few.
+    """
+    engine = engine or ReferenceEngine()
+    oracle, automaton = _against(model, against, engine)
+    count = word_count(model)
+    if method is None:
+        method = "exhaustive" if count <= 1 << 14 else "sample"
+    if method not in METHODS:
+        raise UnmaskError(f"there is no method {method!r}; use {' or '.join(METHODS)}")
+    if method == "exhaustive":
+        if count > MOST_WORDS:
+            reason = f"there are {count} words of length {model.length}, more than {MOST_WORDS}; use --method sample"
+            return Verdict("unknown", method, 0, reason=reason)
+        return check_words(model, every_word(model), oracle, engine=engine, method=method)
+    return check_words(model, sampled_words(model, automaton, cases, seed), oracle, engine=engine, method=method)
+
+
+def _against(model: Model, against: str | Model | None, engine: Engine) -> tuple[Oracle, Automaton | None]:
+    if isinstance(against, Model):
+        if against.length != model.length:
+            raise UnmaskError(
+                f"the models read words of length {model.length} and {against.length}; compare like with like"
+            )
+        other = against
+        return lambda word: outcomes(other, [word], engine)[0], None
+    if against is None and not model.problem:
+        raise ProblemError("the folder names no problem to compare with; give one with --against")
+    problem = problem_from_json(model.problem) if against is None else parse_problem(against)
+    return oracle_of(problem), automaton_of(problem)
+
+
+def oracle_of(problem: Problem) -> Oracle:
+    return lambda word: "accepted" if problem.answer(word) else "rejected"
 
 
 def run_word(
@@ -102,6 +214,4 @@ def _random(problem: str, seed: str, kind: Kind, length: int, precision: int) ->
     if not (seed.isascii() and seed.isdigit()) or len(seed) > 20:
         raise ProblemError(f"random:SEED needs a seed from 0 to 2^64 - 1, not {seed!r}")
     model = random_model(int(seed), kind, length, precision=precision)
-    from dataclasses import replace
-
-    return replace(model, problem={"problem": problem}, provenance=[{"compiled": problem, "to": kind}])
+    return replace(model, provenance=[{"compiled": problem, "to": kind}])

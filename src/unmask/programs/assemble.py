@@ -81,9 +81,12 @@ def _matrix(shape: tuple[int, int], edges: Sequence[Edges], precision: Precision
 
 
 def _vector(size: int, entries: Sequence[tuple[np.ndarray, Coefficient]], precision: Precision) -> np.ndarray:
+    if not entries:
+        return np.zeros(size, dtype=np.int64)
+    columns = np.concatenate([columns for columns, _ in entries])
+    assert np.unique(columns).size == columns.size, "two gadgets set the bias of one column"
     vector = np.zeros(size, dtype=np.int64)
-    for columns, weight in entries:
-        vector[columns] = weight.integer(precision)
+    vector[columns] = np.concatenate([np.full(c.size, weight.integer(precision)) for c, weight in entries])
     return vector
 
 

@@ -59,6 +59,15 @@ class RegularCompiler:
         coding = self.products.coding
         return f"one slot per node: the monoid has {coding.size} elements, coded by {coding.name}"
 
+    def bound(self, kind: Kind, length: int) -> tuple[int, int]:
+        """(steps, padding) that the constructions promise at most."""
+        log, size = max(1, tree_steps(length)), 1 if self.products is not None else self.automaton.states
+        return {
+            "plt": (tree_steps(length), 1),
+            "cot": (length + 1, length + 1),
+            "pcot": (log, log * level_width(length) * size),
+        }.get(kind, (log, max(1, length) * size))
+
     def compile(self, kind: Kind, length: int, precision: Precision) -> Model:
         if precision.p < LEAST_PRECISION:
             raise ProblemError(f"a compiled model needs a precision of at least {LEAST_PRECISION}, not {precision.p}")

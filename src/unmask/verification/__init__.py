@@ -1,0 +1,1 @@
+"""Is a model right? Verdicts, and measured resources beside their bounds."""

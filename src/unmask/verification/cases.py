@@ -1,0 +1,110 @@
+"""Model × oracle → Verdict, by running cases: every word of the model's length, or a sample of them.
+
+A sample holds members, non-members, words one edit away from them, and random words, so that both answers occur
+even where one of them is rare.
+"""
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice, product
+
+import numpy as np
+
+from unmask.engines.engine import Engine
+from unmask.errors import AttendsToNothing, EditsWrittenSlot
+from unmask.problems.automaton import Automaton
+from unmask.reasoners.run import answers
+from unmask.reasoners.words import read_word
+from unmask.verification.verdict import Verdict
+from unmask.weights.model import Model
+
+MOST_WORDS = 1 << 20
+BATCH = 1 << 10
+OUTCOMES = {1: "accepted", 0: "rejected", -1: "undecided"}
+
+Oracle = Callable[[str], str]
+"""A word as a user would type it → `accepted`, `rejected`, or what else there is to say."""
+
+
+def check_words(model: Model, words: Iterator[str], oracle: Oracle, *, engine: Engine, method: str) -> Verdict:
+    """Run every word on the model and the oracle; stop at the first that differs."""
+    cases = 0
+    while batch := list(islice(words, BATCH)):
+        for word, got in zip(batch, outcomes(model, batch, engine), strict=True):
+            cases += 1
+            expected = oracle(word)
+            if got != expected:
+                return Verdict("refuted", method, cases, counterexample=word, expected=expected, got=got)
+    return Verdict("held", method, cases)
+
+
+def outcomes(model: Model, words: Sequence[str], engine: Engine) -> list[str]:
+    """What the model says of each word; an error of the run is an outcome too."""
+    tokens = np.array([read_word(model, word) for word in words], dtype=np.int64).reshape(len(words), model.length)
+    return _outcomes(model, tokens, engine)
+
+
+def _outcomes(model: Model, tokens: np.ndarray, engine: Engine) -> list[str]:
+    try:
+        return [OUTCOMES[int(a)] for a in answers(model, tokens, engine=engine).accepted]
+    except (AttendsToNothing, EditsWrittenSlot) as error:
+        if len(tokens) == 1:
+            return [f"error: {error}"]
+        half = len(tokens) // 2
+        return _outcomes(model, tokens[:half], engine) + _outcomes(model, tokens[half:], engine)
+
+
+def every_word(model: Model) -> Iterator[str]:
+    """All words over the input symbols, in order; one character stands for all that share its token."""
+    letters = letters_of(model)
+    gap = "" if all(len(letter) == 1 for letter in letters) else " "
+    return (gap.join(word) for word in product(letters, repeat=model.length))
+
+
+def letters_of(model: Model) -> list[str]:
+    """How to type each input symbol that a word can hold."""
+    if model.characters is None:
+        return list(model.input_symbols)
+    first: dict[str, str] = {}
+    for low, high, symbol in model.characters:
+        candidates = (chr(c) for c in range(low, min(high, low + 128) + 1))
+        shown = next((c for c in candidates if c.isprintable() and not c.isspace()), None)
+        if shown is not None or symbol not in first:
+            first.setdefault(symbol, shown or chr(low))
+    return [first[s] for s in model.input_symbols if s in first]
+
+
+def word_count(model: Model) -> int:
+    return len(letters_of(model)) ** model.length
+
+
+def sampled_words(model: Model, automaton: Automaton | None, count: int, seed: int) -> Iterator[str]:
+    """`count` words: a quarter each of members, non-members, words one edit away from a member, and any words."""
+    rng = random.Random(seed)
+    for i in range(count):
+        word = None
+        if automaton is not None and i % 4 < 3:
+            word = automaton.random_word(model.length, accepted=i % 4 != 1, rng=rng)
+        if word is None:
+            word = _any_word(model, automaton, rng)
+        elif i % 4 == 2:
+            word = _one_edit_away(word, _any_word(model, automaton, rng), model, rng)
+        yield word
+
+
+def _any_word(model: Model, automaton: Automaton | None, rng: random.Random) -> str:
+    if automaton is not None:
+        return automaton.spelled([rng.randrange(len(automaton.tokens)) for _ in range(model.length)], rng=rng)
+    letters = letters_of(model)
+    gap = "" if all(len(letter) == 1 for letter in letters) else " "
+    return gap.join(rng.choice(letters) for _ in range(model.length))
+
+
+def _one_edit_away(word: str, other: str, model: Model, rng: random.Random) -> str:
+    """The word with one symbol taken from another word."""
+    plain = len(word) == model.length
+    symbols, others = (list(word), list(other)) if plain else (word.split(), other.split())
+    if symbols:
+        place = rng.randrange(len(symbols))
+        symbols[place] = others[place]
+    return ("" if plain else " ").join(symbols)
