@@ -24,6 +24,7 @@ from unmask.weights.matrix import Matrix
 from unmask.weights.transformer import Head, Mlp, Transformer
 
 LARGEST_SCORES = 1 << 28
+LARGEST_HIDDEN = 1 << 24
 
 
 class ReferenceEngine:
@@ -101,8 +102,14 @@ class ReferenceSession:
 
     def _mlp(self, G: np.ndarray, mlp: Mlp) -> np.ndarray:
         precision = self.transformer.precision
-        hidden = relu(add(self._times(G, mlp.w1), mlp.b1, precision))
-        return relu(add(self._times(hidden, mlp.w2), mlp.b2, precision))
+        # rows do not depend on each other: take as many at a time as the hidden units allow
+        rows = max(1, LARGEST_HIDDEN // max(1, mlp.w1.shape[1]))
+        flat = G.reshape(-1, G.shape[-1])
+        result = np.zeros_like(flat)
+        for first in range(0, len(flat), rows):
+            hidden = relu(add(self._times(flat[first : first + rows], mlp.w1), mlp.b1, precision))
+            result[first : first + rows] = relu(add(self._times(hidden, mlp.w2), mlp.b2, precision))
+        return result.reshape(G.shape)
 
     def _times(self, x: np.ndarray, matrix: Matrix) -> np.ndarray:
         return weighted(x, matrix.rows(), matrix.shape[1], self.transformer.precision)

@@ -69,10 +69,16 @@ class Coding:
         return self.left_names
 
     @property
-    def weights(self) -> int:
-        """About how many weights a composition takes."""
+    def price(self) -> int:
+        """Weights of a composition, plus ten for every column, which every row and layer must carry."""
         parts = (self.left.element, self.right.element, self.result.element)
-        return 3 * self.triples[0].size + sum(part.size for part in parts)
+        columns = 3 * len(self.left_names) + 2 * len(self.right_names) + 2 * self.size
+        return 3 * self.triples[0].size + sum(part.size for part in parts) + 10 * columns
+
+
+def table_price(size: int) -> int:
+    """The price of `table_coding`, without making it."""
+    return 3 * size**2 + 3 * size + 70 * size
 
 
 def table_coding(table: np.ndarray, accepting: np.ndarray, names: Sequence[str]) -> Coding:
@@ -95,33 +101,30 @@ def table_coding(table: np.ndarray, accepting: np.ndarray, names: Sequence[str])
 
 
 def monoid_coding(monoid: Monoid, accepting_states: np.ndarray, names: Sequence[str]) -> Coding:
-    """The coding with fewer weights, for the transition monoid of an automaton that starts in state 0."""
+    """The cheaper coding, for the transition monoid of an automaton that starts in state 0."""
     maps = monoid.elements.astype(np.int64)
     points = _PointFeatures(maps, base_of(maps, first=0))
     start = np.unique(maps[:, 0])
     accept = tuple(Disjunct((points.left(0, int(s)),)) for s in start if accepting_states[s])
     reject = tuple(Disjunct((points.left(0, int(s)),)) for s in start if not accepting_states[s])
     by_points = points.coding(accept, reject)
-    if 3 * monoid.size**2 > by_points.weights:
+    if table_price(monoid.size) > by_points.price:
         return by_points
     return table_coding(monoid.product_table, monoid.accepting, names)
 
 
 def group_coding(group: PermutationGroup, names: Sequence[str]) -> Coding:
-    """The coding with fewer weights, for "is the product the identity"."""
+    """The cheaper coding, for "is the product the identity"."""
     maps = group.elements.astype(np.int64)
     base = base_of(maps)
     points = _PointFeatures(maps, base)
     fixed = [points.left(b, b) for b in base]
     reject = tuple(Disjunct(tuple(fixed[:i]), absent=fixed[i]) for i in range(len(base)))
     by_points = points.coding((Disjunct(tuple(fixed)),), reject)
-    if 3 * group.order**2 > by_points.weights:
+    if table_price(group.order) > by_points.price:
         return by_points
-    products = maps[None, :, :].repeat(group.order, axis=0)
     index = {row.tobytes(): i for i, row in enumerate(maps)}
-    table = np.array(
-        [[index[products[f, h][maps[f]].tobytes()] for h in range(group.order)] for f in range(group.order)]
-    )
+    table = np.array([[index[maps[h][maps[f]].tobytes()] for h in range(group.order)] for f in range(group.order)])
     return table_coding(table, np.arange(group.order) == 0, names)
 
 
