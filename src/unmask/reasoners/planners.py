@@ -15,6 +15,7 @@ slot is masked.
 
 from dataclasses import dataclass
 from fractions import Fraction
+from math import floor
 from typing import Protocol
 
 import numpy as np
@@ -23,6 +24,9 @@ from jaxtyping import Bool, Int
 from unmask.errors import PlannerError, shortened
 from unmask.numerics.precision import Precision
 from unmask.reasoners.tape import PLANNER, Tape
+
+
+LONGEST_NAME = 200
 
 
 @dataclass(frozen=True)
@@ -73,7 +77,10 @@ class Threshold:
     x: Fraction
 
     def choose(self, situation: Situation) -> np.ndarray:
-        sure = situation.confidence * self.x.denominator > self.x.numerator * situation.precision.one
+        # logits are integers, so that above x means above its floor; beyond the bound all x are alike
+        bound = situation.precision.bound
+        units = max(-bound - 1, min(bound, floor(self.x * situation.precision.one)))
+        sure = situation.confidence > units
         return (sure & situation.masked) | _smallest(-situation.confidence, situation.masked, 1)
 
 
@@ -119,7 +126,7 @@ def parse_planner(text: str, tape: Tape) -> Planner:
             return LeftToRight(_count(text, argument))
         case "threshold":
             return Threshold(_number(text, argument))
-        case "blockwise":
+        case "blockwise" if len(text) <= LONGEST_NAME:
             width, _, inner = argument.partition(":")
             return Blockwise(_count(text, width), parse_planner(inner or "confidence:1", tape))
     raise PlannerError(
