@@ -25,7 +25,6 @@ from unmask.errors import PlannerError, shortened
 from unmask.numerics.precision import Precision
 from unmask.reasoners.tape import PLANNER, Tape
 
-
 LONGEST_NAME = 200
 
 
