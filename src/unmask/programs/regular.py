@@ -15,10 +15,13 @@ from typing import Any
 from unmask.errors import ProblemError
 from unmask.numerics.precision import Precision
 from unmask.problems.automaton import Automaton
+from unmask.problems.minimisation import renumbered
 from unmask.problems.permutation_group import PermutationGroup
 from unmask.programs.assemble import assemble
 from unmask.programs.composition import LEAST_PRECISION
+from unmask.programs.limits import check_table
 from unmask.programs.products import Products, try_products
+from unmask.programs.program import Program
 from unmask.programs.state_chain import state_chain
 from unmask.programs.state_node import state_node
 from unmask.programs.state_tree import (
@@ -49,7 +52,12 @@ class RegularCompiler:
     def of(
         cls, automaton: Automaton, group: PermutationGroup | None = None, problem: dict[str, Any] | None = None
     ) -> "RegularCompiler":
+        automaton = from_state_zero(automaton)
         return cls(automaton, try_products(automaton, group), problem or {})
+
+    def __post_init__(self) -> None:
+        if self.automaton.start != 0:
+            raise ValueError("the constructions start in state 0; renumber the states, as from_state_zero does")
 
     @property
     def layout(self) -> str:
@@ -90,7 +98,7 @@ class RegularCompiler:
             planner = state_planner(vocabulary, length, geometry)
             predictor = state_node(self.automaton, vocabulary, length, geometry, waits=length > 1, own_slot=topk)
         programs = {"model": predictor} if topk else {"planner": planner, "predictor": predictor}
-        transformers = {name: assemble(program, precision) for name, program in programs.items()}
+        transformers = {name: _weights(program, precision) for name, program in programs.items()}
         return self._model(kind, vocabulary, length, slots, max(1, tree_steps(length)), transformers)
 
     def _tree_vocabulary(self) -> Vocabulary:
@@ -110,7 +118,7 @@ class RegularCompiler:
             states = self.automaton.states
             block = parallel_block(length, states)
             program = state_node(self.automaton, vocabulary, length, parallel_geometry(length, states), waits=False)
-        transformers = {"model": assemble(program, precision, attention="causal")}
+        transformers = {"model": _weights(program, precision, attention="causal")}
         return self._model("pcot", vocabulary, length, steps * block, steps, transformers, block=block)
 
     def _loop(self, length: int, precision: Precision) -> Model:
@@ -120,14 +128,14 @@ class RegularCompiler:
         else:
             vocabulary = vocabulary_of(self.automaton.tokens, len(self.automaton.tokens), ("pad", "reject", "accept"))
             program, last = matrix_loop(self.automaton, vocabulary, length), 1
-        transformers = {"model": assemble(program, precision, loop=(0, last))}
+        transformers = {"model": _weights(program, precision, loop=(0, last))}
         return self._model("plt", vocabulary, length, 1, tree_steps(length), transformers)
 
     def _chain(self, length: int, precision: Precision) -> Model:
         steps = max(1, length)
         vocabulary = self._state_vocabulary((*(() if length else ("begin",)), "reject", "accept"))
         transformers = {
-            "model": assemble(state_chain(self.automaton, vocabulary, length), precision, attention="causal")
+            "model": _weights(state_chain(self.automaton, vocabulary, length), precision, attention="causal")
         }
         return self._model("cot", vocabulary, length, steps, steps, transformers)
 
@@ -160,6 +168,20 @@ class RegularCompiler:
             characters=None if characters is None else tuple((a, b, vocabulary.symbols[t]) for a, b, t in characters),
             problem=self.problem,
         )
+
+
+def _weights(program: Program, precision: Precision, **frame: Any) -> Transformer:
+    check_table(program)
+    return assemble(program, precision, **frame)
+
+
+def from_state_zero(automaton: Automaton) -> Automaton:
+    """The same automaton with its start state numbered 0."""
+    if automaton.start == 0:
+        return automaton
+    order = [automaton.start, *(q for q in range(automaton.states) if q != automaton.start)]
+    delta, start, accepting = renumbered(automaton.delta, automaton.start, automaton.accepting, order)
+    return Automaton(automaton.tokens, delta, start, accepting, automaton.characters)
 
 
 def state_names(automaton: Automaton) -> list[str]:

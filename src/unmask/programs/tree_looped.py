@@ -12,6 +12,8 @@ Deviations:   one pad instead of none: it is the identity, and the empty word ha
 too large to list: all pairs (q, s) with s reachable from q.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from unmask.problems.automaton import Automaton
@@ -19,6 +21,7 @@ from unmask.programs.attention import clear, constant_code, eq, match
 from unmask.programs.coefficients import ONE, B
 from unmask.programs.composition import fetch_features, multiply_features, recognise
 from unmask.programs.expressions import n
+from unmask.programs.limits import check_units
 from unmask.programs.products import Products
 from unmask.programs.program import Columns, Flag, LayerBuilder, Program, SignedBits, bits_for
 from unmask.programs.tree import loop_child
@@ -56,7 +59,8 @@ def product_loop(products: Products, vocabulary: Vocabulary, length: int) -> Pro
 
 
 def matrix_loop(automaton: Automaton, vocabulary: Vocabulary, length: int) -> Program:
-    """Loop the layers [0, 1)."""
+    """Loop the layers [0, 1); refused where the paths are too many to list."""
+    check_units(path_count(automaton), f"a loop over the maps of {automaton.states:,} states")
     pairs = reachable_pairs(automaton)
     number = {pair: i for i, pair in enumerate(pairs)}
     program, one, here, address = _frame(vocabulary, length)
@@ -102,20 +106,32 @@ def accepting_elements(products: Products) -> np.ndarray:
 
 def reachable_pairs(automaton: Automaton) -> list[tuple[int, int]]:
     """(q, s) with s reachable from q, q itself included, in order."""
-    reach = np.eye(automaton.states, dtype=bool)
-    step = np.zeros_like(reach)
-    step[np.arange(automaton.states)[:, None], automaton.delta] = True
-    while True:
-        further = reach | (reach.astype(np.int64) @ step > 0)
-        if np.array_equal(further, reach):
-            return [(int(q), int(s)) for q, s in np.argwhere(reach)]
-        reach = further
+    return [(q, int(s)) for q, reached in enumerate(_reachable(automaton)) for s in np.flatnonzero(reached)]
 
 
 def path_count(automaton: Automaton) -> int:
     """How many hidden units `matrix_loop` takes: paths q → r → s among reachable pairs."""
-    pairs = np.array(reachable_pairs(automaton))
-    return int(np.bincount(pairs[:, 0], minlength=automaton.states)[pairs[:, 1]].sum())
+    sizes = np.array([reached.sum() for reached in _reachable(automaton)])
+    return int(sum(sizes[reached].sum() for reached in _reachable(automaton)))
+
+
+def _reachable(automaton: Automaton) -> Iterator[np.ndarray]:
+    """For each state which states can be reached from it; bit s of a mask is state s."""
+    after = [np.unique(row).tolist() for row in automaton.delta]
+    masks = [1 << q for q in range(automaton.states)]
+    changed = True
+    while changed:
+        changed = False
+        for q in reversed(range(automaton.states)):
+            further = masks[q]
+            for s in after[q]:
+                further |= masks[s]
+            changed |= further != masks[q]
+            masks[q] = further
+    size = (automaton.states + 7) // 8
+    for mask in masks:
+        octets = np.frombuffer(mask.to_bytes(size, "little"), dtype=np.uint8)
+        yield np.unpackbits(octets, bitorder="little")[: automaton.states].astype(bool)
 
 
 def _paths(pairs: list[tuple[int, int]], states: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
