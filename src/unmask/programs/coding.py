@@ -68,17 +68,18 @@ class Coding:
     def result_names(self) -> tuple[str, ...]:
         return self.left_names
 
-    @property
-    def price(self) -> int:
-        """Weights of a composition, plus ten for every column, which every row and layer must carry."""
-        parts = (self.left.element, self.right.element, self.result.element)
-        columns = 3 * len(self.left_names) + 2 * len(self.right_names) + 2 * self.size
-        return 3 * self.triples[0].size + sum(part.size for part in parts) + 10 * columns
+
+def price(*, size: int, left: int, right: int, pairs: int, triples: int) -> int:
+    """Weights of a composition, plus ten for every column, which every row and layer must carry.
+
+    `left` and `right` are numbers of features, `pairs` of (element, feature); known before a coding is made.
+    """
+    return 3 * triples + pairs + 10 * (3 * left + 2 * right + 2 * size)
 
 
 def table_price(size: int) -> int:
-    """The price of `table_coding`, without making it."""
-    return 3 * size**2 + 3 * size + 70 * size
+    """The price of `table_coding`."""
+    return price(size=size, left=size, right=size, pairs=3 * size, triples=size**2)
 
 
 def table_coding(table: np.ndarray, accepting: np.ndarray, names: Sequence[str]) -> Coding:
@@ -104,13 +105,12 @@ def monoid_coding(monoid: Monoid, accepting_states: np.ndarray, names: Sequence[
     """The cheaper coding, for the transition monoid of an automaton that starts in state 0."""
     maps = monoid.elements.astype(np.int64)
     points = _PointFeatures(maps, base_of(maps, first=0))
+    if table_price(monoid.size) <= points.price:
+        return table_coding(monoid.product_table, monoid.accepting, names)
     start = np.unique(maps[:, 0])
     accept = tuple(Disjunct((points.left(0, int(s)),)) for s in start if accepting_states[s])
     reject = tuple(Disjunct((points.left(0, int(s)),)) for s in start if not accepting_states[s])
-    by_points = points.coding(accept, reject)
-    if table_price(monoid.size) > by_points.price:
-        return by_points
-    return table_coding(monoid.product_table, monoid.accepting, names)
+    return points.coding(accept, reject)
 
 
 def group_coding(group: PermutationGroup, names: Sequence[str]) -> Coding:
@@ -118,11 +118,10 @@ def group_coding(group: PermutationGroup, names: Sequence[str]) -> Coding:
     maps = group.elements.astype(np.int64)
     base = base_of(maps)
     points = _PointFeatures(maps, base)
-    fixed = [points.left(b, b) for b in base]
-    reject = tuple(Disjunct(tuple(fixed[:i]), absent=fixed[i]) for i in range(len(base)))
-    by_points = points.coding((Disjunct(tuple(fixed)),), reject)
-    if table_price(group.order) > by_points.price:
-        return by_points
+    if table_price(group.order) > points.price:
+        fixed = [points.left(b, b) for b in base]
+        reject = tuple(Disjunct(tuple(fixed[:i]), absent=fixed[i]) for i in range(len(base)))
+        return points.coding((Disjunct(tuple(fixed)),), reject)
     index = {row.tobytes(): i for i, row in enumerate(maps)}
     table = np.array([[index[maps[h][maps[f]].tobytes()] for h in range(group.order)] for f in range(group.order)])
     return table_coding(table, np.arange(group.order) == 0, names)
@@ -158,6 +157,17 @@ class _PointFeatures:
         self.left_number = {pair: i for i, pair in enumerate(self.left_pairs)}
         self.right_number = {pair: i for i, pair in enumerate(self.right_pairs)}
         self.reached = reached
+
+    @property
+    def price(self) -> int:
+        """What `coding` will cost."""
+        return price(
+            size=len(self.maps),
+            left=len(self.left_pairs),
+            right=len(self.right_pairs),
+            pairs=len(self.maps) * (2 * len(self.base) + len(self.reached)),
+            triples=sum(self.orbits[r].size for b in self.base for r in self.orbits[b]),
+        )
 
     def left(self, b: int, s: int) -> int:
         return self.left_number[b, s]
