@@ -165,12 +165,12 @@ def _layer(tensors: Tensors, i: int) -> Layer:
 
 
 def _check_activations(transformer: Transformer, path: Path) -> None:
-    """What one pass must hold: rows times the residual, query and hidden widths."""
+    """What one pass must hold: rows times the residual and query widths, and the hidden units of one row at a time."""
     rows = len(transformer.positions)
     widths = [("embed", transformer.width)]
     for i, layer in enumerate(transformer.layers):
         widths += [(f"layers.{i}.heads.{j}.wq", head.wq.shape[1]) for j, head in enumerate(layer.heads)]
-        widths += [(f"layers.{i}.mlp.w1", layer.mlp.w1.shape[1])]
+        _check_cells(1, layer.mlp.w1.shape[1], f"{path.name}: layers.{i}.mlp.w1")
     for name, width in widths:
         _check_cells(rows, width, f"{path.name}: {name} with {rows} rows")
 
