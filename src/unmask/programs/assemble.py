@@ -16,6 +16,7 @@ from unmask.programs.program import (
     Program,
     SignedBits,
     TableRows,
+    Thermometer,
     Weight,
 )
 from unmask.weights.matrix import Matrix
@@ -80,13 +81,13 @@ def _matrix(shape: tuple[int, int], edges: Sequence[Edges], precision: Precision
     )
 
 
-def _vector(size: int, entries: Sequence[tuple[np.ndarray, Coefficient]], precision: Precision) -> np.ndarray:
+def _vector(size: int, entries: Sequence[tuple[np.ndarray, Weight]], precision: Precision) -> np.ndarray:
     if not entries:
         return np.zeros(size, dtype=np.int64)
     columns = np.concatenate([columns for columns, _ in entries])
     assert np.unique(columns).size == columns.size, "two gadgets set the bias of one column"
     vector = np.zeros(size, dtype=np.int64)
-    vector[columns] = np.concatenate([np.full(c.size, weight.integer(precision)) for c, weight in entries])
+    vector[columns] = np.concatenate([np.broadcast_to(_integers(weight, precision), c.shape) for c, weight in entries])
     return vector
 
 
@@ -111,6 +112,9 @@ def _declared(
     if isinstance(declaration, Flag):
         values = declaration.expression.evaluate(program.length, positions)
         return np.where(values != 0, precision.one, 0)[:, None].repeat(width, axis=1)
+    if isinstance(declaration, Thermometer):
+        values = declaration.expression.evaluate(program.length, positions)[:, None]
+        return np.where(np.arange(width) > values, precision.one, 0)
     if isinstance(declaration, TableRows):
         block = declaration.table[declaration.row.evaluate(program.length, positions)]
     else:

@@ -75,6 +75,17 @@ def boost(head: HeadBuilder, flag: Columns, one: Columns) -> None:
         head.column([(flag, B)], [(one, ONE)])
 
 
+def hide_later(head: HeadBuilder, before: Columns, position: Columns) -> None:
+    """Causal attention in an unmasked transformer: keys whose position is beyond the query's are invisible.
+
+    Per position c twice (-B·[c > own position] ¦ [c = own position]): `before` is the thermometer code of the query,
+    `position` the one-hot code of the key. It takes two columns per position, so its width is not logarithmic.
+    """
+    for _ in range(2):
+        for flag, place in zip(before, position, strict=True):
+            head.column([(flag, -B)], [(place, ONE)])
+
+
 def clear(head: HeadBuilder, *registers: Columns) -> None:
     """In a SELF head: x ← x - x."""
     for columns in registers:

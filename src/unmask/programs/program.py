@@ -49,6 +49,13 @@ class OneHot:
 
 
 @dataclass(frozen=True)
+class Thermometer:
+    """1 in every column whose number is beyond the expression's value."""
+
+    expression: Expression
+
+
+@dataclass(frozen=True)
 class Flag:
     """1 where the expression is not 0."""
 
@@ -64,7 +71,7 @@ class TableRows:
     only: Expression | None = None
 
 
-Declaration = SignedBits | OneHot | Flag | TableRows
+Declaration = SignedBits | OneHot | Thermometer | Flag | TableRows
 
 
 @dataclass
@@ -95,12 +102,12 @@ class MlpBuilder:
     """ReLU(ReLU(x·W1 + b1)·W2 + b2), unit by unit."""
 
     inputs: list[Edges] = field(default_factory=list)
-    biases: list[tuple[np.ndarray, Coefficient]] = field(default_factory=list)
+    biases: list[tuple[np.ndarray, Weight]] = field(default_factory=list)
     outputs: list[Edges] = field(default_factory=list)
-    offsets: list[tuple[np.ndarray, Coefficient]] = field(default_factory=list)
+    offsets: list[tuple[np.ndarray, Weight]] = field(default_factory=list)
     size: int = 0
 
-    def units(self, count: int, *, bias: Coefficient | None = None) -> np.ndarray:
+    def units(self, count: int, *, bias: Weight | None = None) -> np.ndarray:
         """New hidden units; returns their numbers."""
         made = np.arange(self.size, self.size + count)
         self.size += count
@@ -118,7 +125,7 @@ class MlpBuilder:
         units, columns = np.broadcast_arrays(np.atleast_1d(units), np.atleast_1d(columns))
         self.outputs.append(Edges(units, columns, weight))
 
-    def offset(self, columns: Columns, weight: Coefficient) -> None:
+    def offset(self, columns: Columns, weight: Weight) -> None:
         """The output bias of these columns."""
         self.offsets.append((np.atleast_1d(columns), weight))
 

@@ -1,0 +1,1 @@
+"""Weights to weights: one file per theorem that relates two frameworks."""

@@ -1,0 +1,101 @@
+"""Alignment: which rows, columns and slots of a converted model hold which state of its source.
+
+A check compares the whole state after every step, not only the answer; a disagreement names step, row, register.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from unmask.traces.compare import Difference
+from unmask.traces.trace import Trace
+
+
+@dataclass(frozen=True, eq=False)
+class Copy:
+    """An activation of the source and where the converted model holds it, both named with {t} for the step.
+
+    Row i of the source's rows(t)[0] is row i of the converted model's rows(t)[1]; `columns` are those of the
+    converted model, in the source's order.
+    """
+
+    source: str
+    converted: str
+    rows: Callable[[int], tuple[np.ndarray, np.ndarray]]
+    columns: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Alignment:
+    """`canvas(trace, t)` reads the source's canvas after step t off the converted model's trace."""
+
+    canvas: Callable[[Trace, int], list[str]]
+    copies: tuple[Copy, ...] = ()
+
+
+def slots(
+    at: Callable[[int], np.ndarray], step: Callable[[int], int] = lambda t: t
+) -> Callable[[Trace, int], list[str]]:
+    """The source's canvas is what the slots at(t) of the converted model hold after step(t)."""
+
+    def canvas(trace: Trace, t: int) -> list[str]:
+        return trace.symbols(trace.canvas[step(t)][at(t)])
+
+    return canvas
+
+
+def register_symbols(
+    name: str, rows: np.ndarray, columns: np.ndarray, symbols: tuple[str, ...]
+) -> Callable[[Trace, int], list[str]]:
+    """The source's canvas is a one-hot register of an activation named with {t}."""
+
+    def canvas(trace: Trace, t: int) -> list[str]:
+        held = trace.activations[name.format(t=t)][np.ix_(rows, columns)]
+        return [symbols[k] if row.any() else "?" for row, k in zip(held, held.argmax(axis=1), strict=True)]
+
+    return canvas
+
+
+def aligned_difference(
+    source: Trace, converted: Trace, alignment: Alignment, aliases: dict[str, str]
+) -> Difference | None:
+    """The first place where the converted model's state is not that of its source; symbols up to aliases."""
+    for t in range(len(source.canvas) if source.kind != "plt" else source.steps_taken):
+        for copy in alignment.copies:
+            found = _in_copy(source, converted, copy, t)
+            if found:
+                return found
+        if source.kind == "plt" and t < source.steps_taken - 1:
+            continue
+        ours = source.symbols(source.canvas[t if source.kind != "plt" else 0])
+        theirs = [aliases.get(s, s) for s in alignment.canvas(converted, t)]
+        for i, (left, right) in enumerate(zip(ours, theirs, strict=True)):
+            if left != right:
+                return Difference(t, i, repr(left), repr(right), register="symbol")
+    return None
+
+
+def _in_copy(source: Trace, converted: Trace, copy: Copy, t: int) -> Difference | None:
+    ours = source.activations.get(copy.source.format(t=t))
+    theirs = converted.activations.get(copy.converted.format(t=t))
+    if ours is None or theirs is None:
+        return None
+    here, there = copy.rows(t)
+    left, right = ours[here], theirs[np.ix_(there, copy.columns)]
+    if np.array_equal(left, right):
+        return None
+    i, column = (int(k) for k in np.argwhere(left != right)[0])
+    _, _, transformer, *rest = (
+        copy.source.split(".") if copy.source.startswith("steps") else ("", "", *copy.source.split("."))
+    )
+    layer = int(rest[1]) if len(rest) > 1 and rest[0] == "layers" else None
+    return Difference(
+        step=t,
+        row=int(here[i]),
+        left=str(left[i, column]),
+        right=str(right[i, column]),
+        transformer=transformer,
+        layer=layer,
+        register=source.register_name(transformer, column),
+    )
