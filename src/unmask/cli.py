@@ -265,7 +265,7 @@ def main() -> NoReturn:
     except MemoryError:
         code = _fail("out of memory; use a smaller model or a shorter word")
     except typer.TyperException as error:  # a wrong option, a missing argument
-        reason = error.format_message().rstrip(".")
+        reason = " ".join(error.format_message().split()).rstrip(".")
         code = _fail(f"{reason}; see `unmask --help`") if reason else 2  # no command at all: the help was shown
     sys.exit(code)
 
