@@ -26,9 +26,10 @@ def product_node(
     *,
     waits: bool,
     own_slot: bool = False,
+    room: int = 0,
 ) -> Program:
-    """The program; `children` are the positions of the two factors of each row."""
-    coding, bits = products.coding, bits_for(rows)
+    """The program; `children` are the positions of the two factors of each row; addresses count to rows or `room`."""
+    coding, bits = products.coding, bits_for(max(rows, room))
     program = Program(vocabulary.symbols, len(vocabulary.symbols), length, rows)
     one = program.register("one", declaration=Flag(n >= 0))
     last = program.register("last row", declaration=Flag(n.equals(rows - 1)))

@@ -31,7 +31,7 @@ class Geometry:
     """Where things are, as expressions; the value at an input row is that of a letter at its own position."""
 
     rows: int
-    nodes: int  # how many node numbers there are
+    nodes: int  # how many node numbers there is room for
     states: int
     node: Expression  # the node of a row; letter i is node i
     state: Expression  # the state q of a row, 0 for a letter

@@ -9,7 +9,7 @@ The root needs its row for the start state alone, which is the last slot and emi
 from unmask.programs.expressions import Expression, N, both, choose, constant, n
 from unmask.programs.program import Program
 from unmask.programs.state_node import Geometry
-from unmask.programs.tree import level_width, queue_factor, tree_steps
+from unmask.programs.tree import level_room, level_width, queue_factor, tree_steps
 from unmask.programs.tree_diffusion import readiness_planner
 from unmask.programs.vocabulary import Vocabulary
 
@@ -36,7 +36,7 @@ def state_planner(vocabulary: Vocabulary, length: int, geometry: Geometry) -> Pr
     states = geometry.states
     first_row = [choose(f < N, f, N + states * (f - N)) for f in (geometry.left, geometry.right)]
     children = (first_row[0] + geometry.left_state, first_row[1]) if length > 1 else ()
-    return readiness_planner(vocabulary, length, geometry.rows, n, children)
+    return readiness_planner(vocabulary, length, geometry.rows, n, children, room=(states + 1) * length)
 
 
 def parallel_block(length: int, states: int) -> int:
@@ -62,7 +62,7 @@ def parallel_geometry(length: int, states: int) -> Geometry:
         place = choose(level.equals(0), child, N + width * (level - 1) + child)
         factors.append(choose(slot, choose(inside, place, node), n))
         missing.append(choose(slot, 1 - inside, 0))
-    return _geometry(rows, length + steps * width + 1, states, node, state, slot, factors, missing)
+    return _geometry(rows, level_room(length, length + steps * width + 1), states, node, state, slot, factors, missing)
 
 
 def _geometry(

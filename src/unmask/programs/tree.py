@@ -44,6 +44,15 @@ def level_width(length: int) -> int:
     return max(1, (length + 1) // 2)
 
 
+def level_room(length: int, rows: int) -> int:
+    """How many rows the addresses of a parallel chain of thought have room for: at least `rows`.
+
+    There are about N·(1 + T/2) of them, and T grows like log N; 16·N is enough up to N = 2^30, so that a doubling
+    of N adds one bit.
+    """
+    return max(rows, 16 * length)
+
+
 def level_child(length: int, steps: int, side: int) -> Expression:
     """The position of a factor of row i in block t of a parallel chain of thought; missing ones are the row itself.
 

@@ -28,11 +28,17 @@ def tree_planner(vocabulary: Vocabulary, length: int) -> Program:
 
 
 def readiness_planner(
-    vocabulary: Vocabulary, length: int, rows: int, here: Expression, children: tuple[Expression, ...]
+    vocabulary: Vocabulary,
+    length: int,
+    rows: int,
+    here: Expression,
+    children: tuple[Expression, ...],
+    *,
+    room: int = 0,
 ) -> Program:
     """Choose a masked slot once no row that one of `children` names as its `here` is masked.
 
-    The logits are ±B: no noise can turn the decision round.
+    Addresses count to `rows`, or to `room` where that is more. The logits are ±B: no noise can turn the decision round.
     """
     program = Program(vocabulary.symbols, 2, length, rows)
     one = program.register("one", declaration=Flag(n >= 0))
@@ -43,7 +49,7 @@ def readiness_planner(
     unit = layer.mlp.units(1)
     layer.mlp.read(unit, masked)
     if children:
-        key = program.register("here", bits_for(rows), SignedBits(here))
+        key = program.register("here", bits_for(max(rows, room)), SignedBits(here))
         for i, child in enumerate(children):
             layer.mlp.read(unit, _masked_child(program, layer, key, child, i, one, masked), -ONE)
     layer.mlp.write(unit, take)

@@ -11,7 +11,7 @@ Exactness:    for every N >= 0 and p >= 2.
 from unmask.programs.product_node import product_node
 from unmask.programs.products import Products
 from unmask.programs.program import Program
-from unmask.programs.tree import level_child, level_width, tree_steps
+from unmask.programs.tree import level_child, level_room, level_width, tree_steps
 from unmask.programs.vocabulary import Vocabulary
 
 
@@ -20,4 +20,4 @@ def tree_levels(products: Products, vocabulary: Vocabulary, length: int) -> Prog
     steps = max(1, tree_steps(length))
     rows = length + steps * level_width(length)
     children = (level_child(length, steps, 0), level_child(length, steps, 1))
-    return product_node(products, vocabulary, length, rows, children, waits=False)
+    return product_node(products, vocabulary, length, rows, children, waits=False, room=level_room(length, rows))
