@@ -5,7 +5,7 @@ engine returns the same integers for the same calls. Arrays lead with a batch ax
 """
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Int
@@ -16,8 +16,15 @@ Watch = Callable[[str, np.ndarray], None]
 """Told the name and value of what a pass computes: `embed`, `layers.0.heads.1.weights`, `layers.0.residual`."""
 
 
+@runtime_checkable
 class Session(Protocol):
     """One transformer, ready to be run."""
+
+    def read(
+        self, tokens: Int[np.ndarray, "batch seq"], rows: tuple[int, int], *, watch: Watch | None = None
+    ) -> np.ndarray:
+        """The logits of the rows [first, last) after all layers, [batch, rows, outputs]: a whole forward pass."""
+        ...
 
     def embed(self, tokens: Int[np.ndarray, "batch seq"], *, watch: Watch | None = None) -> np.ndarray:
         """H⁰ = clip(embed + pos), [batch, seq, width]."""
@@ -39,6 +46,7 @@ class Session(Protocol):
         ...
 
 
+@runtime_checkable
 class Engine(Protocol):
     """Makes sessions."""
 

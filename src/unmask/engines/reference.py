@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Int
 
-from unmask.engines.engine import Watch
+from unmask.engines.engine import Watch, forward
 from unmask.errors import AttendsToNothing, TooLarge
 from unmask.numerics.arithmetic import add, divide, product, relu, total, weighted
 from unmask.numerics.exponential import exp
@@ -42,6 +42,11 @@ class ReferenceSession:
 
     transformer: Transformer
     name: str = "model"
+
+    def read(
+        self, tokens: Int[np.ndarray, "batch seq"], rows: tuple[int, int], *, watch: Watch | None = None
+    ) -> Int[np.ndarray, "batch rows outputs"]:
+        return self.logits(forward(self, self.transformer, tokens, watch=watch)[:, rows[0] : rows[1]])
 
     def embed(
         self, tokens: Int[np.ndarray, "batch seq"], *, watch: Watch | None = None

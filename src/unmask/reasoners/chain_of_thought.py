@@ -10,7 +10,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from unmask.engines.engine import forward
 from unmask.reasoners.decoding import decode
 from unmask.reasoners.frame import Frame, Step
 from unmask.reasoners.tape import OTHER
@@ -25,10 +24,9 @@ def chain_of_thought(frame: Frame) -> Iterator[Step]:
     for step in range(model.steps):
         tokens = frame.before(np.concatenate([generated, masks], axis=1))
         watch = frame.watching(f"steps.{step}.model")
-        residual = forward(session, model.transformers["model"], tokens, watch=watch)
         rows = (tokens.shape[1] - fresh, tokens.shape[1])
         noise = frame.noise(step, OTHER, rows, len(model.vocabulary))
-        symbols = decode(session.logits(residual[:, rows[0] :]), frame.precision, noise=noise)
+        symbols = decode(session.read(tokens, rows, watch=watch), frame.precision, noise=noise)
         generated = np.concatenate([generated, symbols], axis=1)
         new = np.arange(generated.shape[1]) >= generated.shape[1] - fresh
         yield Step(generated, np.broadcast_to(new, generated.shape))

@@ -35,9 +35,8 @@ def decode(
 
 def confidence(logits: Int[np.ndarray, "*rows outputs"], precision: Precision, *, without: int | None) -> np.ndarray:
     """The largest logit of every row, `without` left out."""
-    if without is None:
-        return logits.max(axis=-1)
-    return np.delete(logits, without, axis=-1).max(axis=-1, initial=-precision.bound)
+    logits = logits if without is None else np.delete(logits, without, axis=-1)
+    return logits.max(axis=-1, initial=-precision.bound).astype(np.int64)
 
 
 def gumbel_law(logits: list[int], precision: Precision) -> list[Fraction]:

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from unmask.engines.engine import forward
 from unmask.errors import EditsWrittenSlot
 from unmask.reasoners.decoding import confidence, decode
 from unmask.reasoners.frame import Frame, Step
@@ -38,8 +37,7 @@ def masked_diffusion(frame: Frame) -> Iterator[Step]:
     while step < model.steps if frame.planner is None else bool((canvas == mask).any()):
         chosen = plan(step, canvas) if plan else None
         watch = frame.watching(f"steps.{step}.{name}")
-        residual = forward(session, model.transformers[name], frame.before(canvas), watch=watch)
-        logits = session.logits(residual[:, slots[0] :])
+        logits = session.read(frame.before(canvas), slots, watch=watch)
         if chosen is None:
             chosen = _by_confidence(frame, step, canvas == mask, confidence(logits, frame.precision, without=mask))
         noise = frame.noise(step, OTHER, slots, len(model.vocabulary))
@@ -57,8 +55,7 @@ def _own_planner(frame: Frame) -> Planned:
 
     def plan(step: int, canvas: np.ndarray) -> np.ndarray:
         watch = frame.watching(f"steps.{step}.planner")
-        residual = forward(session, model.transformers["planner"], frame.before(canvas), watch=watch)
-        decisions = session.logits(residual[:, slots[0] :])
+        decisions = session.read(frame.before(canvas), slots, watch=watch)
         chosen = decode(decisions, frame.precision, noise=frame.noise(step, PLANNER, slots, 2)) == 1
         if model.kind == "smdm" and (chosen & (canvas != mask)).any():
             word, slot = np.argwhere(chosen & (canvas != mask))[0]

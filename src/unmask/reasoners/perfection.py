@@ -12,7 +12,7 @@ from itertools import product
 
 import numpy as np
 
-from unmask.engines.engine import Engine, forward
+from unmask.engines.engine import Engine
 from unmask.reasoners.decoding import decode, gumbel_law
 from unmask.reasoners.frame import Frame
 from unmask.weights.model import Model
@@ -85,15 +85,13 @@ def model_conditionals(model: Model, word: Sequence[int], *, engine: Engine, sam
     Deterministically, all mass is on the decoded symbol; sampled, it is the exact law of Gumbel-max.
     """
     name = "model" if model.kind == "topk" else "predictor"
-    transformer = model.transformers[name]
     mask = model.token[model.mask or ""]
 
     def laws(context: Canvas) -> dict[int, dict[str, Fraction]]:
         frame = Frame(model, np.array([word], dtype=np.int64).reshape(1, -1), engine)
         session = frame.session(name)
         canvas = np.array([[model.token[s] for s in context]])
-        residual = forward(session, transformer, frame.before(canvas))
-        logits = session.logits(residual[:, frame.first_row :])[0]
+        logits = session.read(frame.before(canvas), (frame.first_row, model.rows))[0]
         return {i: law(logits[i]) for i, s in enumerate(context) if s == model.mask}
 
     def law(logits: np.ndarray) -> dict[str, Fraction]:
