@@ -9,7 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from unmask.traces.compare import Difference
-from unmask.traces.trace import Trace
+from unmask.traces.trace import Trace, TraceError
+
+
+def _same(t: int) -> int:
+    return t
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,6 +28,8 @@ class Copy:
     converted: str
     rows: Callable[[int], tuple[np.ndarray, np.ndarray]]
     columns: np.ndarray
+    step: Callable[[int], int] = _same
+    """Which step of the converted model shows the source's step t; its name has {last} for it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,9 +84,12 @@ def aligned_difference(
 
 def _in_copy(source: Trace, converted: Trace, copy: Copy, t: int) -> Difference | None:
     ours = source.activations.get(copy.source.format(t=t))
-    theirs = converted.activations.get(copy.converted.format(t=t))
+    theirs = converted.activations.get(copy.converted.format(t=t, last=copy.step(t)))
+    if not source.activations:
+        return None  # the traces were not recorded: only their canvases can be compared
     if ours is None or theirs is None:
-        return None
+        missing = copy.source if ours is None else copy.converted
+        raise TraceError(f"the alignment names {missing}, which the trace does not have at step {t}; record both runs")
     here, there = copy.rows(t)
     left, right = ours[here], theirs[np.ix_(there, copy.columns)]
     if np.array_equal(left, right):
