@@ -27,10 +27,17 @@ KindName = StrEnum("KindName", {kind: kind for kind in KINDS})
 
 
 class EngineName(StrEnum):
+    fast = "fast"
     reference = "reference"
 
 
-DEFAULT_ENGINE = EngineName.reference
+class RunEngineName(StrEnum):
+    fast = "fast"
+    reference = "reference"
+    both = "both"
+
+
+DEFAULT_ENGINE = EngineName.fast
 
 
 Problem = Annotated[
@@ -71,7 +78,9 @@ def compile_(
 def run(
     folder: Folder,
     word: Annotated[str, typer.Argument(metavar="WORD", help="The word; `-` reads one per line.", show_default=False)],
-    engine: EngineOption = DEFAULT_ENGINE,
+    engine: Annotated[
+        RunEngineName, typer.Option("--engine", help="What computes a forward pass; `both` compares the two.")
+    ] = RunEngineName.fast,
     planner: Annotated[
         str | None,
         typer.Option("--planner", metavar="NAME", help="Replace the planner: uniform:K, confidence:K, threshold:X, …"),
@@ -87,22 +96,17 @@ def run(
     Example: [bold]unmask run models/random abba --planner uniform:1 --seed 3[/bold]
     """
     from unmask.console import show_run, verdict_line
-    from unmask.pipeline import ENGINES, load_model, result, run_word
+    from unmask.pipeline import ENGINES, load_model, result, run_both, run_word
 
     model = load_model(folder)
 
     def one(text: str, *, record: bool = False) -> tuple[Any, float]:
+        options: dict[str, Any] = {"sample": sample, "seed": seed, "planner": planner, "canvas": not no_canvas}
         start = time.perf_counter()
-        done = run_word(
-            model,
-            text,
-            engine=ENGINES[engine.value](),
-            sample=sample,
-            seed=seed,
-            planner=planner,
-            record=record,
-            canvas=not no_canvas,
-        )
+        if engine is RunEngineName.both:
+            done = run_both(model, text, **options)
+        else:
+            done = run_word(model, text, engine=ENGINES[engine.value](), record=record, **options)
         return done, time.perf_counter() - start
 
     if word == "-":

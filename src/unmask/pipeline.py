@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from unmask.engines.engine import Engine
+from unmask.engines.fast import FastEngine
 from unmask.engines.reference import ReferenceEngine
 from unmask.errors import ProblemError, UnmaskError
 from unmask.numerics.precision import Precision
@@ -23,6 +24,7 @@ from unmask.reasoners.planners import parse_planner
 from unmask.reasoners.run import run
 from unmask.reasoners.tape import Tape
 from unmask.reasoners.words import read_word
+from unmask.traces.compare import first_difference
 from unmask.traces.trace import Trace
 from unmask.verification.cases import (
     MOST_WORDS,
@@ -46,12 +48,13 @@ __all__ = [
     "generate",
     "load_model",
     "result",
+    "run_both",
     "run_word",
     "save_model",
     "verify_model",
 ]
 
-ENGINES: dict[str, type[Engine]] = {"reference": ReferenceEngine}
+ENGINES: dict[str, type[Engine]] = {"fast": FastEngine, "reference": ReferenceEngine}
 FRAMEWORKS: tuple[Kind, ...] = ("mdm", "smdm", "topk", "plt", "pcot", "cot")
 METHODS = ("exhaustive", "sample")
 
@@ -99,7 +102,7 @@ def compare_frameworks(
 
         for kind in FRAMEWORKS:
             model = compile_problem(problem, kind, length=length, precision=precision)
-            yield measure(model, Bound(*compiler.bound(kind, length)), words, oracle, engine or ReferenceEngine())
+            yield measure(model, Bound(*compiler.bound(kind, length)), words, oracle, engine or FastEngine())
 
 
 def verify_model(
@@ -115,7 +118,7 @@ def verify_model(
 
     `exhaustive` runs every word of the model's length, `sample` some; by default all where they are few.
     """
-    engine = engine or ReferenceEngine()
+    engine = engine or FastEngine()
     oracle, automaton = _against(model, against, engine)
     count = word_count(model)
     if method is None:
@@ -169,12 +172,23 @@ def run_word(
     return run(
         model,
         tokens,
-        engine=engine or ReferenceEngine(),
+        engine=engine or FastEngine(),
         tape=tape if sample else None,
         planner=chosen,
         record=record,
         canvas=canvas,
     )
+
+
+def run_both(model: Model, word: str | Sequence[str], **options: Any) -> Trace:
+    """Run the fast engine and the reference, compare all that they computed, and return the run of the fast one."""
+    fast, reference = (
+        run_word(model, word, engine=engine, record=True, **options) for engine in (FastEngine(), ReferenceEngine())
+    )
+    difference = first_difference(fast, reference)
+    if difference is not None:
+        raise UnmaskError(f"the fast engine and the reference differ at {difference}; please report this model")
+    return fast
 
 
 def generate(model: Model, *, seed: int, engine: Engine | None = None) -> Trace:
