@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from programs.languages import KINDS, LAYOUTS, STRANGE, answered, automaton, compiled, compiler, right, some_words
 
+from programs.languages import KINDS, LAYOUTS, STRANGE, answered, automaton, compiled, compiler, right, some_words
 from unmask.errors import ProblemError, TooLarge
 from unmask.numerics.precision import Precision
 from unmask.problems.group import permutation_group, word_problem
