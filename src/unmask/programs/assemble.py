@@ -7,6 +7,7 @@ import numpy as np
 from unmask.numerics.precision import Precision
 from unmask.programs.coefficients import Coefficient
 from unmask.programs.program import (
+    AllBut,
     Declaration,
     Edges,
     Flag,
@@ -115,6 +116,9 @@ def _declared(
     if isinstance(declaration, Thermometer):
         values = declaration.expression.evaluate(program.length, positions)[:, None]
         return np.where(np.arange(width) > values, precision.one, 0)
+    if isinstance(declaration, AllBut):
+        values = declaration.expression.evaluate(program.length, positions)[:, None]
+        return np.where(np.arange(width) != values, precision.one, 0)
     if isinstance(declaration, TableRows):
         block = declaration.table[declaration.row.evaluate(program.length, positions)]
     else:

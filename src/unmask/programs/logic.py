@@ -96,6 +96,21 @@ def select(mlp: MlpBuilder, x: Columns, others: Columns, positive: Columns, nega
     gate(mlp, x, others, positive, negative)
 
 
+def also(mlp: MlpBuilder, columns: Columns, again: Columns) -> None:
+    """again_i gets from the MLP what columns_i has got so far, from the same units."""
+    place = dict(zip(columns.tolist(), again.tolist(), strict=True))
+    for edges in list(mlp.outputs):
+        kept = np.isin(edges.target, columns)
+        if kept.any():
+            weight = edges.weight[kept] if isinstance(edges.weight, np.ndarray) else edges.weight
+            mlp.write(edges.source[kept], np.array([place[c] for c in edges.target[kept].tolist()]), weight)
+    for targets, weight in list(mlp.offsets):
+        kept = np.isin(targets, columns)
+        if kept.any():
+            weight = weight[kept] if isinstance(weight, np.ndarray) else weight
+            mlp.offset(np.array([place[c] for c in targets[kept].tolist()]), weight)
+
+
 def merge(head: HeadBuilder, positive: Columns, negative: Columns, target: Columns) -> None:
     """In a SELF head: target += positive - negative."""
     head.copy(positive, target)

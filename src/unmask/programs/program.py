@@ -56,6 +56,13 @@ class Thermometer:
 
 
 @dataclass(frozen=True)
+class AllBut:
+    """1 in every column but that of the expression's value."""
+
+    expression: Expression
+
+
+@dataclass(frozen=True)
 class Flag:
     """1 where the expression is not 0."""
 
@@ -71,7 +78,7 @@ class TableRows:
     only: Expression | None = None
 
 
-Declaration = SignedBits | OneHot | Thermometer | Flag | TableRows
+Declaration = SignedBits | OneHot | Thermometer | AllBut | Flag | TableRows
 
 
 @dataclass

@@ -33,11 +33,19 @@ class Copy:
 
 
 @dataclass(frozen=True, eq=False)
+class Stored:
+    """An activation of the source, named with {t}, all of which `read(trace, t)` finds in what the slots hold."""
+
+    source: str
+    read: Callable[[Trace, int], np.ndarray]
+
+
+@dataclass(frozen=True, eq=False)
 class Alignment:
     """`canvas(trace, t)` reads the source's canvas after step t off the converted model's trace."""
 
     canvas: Callable[[Trace, int], list[str]]
-    copies: tuple[Copy, ...] = ()
+    copies: tuple[Copy | Stored, ...] = ()
 
 
 def slots(
@@ -67,12 +75,13 @@ def aligned_difference(
     source: Trace, converted: Trace, alignment: Alignment, aliases: dict[str, str]
 ) -> Difference | None:
     """The first place where the converted model's state is not that of its source; symbols up to aliases."""
-    for t in range(len(source.canvas) if source.kind != "plt" else source.steps_taken):
+    steps = len(source.canvas) if source.kind != "plt" else max(1, source.steps_taken)
+    for t in range(steps):
         for copy in alignment.copies:
             found = _in_copy(source, converted, copy, t)
             if found:
                 return found
-        if source.kind == "plt" and t < source.steps_taken - 1:
+        if source.kind == "plt" and t < steps - 1:
             continue
         ours = source.symbols(source.canvas[t if source.kind != "plt" else 0])
         theirs = [aliases.get(s, s) for s in alignment.canvas(converted, t)]
@@ -82,22 +91,23 @@ def aligned_difference(
     return None
 
 
-def _in_copy(source: Trace, converted: Trace, copy: Copy, t: int) -> Difference | None:
+def _in_copy(source: Trace, converted: Trace, copy: Copy | Stored, t: int) -> Difference | None:
     ours = source.activations.get(copy.source.format(t=t))
-    theirs = converted.activations.get(copy.converted.format(t=t, last=copy.step(t)))
-    if not source.activations:
-        return None  # the traces were not recorded: only their canvases can be compared
-    if ours is None or theirs is None:
-        missing = copy.source if ours is None else copy.converted
-        raise TraceError(f"the alignment names {missing}, which the trace does not have at step {t}; record both runs")
-    here, there = copy.rows(t)
-    left, right = ours[here], theirs[np.ix_(there, copy.columns)]
+    if ours is None:
+        return None
+    if isinstance(copy, Stored):
+        here, left, right = np.arange(len(ours)), ours, copy.read(converted, t)
+    else:
+        theirs = converted.activations.get(copy.converted.format(t=t))
+        if theirs is None:
+            return None
+        here, there = copy.rows(t)
+        left, right = ours[here], theirs[np.ix_(there, copy.columns)]
     if np.array_equal(left, right):
         return None
     i, column = (int(k) for k in np.argwhere(left != right)[0])
-    _, _, transformer, *rest = (
-        copy.source.split(".") if copy.source.startswith("steps") else ("", "", *copy.source.split("."))
-    )
+    parts = copy.source.split(".")
+    transformer, *rest = parts[2:] if copy.source.startswith("steps") else parts[1:]
     layer = int(rest[1]) if len(rest) > 1 and rest[0] == "layers" else None
     return Difference(
         step=t,
