@@ -64,18 +64,29 @@ class Simulation:
         head.value.append(Edges(onehot[embed.row], self.work[embed.column], embed.value))
         head.copy(positions, self.work)
 
-    def layer(self, number: int, layer: LayerBuilder, guard: Guard = unguarded, work: Columns | None = None) -> None:
-        """Layer `number` of the source, if it has one; on another copy of its stream where `work` is given."""
+    def layer(
+        self,
+        number: int,
+        layer: LayerBuilder,
+        guard: Guard = unguarded,
+        work: Columns | None = None,
+        keys: Columns | None = None,
+    ) -> None:
+        """Layer `number` of the source, if it has one; on another copy of its stream where `work` is given.
+
+        Where `keys` is given, that is the stream of the rows that are read; what they lead to is added to `work`.
+        """
         if number >= self.depth:
             return
         work = self.work if work is None else work
+        keys = work if keys is None else keys
         source = self.source.layers[number]
         for given in source.heads:
             head = layer.head()
             head.width = given.wq.shape[1]
             head.query.append(_moved(given.wq, work))
-            head.key.append(_moved(given.wk, work))
-            head.value.append(Edges(work[given.wv.row], work[given.wv.column], given.wv.value))
+            head.key.append(_moved(given.wk, keys))
+            head.value.append(Edges(keys[given.wv.row], work[given.wv.column], given.wv.value))
             guard(head)
         mlp = source.mlp
         units = layer.mlp.units(mlp.b1.size, bias=mlp.b1)
@@ -95,11 +106,14 @@ class Simulation:
         kept = place[out.row] >= 0
         head.value.append(Edges(work[out.column[kept]], target[place[out.row[kept]]], out.value[kept]))
 
-    def read_out(self, program: Program, final: Columns, symbols: np.ndarray | None = None) -> None:
-        """The logit of symbols[i] (by default i) is out[i]·final."""
+    def read_out(
+        self, program: Program, final: Columns, symbols: np.ndarray | None = None, *, without: int | None = None
+    ) -> None:
+        """The logit of symbols[i] (by default i) is out[i]·final, but for i = `without`."""
         out = self.source.out
         symbols = np.arange(out.shape[0]) if symbols is None else symbols
-        program.readout.append(Edges(symbols[out.row], final[out.column], out.value))
+        kept = out.row != (-1 if without is None else without)
+        program.readout.append(Edges(symbols[out.row[kept]], final[out.column[kept]], out.value[kept]))
 
 
 def source_positions(source: Transformer, row: Expression, only: Expression | None = None) -> TableRows:
