@@ -134,6 +134,31 @@ def run(
     raise typer.Exit({True: 0, False: 1, None: 2}[done.accepted])
 
 
+@app.command("convert")
+def convert_(
+    folder: Folder,
+    to: Annotated[KindName, typer.Option("--to", help="The framework to convert to.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR2", help="Folder to write.", show_default=False)],
+    by: Annotated[str | None, typer.Option("--by", metavar="STEM", help="The theorem, such as mdm_to_plt.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Convert a model into another framework, weight by weight, and print the price of every hop.
+
+    Example: [bold]unmask convert models/abb --to plt --out models/abb-plt[/bold]
+    """
+    from unmask.console import show_hop
+    from unmask.pipeline import convert_model, load_model, save_model
+
+    model = load_model(folder)
+    hops = []
+    for theorem, conversion in convert_model(model, KINDS[[*KindName].index(to)], by=by):
+        hops.append(show_hop(theorem, model, conversion.model, quiet=as_json))
+        model = conversion.model
+    save_model(model, out)
+    if as_json:
+        print(json.dumps({"folder": str(out), "hops": hops}))
+
+
 @app.command()
 def compare(
     problem: Problem,

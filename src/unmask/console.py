@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from unmask.reasoners.words import written
+from unmask.theorems.theorem import Price, Theorem
 from unmask.traces.trace import Trace
 from unmask.verification.compare import Row
 from unmask.verification.verdict import Verdict
@@ -60,6 +61,30 @@ def progress(items: Iterable[Any], *, total: int, label: str) -> Iterator[Any]:
     from rich.progress import track
 
     yield from track(items, total=total, description=label, console=out, transient=True)
+
+
+def show_hop(theorem: Theorem, source: Model, result: Model, *, quiet: bool) -> dict[str, Any]:
+    """One line about a conversion: what it took, beside what it may take."""
+    price, bound = Price.of(result), theorem.bound(source)
+    facts = {
+        "by": theorem.stem,
+        "label": theorem.label,
+        "from": theorem.source,
+        "to": theorem.target,
+        **{name: getattr(price, name) for name in ("steps", "padding", "layers")},
+        "width": max(t.width for t in result.transformers.values()),
+        "bound": {name: getattr(bound, name) for name in ("steps", "padding", "layers")},
+        "within_bound": price.within(bound),
+    }
+    if not quiet:
+        before = Price.of(source)
+        console().print(
+            f"[bold]{theorem.stem}[/bold] ({theorem.label}): "
+            f"steps {before.steps} → {price.steps} (<= {bound.steps}), "
+            f"space {before.padding} → {price.padding} (<= {bound.padding}), "
+            f"layers {before.layers} → {price.layers} (<= {bound.layers}), width {facts['width']}"
+        )
+    return facts
 
 
 def show_comparison(problem: str, rows: list[Row]) -> None:

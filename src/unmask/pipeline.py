@@ -24,6 +24,8 @@ from unmask.reasoners.planners import parse_planner
 from unmask.reasoners.run import run
 from unmask.reasoners.tape import Tape
 from unmask.reasoners.words import read_word
+from unmask.theorems.route import convert
+from unmask.theorems.theorem import Conversion, Theorem
 from unmask.traces.compare import first_difference
 from unmask.traces.trace import Trace
 from unmask.verification.cases import (
@@ -45,6 +47,7 @@ __all__ = [
     "ENGINES",
     "compare_frameworks",
     "compile_problem",
+    "convert_model",
     "generate",
     "load_model",
     "result",
@@ -103,6 +106,11 @@ def compare_frameworks(
         for kind in FRAMEWORKS:
             model = compile_problem(problem, kind, length=length, precision=precision)
             yield measure(model, Bound(*compiler.bound(kind, length)), words, oracle, engine or FastEngine())
+
+
+def convert_model(model: Model, kind: Kind, *, by: str | None = None) -> Iterator[tuple[Theorem, Conversion]]:
+    """Model → Model of another kind, by one theorem or the shortest chain; every hop as it is made."""
+    return convert(model, kind, by=by)
 
 
 def verify_model(
