@@ -92,15 +92,17 @@ def aligned_difference(
 
 
 def _in_copy(source: Trace, converted: Trace, copy: Copy | Stored, t: int) -> Difference | None:
+    if not source.activations:
+        return None  # the traces were not recorded: only their canvases can be compared
     ours = source.activations.get(copy.source.format(t=t))
     if ours is None:
-        return None
+        raise _missing(copy.source, t)
     if isinstance(copy, Stored):
         here, left, right = np.arange(len(ours)), ours, copy.read(converted, t)
     else:
-        theirs = converted.activations.get(copy.converted.format(t=t))
+        theirs = converted.activations.get(copy.converted.format(t=t, last=copy.step(t)))
         if theirs is None:
-            return None
+            raise _missing(copy.converted, t)
         here, there = copy.rows(t)
         left, right = ours[here], theirs[np.ix_(there, copy.columns)]
     if np.array_equal(left, right):
@@ -118,3 +120,7 @@ def _in_copy(source: Trace, converted: Trace, copy: Copy | Stored, t: int) -> Di
         layer=layer,
         register=source.register_name(transformer, column),
     )
+
+
+def _missing(name: str, t: int) -> TraceError:
+    return TraceError(f"the alignment names {name}, which the trace does not have at step {t}; record both runs")
