@@ -82,18 +82,27 @@ def one_hot(mlp: MlpBuilder, x: Columns, values: Sequence[int] | range, onehot: 
     mlp.offset(onehot, ONE)
 
 
-def gate(mlp: MlpBuilder, x: Columns, off: Columns, positive: Columns, negative: Columns) -> None:
-    """(positive_i, negative_i) = the two signs of x_i, or 0 and 0 where off_i = 1."""
+def gate(mlp: MlpBuilder, x: Columns, off: Columns, positive: Columns, negative: Columns, *more: Columns) -> None:
+    """(positive_i, negative_i) = the two signs of x_i, or 0 and 0 where off_i, or one of `more`, is 1."""
     for sign, column in ((ONE, positive), (-ONE, negative)):
         units = mlp.units(np.size(x))
         mlp.read(units, x, sign)
-        mlp.read(units, off, -B)
+        for flag in (off, *more):
+            mlp.read(units, flag, -B)
         mlp.write(units, column)
 
 
-def select(mlp: MlpBuilder, x: Columns, others: Columns, positive: Columns, negative: Columns) -> None:
+def select(mlp: MlpBuilder, x: Columns, others: Columns, positive: Columns, negative: Columns, *off: Columns) -> None:
     """The two signs of x_d, where others_i = [i ≠ d]. ReLU(x_i + B·e_i - B) would clip x_i + B first."""
-    gate(mlp, x, others, positive, negative)
+    gate(mlp, x, others, positive, negative, *off)
+
+
+def veto(mlp: MlpBuilder, flags: Columns, columns: Columns) -> None:
+    """The columns, at most 1 so far, become 0 where one of the flags is 1."""
+    for flag in flags:
+        unit = mlp.units(1)
+        mlp.read(unit, flag)
+        mlp.write(unit, columns, -ONE)
 
 
 def also(mlp: MlpBuilder, columns: Columns, again: Columns) -> None:
