@@ -16,7 +16,7 @@ slot is masked.
 from dataclasses import dataclass
 from fractions import Fraction
 from math import floor
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Int
@@ -39,6 +39,7 @@ class Situation:
     precision: Precision
 
 
+@runtime_checkable
 class Planner(Protocol):
     """Situation → the chosen slots, [batch, slots]; at least one masked slot wherever there is one."""
 
