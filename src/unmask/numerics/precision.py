@@ -7,6 +7,7 @@ Everywhere in the library a number of F_p is the integer `a`; `Precision` knows 
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import SupportsInt
 
 LARGEST = 8
 
@@ -45,6 +46,6 @@ class Precision:
         """All numbers, in increasing order."""
         return range(-self.bound, self.bound + 1)
 
-    def meaning(self, a: int) -> Fraction:
+    def meaning(self, a: SupportsInt) -> Fraction:
         """The rational number that the integer a stands for."""
         return Fraction(int(a), self.one)

@@ -12,7 +12,7 @@ pcot     model                appends P' symbols per step, T steps
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Any, Literal, SupportsIndex, get_args
 
 from unmask.errors import WeightsError
 from unmask.numerics.precision import Precision
@@ -60,7 +60,7 @@ class Model:
         """symbol → token id."""
         return {symbol: i for i, symbol in enumerate(self.vocabulary)}
 
-    def symbols(self, tokens: Iterable[int]) -> list[str]:
+    def symbols(self, tokens: Iterable[SupportsIndex]) -> list[str]:
         return [self.vocabulary[t] for t in tokens]
 
     def __post_init__(self) -> None:
