@@ -11,7 +11,7 @@ import pytest
 import folder_by_hand
 import outside_reader
 from unmask.errors import AttendsToNothing, EditsWrittenSlot
-from unmask.pipeline import compile_problem, load_model, result, run_word, save_model
+from unmask.pipeline import ENGINES, compile_problem, load_model, result, run_word, save_model
 from unmask.weights.model import KINDS
 
 SEEDS = range(50)
@@ -22,9 +22,9 @@ def shape(seed):
     return seed % 7, 1 + seed % 4
 
 
-def ours(folder, word, **options):
+def ours(folder, word, engine="reference", **options):
     try:
-        return result(run_word(load_model(folder), word, **options))
+        return result(run_word(load_model(folder), word, engine=ENGINES[engine](), **options))
     except AttendsToNothing as error:
         return "Z = 0", error.layer, error.head, error.row
     except EditsWrittenSlot as error:
@@ -49,9 +49,11 @@ def words(seed, length):
 def disagreements(folder, seed, length):
     for word in words(seed, length):
         for options in ({}, {"sample": True, "seed": seed}, {"sample": True, "seed": seed + 1000}):
-            left, right = ours(folder, word, **options), theirs(folder, word, **options)
-            if left != right:
-                yield word, options, left, right
+            right = theirs(folder, word, **options)
+            for engine in ENGINES:
+                left = ours(folder, word, engine, **options)
+                if left != right:
+                    yield word, engine, options, left, right
 
 
 @pytest.mark.parametrize("kind", KINDS)
