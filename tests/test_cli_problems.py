@@ -1,7 +1,6 @@
 """The command line on problems: compile, compare, verify, and what they refuse."""
 
 import json
-import shutil
 import subprocess
 import sys
 
@@ -119,6 +118,7 @@ def test_random_models_name_no_problem(unmask, compiled):
 def test_compare_prints_a_table(unmask):
     code, out, _ = unmask("compare", "group:Z2", "--lengths", "4,8")
     assert code == 0
+    assert "…" not in out
     assert "cot: N 4 → 8, steps 4 → 8, space 4 → 8" in out
     assert "mdm: N 4 → 8, steps 2 → 3, space 3 → 7" in out
     assert "A run shows upper bounds" in out
@@ -196,7 +196,7 @@ def test_automata_from_files(unmask, compiled, tmp_path, kind):
     assert "two" in err
 
 
-def test_words_through_standard_input(compiled, tmp_path):
+def test_words_through_standard_input(compiled):
     """Characters beyond the pattern, NUL, a lone surrogate, bytes that are no UTF-8: all are letters to reject."""
     folder = compiled("[ab]{2}", length=2)
     lines = [b"ab", b"a\0", "a□".encode(), b"\xff\xfea", b"\xed\xa0\x80", "\u2028a".encode(), b"a\r", b"abc", b""]
@@ -222,9 +222,7 @@ def test_the_empty_word_on_the_command_line(unmask, compiled):
     assert unmask("run", compiled("(ab)+", "mdm", 0), "")[0] == 1
 
 
-def test_compiling_again_gives_the_same_bytes(unmask, compiled):
+def test_compiling_again_gives_the_same_bytes(compiled):
     first, second = compiled("group:D4", "pcot", 6), compiled("group:D4", "pcot", 6)
     for file in first.iterdir():
         assert file.read_bytes() == (second / file.name).read_bytes()
-    shutil.rmtree(first)
-    assert not first.exists()

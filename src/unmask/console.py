@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -89,29 +90,15 @@ def show_hop(theorem: Theorem, source: Model, result: Model, *, quiet: bool) -> 
 
 def show_comparison(problem: str, rows: list[Row]) -> None:
     """The table, and what each framework's resources do as N grows."""
-    table = Table(title=escape(problem), title_justify="left")
-    for name in (
-        "framework",
-        "N",
-        "steps",
-        "bound",
-        "space",
-        "bound",
-        "width",
-        "layers",
-        "weights",
-        "seconds",
-        "right",
-    ):
-        table.add_column(name, justify="left" if name == "framework" else "right")
+    table = Table(title=escape(problem), title_justify="left", box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+    for name in ("framework", "N", "steps", "space", "width", "layers", "weights", "seconds", "right"):
+        table.add_column(name, justify="left" if name == "framework" else "right", no_wrap=True)
     for row in rows:
         table.add_row(
             row.framework,
             str(row.length),
-            str(row.steps),
-            f"<= {row.bound.steps}",
-            str(row.padding),
-            f"<= {row.bound.padding}",
+            f"{row.steps} <= {row.bound.steps}",
+            f"{row.padding} <= {row.bound.padding}",
             str(row.width),
             str(row.layers),
             str(row.parameters),
@@ -119,7 +106,7 @@ def show_comparison(problem: str, rows: list[Row]) -> None:
             {True: "yes", False: "[red]NO[/red]", None: "not run"}[row.correct],
         )
     out = console()
-    out.print(table)
+    Console(highlight=False, width=max(out.width, WIDEST)).print(table)  # never cuts a number to fit
     for kind in dict.fromkeys(row.framework for row in rows):
         same = sorted((row for row in rows if row.framework == kind), key=lambda row: row.length)
         first, last = same[0], same[-1]
