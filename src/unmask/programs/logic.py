@@ -29,7 +29,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from unmask.programs.coefficients import ONE, TOP, ULP, B, Coefficient
-from unmask.programs.program import Columns, HeadBuilder, MlpBuilder
+from unmask.programs.program import Columns, HeadBuilder, MlpBuilder, Weight
 
 Units = np.ndarray
 Groups = Sequence[Sequence[int] | np.ndarray] | np.ndarray
@@ -76,9 +76,9 @@ def argmax(mlp: MlpBuilder, x: Columns, onehot: Columns) -> None:
 
 def one_hot(mlp: MlpBuilder, x: Columns, values: Sequence[int] | range, onehot: Columns) -> None:
     """onehot_i = [x = values[i]·2^-p], for one column x."""
-    for value, column in zip(values, onehot, strict=True):
-        for sign in (1, -1):
-            _veto(mlp, [(x, Coefficient("1", sign))], Coefficient("2^-p", -sign * value), column)
+    assert len(values) == onehot.size
+    for sign in (ONE, -ONE):
+        _veto(mlp, [(x, sign)], -sign.times * np.array(values), onehot)
     mlp.offset(onehot, ONE)
 
 
@@ -107,17 +107,21 @@ def veto(mlp: MlpBuilder, flags: Columns, columns: Columns) -> None:
 
 def also(mlp: MlpBuilder, columns: Columns, again: Columns) -> None:
     """again_i gets from the MLP what columns_i has got so far, from the same units."""
-    place = dict(zip(columns.tolist(), again.tolist(), strict=True))
-    for edges in list(mlp.outputs):
-        kept = np.isin(edges.target, columns)
-        if kept.any():
-            weight = edges.weight[kept] if isinstance(edges.weight, np.ndarray) else edges.weight
-            mlp.write(edges.source[kept], np.array([place[c] for c in edges.target[kept].tolist()]), weight)
-    for targets, weight in list(mlp.offsets):
+    place = np.full(max(columns) + 1, -1)
+    place[columns] = again
+
+    def moved(targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         kept = np.isin(targets, columns)
-        if kept.any():
-            weight = weight[kept] if isinstance(weight, np.ndarray) else weight
-            mlp.offset(np.array([place[c] for c in targets[kept].tolist()]), weight)
+        return kept, place[targets[kept]]
+
+    for edges in list(mlp.outputs):
+        kept, targets = moved(edges.target)
+        mlp.write(
+            edges.source[kept], targets, edges.weight[kept] if isinstance(edges.weight, np.ndarray) else edges.weight
+        )
+    for columns_with_offset, weight in list(mlp.offsets):
+        kept, targets = moved(columns_with_offset)
+        mlp.offset(targets, weight[kept] if isinstance(weight, np.ndarray) else weight)
 
 
 def merge(head: HeadBuilder, positive: Columns, negative: Columns, target: Columns) -> None:
@@ -126,7 +130,7 @@ def merge(head: HeadBuilder, positive: Columns, negative: Columns, target: Colum
     head.copy(negative, target, -ONE)
 
 
-def _veto(mlp: MlpBuilder, terms: list[tuple[Columns, Coefficient]], bias: Coefficient | None, column: Columns) -> None:
+def _veto(mlp: MlpBuilder, terms: list[tuple[Columns, Coefficient]], bias: Weight | None, column: Columns) -> None:
     """column_i loses at least 1 as soon as Σ terms_i + bias >= 2^-p: two units, each times 2^(p-1)."""
     for _ in range(2):
         units = mlp.units(np.size(column), bias=bias)

@@ -127,7 +127,7 @@ class HeadPerEntry:
 
     def __init__(self, program: Program, at: Addresses, entries: int) -> None:
         self.at = at
-        self.number = program.register("number")
+        self.number = program.register("stored number")
         self.fetched = program.register("fetched", entries)
 
     def embed(self, program: Program, symbols: np.ndarray, numbers: Sequence[int] | range) -> None:
