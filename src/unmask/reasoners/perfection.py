@@ -96,7 +96,7 @@ def model_conditionals(model: Model, word: Sequence[int], *, engine: Engine, sam
 
     def law(logits: np.ndarray) -> dict[str, Fraction]:
         if not sampled:
-            return {model.vocabulary[int(decode(logits, model.precision, without=mask))]: Fraction(1)}
+            return {model.vocabulary[int(decode(logits[None], model.precision, without=mask)[0])]: Fraction(1)}
         others = [s for i, s in enumerate(model.vocabulary) if i != mask]
         return dict(zip(others, gumbel_law(np.delete(logits, mask).tolist(), model.precision), strict=True))
 
