@@ -44,7 +44,7 @@ Problem = Annotated[
     str,
     typer.Argument(
         metavar="PROBLEM",
-        help="`regex:(a|b)*abb` or a bare regex, `group:A5`, `dfa:FILE`, `random:SEED`.",
+        help="`regex:(a|b)*abb` or a bare regex, `group:A5`, `dfa:FILE`, `aiger:FILE`, `random:SEED`.",
         show_default=False,
     ),
 ]
@@ -58,7 +58,10 @@ def compile_(
     problem: Problem,
     to: Annotated[KindName, typer.Option("--to", help="The framework to compile to.", show_default=False)],
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder to write.", show_default=False)],
-    length: Annotated[int, typer.Option("--length", metavar="N", help="Length of the words.", show_default=False)],
+    length: Annotated[
+        int | None,
+        typer.Option("--length", metavar="N", help="Length of the words; a circuit implies it.", show_default=False),
+    ] = None,
     precision: Annotated[int, typer.Option("--precision", metavar="P", min=1, max=8, help="p of F_p.")] = 2,
     as_json: Json = False,
 ) -> None:
@@ -172,11 +175,11 @@ def compare(
     Example: [bold]unmask compare group:A5 --lengths 8,64[/bold]
     """
     from unmask.console import progress, show_comparison
-    from unmask.pipeline import ENGINES, FRAMEWORKS, compare_frameworks
+    from unmask.pipeline import ENGINES, compare_frameworks, compiler_of
 
     wanted = _lengths(lengths)
     measured = compare_frameworks(problem, wanted, precision=precision, engine=ENGINES[engine.value]())
-    rows = list(progress(measured, total=len(wanted) * len(FRAMEWORKS), label="measuring"))
+    rows = list(progress(measured, total=len(wanted) * len(compiler_of(problem).kinds), label="measuring"))
     if as_json:
         print(json.dumps([row.to_json() for row in rows]))
     else:

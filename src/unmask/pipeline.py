@@ -9,6 +9,7 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 from unmask.engines.engine import Engine
@@ -18,8 +19,7 @@ from unmask.errors import ProblemError, UnmaskError
 from unmask.numerics.precision import Precision
 from unmask.problems.automaton import Automaton
 from unmask.problems.problem import Problem, automaton_of, parse_problem, problem_from_json
-from unmask.problems.regular import GroupProblem
-from unmask.programs.regular import RegularCompiler
+from unmask.programs.compiler import Compiler, compiler_for
 from unmask.reasoners.planners import parse_planner
 from unmask.reasoners.run import run
 from unmask.reasoners.tape import Tape
@@ -58,54 +58,54 @@ __all__ = [
 ]
 
 ENGINES: dict[str, type[Engine]] = {"fast": FastEngine, "reference": ReferenceEngine}
-FRAMEWORKS: tuple[Kind, ...] = ("mdm", "smdm", "topk", "plt", "pcot", "cot")
 METHODS = ("exhaustive", "sample")
 
 
-def compile_problem(problem: str, kind: Kind, *, length: int, precision: int = 2) -> Model:
-    """PROBLEM → Model, for words of one length."""
+def compile_problem(problem: str, kind: Kind, *, length: int | None = None, precision: int = 2) -> Model:
+    """PROBLEM → Model, for words of one length; a circuit implies it."""
     if kind not in KINDS:
         raise ProblemError(f"there is no kind {kind!r}; use one of {', '.join(KINDS)}")
-    if length < 0:
+    if length is not None and length < 0:
         raise ProblemError(f"the length must be 0 or more, not {length}")
     if not 1 <= precision <= 8:
         raise ProblemError(f"the precision must lie in 1 … 8, not {precision}")
     prefix, _, rest = problem.partition(":")
     if prefix == "random":
-        return _random(problem, rest, kind, length, precision)
+        return _random(problem, rest, kind, _given(length, problem), precision)
     compiler = compiler_of(problem)
-    model = compiler.compile(kind, length, Precision(precision))
-    return replace(model, provenance=[{"compiled": problem, "to": kind, "layout": compiler.layout}])
+    model = compiler.compile(
+        kind, _given(length if length is not None else compiler.length, problem), Precision(precision)
+    )
+    return replace(model, provenance=[{"compiled": problem, "to": kind, "layout": compiler.layout_of(kind)}])
 
 
 @lru_cache(maxsize=16)
-def compiler_of(problem: str) -> RegularCompiler:
-    """What is known of a problem before a length and a kind are chosen."""
-    parsed = parse_problem(problem)
-    group = parsed.group if isinstance(parsed, GroupProblem) else None
-    return RegularCompiler.of(automaton_of(parsed), group, parsed.to_json())
+def compiler_of(problem: str) -> Compiler:
+    """The compiler of a PROBLEM string."""
+    return compiler_for(parse_problem(problem))
 
 
 def compare_frameworks(
-    problem: str, lengths: Sequence[int], *, precision: int = 2, engine: Engine | None = None
+    problem: str, lengths: Sequence[int] | None = None, *, precision: int = 2, engine: Engine | None = None
 ) -> Iterator[Row]:
     """Every framework at every length: measured resources beside the bounds, one row at a time."""
-    compiler, oracle, automaton = (
-        compiler_of(problem),
-        oracle_of(parse_problem(problem)),
-        compiler_of(problem).automaton,
-    )
-    for length in lengths:
+    compiler, oracle = compiler_of(problem), oracle_of(parse_problem(problem))
+    if compiler.length is not None:
+        lengths = [compiler.length]
+    for length in lengths or ():
 
         def words(rng: random.Random, length: int = length) -> Iterator[str]:
-            for i in range(WORDS):
-                word = automaton.random_word(length, accepted=i % 2 == 0, rng=rng)
-                if word is not None:
-                    yield word
+            return islice(compiler.words(length, rng), WORDS)
 
-        for kind in FRAMEWORKS:
+        for kind in compiler.kinds:
             model = compile_problem(problem, kind, length=length, precision=precision)
             yield measure(model, Bound(*compiler.bound(kind, length)), words, oracle, engine or FastEngine())
+
+
+def _given(length: int | None, problem: str) -> int:
+    if length is None:
+        raise ProblemError(f"{problem} has words of any length; say which with --length N")
+    return length
 
 
 def convert_model(model: Model, kind: Kind, *, by: str | None = None) -> Iterator[tuple[Theorem, Conversion]]:
@@ -152,7 +152,7 @@ def _against(model: Model, against: str | Model | None, engine: Engine) -> tuple
     if against is None and not model.problem:
         raise ProblemError("the folder names no problem to compare with; give one with --against")
     problem = problem_from_json(model.problem) if against is None else parse_problem(against)
-    return oracle_of(problem), automaton_of(problem)
+    return oracle_of(problem), automaton_of(problem) if hasattr(type(problem), "automaton") else None
 
 
 def oracle_of(problem: Problem) -> Oracle:

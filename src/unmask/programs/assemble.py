@@ -16,6 +16,8 @@ from unmask.programs.program import (
     OneHot,
     Program,
     SignedBits,
+    TableBits,
+    TableFlag,
     TableRows,
     Thermometer,
     Weight,
@@ -119,6 +121,11 @@ def _declared(
     if isinstance(declaration, AllBut):
         values = declaration.expression.evaluate(program.length, positions)[:, None]
         return np.where(np.arange(width) != values, precision.one, 0)
+    if isinstance(declaration, TableFlag | TableBits):
+        listed = declaration.table[declaration.row.evaluate(program.length, positions)][:, None]
+        if isinstance(declaration, TableFlag):
+            return np.where(listed, precision.one, 0)
+        return np.where(listed >> np.arange(width - 1, -1, -1) & 1, precision.one, -precision.one)
     if isinstance(declaration, TableRows):
         block = declaration.table[declaration.row.evaluate(program.length, positions)]
     else:

@@ -78,7 +78,23 @@ class TableRows:
     only: Expression | None = None
 
 
-Declaration = SignedBits | OneHot | Thermometer | AllBut | Flag | TableRows
+@dataclass(frozen=True, eq=False)
+class TableBits:
+    """The signed bits of a number that a table gives for each row: how a circuit is written into positions."""
+
+    table: np.ndarray
+    row: Expression
+
+
+@dataclass(frozen=True, eq=False)
+class TableFlag:
+    """A flag that a table gives for each row."""
+
+    table: np.ndarray
+    row: Expression
+
+
+Declaration = SignedBits | OneHot | Thermometer | AllBut | Flag | TableRows | TableBits | TableFlag
 
 
 @dataclass

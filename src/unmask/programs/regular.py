@@ -9,6 +9,8 @@
 | cot         | T = N                                    | T = N                                      |
 """
 
+import random
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,6 +68,30 @@ class RegularCompiler:
             return f"{self.automaton.states} slots per node: the transition monoid has more than 1,024 elements"
         coding = self.products.coding
         return f"one slot per node: the monoid has {coding.size} elements, coded by {coding.name}"
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        return ("mdm", "smdm", "topk", "plt", "pcot", "cot")
+
+    @property
+    def length(self) -> None:
+        return None
+
+    def words(self, length: int, rng: random.Random) -> Iterator[str]:
+        """Members and non-members in turn."""
+        found = [""]
+        while found:
+            drawn = (self.automaton.random_word(length, accepted=wanted, rng=rng) for wanted in (True, False))
+            found = [word for word in drawn if word is not None]
+            yield from found
+
+    def layout_of(self, kind: Kind) -> str:
+        """The layout of one kind: a chain of thought has no tree, and a loop holds its maps in columns."""
+        if kind == "cot":
+            return f"one symbol per letter: the state, one of {self.automaton.states}"
+        if kind == "plt" and self.products is None:
+            return "one row per node, a map as a matrix: the transition monoid has more than 1,024 elements"
+        return self.layout
 
     def bound(self, kind: Kind, length: int) -> tuple[int, int]:
         """(steps, padding) that the constructions promise at most."""
