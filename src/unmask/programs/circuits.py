@@ -44,8 +44,9 @@ class CircuitCompiler:
     def plan(self) -> CircuitPlan:
         return circuit_plan(collapsed(self.circuit))
 
-    @property
-    def layout(self) -> str:
+    def layout_of(self, kind: Kind) -> str:
+        if kind == "cot":
+            return f"one gate of fan-in two per step, {len(chain_gates(self.circuit))} of them"
         plan = self.plan
         return f"{plan.wires} wires and {plan.is_and.size} gates of any fan-in, depth {plan.depth}"
 

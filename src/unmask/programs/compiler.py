@@ -29,9 +29,8 @@ class Compiler(Protocol):
         """The length of the words where the problem has but one."""
         ...
 
-    @property
-    def layout(self) -> str:
-        """How it is laid out, and why."""
+    def layout_of(self, kind: Kind) -> str:
+        """How a kind is laid out, and why."""
         ...
 
     def bound(self, kind: Kind, length: int) -> tuple[int, int]:
