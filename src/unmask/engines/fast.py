@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Int
 
 from unmask.engines.engine import Watch
-from unmask.engines.grid import Grid, columns_at, put_columns
+from unmask.engines.grid import Grid, Span, count, gather, put, span
 from unmask.engines.layer_state import LayerState
 from unmask.engines.prepared import Prepared, prepared
 from unmask.engines.reference import LARGEST_SCORES
@@ -41,35 +41,33 @@ class FastSession:
     def __init__(self, transformer: Transformer, name: str = "model") -> None:
         self._weights: Prepared = prepared(transformer)
         self._name = name
-        self._forget()
+        self._forget(Grid(0, self._weights.capacity, 0))
 
     def read(
         self, tokens: Int[np.ndarray, "batch seq"], rows: tuple[int, int], *, watch: Watch | None = None
     ) -> np.ndarray:
         with self._ready(tokens.shape, watch) as grid:
-            if self._reader is None or not all(self._in_step):
+            if self._reader is None:
                 self._forget(grid, watched=self._watched)
                 self._reader = _Reader(self._weights, grid)
-            reader, asked = self._reader, None if watch else grid.part(*rows)
-            changed = reader.take(tokens, grid)
+            changed, touched = self._reader.take(self._store, tokens, grid)
             if watch:
-                watch("embed", grid.matrix(reader.residual).astype(np.int64))
-            source = reader.residual
+                watch("embed", self._residual(0))
+            asked = None if watch else grid.part(*rows)
             for i in range(len(self._layers)):
                 last = asked if i >= self._weights.last_head else None
-                changed = self._step(i, source, changed, last, watch)
-                source = self._state(i).outputs
-            return reader.logits(source, changed, rows, grid)
+                changed = self._step(i, changed, touched, last, watch)
+            return self._reader.logits(self._store, changed, rows, grid)
 
     def embed(
         self, tokens: Int[np.ndarray, "batch seq"], *, watch: Watch | None = None
     ) -> Int[np.ndarray, "batch seq width"]:
-        grid = Grid(*tokens.shape[:1], self._weights.capacity, tokens.shape[1])
-        residual = np.zeros((self._weights.width, grid.size), dtype=self._weights.compact.narrow)
-        put_columns(residual, grid.rows, embedded(self._weights, tokens.ravel(), grid.rows % grid.capacity))
+        grid = Grid(tokens.shape[0], self._weights.capacity, tokens.shape[1])
+        store = np.zeros((self._weights.width, grid.size), dtype=self._weights.compact.narrow)
+        _Reader(self._weights, grid).take(store, tokens, grid)
         if watch:
-            watch("embed", grid.matrix(residual).astype(np.int64))
-        return grid.matrix(residual)
+            watch("embed", grid.matrix(store).astype(np.int64))
+        return grid.matrix(store)
 
     def layers(
         self,
@@ -82,29 +80,27 @@ class FastSession:
         if first >= last:
             return residual
         with self._ready(residual.shape[:2], watch) as grid:
-            self._reader = None
-            source = np.zeros((self._weights.width, grid.size), dtype=self._weights.compact.narrow)
-            grid.matrix(source)[:] = residual
-            changed = self._differing(first, source)
+            if self._reader is not None:
+                self._forget(grid, watched=self._watched)
+            # the store keeps one value of each column: layers outside of this call may have taken in another
+            for i in (*range(first), *range(last, len(self._layers))):
+                self._layers[i] = None
+            changed, touched = self._replace(first, residual)
             for i in range(first, last):
-                if i > first and not self._in_step[i]:
-                    changed = self._differing(i, source)
-                changed = self._step(i, source, changed, None, watch)
-                source = self._state(i).outputs
-                self._in_step[i] = i > first
-            if last < len(self._layers):
-                self._in_step[last] = False
-            return grid.matrix(source.copy())
+                changed = self._step(i, changed, touched, None, watch)
+            return self._residual(last)
 
     def logits(self, residual: Int[np.ndarray, "batch rows width"]) -> Int[np.ndarray, "batch rows outputs"]:
-        rows = residual.reshape(-1, residual.shape[-1]).T.astype(self._weights.compact.narrow)
-        return np.ascontiguousarray(readout(self._weights, rows).T).reshape(*residual.shape[:2], -1)
+        weights = self._weights
+        store = np.zeros((weights.columns, residual.shape[0] * residual.shape[1]), dtype=weights.compact.narrow)
+        store[weights.places[-1]] = residual.reshape(-1, weights.width).T
+        result = readout(weights, store, slice(0, store.shape[1]))
+        return np.ascontiguousarray(result.T).reshape(*residual.shape[:2], weights.outputs)
 
-    def _forget(self, grid: Grid | None = None, *, watched: bool = False) -> None:
-        self._grid = grid or Grid(0, self._weights.capacity, 0)
+    def _forget(self, grid: Grid, *, watched: bool = False) -> None:
+        self._grid = grid
+        self._store = np.zeros((self._weights.columns, grid.size), dtype=self._weights.compact.narrow)
         self._layers: list[LayerState | None] = [None] * len(self._weights.layers)
-        # layer i has taken in exactly what layer i - 1 has put out, layer 0 what the reader holds
-        self._in_step = [True] * len(self._layers)
         self._reader: _Reader | None = None
         self._watched = watched
 
@@ -117,15 +113,26 @@ class FastSession:
                 f"the trace would hold {batch} × {length} × {length} attention weights; "
                 "run without a trace, or with fewer or shorter words"
             )
+        grid = Grid(batch, self._weights.capacity, length)
         if batch != self._grid.batch or length < self._grid.length or (watch and not self._watched):
-            self._forget()
-        self._grid = Grid(batch, self._weights.capacity, length)
-        self._watched |= watch is not None
+            self._forget(grid, watched=watch is not None)
+        self._grid = grid
         try:
-            yield self._grid
+            yield grid
         except BaseException:
-            self._forget()
+            self._forget(Grid(0, self._weights.capacity, 0))
             raise
+
+    def _replace(self, i: int, residual: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Make this the input of layer i; (rows, columns of the store) that changed."""
+        grid, place = self._grid, self._weights.places[i]
+        given = np.zeros((self._weights.width, grid.size), dtype=self._store.dtype)
+        grid.matrix(given)[:] = residual
+        differs = given != self._store[place]
+        self._store[place] = given
+        touched = np.zeros(self._weights.columns, dtype=bool)
+        touched[place] = differs.any(axis=1)
+        return grid.rows[grid.exists(differs.any(axis=0) | ~self._state(i).taken)], touched
 
     def _state(self, i: int) -> LayerState:
         state = self._layers[i]
@@ -133,21 +140,21 @@ class FastSession:
             state = self._layers[i] = LayerState(self._weights, i, self._name, self._grid, watched=self._watched)
         return state
 
-    def _differing(self, i: int, source: np.ndarray) -> np.ndarray:
-        """The rows whose residual is not what layer i has last taken in."""
-        state = self._state(i)
-        differs = (source != state.inputs).any(axis=0) | ~state.taken
-        return self._grid.rows[self._grid.exists(differs)]
-
     def _step(
-        self, i: int, source: np.ndarray, changed: np.ndarray, asked: np.ndarray | None, watch: Watch | None
+        self, i: int, changed: np.ndarray, touched: np.ndarray, asked: np.ndarray | None, watch: Watch | None
     ) -> np.ndarray:
+        """Run layer i on the changed rows."""
         state = self._state(i)
-        put_columns(state.inputs, changed, columns_at(source, changed))
-        changed = state.run(changed, self._grid, asked=asked, watch=watch)
+        if not state.taken[changed].all():
+            touched[:] = True
+        changed = state.run(self._store, changed, touched, self._grid, asked=asked, watch=watch)
         if watch:
-            watch(f"layers.{i}.residual", self._grid.matrix(state.outputs).astype(np.int64))
+            watch(f"layers.{i}.residual", self._residual(i + 1))
         return changed
+
+    def _residual(self, i: int) -> np.ndarray:
+        """A copy of the residual stream before layer i."""
+        return self._grid.matrix(self._store[self._weights.places[i]])
 
 
 class _Reader:
@@ -156,34 +163,39 @@ class _Reader:
     def __init__(self, weights: Prepared, grid: Grid) -> None:
         self._weights = weights
         self._tokens = np.full((grid.batch, grid.capacity), -1, dtype=np.int64)
-        self.residual = np.zeros((weights.width, grid.size), dtype=weights.compact.narrow)
         self._logits = np.zeros((weights.outputs, grid.size), dtype=weights.compact.narrow)
 
-    def take(self, tokens: np.ndarray, grid: Grid) -> np.ndarray:
-        """Embed the tokens that are not what they were; returns their rows."""
+    def take(self, store: np.ndarray, tokens: np.ndarray, grid: Grid) -> tuple[np.ndarray, np.ndarray]:
+        """Embed the tokens that are not what they were; (their rows, the columns that may have changed)."""
+        weights = self._weights
         kept = self._tokens[:, : grid.length]
         word, position = np.nonzero(kept != tokens)
         changed = word * grid.capacity + position
-        put_columns(self.residual, changed, embedded(self._weights, tokens[word, position], position))
+        where = span(changed)
+        at = where if grid.batch == 1 else position
+        touched = np.zeros(weights.columns, dtype=bool)
+        if (kept[word, position] < 0).any():
+            touched[:] = True
+            every = np.arange(weights.width)
+            put(store, every, where, gather(weights.positions, every, at))
+        else:
+            touched[weights.embedded] = True
+        symbols = gather(weights.symbols, np.arange(weights.embedded.size), tokens[word, position])
+        known = gather(weights.positions, weights.embedded, at)
+        put(store, weights.embedded, where, weights.compact.add(known, symbols))
         kept[:] = tokens
-        return changed
+        return changed, touched
 
-    def logits(self, residual: np.ndarray, changed: np.ndarray, rows: tuple[int, int], grid: Grid) -> np.ndarray:
-        put_columns(self._logits, changed, readout(self._weights, columns_at(residual, changed)))
-        every = self._logits.reshape(-1, grid.batch, grid.capacity)
+    def logits(self, store: np.ndarray, changed: np.ndarray, rows: tuple[int, int], grid: Grid) -> np.ndarray:
+        if changed.size:
+            where = span(changed)
+            self._logits[:, where] = readout(self._weights, store, where)
+        every = self._logits.reshape(self._weights.outputs, grid.batch, grid.capacity)
         return np.ascontiguousarray(np.moveaxis(every[..., rows[0] : rows[1]], 0, -1))
 
 
-def embedded(weights: Prepared, tokens: np.ndarray, positions: np.ndarray) -> np.ndarray:
-    """clip(embed + pos) of single rows, [width, rows]."""
-    result = np.take(weights.positions, positions, axis=1)
-    symbols = np.take(weights.symbols, tokens, axis=1)
-    result[weights.embedded] = weights.compact.add(result[weights.embedded], symbols)
-    return result
-
-
-def readout(weights: Prepared, residual: np.ndarray) -> np.ndarray:
+def readout(weights: Prepared, store: np.ndarray, where: Span) -> np.ndarray:
     """out·h, [outputs, rows]."""
-    result = np.zeros((weights.outputs, residual.shape[1]), dtype=weights.compact.narrow)
-    result[weights.out.columns] = weights.out(residual)
+    result = np.zeros((weights.outputs, count(where)), dtype=weights.compact.narrow)
+    result[weights.out.columns] = weights.out(store, where)
     return result

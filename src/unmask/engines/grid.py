@@ -1,8 +1,16 @@
-"""Grid: the rows of all words of a batch in one line, with room for words that grow."""
+"""Grid: the rows of all words of a batch in one line, with room for words that grow.
+
+What is computed for rows is stored column by column, [columns, rows]: one operation then runs over all rows.
+"""
 
 from dataclasses import dataclass
 
 import numpy as np
+
+Span = np.ndarray | slice
+"""Some rows: sorted numbers, or a slice where they are one run."""
+
+FEW = 256
 
 
 @dataclass(frozen=True)
@@ -24,6 +32,8 @@ class Grid:
 
     def part(self, first: int, last: int) -> np.ndarray:
         """The rows at positions [first, last) of every word."""
+        if self.batch == 1:
+            return np.arange(first, last)
         return (np.arange(self.batch)[:, None] * self.capacity + np.arange(first, last)).ravel()
 
     def exists(self, x: np.ndarray) -> np.ndarray:
@@ -39,19 +49,38 @@ class Grid:
 
     def matrix(self, x: np.ndarray) -> np.ndarray:
         """[columns, rows] → [word, position, column], a view."""
-        return np.moveaxis(x.reshape(-1, self.batch, self.capacity)[..., : self.length], 0, -1)
+        return np.moveaxis(x.reshape(len(x), self.batch, self.capacity)[..., : self.length], 0, -1)
 
 
-def columns_at(x: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """x[:, rows] for sorted rows, without a copy where they are one run."""
+def span(rows: np.ndarray) -> Span:
+    """Sorted rows as a slice, if they are one run."""
     if rows.size and rows[-1] - rows[0] + 1 == rows.size:
-        return x[:, rows[0] : rows[-1] + 1]
-    return np.take(x, rows, axis=1)
+        return slice(int(rows[0]), int(rows[-1]) + 1)
+    return rows
 
 
-def put_columns(x: np.ndarray, rows: np.ndarray, values: np.ndarray) -> None:
-    """x[:, rows] = values for sorted rows."""
-    if rows.size and rows[-1] - rows[0] + 1 == rows.size:
-        x[:, rows[0] : rows[-1] + 1] = values
+def count(where: Span) -> int:
+    return where.stop - where.start if isinstance(where, slice) else where.size
+
+
+def gather(x: np.ndarray, columns: np.ndarray, where: Span) -> np.ndarray:
+    """A copy of x at some columns and rows."""
+    if isinstance(where, slice):
+        return x[:, where][columns]
+    if where.size <= FEW:
+        return x[columns[:, None], where]
+    result = np.empty((columns.size, where.size), dtype=x.dtype)
+    for i, column in enumerate(columns.tolist()):
+        result[i] = x[column].take(where)
+    return result
+
+
+def put(x: np.ndarray, columns: np.ndarray, where: Span, values: np.ndarray) -> None:
+    """x at some columns and rows = values."""
+    if isinstance(where, slice):
+        x[columns, where] = values
+    elif where.size <= FEW:
+        x[columns[:, None], where] = values
     else:
-        x[:, rows] = values
+        for i, column in enumerate(columns.tolist()):
+            x[column][where] = values[i]

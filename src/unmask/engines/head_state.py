@@ -9,7 +9,7 @@ import numpy as np
 
 from unmask.engines.bit_codes import MOST_BITS, Bits, Code, Range, find_bits, prove
 from unmask.engines.code_index import CodeIndex
-from unmask.engines.grid import Grid, columns_at, put_columns
+from unmask.engines.grid import Grid, Span, span
 from unmask.engines.prepared import PreparedHead
 from unmask.engines.scores import AT_ONCE, Operands
 from unmask.numerics.compact import Compact
@@ -51,24 +51,28 @@ class HeadState:
     def coded(self) -> bool:
         return self._code is not None and self._code.chosen.size > 0
 
-    def update(self, x: np.ndarray, rows: np.ndarray, new: np.ndarray, grid: Grid) -> np.ndarray:
-        """Take in the residual x of the changed rows; `new` are those that did not exist. Returns affected rows."""
-        Q, K, V = self._head.query(x), self._head.key(x), self._head.value(x)
-        moved = new
-        if not new.all():
-            moved = new | (columns_at(self._K, rows) != K).any(axis=0) | (columns_at(self._V, rows) != V).any(axis=0)
-        for kept, values in ((self._Q, Q), (self._K, K), (self._V, V)):
-            put_columns(kept, rows, values)
+    def update(self, x: np.ndarray, rows: np.ndarray, new: np.ndarray, touched: np.ndarray, grid: Grid) -> np.ndarray:
+        """Take in the changed rows of the store x; returns the rows that they affect.
+
+        `new` are those that did not exist; the others changed only in the `touched` columns.
+        """
+        where = span(rows)
+        moved = new.copy()
+        if touched[self._head.value.used].any():
+            moved |= _replace(self._V, where, self._head.value(x, where))
+        if not (touched[self._head.query.used].any() or touched[self._head.key.used].any()):
+            return self._affected(rows[moved], self._key_code[rows[moved]], new[moved], grid)
+        Q, K = self._head.query(x, where), self._head.key(x, where)
+        self._Q[:, where] = Q
+        moved |= _replace(self._K, where, K)
         if new.any():
             self._index = None
-        moved_rows = rows[moved]
-        before = self._key_code[moved_rows]
+        before = self._key_code[rows[moved]]
         if self._learn(Q, K, grid):
             return grid.rows
-        if not self.coded:
-            return self._seeing(moved_rows, grid)
-        self._encode(rows, Q, K, grid)
-        return self._joined(moved_rows, before, new[moved], grid)
+        if self.coded:
+            self._encode(rows, where, Q, K, grid)
+        return self._affected(rows[moved], before, new[moved], grid)
 
     def attend(self, rows: np.ndarray, grid: Grid) -> np.ndarray:
         """The head's output at the given rows, [values, rows]."""
@@ -118,10 +122,11 @@ class HeadState:
         self._index = None
         if self.coded:
             rows = grid.rows
-            self._encode(rows, columns_at(self._Q, rows), columns_at(self._K, rows), grid)
+            where = span(rows)
+            self._encode(rows, where, self._Q[:, where], self._K[:, where], grid)
         return True
 
-    def _encode(self, rows: np.ndarray, Q: np.ndarray, K: np.ndarray, grid: Grid) -> None:
+    def _encode(self, rows: np.ndarray, where: Span, Q: np.ndarray, K: np.ndarray, grid: Grid) -> None:
         code = self._code
         assert code is not None
         word = grid.word(rows) << code.chosen.size if grid.batch > 1 else 0
@@ -130,16 +135,19 @@ class HeadState:
             (self._key_code, code.of_keys(K)),
         ):
             codes = np.where(regular, codes + word, NONE)
-            if kept is self._key_code and not np.array_equal(codes, kept[rows]):
+            if kept is self._key_code and not np.array_equal(codes, kept[where]):
                 self._index = None
-            kept[rows] = codes
+            kept[where] = codes
 
     # which outputs may have changed
 
-    def _seeing(self, moved: np.ndarray, grid: Grid) -> np.ndarray:
-        """The rows that see one of the moved keys."""
+    def _affected(self, moved: np.ndarray, before: np.ndarray, new: np.ndarray, grid: Grid) -> np.ndarray:
         if not moved.size:
             return moved
+        return self._joined(moved, before, new, grid) if self.coded else self._seeing(moved, grid)
+
+    def _seeing(self, moved: np.ndarray, grid: Grid) -> np.ndarray:
+        """The rows that see one of the moved keys."""
         rows = grid.rows
         first = np.full(grid.batch, grid.size)
         np.minimum.at(first, grid.word(moved), moved)
@@ -165,12 +173,11 @@ class HeadState:
             wanted = marked[query_codes]
         else:
             wanted = np.isin(query_codes, codes)
-        if codes.size:
-            wanted |= query_codes == NONE
+        wanted |= query_codes == NONE
         affected = np.flatnonzero(wanted)
         if grid.length < grid.capacity and grid.batch > 1:
             affected = affected // grid.length * grid.capacity + affected % grid.length
-        if self._causal and moved.size and grid.batch == 1:
+        if self._causal and grid.batch == 1:
             affected = affected[affected >= moved[0]]
         return affected
 
@@ -262,7 +269,8 @@ class HeadState:
         e = self._operands.constant_exp(code.equal)
         Z[:] = e if not self._causal else np.where(keys <= rows, e, 0)
         weight = int(compact.divide(np.array([e]), np.array([max(e, 1)], dtype=compact.wide))[0])
-        np.take(self._V, keys, axis=1, out=result)
+        for values, kept in zip(result, self._V, strict=True):
+            values[:] = kept.take(keys)
         if weight != compact.precision.one:
             result[:] = compact.multiply(result, np.array(weight, dtype=compact.wide))
         if self.weights is not None:
@@ -296,6 +304,13 @@ class HeadState:
         Z[:] = Z[chosen[inverse]]
         if self.weights is not None:
             self.weights[rows] = self.weights[rows[chosen[inverse]]]
+
+
+def _replace(kept: np.ndarray, where: Span, values: np.ndarray) -> np.ndarray:
+    """kept[:, where] = values; tells which rows were not equal."""
+    differs = (kept[:, where] != values).any(axis=0)
+    kept[:, where] = values
+    return differs
 
 
 def _blocks(members: np.ndarray, keys: int) -> list[np.ndarray]:

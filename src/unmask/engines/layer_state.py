@@ -1,77 +1,76 @@
-"""LayerState: what went into one layer and what came out, so that only what changed is computed again."""
+"""LayerState: one layer over the store of a session; only what changed is computed again."""
 
 import numpy as np
 
 from unmask.engines.engine import Watch
-from unmask.engines.grid import Grid, columns_at, put_columns
+from unmask.engines.grid import Grid, gather, put, span
 from unmask.engines.head_state import AttendsNowhere, HeadState
 from unmask.engines.prepared import Prepared
 from unmask.errors import AttendsToNothing
 
+AT_ONCE = 1 << 20
+
 
 class LayerState:
-    """One layer of one session. `inputs` and `outputs` are [width, rows]."""
+    """What is known of one layer. The store x, [columns, rows], holds its input, what its heads add, its output."""
 
     def __init__(self, prepared: Prepared, number: int, name: str, grid: Grid, *, watched: bool) -> None:
         self._compact, self._layer = prepared.compact, prepared.layers[number]
         self._number, self._name = number, name
-        self.inputs = np.zeros((prepared.width, grid.size), dtype=prepared.compact.narrow)
-        self.outputs = np.zeros_like(self.inputs)
-        self.heads = [HeadState(head, prepared.compact, prepared.causal, grid) for head in self._layer.heads]
-        for head in self.heads if watched else ():
+        self._heads = [HeadState(head, prepared.compact, prepared.causal, grid) for head in self._layer.heads]
+        for head in self._heads if watched else ():
             head.weights = np.zeros((grid.size, grid.capacity), dtype=np.int64)
         self.taken = np.zeros(grid.size, dtype=bool)  # rows that were ever taken in
-        self._pending = np.zeros(grid.size, dtype=bool)  # rows whose output was not needed when it changed
-        self._known = np.zeros(grid.size, dtype=bool)  # rows that were ever computed
+        self._pending = np.zeros(grid.size, dtype=bool)  # rows whose MLP was not needed when they changed
 
     def run(
-        self, rows: np.ndarray, grid: Grid, *, asked: np.ndarray | None = None, watch: Watch | None = None
+        self,
+        x: np.ndarray,
+        rows: np.ndarray,
+        touched: np.ndarray,
+        grid: Grid,
+        *,
+        asked: np.ndarray | None = None,
+        watch: Watch | None = None,
     ) -> np.ndarray:
-        """Take in the changed rows of `inputs` and return the rows whose output changed.
+        """Take in the changed rows, which changed in the `touched` columns of the store; return those computed.
 
-        With `asked`, only these rows' outputs are needed; the others wait until they are asked for. Attention is
-        computed for all of them even so, for a row that attends to nothing is an error wherever it is.
+        With `asked`, only these rows' outputs are needed and the MLP of the others waits until they are asked for.
+        Attention is computed everywhere even so, for a row that attends to nothing is an error wherever it is.
         """
-        affected = self._affected(rows, grid)
-        if asked is None:
-            affected |= self._pending
-        else:
-            affected[asked] |= self._pending[asked]
-        todo = np.flatnonzero(affected)
-        if not todo.size and not watch:
-            return todo
-        G = columns_at(self.inputs, todo)
-        G = G.copy() if G.base is not None else G
-        self._attend(G, todo, grid, watch)
-        if asked is not None:
-            wanted = np.zeros(grid.size, dtype=bool)
-            wanted[asked] = True
-            self._pending[todo] = True
-            kept = wanted[todo]
-            if not kept.all():
-                todo, G = todo[kept], columns_at(G, np.flatnonzero(kept))
-        self._pending[todo] = False
-        self._layer.mlp(G)
-        return self._store(todo, G)
-
-    def _affected(self, rows: np.ndarray, grid: Grid) -> np.ndarray:
-        affected = np.zeros(grid.size, dtype=bool)
-        affected[rows] = True
         new = ~self.taken[rows]
         self.taken[rows] = True
-        if self.heads and rows.size:
-            x = columns_at(self.inputs, rows)
-            for head in self.heads:
-                affected[head.update(x, rows, new, grid)] = True
-        return affected
+        changed = np.zeros(grid.size, dtype=bool)
+        changed[rows] = True
+        if self._heads:
+            self._attend(x, rows, new, touched, changed, grid, watch)
+        self._pending |= changed
+        todo = np.flatnonzero(self._pending) if asked is None else asked[self._pending[asked]]
+        self._pending[todo] = False
+        self._multiply(x, todo, touched)
+        return todo
 
-    def _attend(self, G: np.ndarray, rows: np.ndarray, grid: Grid, watch: Watch | None) -> None:
-        """G += the heads, summed in order before the residual is added."""
+    def _attend(
+        self,
+        x: np.ndarray,
+        rows: np.ndarray,
+        new: np.ndarray,
+        touched: np.ndarray,
+        changed: np.ndarray,
+        grid: Grid,
+        watch: Watch | None,
+    ) -> None:
+        """Add the heads, summed in order before the residual is; marks the rows and columns that change."""
         layer, compact = self._layer, self._compact
-        total = np.zeros((layer.columns.size, rows.size), dtype=compact.narrow)
-        for i, (head, target) in enumerate(zip(self.heads, layer.targets, strict=True)):
+        affected = changed.copy()
+        for head in self._heads if rows.size else ():
+            affected[head.update(x, rows, new, touched, grid)] = True
+        todo = np.flatnonzero(affected)
+        where = span(todo)
+        total = np.zeros((layer.after.size, todo.size), dtype=compact.narrow)
+        for i, (head, target) in enumerate(zip(self._heads, layer.targets, strict=True)):
             try:
-                values = head.attend(rows, grid)
+                values = head.attend(todo, grid)
             except AttendsNowhere as error:
                 word, row = divmod(error.row, grid.capacity)
                 raise AttendsToNothing(layer=self._number, head=i, row=row, word=word, transformer=self._name) from None
@@ -80,14 +79,20 @@ class LayerState:
                 kept = head.weights.reshape(grid.batch, grid.capacity, grid.capacity)
                 watch(f"layers.{self._number}.heads.{i}.weights", kept[:, : grid.length, : grid.length].copy())
             total[target] = compact.add(total[target], values)
-        if self.heads:
-            G[layer.columns] = compact.add(G[layer.columns], total)
+        after = compact.add(gather(x, layer.before, where), total)
+        differs = after != gather(x, layer.after, where)
+        changed[todo] |= differs.any(axis=0)
+        touched[layer.after] |= differs.any(axis=1)
+        put(x, layer.after, where, after)
 
-    def _store(self, rows: np.ndarray, G: np.ndarray) -> np.ndarray:
-        known = self._known[rows]
-        changed = ~known
-        if known.any():
-            changed |= (columns_at(self.outputs, rows) != G).any(axis=0)
-        put_columns(self.outputs, rows, G)
-        self._known[rows] = True
-        return rows[changed]
+    def _multiply(self, x: np.ndarray, rows: np.ndarray, touched: np.ndarray) -> None:
+        """G + MLP(G) at the given rows."""
+        layer, compact = self._layer, self._compact
+        touched[layer.mlp_after] = True
+        if not layer.mlp_after.size:
+            return
+        step = max(64, AT_ONCE // layer.mlp.size)
+        for first in range(0, rows.size, step):
+            where = span(rows[first : first + step])
+            G = gather(x, layer.mlp_before, where)
+            put(x, layer.mlp_after, where, compact.add(G, layer.mlp(x, where)))

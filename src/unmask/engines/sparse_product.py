@@ -3,12 +3,11 @@
 Columns are sorted by how many entries they have, so that the r-th entries of all columns that have one fill a
 prefix: one gather, one rounding (none for weights ±1) and one clipped addition per r. Columns with many entries
 would take many such rounds; they are summed at once instead, in blocks padded with zero terms.
-
-x is stored feature by feature, [width, rows]: a gather copies whole rows of memory.
 """
 
 import numpy as np
 
+from unmask.engines.grid import Span, count, gather
 from unmask.numerics.compact import Compact
 from unmask.weights.matrix import Matrix
 
@@ -29,7 +28,9 @@ class SparseProduct:
         self.columns = by_fan_in if every else by_fan_in[: np.count_nonzero(fan_in)]
         order = np.lexsort((matrix.row, matrix.column))
         source = matrix.row[order].astype(np.int64)
-        self._source = source if place is None else place[source]
+        source = source if place is None else place[source]
+        self.used, self._local = np.unique(source, return_inverse=True)
+        self._source = source
         self._value = matrix.value[order].astype(compact.wide)
         self._start = np.concatenate([[0], np.cumsum(fan_in)])[by_fan_in]
         self._fan_in = fan_in[by_fan_in]
@@ -45,18 +46,20 @@ class SparseProduct:
     def size(self) -> int:
         return self.columns.size
 
-    def __call__(self, x: np.ndarray) -> np.ndarray:
-        """[columns, rows] in the narrow type, for x of [width, rows]."""
-        compact, rows = self._compact, x.shape[1]
+    def __call__(self, x: np.ndarray, where: Span) -> np.ndarray:
+        """[columns, rows] in the narrow type, for some rows of x."""
+        compact, rows = self._compact, count(where)
+        local = not isinstance(where, slice)
+        x = gather(x, self.used, where) if local else x[:, where]
         result = np.zeros((self.size, rows), dtype=compact.narrow)
         for first, last, entries in self._blocks:
             step = max(1, AT_ONCE // entries.size)
             for start in range(0, rows, step):
                 part = slice(start, min(start + step, rows))
-                terms = entries.terms(x[:, part]).reshape(last - first, -1, part.stop - part.start)
+                terms = entries.terms(x[:, part], local).reshape(last - first, -1, part.stop - part.start)
                 result[first:last, part] = compact.total(terms, 1)
-        for r, (count, entries) in enumerate(self._rounds):
-            sums, terms = result[self._heavy : count], entries.terms(x)
+        for r, (last, entries) in enumerate(self._rounds):
+            sums, terms = result[self._heavy : last], entries.terms(x, local)
             if r:
                 np.add(sums, terms, out=sums)
                 compact.clip(sums)
@@ -66,35 +69,34 @@ class SparseProduct:
 
     def _round(self, first: int, last: int, r: int) -> tuple[int, "_Entries"]:
         chosen = self._start[first:last] + r
-        return last, _Entries(self._source[chosen], self._value[chosen], self._compact)
+        return last, _Entries(self._source[chosen], self._local[chosen], self._value[chosen], self._compact)
 
     def _block(self, first: int, last: int) -> tuple[int, int, "_Entries"]:
         """Columns with nearly as many entries each, padded with weight 0."""
-        widest = int(self._fan_in[first])
-        offset = np.arange(widest)
+        offset = np.arange(int(self._fan_in[first]))
         real = offset < self._fan_in[first:last, None]
-        chosen = np.where(real, self._start[first:last, None] + offset, 0)
-        values = np.where(real, self._value[chosen], 0)
-        return first, last, _Entries(self._source[chosen].ravel(), values.ravel(), self._compact)
+        chosen = np.where(real, self._start[first:last, None] + offset, 0).ravel()
+        values = np.where(real.ravel(), self._value[chosen], 0)
+        return first, last, _Entries(self._source[chosen], self._local[chosen], values, self._compact)
 
 
 class _Entries:
-    """Entries (source row of x, weight), one term each."""
+    """Entries (row of x, weight), one term each; `local` counts the rows of x that the product uses."""
 
-    def __init__(self, source: np.ndarray, value: np.ndarray, compact: Compact) -> None:
+    def __init__(self, source: np.ndarray, local: np.ndarray, value: np.ndarray, compact: Compact) -> None:
         one = compact.precision.one
-        self.size, self._compact, self._source = source.size, compact, source
+        self.size, self._compact, self._source, self._local = source.size, compact, source, local
         sign = np.where(np.abs(value) == one, np.sign(value), 0)
         self._sign = None if (sign == 1).all() else sign.astype(compact.narrow)[:, None]
         self._rounded = np.flatnonzero((np.abs(value) != one) & (value != 0))
         self._value = value[self._rounded][:, None]
         self._all_rounded = self._rounded.size == self.size
 
-    def terms(self, x: np.ndarray) -> np.ndarray:
+    def terms(self, x: np.ndarray, local: bool) -> np.ndarray:
         """[entries, rows]: ±x where the weight is ±1, else the rounded product."""
-        terms = x[self._source]
+        terms = x[self._local if local else self._source]
         if self._all_rounded:
-            return self._compact.multiply(terms, self._value).astype(self._compact.narrow)
+            return self._compact.multiply(terms, self._value)
         if self._sign is None:
             return terms
         signed = terms * self._sign

@@ -48,9 +48,12 @@ class Compact:
         return exp_table(self.precision).astype(self.wide)
 
     def clip(self, x: np.ndarray) -> np.ndarray:
-        """Saturate in place."""
-        np.minimum(x, self.bound, out=x)
-        return np.maximum(x, -self.bound, out=x)
+        """Saturate in place. (Limits of the array's own type spare NumPy a conversion.)"""
+        return x.clip(x.dtype.type(-self.bound), x.dtype.type(self.bound), out=x)
+
+    def positive(self, x: np.ndarray) -> np.ndarray:
+        """ReLU of the saturated array, in place."""
+        return x.clip(x.dtype.type(0), x.dtype.type(self.bound), out=x)
 
     def add(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         """x + y, clipped."""
@@ -69,7 +72,7 @@ class Compact:
         n = np.multiply(x, 2 * self.precision.one, dtype=self.wide)
         n += y - 1
         n //= 2 * y
-        return np.minimum(n, self.bound, out=n)
+        return self.clip(n)
 
     def total(self, terms: np.ndarray, axis: int) -> np.ndarray:
         """SUM along an axis, clipped after every addition, in the wide type."""
@@ -77,7 +80,7 @@ class Compact:
         if count == 1:
             return terms.take(0, axis).astype(self.wide)
         kind = np.int32 if count * self.bound < 1 << 31 else np.int64
-        rising = np.maximum(terms, 0).sum(axis, dtype=kind)
+        rising = terms.clip(terms.dtype.type(0), None).sum(axis, dtype=kind)
         plain = terms.sum(axis, dtype=kind)
         falling = plain - rising
         unsure = (np.minimum(rising, -falling) > 0) & (np.maximum(rising, -falling) > self.bound)

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Int
 
 from unmask.engines.engine import Engine
-from unmask.errors import PlannerError
+from unmask.errors import AttendsToNothing, PlannerError
 from unmask.reasoners.chain_of_thought import chain_of_thought
 from unmask.reasoners.frame import Frame, Step
 from unmask.reasoners.looped import looped
@@ -16,6 +16,8 @@ from unmask.reasoners.planners import Planner
 from unmask.reasoners.tape import Tape
 from unmask.traces.trace import Trace
 from unmask.weights.model import DIFFUSION, Model
+
+ROWS_AT_ONCE = 1 << 16
 
 
 def run(
@@ -66,9 +68,17 @@ class Answers:
 
 
 def answers(model: Model, words: Int[np.ndarray, "batch length"], *, engine: Engine) -> Answers:
-    """Many words at once, deterministically."""
-    *_, last = steps(Frame(model, words, engine))
-    return Answers(model, last.canvas)
+    """Many words at once, deterministically; in parts, so that memory stays bounded."""
+    part = max(1, ROWS_AT_ONCE // model.rows)
+    slots = []
+    for first in range(0, max(1, len(words)), part):
+        try:
+            *_, last = steps(Frame(model, words[first : first + part], engine))
+        except AttendsToNothing as error:
+            error.word += first
+            raise
+        slots.append(last.canvas)
+    return Answers(model, np.concatenate(slots))
 
 
 def steps(frame: Frame) -> Iterator[Step]:
