@@ -119,7 +119,7 @@ def run(
         for line in _lines(sys.stdin):
             try:
                 done, seconds = one(line)
-                text = json.dumps({**result(done, canvas=not no_canvas), "seconds": seconds})
+                text = json.dumps({**result(model, done, canvas=not no_canvas), "seconds": seconds})
                 failed |= done.accepted is None
                 print(text if as_json else verdict_line(done), flush=True)
             except UnmaskError as error:
@@ -131,7 +131,7 @@ def run(
     if trace is not None:
         _write_text(trace, json.dumps(done.to_json()))
     if as_json:
-        print(json.dumps({**result(done, canvas=not no_canvas), "seconds": seconds}))
+        print(json.dumps({**result(model, done, canvas=not no_canvas), "seconds": seconds}))
     else:
         show_run(model, done, canvas=not no_canvas)
     raise typer.Exit({True: 0, False: 1, None: 2}[done.accepted])

@@ -18,6 +18,7 @@ from unmask.engines.reference import ReferenceEngine
 from unmask.errors import ProblemError, UnmaskError
 from unmask.numerics.precision import Precision
 from unmask.problems.automaton import Automaton
+from unmask.problems.boolean import CircuitProblem
 from unmask.problems.problem import Problem, automaton_of, parse_problem, problem_from_json
 from unmask.programs.compiler import Compiler, compiler_for
 from unmask.reasoners.planners import parse_planner
@@ -76,7 +77,8 @@ def compile_problem(problem: str, kind: Kind, *, length: int | None = None, prec
     model = compiler.compile(
         kind, _given(length if length is not None else compiler.length, problem), Precision(precision)
     )
-    return replace(model, provenance=[{"compiled": problem, "to": kind, "layout": compiler.layout_of(kind)}])
+    name = parse_problem(problem).name  # without the path of a file
+    return replace(model, provenance=[{"compiled": name, "to": kind, "layout": compiler.layout_of(kind)}])
 
 
 @lru_cache(maxsize=16)
@@ -209,8 +211,8 @@ def generate(model: Model, *, seed: int, engine: Engine | None = None) -> Trace:
     return run_word(model, [], engine=engine, sample=True, seed=seed)
 
 
-def result(trace: Trace, *, canvas: bool = True) -> dict[str, Any]:
-    """What `run --json` prints of a trace."""
+def result(model: Model, trace: Trace, *, canvas: bool = True) -> dict[str, Any]:
+    """What `run --json` prints of a trace; with `outputs` where the model's circuit has several."""
     document: dict[str, Any] = {
         "accepted": trace.accepted,
         "steps": trace.steps_taken,
@@ -218,9 +220,22 @@ def result(trace: Trace, *, canvas: bool = True) -> dict[str, Any]:
         "padding": trace.padding,
         "output": trace.output,
     }
+    outputs = _outputs(model)
+    if outputs > 1 and outputs <= len(trace.output):
+        bits = {model.reject: 0, model.accept: 1}
+        document["outputs"] = [bits.get(symbol) for symbol in trace.output[-outputs:]]
     if canvas:
         document["canvas"] = trace.canvas_symbols
     return document
+
+
+def _outputs(model: Model) -> int:
+    """How many outputs the circuit has that the folder names; 1 where it names none."""
+    try:
+        problem = problem_from_json(model.problem)
+    except ProblemError:
+        return 1
+    return len(problem.circuit.outputs) if isinstance(problem, CircuitProblem) else 1
 
 
 def tape_of(seed: int) -> Tape:
