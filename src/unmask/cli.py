@@ -99,9 +99,10 @@ def run(
     Example: [bold]unmask run models/random abba --planner uniform:1 --seed 3[/bold]
     """
     from unmask.console import show_run, verdict_line
-    from unmask.pipeline import ENGINES, load_model, result, run_both, run_word
+    from unmask.pipeline import ENGINES, load_model, output_count, result, run_both, run_word
 
     model = load_model(folder)
+    outputs = output_count(model)
 
     def one(text: str, *, record: bool = False) -> tuple[Any, float]:
         options: dict[str, Any] = {"sample": sample, "seed": seed, "planner": planner, "canvas": not no_canvas}
@@ -119,7 +120,7 @@ def run(
         for line in _lines(sys.stdin):
             try:
                 done, seconds = one(line)
-                text = json.dumps({**result(model, done, canvas=not no_canvas), "seconds": seconds})
+                text = json.dumps({**result(done, canvas=not no_canvas, outputs=outputs), "seconds": seconds})
                 failed |= done.accepted is None
                 print(text if as_json else verdict_line(done), flush=True)
             except UnmaskError as error:
@@ -131,7 +132,7 @@ def run(
     if trace is not None:
         _write_text(trace, json.dumps(done.to_json()))
     if as_json:
-        print(json.dumps({**result(model, done, canvas=not no_canvas), "seconds": seconds}))
+        print(json.dumps({**result(done, canvas=not no_canvas, outputs=outputs), "seconds": seconds}))
     else:
         show_run(model, done, canvas=not no_canvas)
     raise typer.Exit({True: 0, False: 1, None: 2}[done.accepted])

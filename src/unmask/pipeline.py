@@ -211,8 +211,8 @@ def generate(model: Model, *, seed: int, engine: Engine | None = None) -> Trace:
     return run_word(model, [], engine=engine, sample=True, seed=seed)
 
 
-def result(model: Model, trace: Trace, *, canvas: bool = True) -> dict[str, Any]:
-    """What `run --json` prints of a trace; with `outputs` where the model's circuit has several."""
+def result(trace: Trace, *, canvas: bool = True, outputs: int = 1) -> dict[str, Any]:
+    """What `run --json` prints of a trace; the last slots are the `outputs` of a circuit that has several."""
     document: dict[str, Any] = {
         "accepted": trace.accepted,
         "steps": trace.steps_taken,
@@ -220,16 +220,15 @@ def result(model: Model, trace: Trace, *, canvas: bool = True) -> dict[str, Any]
         "padding": trace.padding,
         "output": trace.output,
     }
-    outputs = _outputs(model)
-    if outputs > 1 and outputs <= len(trace.output):
-        bits = {model.reject: 0, model.accept: 1}
+    if 1 < outputs <= len(trace.output):
+        bits = {trace.reject: 0, trace.accept: 1}
         document["outputs"] = [bits.get(symbol) for symbol in trace.output[-outputs:]]
     if canvas:
         document["canvas"] = trace.canvas_symbols
     return document
 
 
-def _outputs(model: Model) -> int:
+def output_count(model: Model) -> int:
     """How many outputs the circuit has that the folder names; 1 where it names none."""
     try:
         problem = problem_from_json(model.problem)
