@@ -40,6 +40,7 @@ def show_compiled(model: Model, folder: Path, *, as_json: bool) -> None:
         "width": widest.width,
         "layers": max(len(t.layers) for t in model.transformers.values()),
         "parameters": sum(t.parameters for t in model.transformers.values()),
+        "layout": layout_of(model),
         "hash": content_hash(model),
     }
     if as_json:
@@ -51,6 +52,14 @@ def show_compiled(model: Model, folder: Path, *, as_json: bool) -> None:
         f"width {facts['width']}, {facts['layers']} layers, {facts['parameters']} nonzero weights, "
         f"F_{model.precision.p}"
     )
+    if facts["layout"] is not None:
+        console().print(f"[dim]{escape(facts['layout'])}[/dim]")
+
+
+def layout_of(model: Model) -> str | None:
+    """Which layout was taken and why, where the model was compiled from a regular problem."""
+    made = model.provenance[0] if isinstance(model.provenance, list) and model.provenance else {}
+    return made.get("layout") if isinstance(made, dict) else None
 
 
 def progress(items: Iterable[Any], *, total: int, label: str) -> Iterator[Any]:
@@ -90,7 +99,7 @@ def show_hop(theorem: Theorem, source: Model, result: Model, *, quiet: bool) -> 
 
 def show_comparison(problem: str, rows: list[Row]) -> None:
     """The table, and what each framework's resources do as N grows."""
-    table = Table(title=escape(problem), title_justify="left", box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+    table = Table(title=escape(problem), title_justify="left", box=SIMPLE_HEAD, pad_edge=False, padding=0)
     for name in ("framework", "N", "steps", "space", "width", "layers", "weights", "seconds", "right"):
         table.add_column(name, justify="left" if name == "framework" else "right", no_wrap=True)
     for row in rows:
@@ -145,7 +154,7 @@ def show_run(model: Model, trace: Trace, *, canvas: bool) -> None:
     if canvas:
         out.print(Text.assemble(("input ", "dim"), " ", written(model, model.symbols(trace.word))))
         for t, (tokens, chosen) in enumerate(zip(trace.canvas, trace.chosen, strict=True), start=1):
-            name = f"{'loop' if model.kind == 'plt' else 'step'} {t:>2}"
+            name = "answer" if model.kind == "plt" else f"step {t:>2}"
             out.print(Text.assemble((name, "dim"), " ", _row(model, trace, tokens, chosen)))
     style = {True: "bold green", False: "bold yellow", None: "bold red"}[trace.accepted]
     out.print(f"[{style}]{escape(verdict_line(trace))}[/{style}] after {trace.steps_taken} steps")
