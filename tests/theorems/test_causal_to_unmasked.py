@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from theorems.checking_transformers import check_transformers, disagreement, random_transformer
 from unmask.programs import causal_copies
 from unmask.programs.attention import clear, eq, hide
 from unmask.testing.draws import Draws
 from unmask.theorems import causal_to_unmasked as by_copies
 from unmask.theorems import causal_to_unmasked_by_blocks as by_blocks
+from unmask.verification.transformer_conversions import check_transformers, disagreement, random_transformer
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from theorems.checking_transformers import check_transformers, random_transformer
 from unmask.errors import TooLarge, UnmaskError
 from unmask.programs.attention import focus
 from unmask.theorems import unmasked_to_causal as module
 from unmask.theorems.unmasked_to_causal import THEOREM
+from unmask.verification.transformer_conversions import check_transformers, random_transformer
 
 
 @pytest.mark.parametrize("precision", [1, 2, 3])

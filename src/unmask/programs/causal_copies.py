@@ -14,6 +14,11 @@ Exactness:    every copy of a row computes what the causal row computes, bit by 
               that no head divides by zero where the causal one does not.
 Deviations:   lem:unmask-conversion-fp takes N copies of every row, and a second layer per layer that puts rows right
               which have seen too much; its footnote expects the number of rows to stay quadratic.
+Limit:        for copies that are shown and hidden in this way the number is nearly the best. If each of K copies is
+              hidden by w columns, each of which hides a rectangle (queries × keys), then {b < r}, where all K are
+              hidden, is a union of w^K rectangles; no rectangle in it holds two of the pairs (i, i + 1), so that
+              w^K >= N - 1: a width of O(log N) takes K >= log N / log log N copies, and one copy (`hide_later`) N
+              columns.
 """
 
 from dataclasses import dataclass
