@@ -17,11 +17,11 @@ from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_DOWN, ROUND_HALF_EVEN, Contex
 from pathlib import Path
 
 
-class Unreadable(ValueError):  # noqa: N818
+class Unreadable(ValueError):
     """The folder or the word is not what the format page describes."""
 
 
-class Undefined(ArithmeticError):  # noqa: N818
+class Undefined(ArithmeticError):
     """All exponentials of an attention row are zero, so its weights do not exist."""
 
     def __init__(self, layer, head, row):
@@ -29,7 +29,7 @@ class Undefined(ArithmeticError):  # noqa: N818
         self.layer, self.head, self.row = layer, head, row
 
 
-class Reselected(RuntimeError):  # noqa: N818
+class Reselected(RuntimeError):
     """The planner of an smdm selected a slot that is not masked."""
 
     def __init__(self, step, slot):
