@@ -41,6 +41,15 @@ def test_a_predictor_that_is_wrong_once_is_named():
     ]
 
 
+def test_the_right_symbols_with_wrong_chances_are_not_perfect():
+    def leaning(context):
+        laws = EQUAL.conditionals(context)
+        return laws | {0: {"0": Fraction(2, 3), "1": Fraction(1, 3)}} if context == ("m", "m") else laws
+
+    wrong = perfect(leaning, EQUAL.conditionals, EQUAL.contexts())
+    assert [(w.context, w.slot) for w in wrong] == [(("m", "m"), 0)]
+
+
 def test_a_model_that_always_writes_1_is_perfect_for_ones():
     """A deterministic predictor, in both kinds that have one."""
     predictor = by_hand.successor({2: 4}, 3)
