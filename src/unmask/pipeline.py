@@ -19,6 +19,7 @@ from unmask.errors import ProblemError, UnmaskError
 from unmask.numerics.precision import Precision
 from unmask.problems.automaton import Automaton
 from unmask.problems.boolean import CircuitProblem
+from unmask.problems.families import FamilyProblem
 from unmask.problems.problem import Problem, automaton_of, parse_problem, problem_from_json
 from unmask.programs.compiler import Compiler, compiler_for
 from unmask.reasoners.planners import parse_planner
@@ -74,11 +75,10 @@ def compile_problem(problem: str, kind: Kind, *, length: int | None = None, prec
     if prefix == "random":
         return _random(problem, rest, kind, _given(length, problem), precision)
     compiler = compiler_of(problem)
-    model = compiler.compile(
-        kind, _given(length if length is not None else compiler.length, problem), Precision(precision)
-    )
+    length = _given(length if length is not None else compiler.length, problem)
+    model = compiler.compile(kind, length, Precision(precision))
     name = parse_problem(problem).name  # without the path of a file
-    return replace(model, provenance=[{"compiled": name, "to": kind, "layout": compiler.layout_of(kind)}])
+    return replace(model, provenance=[{"compiled": name, "to": kind, "layout": compiler.layout_of(kind, length)}])
 
 
 @lru_cache(maxsize=16)
@@ -234,6 +234,8 @@ def output_count(model: Model) -> int:
         problem = problem_from_json(model.problem)
     except ProblemError:
         return 1
+    if isinstance(problem, FamilyProblem):
+        return len(problem.circuit(model.length).outputs)
     return len(problem.circuit.outputs) if isinstance(problem, CircuitProblem) else 1
 
 

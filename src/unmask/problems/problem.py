@@ -6,6 +6,7 @@ from typing import Any, Protocol, cast
 from unmask.errors import ProblemError, shortened
 from unmask.problems.automaton import Automaton
 from unmask.problems.boolean import circuit_from_json, parse_circuit
+from unmask.problems.families import FamilyProblem
 from unmask.problems.regular import DfaProblem, GroupProblem, RegexProblem, parse_dfa
 
 __all__ = ["PARSERS", "READERS", "Problem", "RegularProblem", "automaton_of", "parse_problem", "problem_from_json"]
@@ -51,6 +52,7 @@ PARSERS: dict[str, Callable[[str], Problem]] = {
     "dfa": parse_dfa,
     "group": GroupProblem,
     "aiger": parse_circuit,
+    "family": FamilyProblem,
 }
 
 # JSON object → problem, by its "kind": the fields it has, with their types, and what makes the problem.
@@ -59,10 +61,11 @@ READERS: dict[str, tuple[dict[str, type], Callable[..., Problem]]] = {
     "dfa": ({"name": str, "dfa": dict}, lambda name, dfa: DfaProblem(name, dfa)),
     "group": ({"spec": str}, GroupProblem),
     "circuit": ({"name": str, "aiger": str}, circuit_from_json),
+    "family": ({"family": str}, FamilyProblem),
 }
 
 # Prefixes of other kinds of problem: never taken for a regex.
-_RESERVED = ("expr", "family", "random")
+_RESERVED = ("expr", "random")
 
 
 def parse_problem(text: str) -> Problem:

@@ -17,6 +17,7 @@ from unmask.errors import ProblemError
 from unmask.numerics.precision import Precision
 from unmask.problems.circuit import Circuit
 from unmask.problems.circuit_shape import collapsed
+from unmask.problems.families import FamilyProblem
 from unmask.programs.assemble import assemble
 from unmask.programs.circuit_chain import chain_gates, circuit_chain
 from unmask.programs.circuit_diffusion import circuit_planner, circuit_predictor
@@ -31,10 +32,11 @@ KINDS: tuple[Kind, ...] = ("mdm", "smdm", "plt", "cot")
 
 @dataclass(frozen=True, eq=False)
 class CircuitCompiler:
-    """A circuit, ready for any kind; words are strings of bits."""
+    """A circuit, ready for any kind; words are strings of two letters, 0 and 1 unless others are given."""
 
     circuit: Circuit
     problem: dict[str, Any]
+    letters: tuple[str, str] = ("0", "1")
 
     def __post_init__(self) -> None:
         if not self.circuit.inputs:
@@ -44,7 +46,7 @@ class CircuitCompiler:
     def plan(self) -> CircuitPlan:
         return circuit_plan(collapsed(self.circuit))
 
-    def layout_of(self, kind: Kind) -> str:
+    def layout_of(self, kind: Kind, length: int) -> str:  # noqa: ARG002
         if kind == "cot":
             return f"one gate of fan-in two per step, {len(chain_gates(self.circuit))} of them"
         plan = self.plan
@@ -61,7 +63,7 @@ class CircuitCompiler:
     def words(self, length: int, rng: random.Random) -> Iterator[str]:
         """Random bits."""
         while True:
-            yield "".join(rng.choice("01") for _ in range(length))
+            yield "".join(rng.choice(self.letters) for _ in range(length))
 
     def bound(self, kind: Kind, length: int) -> tuple[int, int]:
         """(steps, padding) that the constructions promise."""
@@ -79,7 +81,7 @@ class CircuitCompiler:
                 f"a circuit compiles to {', '.join(KINDS)}; compile to mdm, then `unmask convert --to {kind}`"
             )
         roles = {"plt": ("pad",), "cot": ()}.get(kind, ("mask",))
-        vocabulary = vocabulary_of(("0", "1"), 2, (*roles, "reject", "accept"))
+        vocabulary = vocabulary_of(self.letters, 2, (*roles, "reject", "accept"))
         steps, padding, plan = self.plan.depth, self.plan.slots, self.plan
         transformers: dict[str, Transformer]
         if kind == "cot":
@@ -108,3 +110,38 @@ class CircuitCompiler:
             transformers=transformers,
             problem=self.problem,
         )
+
+
+@dataclass(frozen=True, eq=False)
+class FamilyCompiler:
+    """A family of circuits: one circuit for every length."""
+
+    family: FamilyProblem
+
+    @property
+    def problem(self) -> dict[str, Any]:
+        return self.family.to_json()
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        return KINDS
+
+    @property
+    def length(self) -> None:
+        return None
+
+    def at(self, length: int) -> CircuitCompiler:
+        """The compiler of one length."""
+        return CircuitCompiler(self.family.circuit(length), self.problem, self.family.letters)
+
+    def layout_of(self, kind: Kind, length: int) -> str:
+        return self.at(length).layout_of(kind, length)
+
+    def bound(self, kind: Kind, length: int) -> tuple[int, int]:
+        return self.at(length).bound(kind, length)
+
+    def compile(self, kind: Kind, length: int, precision: Precision) -> Model:
+        return self.at(length).compile(kind, length, precision)
+
+    def words(self, length: int, rng: random.Random) -> Iterator[str]:
+        return self.at(length).words(length, rng)

@@ -6,9 +6,10 @@ from typing import Any, Protocol
 
 from unmask.numerics.precision import Precision
 from unmask.problems.boolean import CircuitProblem
+from unmask.problems.families import FamilyProblem
 from unmask.problems.problem import Problem, automaton_of
 from unmask.problems.regular import GroupProblem
-from unmask.programs.circuits import CircuitCompiler
+from unmask.programs.circuits import CircuitCompiler, FamilyCompiler
 from unmask.programs.regular import RegularCompiler
 from unmask.weights.model import Kind, Model
 
@@ -29,7 +30,7 @@ class Compiler(Protocol):
         """The length of the words where the problem has but one."""
         ...
 
-    def layout_of(self, kind: Kind) -> str:
+    def layout_of(self, kind: Kind, length: int) -> str:
         """How a kind is laid out, and why."""
         ...
 
@@ -46,6 +47,8 @@ class Compiler(Protocol):
 
 def compiler_for(problem: Problem) -> Compiler:
     """The compiler of a parsed problem."""
+    if isinstance(problem, FamilyProblem):
+        return FamilyCompiler(problem)
     if isinstance(problem, CircuitProblem):
         return CircuitCompiler(problem.circuit, problem.to_json())
     group = problem.group if isinstance(problem, GroupProblem) else None

@@ -85,7 +85,7 @@ class RegularCompiler:
             found = [word for word in drawn if word is not None]
             yield from found
 
-    def layout_of(self, kind: Kind) -> str:
+    def layout_of(self, kind: Kind, length: int) -> str:  # noqa: ARG002
         """The layout of one kind: a chain of thought has no tree, and a loop holds its maps in columns."""
         if kind == "cot":
             return f"one symbol per letter: the state, one of {self.automaton.states}"

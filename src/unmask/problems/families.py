@@ -1,0 +1,194 @@
+"""Families of problems, uniform in N, as circuits of known depth.
+
+| family        | a word                       | accepted if, or outputs            | depth        |
+|---------------|------------------------------|------------------------------------|--------------|
+| contains-aba  | letters a, b                 | it contains aba                    | constant     |
+| equal-halves  | bits                         | its halves are equal               | constant     |
+| addition      | two numbers, low bit first   | their sum, then the carry          | constant     |
+| parity        | bits                         | the number of 1s is odd            | O(log N)     |
+| majority      | bits                         | more than half are 1               | O(log N)     |
+| formula       | bits                         | a balanced AND/OR formula of them  | O(log N)     |
+| multiplication| two numbers, low bit first   | their product                      | O(log N)     |
+| reachability  | a matrix of n·n bits         | there is a path from 0 to n - 1    | O(log n)     |
+
+Each has an oracle in plain Python that does not use the circuit.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import isqrt
+from typing import Any
+
+from unmask.errors import ProblemError, WordError
+from unmask.problems.arithmetic_circuits import add, exceeds, multiply, sum_of
+from unmask.problems.circuit import FALSE, TRUE, Circuit, CircuitBuilder
+
+Bits = list[int]
+LONGEST = 4096
+
+
+@dataclass(frozen=True)
+class Family:
+    """How a family builds its circuit, what the outputs must be, and which lengths it has."""
+
+    build: Callable[[CircuitBuilder, Bits], Sequence[int]]
+    right: Callable[[Bits], Sequence[int]]
+    fits: Callable[[int], bool] = lambda length: length >= 1
+    lengths: str = "1 or more"
+    letters: tuple[str, str] = ("0", "1")
+
+
+@dataclass(frozen=True)
+class FamilyProblem:
+    """family:NAME. Oracle: a few lines of Python."""
+
+    family: str
+
+    def __post_init__(self) -> None:
+        if self.family not in FAMILIES:
+            raise ProblemError(f"there is no family {self.family[:40]!r}; use one of {', '.join(FAMILIES)}")
+
+    @property
+    def name(self) -> str:
+        return f"family:{self.family}"
+
+    @property
+    def letters(self) -> tuple[str, str]:
+        return FAMILIES[self.family].letters
+
+    def circuit(self, length: int) -> Circuit:
+        """The circuit for words of one length."""
+        family = FAMILIES[self.family]
+        if not family.fits(length) or length > LONGEST:
+            raise ProblemError(f"{self.name} has words of length {family.lengths}, up to {LONGEST}, not {length}")
+        return _circuit(self.family, length)
+
+    def answer(self, word: str | Sequence[str]) -> bool:
+        return self.outputs(word)[-1]
+
+    def outputs(self, word: str | Sequence[str]) -> list[bool]:
+        if any(letter not in self.letters for letter in word):
+            raise WordError(f"a word of {self.name} is made of {' and '.join(self.letters)}, not {str(word)[:40]!r}")
+        return [bool(bit) for bit in FAMILIES[self.family].right([self.letters.index(x) for x in word])]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": "family", "family": self.family}
+
+
+@lru_cache(maxsize=8)
+def _circuit(name: str, length: int) -> Circuit:
+    builder = CircuitBuilder(f"x{i}" for i in range(length))
+    return builder.circuit(list(FAMILIES[name].build(builder, [builder.input(i) for i in range(length)])))
+
+
+def _contains_aba(builder: CircuitBuilder, x: Bits) -> list[int]:
+    return [builder.or_(*(builder.and_(x[i] ^ 1, x[i + 1], x[i + 2] ^ 1) for i in range(len(x) - 2)))]
+
+
+def _equal_halves(builder: CircuitBuilder, x: Bits) -> list[int]:
+    half = len(x) // 2
+    pairs = zip(x[:half], x[half:], strict=False)
+    clauses = [builder.or_(*clause) for a, b in pairs for clause in ((a, b ^ 1), (a ^ 1, b))]
+    return [builder.and_(*clauses) if len(x) % 2 == 0 else FALSE]
+
+
+def _addition(builder: CircuitBuilder, x: Bits) -> list[int]:
+    return add(builder, x[: len(x) // 2], x[len(x) // 2 :])
+
+
+def _parity(builder: CircuitBuilder, x: Bits) -> list[int]:
+    return [_balanced(builder.xor, x, FALSE)]
+
+
+def _majority(builder: CircuitBuilder, x: Bits) -> list[int]:
+    return [exceeds(builder, sum_of(builder, [[bit] for bit in x]), len(x) // 2)]
+
+
+def _formula(builder: CircuitBuilder, x: Bits) -> list[int]:
+    level = 0
+    while len(x) > 1:
+        operation = builder.or_ if level % 2 else builder.and_
+        x = [operation(*x[i : i + 2]) for i in range(0, len(x), 2)]
+        level += 1
+    return x
+
+
+def _multiplication(builder: CircuitBuilder, x: Bits) -> list[int]:
+    return multiply(builder, x[: len(x) // 2], x[len(x) // 2 :])
+
+
+def _reachability(builder: CircuitBuilder, x: Bits) -> list[int]:
+    n = isqrt(len(x))
+    reach = [[TRUE if i == j else x[n * i + j] for j in range(n)] for i in range(n)]
+    for _ in range((n - 1).bit_length()):
+        reach = [
+            [builder.or_(*(builder.and_(reach[i][k], reach[k][j]) for k in range(n))) for j in range(n)]
+            for i in range(n)
+        ]
+    return [reach[0][n - 1]]
+
+
+def _balanced(operation: Callable[[int, int], int], x: Bits, neutral: int) -> int:
+    while len(x) > 1:
+        x = [operation(*x[i : i + 2]) if i + 1 < len(x) else x[i] for i in range(0, len(x), 2)]
+    return x[0] if x else neutral
+
+
+def _number(bits: Bits) -> int:
+    return sum(bit << i for i, bit in enumerate(bits))
+
+
+def _bits_of(number: int, width: int) -> Bits:
+    return [number >> i & 1 for i in range(width)]
+
+
+def _right_sum(x: Bits) -> Bits:
+    half = len(x) // 2
+    return _bits_of(_number(x[:half]) + _number(x[half:]), half + 1)
+
+
+def _right_product(x: Bits) -> Bits:
+    half = len(x) // 2
+    return _bits_of(_number(x[:half]) * _number(x[half:]), 2 * half)
+
+
+def _right_formula(x: Bits) -> Bits:
+    level = 0
+    while len(x) > 1:
+        x = [(max if level % 2 else min)(x[i : i + 2]) for i in range(0, len(x), 2)]
+        level += 1
+    return x
+
+
+def _right_path(x: Bits) -> Bits:
+    n = isqrt(len(x))
+    seen, waiting = {0}, [0]
+    while waiting:
+        i = waiting.pop()
+        new = {j for j in range(n) if x[n * i + j]} - seen
+        seen |= new
+        waiting += new
+    return [int(n - 1 in seen)]
+
+
+def _even(length: int) -> bool:
+    return length >= 2 and length % 2 == 0
+
+
+def _square(length: int) -> bool:
+    return length >= 1 and isqrt(length) ** 2 == length
+
+
+FAMILIES: dict[str, Family] = {
+    "contains-aba": Family(
+        _contains_aba, lambda x: [any(x[i : i + 3] == [0, 1, 0] for i in range(len(x)))], letters=("a", "b")
+    ),
+    "equal-halves": Family(_equal_halves, lambda x: [x[: len(x) // 2] == x[len(x) // 2 :]]),
+    "addition": Family(_addition, _right_sum, _even, "2, 4, 6, …"),
+    "parity": Family(_parity, lambda x: [sum(x) % 2]),
+    "majority": Family(_majority, lambda x: [2 * sum(x) > len(x)]),
+    "formula": Family(_formula, _right_formula),
+    "multiplication": Family(_multiplication, _right_product, _even, "2, 4, 6, …"),
+    "reachability": Family(_reachability, _right_path, _square, "1, 4, 9, …"),
+}
