@@ -1,0 +1,102 @@
+"""Masked diffusion models that random ones seldom are, and how a conversion does on them."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from theorems.checking import check_source
+from unmask.engines.reference import ReferenceEngine
+from unmask.errors import AttendsToNothing
+from unmask.pipeline import ENGINES
+from unmask.reasoners.run import run
+from unmask.testing.draws import Draws
+from unmask.testing.random_model import random_model, sample_words
+from unmask.weights.matrix import Matrix
+from unmask.weights.transformer import Head, Layer
+
+
+def engine():
+    """The fast engine where there is one."""
+    return ENGINES.get("fast", ReferenceEngine)()
+
+
+def peaked(source, factor=6):
+    """The source with larger queries: many such models divide by zero."""
+    bound = source.precision.bound
+
+    def larger(matrix):
+        value = np.clip(factor * matrix.value.astype(int), -bound, bound)
+        return Matrix.from_entries(matrix.shape, matrix.row, matrix.column, value)
+
+    def changed(transformer):
+        layers = tuple(
+            Layer(tuple(Head(larger(h.wq), h.wk, h.wv) for h in layer.heads), layer.mlp) for layer in transformer.layers
+        )
+        return replace(transformer, layers=layers)
+
+    return replace(source, transformers={name: changed(t) for name, t in source.transformers.items()})
+
+
+def divides_by_zero(model, word):
+    try:
+        run(model, word, engine=ReferenceEngine())
+    except AttendsToNothing:
+        return True
+    return False
+
+
+def without_preference(source, seed):
+    """A predictor without layers, all of whose logits are -B in about half of the rows."""
+    predictor, bound = source.transformers["predictor"], source.precision.bound
+    positions = np.zeros(predictor.positions.shape, dtype=np.int64)
+    positions[:, 0] = bound * Draws(seed, 7).integers(0, 1, (len(positions),))
+    out = np.zeros(predictor.out.shape, dtype=np.int64)
+    out[:, 0] = -bound
+    predictor = replace(
+        predictor, embed=Matrix.zeros(predictor.embed.shape), positions=positions, layers=(), out=Matrix.of(out)
+    )
+    return replace(source, transformers={**source.transformers, "predictor": predictor})
+
+
+def with_mask_first(source):
+    """The same weights, the mask is token 0."""
+    names = list(source.vocabulary)
+    place = names.index("m")
+    names[0], names[place] = names[place], names[0]
+    return replace(source, vocabulary=tuple(names))
+
+
+def with_attention(source, planner, predictor):
+    kinds = {"planner": planner, "predictor": predictor}
+    transformers = {name: replace(t, attention=kinds[name]) for name, t in source.transformers.items()}
+    return replace(source, transformers=transformers)
+
+
+def wrong(convert, sources):
+    """How many of the sources a conversion gets wrong."""
+    return sum(check_source(source, convert(source), seed=i) is not None for i, source in enumerate(sources))
+
+
+def odd_sources(precision):
+    """Models without preference, with mask 0, with a proxy's name taken, with every mixture of attention."""
+    for seed in range(12):
+        source = random_model(seed, "mdm", seed % 3, precision=precision)
+        yield without_preference(source, seed)
+        yield with_mask_first(without_preference(source, seed))
+        kinds = (("causal", "causal"), ("causal", "unmasked"), ("unmasked", "causal"))[seed % 3]
+        yield with_attention(source, *kinds)
+        renamed = tuple("ĥ" if s == "b" else s for s in source.vocabulary)
+        yield replace(source, vocabulary=renamed, input_symbols=("a", "ĥ"))
+
+
+def check_divisions(convert, precision, lengths=(0, 1, 2)):
+    """Sources that divide by zero and sources that nearly do: (how many divide, the disagreements)."""
+    divided, found = 0, []
+    for seed in range(30):
+        source = peaked(random_model(seed, "mdm", lengths[seed % len(lengths)], precision=precision))
+        word = sample_words(source, Draws(seed, 1), 1)[0].tolist()
+        divided += divides_by_zero(source, word)
+        disagreement = check_source(source, convert(source), seed=seed, words=1)
+        if disagreement:
+            found.append(disagreement)
+    return divided, found

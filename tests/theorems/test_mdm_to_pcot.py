@@ -1,0 +1,114 @@
+"""mdm → pcot: the last symbols of step t are the canvas after step t."""
+
+import pytest
+
+from theorems.checking import Disagreement, check_theorem
+from theorems.odd_sources import check_divisions, engine, odd_sources, peaked, wrong
+from unmask.engines.reference import ReferenceEngine
+from unmask.pipeline import compile_problem, run_word, verify_model
+from unmask.programs.attention import focus
+from unmask.reasoners.run import run
+from unmask.testing import random_model
+from unmask.testing.draws import Draws
+from unmask.testing.random_model import sample_words
+from unmask.theorems import mdm_to_pcot as module
+from unmask.theorems.mdm_to_pcot import THEOREM, bound, mdm_to_pcot
+from unmask.theorems.theorem import Price
+from unmask.traces.alignment import aligned_difference
+
+
+def check_padded(seeds, precision):
+    """As check_theorem does, on words that are followed by padding."""
+    found = []
+    for seed in seeds:
+        source = random_model(seed, "mdm", seed % 4, precision=precision)
+        made = mdm_to_pcot(source, padded=True)
+        assert Price.of(made.model).within(bound(source, padded=True))
+        for word in sample_words(source, Draws(seed, 1), 2).tolist():
+            padding = [len(source.vocabulary)] * source.padding
+            ours = run(source, word, engine=ReferenceEngine(), record=True)
+            theirs = run(made.model, word + padding, engine=ReferenceEngine(), record=True)
+            difference = aligned_difference(ours, theirs, made.alignment, made.model.aliases)
+            if difference or ours.output[-1] != theirs.output[-1]:
+                found.append(Disagreement(seed, source.symbols(word), difference or "last symbol"))
+    return found
+
+
+@pytest.mark.parametrize("precision", [1, 2, 3])
+def test_mdm_to_pcot_correct(precision):
+    assert check_theorem(THEOREM, range(30 if precision > 1 else 10), precision=precision) == []
+
+
+@pytest.mark.parametrize("precision", [1, 2, 3])
+def test_the_padded_form_is_correct(precision):
+    assert check_padded(range(30 if precision > 1 else 10), precision) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("precision", [2, 3])
+def test_both_forms_on_many_models(precision):
+    assert check_theorem(THEOREM, range(30, 150), precision=precision) == []
+    assert check_padded(range(30, 150), precision) == []
+
+
+@pytest.mark.parametrize("precision", [1, 2, 3])
+def test_any_source_is_converted(precision):
+    assert wrong(mdm_to_pcot, odd_sources(precision)) == 0
+
+
+def test_the_conversion_divides_by_zero_where_the_source_does():
+    divided, found = check_divisions(mdm_to_pcot, 2)
+    assert (divided > 5, found) == (True, [])
+
+
+def test_the_price():
+    for seed in range(20):
+        source = random_model(seed, "mdm", seed % 4)
+        depth, rows, T, P = Price.of(source).layers, source.rows, source.steps, source.padding
+        assert Price.of(mdm_to_pcot(source).model) == Price(T, T * (depth * rows + P), depth + 2)
+        assert Price.of(mdm_to_pcot(source, padded=True).model) == Price(T, T * depth * rows, depth + 2)
+        assert bound(source).padding <= (depth + 1) * T * rows
+
+
+def test_the_padded_form_reads_words_with_their_padding():
+    source = compile_problem("(ab)*", "mdm", length=4)
+    model = mdm_to_pcot(source, padded=True).model
+    assert model.length == source.length + source.padding
+    assert model.input_symbols == (*source.input_symbols, "ĥ")
+    assert model.problem == {}
+    for word, accepted in (("abab", True), ("abba", False)):
+        assert run_word(model, word + "ĥ" * source.padding, engine=engine()).accepted is accepted
+
+
+@pytest.mark.parametrize("padded", [False, True])
+def test_only_slots_of_the_last_block_are_written(padded):
+    source = random_model(2, "mdm", 2, steps=3, padding=2, layers=2)
+    made = mdm_to_pcot(source, padded=padded)
+    word = [0, 1] + [len(source.vocabulary)] * (2 if padded else 0)
+    trace = run(made.model, word, engine=ReferenceEngine())
+    fresh = made.model.block
+    for t in range(3):
+        assert set(trace.output[t * fresh : (t + 1) * fresh - 2]) == {"m"}
+
+
+def test_one_copy_of_focus_is_caught(monkeypatch):
+    monkeypatch.setattr(module, "focus", lambda *arguments, copies: focus(*arguments, copies=copies - 1))
+    assert wrong(mdm_to_pcot, (random_model(seed, "mdm", 2, steps=2, padding=2) for seed in range(20))) > 1
+
+
+def test_a_missing_boost_is_caught(monkeypatch):
+    monkeypatch.setattr(module, "boost", lambda *_: None)
+    sources = (peaked(random_model(seed, "mdm", 2, steps=2, layers=2), 3) for seed in range(30))
+    assert wrong(mdm_to_pcot, sources) > 3
+
+
+def test_a_tie_with_the_mask_is_caught(monkeypatch):
+    monkeypatch.setattr(module, "no_preference", lambda *_: None)
+    assert wrong(mdm_to_pcot, odd_sources(2)) > 3
+
+
+@pytest.mark.parametrize("length", [1, 4])
+def test_a_compiled_language_survives(length):
+    source = compile_problem("(ab)*", "mdm", length=length)
+    verdict = verify_model(mdm_to_pcot(source).model, method="exhaustive", engine=engine())
+    assert verdict.status == "held", verdict
