@@ -153,7 +153,9 @@ VIOLATIONS = [
 ]
 
 
-@pytest.mark.parametrize(("file", "text", "check", "sentence"), VIOLATIONS, ids=lambda v: str(v)[:30])
+@pytest.mark.parametrize(
+    ("file", "text", "check", "sentence"), VIOLATIONS, ids=lambda v: v[:30] if isinstance(v, str) else v.__name__
+)
 def test_a_violation_is_caught(tmp_path, file, text, check, sentence):
     (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / file).write_text(text)
