@@ -159,10 +159,10 @@ class OneHead:
         self.planes = planes
 
     def embed(self, program: Program, symbols: np.ndarray, numbers: Sequence[int] | range) -> None:
-        numbers = np.array(numbers)
+        magnitudes = {sign: np.maximum(sign * np.array(numbers), 0) for sign in (1, -1)}
         for sign, planes in ((1, self.plane[: self.planes]), (-1, self.plane[self.planes :])):
             for k, column in enumerate(planes):
-                program.embed(symbols[np.maximum(sign * numbers, 0) >> k & 1 == 1], column)
+                program.embed(symbols[magnitudes[sign] >> k & 1 == 1], column)
 
     def expand(self, layer: LayerBuilder) -> None:
         negated = np.tile(self.at.others, self.plane.size)[:, None]
