@@ -60,7 +60,8 @@ class HeadState:
         moved = new.copy()
         if touched[self._head.value.used].any():
             moved |= _replace(self._V, where, self._head.value(x, where))
-        if not (touched[self._head.query.used].any() or touched[self._head.key.used].any()):
+        known = self._code is not None  # a head without queries or keys touches nothing, and must be learnt once
+        if known and not (touched[self._head.query.used].any() or touched[self._head.key.used].any()):
             return self._affected(rows[moved], self._key_code[rows[moved]], new[moved], grid)
         Q, K = self._head.query(x, where), self._head.key(x, where)
         self._Q[:, where] = Q
