@@ -2,8 +2,9 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 INSTALLED := .venv/.installed
+CODE := $(wildcard src tests examples benchmarks)
 
-.PHONY: run test lint bench check-long clean
+.PHONY: run test lint bench theorems check-long clean
 
 run: $(INSTALLED)  ## compile a model, run it, show what happened
 	$(BIN)/python examples/first_look.py
@@ -12,12 +13,15 @@ test: lint  ## lint, types, every test that is not marked long
 	$(BIN)/pytest -n 2 -m "not long"
 
 lint: $(INSTALLED)
-	$(BIN)/ruff check src tests examples benchmarks
-	$(BIN)/ruff format --check src tests examples benchmarks
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/ty check --error-on-warning
 
 bench: $(INSTALLED)  ## measure, and write benchmarks/results.json
 	$(BIN)/python benchmarks/bench.py
+
+theorems: $(INSTALLED)  ## run every check of the paper, and write docs/theorems.md
+	$(BIN)/python -m unmask.paper .
 
 check-long: $(INSTALLED)  ## the tests that take minutes
 	$(BIN)/pytest -n 2 -m long
