@@ -23,9 +23,10 @@ MAY_IMPORT = {
     "verification": CORE - {"verification"},
     "pipeline": CORE,
     "console": CORE | {"pipeline"},
+    "paper": CORE | {"pipeline", "console"},
     "viewer": {"traces", "weights", "errors"},
     "lab": CORE | {"pipeline"},
-    "cli": CORE | {"pipeline", "console", "viewer", "lab"},
+    "cli": CORE | {"pipeline", "console", "paper", "viewer", "lab"},
     "__init__": {"errors", "pipeline", "traces", "weights"},
     "__main__": {"cli"},
 }

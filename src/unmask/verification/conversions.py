@@ -1,6 +1,7 @@
 """Check a converter of models on random saturating ones: the whole aligned state after every step, and the price."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from unmask.engines.engine import Engine
 from unmask.engines.reference import ReferenceEngine
@@ -63,7 +64,7 @@ def check_theorem(
     lengths: tuple[int, ...] = (0, 1, 2, 3),
     sampled: bool = False,
     engine: Engine | None = None,
-    **sizes: int,
+    **sizes: Any,
 ) -> list[Disagreement]:
     """Convert random models of many shapes; every disagreement, and an assertion on the price."""
     found = []

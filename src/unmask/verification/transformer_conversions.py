@@ -1,6 +1,7 @@
 """Check a converter of transformers: every row after every source layer, the logits, the price, divisions by zero."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from unmask.theorems.theorem import TransformerConversion, TransformerTheorem
 from unmask.weights.transformer import Attention, Transformer
 
 
-def random_transformer(seed: int, attention: Attention, *, precision: int, **sizes: int) -> Transformer:
+def random_transformer(seed: int, attention: Attention, *, precision: int, **sizes: Any) -> Transformer:
     """A random saturating transformer; about one in seven divides by zero on some input."""
     model = random_model(seed, "topk", seed % 4, precision=precision, **sizes)
     return replace(model.transformers["model"], attention=attention)
@@ -44,15 +45,15 @@ def disagreement(source: Transformer, conversion: TransformerConversion, tokens:
             word, row, column = np.argwhere(left != right)[0]
             return f"word {word}, after layer {held.layer}, row {here[row]} in row {there[row]}, column {column}"
     here, there = conversion.held[-1].rows
-    logits = [
+    left, right = (
         ReferenceEngine().session(t).logits(stream[-1][:, rows])
         for t, stream, rows in ((source, ours, here), (conversion.transformer, theirs, there))
-    ]
-    return None if np.array_equal(*logits) else "the logits differ"
+    )
+    return None if np.array_equal(left, right) else "the logits differ"
 
 
 def check_transformers(
-    theorem: TransformerTheorem, attention: Attention, seeds: range, *, precision: int, **sizes: int
+    theorem: TransformerTheorem, attention: Attention, seeds: range, *, precision: int, **sizes: Any
 ) -> tuple[list[tuple[int, str]], int]:
     """Every disagreement, and how many sources divide by zero."""
     found, divided = [], 0
