@@ -1,0 +1,67 @@
+"""Chains of conversions: every pair of kinds, and the long way round."""
+
+from itertools import pairwise, permutations
+
+import pytest
+
+from unmask.engines.fast import FastEngine
+from unmask.errors import UnmaskError
+from unmask.reasoners.run import answers
+from unmask.testing import random_model
+from unmask.testing.random_model import all_words
+from unmask.theorems import THEOREMS
+from unmask.theorems.route import convert, named, route
+from unmask.theorems.theorem import Price
+from unmask.weights.model import KINDS
+
+ROUND = ("pcot", "mdm", "plt", "mdm", "pcot", "cot")
+
+
+def last_symbols(model):
+    slots = answers(model, all_words(model), engine=FastEngine()).slots[:, -1]
+    return model.plain(model.symbols(slots))
+
+
+@pytest.mark.parametrize(("source", "target"), list(permutations(KINDS, 2)))
+def test_every_pair_of_kinds_is_connected(source, target):
+    chain = route(source, target)
+    assert chain[0].source == source
+    assert chain[-1].target == target
+    assert all(a.target == b.source for a, b in pairwise(chain))
+    assert len(chain) <= 3
+
+
+def test_stems_are_names_of_theorems():
+    assert named("mdm_to_plt", "mdm", "plt").label == "thm:lts-can-simulate-mdms"
+    with pytest.raises(UnmaskError, match="takes mdm to plt, not cot to plt"):
+        named("mdm_to_plt", "cot", "plt")
+    with pytest.raises(UnmaskError, match="there is no conversion 'magic'"):
+        named("magic", "cot", "plt")
+    with pytest.raises(UnmaskError, match="of kind mdm already"):
+        route("mdm", "mdm")
+    assert len({theorem.stem for theorem in THEOREMS}) == len(THEOREMS)
+
+
+@pytest.mark.parametrize("kind", ["smdm", "topk", "plt", "pcot"])
+def test_a_chain_from_cot_keeps_the_answers_and_its_provenance(kind):
+    source = random_model(5, "cot", 2, steps=2, layers=1, width=3)
+    *_, (theorem, conversion) = convert(source, kind)
+    assert last_symbols(conversion.model) == last_symbols(source)
+    assert theorem.target == kind
+    assert conversion.model.provenance[-1]["converted"] == theorem.stem
+
+
+@pytest.mark.long
+def test_the_long_way_round():
+    """cot → pcot → mdm → plt → mdm → pcot → cot at N = 1, T = 1: the sandwich, twice (thm:mdms-cot-sandwich)."""
+    source = model = random_model(4, "cot", 1, steps=1, layers=1, width=3)
+    for kind in ROUND:
+        for theorem, conversion in convert(model, kind):
+            price, bound = Price.of(conversion.model), theorem.bound(model)
+            assert price.within(bound)
+            model = conversion.model
+            width = max(t.width for t in model.transformers.values())
+            print(
+                f"{theorem.stem:32} steps {price.steps:6} space {price.padding:6} layers {price.layers:3} width {width}"
+            )
+    assert last_symbols(model) == last_symbols(source)
