@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+import outside_reader
 from theorems.checking import check_source, check_theorem
 from unmask.errors import AttendsToNothing, TooLarge
 from unmask.numerics.noise import DRAWS, noise_counts
@@ -244,6 +245,16 @@ def test_the_conversion_is_an_ordinary_folder(tmp_path):
     assert model.problem == source.problem
     assert model.characters == source.characters
     assert model.provenance[-1] == {"converted": "plt_to_mdm", "from": "plt", "to": "mdm"}
+
+
+def test_an_outside_reader_finds_the_same_symbol(tmp_path):
+    for seed in range(3):
+        source = random_model(seed, "plt", 1, padding=1, width=3)
+        save_model(source, tmp_path / f"plt{seed}")
+        save_model(plt_to_mdm(source).model, tmp_path / f"mdm{seed}")
+        for word in "ab":
+            found = [outside_reader.run(tmp_path / f"{kind}{seed}", word)["output"][-1] for kind in ("plt", "mdm")]
+            assert found[0] == found[1]
 
 
 def test_huge_vocabularies_are_refused():
