@@ -144,7 +144,7 @@ def decoding(_: Effort) -> Evidence:
     precision, cases = Precision(1), 0
     for logits in product(precision.numbers(), repeat=3):
         expected = max(range(3), key=lambda i: (logits[i], -i))
-        require(int(decode(np.array(logits), precision)) == expected, f"{logits} decodes to another symbol")
+        require(int(decode(np.array([logits]), precision)[0]) == expected, f"{logits} decodes to another symbol")
         cases += 1
     ties = [p for p in ALL if softmax_ties(p)]
     require(ties == list(ALL), "the softmax of F_p separates all logits, though it should not")
@@ -168,8 +168,8 @@ def gumbel(_: Effort) -> Evidence:
                 weight = 1
                 for n in noise:
                     weight *= counts[n]
-                drawn = decode(np.array(logits), precision, noise=np.array(noise))
-                chances[int(drawn)] += weight
+                drawn = decode(np.array([logits]), precision, noise=np.array([noise]))
+                chances[int(drawn[0])] += weight
             law = [Fraction(chance, DRAWS**size) for chance in chances]
             require(law == gumbel_law(list(logits), precision), f"the law of the logits {logits} is another")
             require(sum(law) == 1, "the law is no distribution")

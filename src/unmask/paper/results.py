@@ -1,10 +1,14 @@
 """The theorems, corollaries, the proposition and the remark."""
 
+from unmask.paper import circuit_checks as circuits
 from unmask.paper import conversion_checks as conversions
 from unmask.paper import problem_checks as problems
 from unmask.paper.item import Item
 
-CIRCUITS = "circuits are not compiled yet, in either direction; the equality itself is a cited theorem"
+CIRCUITS = (
+    "one direction is built and checked, circuits as masked diffusion and as looped transformers; the other, "
+    "transformers as circuits of a depth that does not grow with N, is not built yet"
+)
 
 
 def by_theorem(source: str, target: str, stem: str) -> str:
@@ -217,9 +221,11 @@ OTHERS = (
         "corollary",
         "constantly many steps",
         "MDM[O(1), poly(N)] = PLT[O(1), poly(N)] = L-uniform AC0.",
-        "none yet",
+        "programs/circuit_diffusion.py",
         "gap",
-        "unmask paper cor:mdms-with-constant-steps",
+        "unmask compile family:contains-aba --length 8 --to mdm --out circuit && unmask verify circuit",
+        circuits.constant_depth,
+        "as many steps as the circuit is deep, a slot per wire and gate",
         reason=CIRCUITS,
     ),
     Item(
@@ -227,9 +233,11 @@ OTHERS = (
         "corollary",
         "polylogarithmically many steps",
         "MDM[O(log^d N), poly(N)] = PLT[O(log^d N), poly(N)] = L-uniform AC^d.",
-        "none yet",
+        "programs/circuit_diffusion.py",
         "gap",
-        "unmask paper cor:mdms-with-polylog-steps",
+        "unmask compile family:parity --length 8 --to mdm --out circuit && unmask verify circuit",
+        circuits.logarithmic_depth,
+        "as many steps as the circuit is deep, a slot per wire and gate",
         reason=CIRCUITS,
     ),
     Item(

@@ -1,5 +1,6 @@
 """The figures and takeaways, which repeat the results."""
 
+from unmask.paper import circuit_checks as circuits
 from unmask.paper import conversion_checks as conversions
 from unmask.paper import problem_checks as problems
 from unmask.paper.item import Item
@@ -104,9 +105,10 @@ TAKEAWAYS = (
         "takeaway",
         "steps and circuit depth",
         "cor:mdms-with-constant-steps and cor:mdms-with-polylog-steps.",
-        "none yet",
+        "programs/circuit_diffusion.py",
         "gap",
-        "unmask paper takeaway:takeaway-5",
+        "unmask compile family:parity --length 8 --to mdm --out circuit && unmask verify circuit",
+        conversions.several(circuits.constant_depth, circuits.logarithmic_depth),
         reason=CIRCUITS,
     ),
 )
