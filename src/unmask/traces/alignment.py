@@ -83,7 +83,8 @@ def aligned_difference(
                 return found
         if source.kind == "plt" and t < steps - 1:
             continue
-        ours = source.symbols(source.canvas[t if source.kind != "plt" else 0])
+        held = source.symbols(source.canvas[t if source.kind != "plt" else 0])
+        ours = [aliases.get(s, s) for s in held]
         theirs = [aliases.get(s, s) for s in alignment.canvas(converted, t)]
         for i, (left, right) in enumerate(zip(ours, theirs, strict=True)):
             if left != right:
