@@ -157,7 +157,8 @@ def show_run(model: Model, trace: Trace, *, canvas: bool) -> None:
             name = "answer" if model.kind == "plt" else f"step {t:>2}"
             out.print(Text.assemble((name, "dim"), " ", _row(model, trace, tokens, chosen)))
     style = {True: "bold green", False: "bold yellow", None: "bold red"}[trace.accepted]
-    out.print(f"[{style}]{escape(verdict_line(trace))}[/{style}] after {trace.steps_taken} steps")
+    steps = f"{trace.steps_taken} step{'' if trace.steps_taken == 1 else 's'}"
+    out.print(f"[{style}]{escape(verdict_line(trace))}[/{style}] after {steps}")
 
 
 def _row(model: Model, trace: Trace, tokens: np.ndarray, chosen: np.ndarray) -> Text:

@@ -62,8 +62,12 @@ class Answers:
     @property
     def accepted(self) -> np.ndarray:
         """1 accepted, 0 rejected, -1 neither."""
-        last = self.slots[:, -1]
-        accept, reject = self.model.token[self.model.accept], self.model.token[self.model.reject]
+        token = self.model.token
+        meaning = np.arange(len(token))
+        for old, new in self.model.aliases.items():
+            meaning[token[old]] = token[new]
+        last = meaning[self.slots[:, -1]]
+        accept, reject = token[self.model.accept], token[self.model.reject]
         return np.where(last == accept, 1, np.where(last == reject, 0, -1))
 
 

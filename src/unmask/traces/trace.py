@@ -42,6 +42,7 @@ class Trace:
     steps_taken: int = 0
     activations: dict[str, np.ndarray] = field(default_factory=dict)
     registers: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    aliases: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -67,6 +68,7 @@ class Trace:
             steps_taken=steps_taken,
             activations=activations or {},
             registers={name: t.registers.names for name, t in model.transformers.items() if t.registers is not None},
+            aliases=dict(model.aliases),
         )
 
     @property
@@ -80,8 +82,9 @@ class Trace:
 
     @property
     def accepted(self) -> bool | None:
-        """None if the last symbol is neither accept nor reject."""
-        return {self.accept: True, self.reject: False}.get(self.output[-1])
+        """None if the last symbol, or what it is an alias of, is neither accept nor reject."""
+        last = self.aliases.get(self.output[-1], self.output[-1])
+        return {self.accept: True, self.reject: False}.get(last)
 
     def symbols(self, tokens: Sequence[int] | np.ndarray) -> list[str]:
         return [self.vocabulary[t] for t in tokens]
@@ -100,6 +103,7 @@ class Trace:
             "chosen": [np.flatnonzero(chosen).tolist() for chosen in self.chosen],
             "activations": {name: array.tolist() for name, array in self.activations.items()},
             "registers": {name: list(names) for name, names in self.registers.items()},
+            "aliases": self.aliases,
         }
 
     @classmethod
@@ -115,6 +119,7 @@ class Trace:
                 chosen=tuple(_flags(c, len(t)) for c, t in zip(data["chosen"], data["canvas"], strict=True)),
                 activations={name: _integers(a, axes=2) for name, a in data["activations"].items()},
                 registers={name: tuple(names) for name, names in data["registers"].items()},
+                aliases={str(old): str(new) for old, new in data["aliases"].items()},
             )
             trace._check()
         except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
