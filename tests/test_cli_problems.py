@@ -149,7 +149,6 @@ REFUSED = {
     "large group": ("group:S9", "more than 10,000 elements"),
     "missing file": ("dfa:nowhere.json", "cannot read the automaton nowhere.json"),
     "no file": ("dfa:", "names no file"),
-    "other kinds": ("family:parity", "problems of the form family: are not available"),
     "state explosion": ("(a|b)*a(a|b){40}", "needs more than 20,000 states"),
 }
 

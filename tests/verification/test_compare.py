@@ -2,9 +2,10 @@
 
 import pytest
 
-from unmask.pipeline import FRAMEWORKS, compare_frameworks
+from unmask.pipeline import compare_frameworks
 from unmask.verification.compare import Bound, Row
 
+FRAMEWORKS = ("mdm", "smdm", "topk", "plt", "pcot", "cot")
 KEYS = {
     *("framework", "length", "steps", "padding", "width", "layers", "heads", "parameters", "precision"),
     *("bound", "within_bound", "seconds", "correct"),
