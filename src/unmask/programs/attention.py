@@ -12,9 +12,9 @@ head the order is: columns of a simulated model, BOOST, FOCUS or EQ, HIDE. Codes
 | HIDE   | (-B·one ¦ flag), twice                             | exp = 0 on flagged keys, else same   | 1       |
 | BOOST  | (B·flag ¦ one), twice                              | flagged queries score B everywhere   | 1       |
 
-Deviations from the paper: HIDE needs its column twice (lem:ignore-positions subtracts B once, which a score of B
-survives); FOCUS needs two copies and p >= 2, or three (lem:focus-on-marked-positions); BOOST is missing there,
-without it a row whose keys are all hidden divides by zero.
+Deviations from the paper: HIDE needs its column twice (lem:ignore-positions has it twice; the footnote of
+lem:unmask-conversion-fp subtracts B once, which a large score survives); FOCUS needs two copies and p >= 2, or three
+(lem:focus-on-marked-positions); BOOST is missing there, without it a row whose keys are all hidden divides by zero.
 """
 
 import numpy as np
