@@ -135,7 +135,8 @@ def prove(
     for j, bit in enumerate(bits.of_column):
         bound += np.where(every == bit, -agree[j], high[j])
         np.clip(bound, -compact.bound, compact.bound, out=bound)
-    chosen = np.flatnonzero(compact.exps[bound + compact.bound] == 0)[:most]
+    telling = np.isin(every, bits.of_column[low < high])  # all rows agree in the others, or none does
+    chosen = np.flatnonzero((compact.exps[bound + compact.bound] == 0) & telling)[:most]
     decided = np.isin(bits.of_column, chosen)
     constant = low == high
     return Code(

@@ -87,6 +87,8 @@ class FastSession:
                 self._layers[i] = None
             changed, touched = self._replace(first, residual)
             for i in range(first, last):
+                if self._layers[i] is None:
+                    changed = grid.rows
                 changed = self._step(i, changed, touched, None, watch)
             return self._residual(last)
 

@@ -70,8 +70,9 @@ class HeadState:
             self._index = None
         before = self._key_code[rows[moved]]
         if self._learn(Q, K, grid):
-            return grid.rows
-        if self.coded:
+            if not new.all():
+                return grid.rows
+        elif self.coded:
             self._encode(rows, where, Q, K, grid)
         return self._affected(rows[moved], before, new[moved], grid)
 
