@@ -199,8 +199,9 @@ def test_equations_and_bare_slugs_lead_to_their_item():
     assert find("def:rounding").label == "def:rounding*"
 
 
-def environment():
-    return {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+def process(*arguments, where):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    return subprocess.run([sys.executable, *arguments], cwd=where, env=environment, capture_output=True, check=False)
 
 
 @pytest.mark.parametrize("command", sorted({item.run for item in ITEMS if "--check" not in item.run}))
@@ -208,13 +209,7 @@ def test_every_command_of_the_list_runs(command, tmp_path):
     for part in command.split(" && "):
         arguments = shlex.split(part)
         assert arguments[0] == "unmask"
-        done = subprocess.run(
-            [sys.executable, "-m", "unmask", *arguments[1:]],
-            cwd=tmp_path,
-            env=environment(),
-            capture_output=True,
-            check=False,
-        )
+        done = process("-m", "unmask", *arguments[1:], where=tmp_path)
         undecided = arguments[1] == "run" and "random:" in command
         assert done.returncode in ((0, 1, 2) if undecided or "--planner" in part else (0,)), done.stderr.decode()
         assert b"Traceback" not in done.stderr
@@ -225,28 +220,22 @@ def errata_commands():
     return [line for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL) for line in block.splitlines()]
 
 
-def test_every_test_that_the_errata_name_passes():
+def test_every_test_that_the_errata_name_is_one_of_this_suite():
+    """So that it runs with the suite; pytest fails if a name is not there."""
     named = [shlex.split(line)[1:] for line in errata_commands() if line.startswith("pytest ")]
     plain = [arguments[0] for arguments in named if len(arguments) == 1]
-    runs = [plain, *(arguments for arguments in named if len(arguments) > 1)]
-    for arguments in runs:
-        done = subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *arguments],
-            cwd=ROOT,
-            env=environment(),
-            capture_output=True,
-            check=False,
-        )
+    for arguments in (plain, *(arguments for arguments in named if len(arguments) > 1)):
+        options = ("-q", "--collect-only", "-p", "no:cacheprovider", "-m", "not long")
+        done = process("-m", "pytest", *options, *arguments, where=ROOT)
         assert done.returncode == 0, done.stdout.decode()[-2000:]
+        assert "deselected" not in done.stdout.decode() or "-k" in arguments
 
 
 @pytest.mark.parametrize("line", [line for line in errata_commands() if not line.startswith("pytest ")])
 def test_every_other_command_of_the_errata_runs(line, tmp_path):
     program, *arguments = shlex.split(line)
     prefix = {"unmask": ["-m", "unmask"], "python": []}[program]
-    done = subprocess.run(
-        [sys.executable, *prefix, *arguments], cwd=tmp_path, env=environment(), capture_output=True, check=False
-    )
+    done = process(*prefix, *arguments, where=tmp_path)
     assert done.returncode == 0, done.stderr.decode()
 
 

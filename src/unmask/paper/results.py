@@ -78,7 +78,7 @@ THEOREMS = (
         "holds",
         by_theorem("plt", "mdm", "plt_to_mdm"),
         TO_MDM,
-        "max(T, 1) steps, (N + P)·D + 1 slots",
+        "max(T, 1) steps, (N + P)·D + 1 slots; with noise T + 1 steps and a slot more per row and noise column",
         "19: hosts for the P further rows, no clock, a slot for the answer; the proof ends with another count.",
     ),
     Item(
@@ -208,7 +208,7 @@ OTHERS = (
         "corollary",
         "regular languages through looped transformers",
         "Regular languages are in MDM[log N, N log N], by the looped transformer of log N loops and its conversion. "
-        "(The direct construction needs N slots.)",
+        "The direct construction needs N slots.",
         "theorems/plt_to_mdm.py",
         "holds",
         "unmask compile '(ab)*' --length 2 --to plt --out looped && unmask convert looped --to mdm --out diffusion && "
