@@ -1,0 +1,285 @@
+"""Measure every row of the performance table in one run: `make bench`.
+
+Writes benchmarks/results.json, the plots of docs/performance/ and the measured parts of docs/performance.md.
+Times are the best of a few runs of the real thing, in seconds of wall time.
+"""
+
+import cProfile
+import json
+import os
+import platform
+import pstats
+import subprocess
+import sys
+import tempfile
+import time
+from math import log, log2
+from pathlib import Path
+
+import numpy as np
+import plots
+from yardstick import dense_pass_seconds
+
+from unmask.engines.fast import FastEngine
+from unmask.engines.reference import ReferenceEngine
+from unmask.pipeline import compile_problem, run_word
+from unmask.reasoners.run import answers, run
+from unmask.reasoners.words import read_word
+
+HERE = Path(__file__).parent
+DOCS = HERE.parent / "docs"
+ALTA_PARITY_SECONDS = 51
+YARDSTICK = "one dense float32 torch pass: 4,096 rows, width 256, 2 heads of 64, MLP 512, 2 layers"
+
+
+def best(work, *, times=5):
+    """The shortest of a few runs; the machine may be busy with other things."""
+    seconds = []
+    for _ in range(times):
+        start = time.perf_counter()
+        work()
+        seconds.append(time.perf_counter() - start)
+    return min(seconds)
+
+
+def exponent(sizes, seconds):
+    """The slope of the line through (log size, log seconds)."""
+    x, y = [log(n) for n in sizes], [log(s) for s in seconds]
+    mx, my = sum(x) / len(x), sum(y) / len(y)
+    return sum((a - mx) * (b - my) for a, b in zip(x, y, strict=True)) / sum((a - mx) ** 2 for a in x)
+
+
+def command(*arguments, text=None):
+    """(seconds, peak memory in bytes, standard output) of an `unmask` command in a fresh process."""
+    start = time.perf_counter()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "unmask", *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(text or "")
+    process.stdin.close()
+    output = process.stdout.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return time.perf_counter() - start, usage.ru_maxrss * 1024, output
+
+
+def a5():
+    """A5 word problem, mdm, N = 2048: all steps of one run."""
+    model = compile_problem("group:A5", "mdm", length=2048)
+    letters = [model.token[s] for s in model.input_symbols]
+    word = np.random.default_rng(0).choice(letters, model.length).tolist()
+    seconds = best(lambda: run(model, word, engine=FastEngine(), canvas=False), times=9)
+    return {"steps": model.steps, "seconds": seconds, "yardstick_seconds": dense_pass_seconds()}
+
+
+def regex():
+    """(ab)* by mdm, N = 2^10 … 2^17."""
+    lengths = [1 << k for k in range(10, 18)]
+    compiled, ran = [], []
+    for length in lengths:
+        compiled.append(best(lambda n=length: compile_problem("regex:(ab)*", "mdm", length=n), times=2))
+        model = compile_problem("regex:(ab)*", "mdm", length=length)
+        word = read_word(model, "ab" * (length // 2))
+        assert run(model, word, engine=FastEngine(), canvas=False).accepted
+        ran.append(best(lambda m=model, w=word: run(m, w, engine=FastEngine(), canvas=False), times=3))
+    return {"lengths": lengths, "seconds": ran, "compile_seconds": compiled, "exponent": exponent(lengths, ran)}
+
+
+def regex_by_hand(folder):
+    """The longest of them as a user runs it: compile into a folder, then the word through standard input."""
+    length = 1 << 17
+    target = str(folder / "longest")
+    compiling, _, _ = command("compile", "regex:(ab)*", "--length", str(length), "--to", "mdm", "--out", target)
+    running, memory, output = command("run", target, "-", "--no-canvas", "--json", text="ab" * (length // 2) + "\n")
+    assert json.loads(output)["accepted"] is True
+    return {"length": length, "seconds": running, "compile_seconds": compiling, "peak_bytes": memory}
+
+
+def chains():
+    """(ab)* by chain of thought: one step per letter."""
+    lengths = [256, 512, 1024, 2048, 4096]
+    ran = []
+    for length in lengths:
+        model = compile_problem("regex:(ab)*", "cot", length=length)
+        word = read_word(model, "ab" * (length // 2))
+        ran.append(best(lambda m=model, w=word: run(m, w, engine=FastEngine(), canvas=False), times=2))
+    small = compile_problem("regex:(ab)*", "cot", length=64)
+    word = read_word(small, "ab" * 32)
+    return {
+        "lengths": lengths,
+        "seconds": ran,
+        "exponent": exponent(lengths, ran),
+        "length_64": best(lambda: run(small, word, engine=FastEngine()), times=2),
+        "length_64_reference": best(lambda: run(small, word, engine=ReferenceEngine()), times=1),
+    }
+
+
+def parity():
+    """Parity of the a's in 512 letters, mdm."""
+    model = compile_problem("regex:(b*ab*a)*b*", "mdm", length=512)
+    seconds = best(lambda: run_word(model, "ab" * 256, engine=FastEngine()))
+    assert run_word(model, "ab" * 256).accepted
+    return {"seconds": seconds, "alta_seconds": ALTA_PARITY_SECONDS, "times_faster": ALTA_PARITY_SECONDS / seconds}
+
+
+def every_word():
+    """All 65,536 words of length 16 over {a, b}, in one call."""
+    model = compile_problem("regex:(ab)*", "mdm", length=16)
+    letters = np.array([model.token["a"], model.token["b"]])
+    words = letters[(np.arange(1 << 16)[:, None] >> np.arange(16)[::-1]) & 1]
+    found = answers(model, words, engine=FastEngine()).accepted
+    assert np.flatnonzero(found == 1).tolist() == [0x5555]
+    assert (found >= 0).all()
+    return {"words": len(words), "seconds": best(lambda: answers(model, words, engine=FastEngine()), times=2)}
+
+
+def start_up(folder):
+    """A small model from the command line: first run in a fresh process, and the best of five."""
+    target = str(folder / "small")
+    command("compile", "regex:(ab)*", "--length", "8", "--to", "mdm", "--out", target)
+    seconds = [command("run", target, "abababab", "--json")[0] for _ in range(5)]
+    return {"first_seconds": seconds[0], "seconds": min(seconds)}
+
+
+def compile_4096(folder):
+    """A usual regex at N = 4096, compiled, checked and written."""
+    pattern = r"regex:[A-Za-z0-9._]+@[a-z]+(\.[a-z]+)+"
+    target = str(folder / "mail")
+    seconds, memory, _ = command("compile", pattern, "--length", "4096", "--to", "mdm", "--out", target)
+    return {"problem": pattern, "seconds": seconds, "peak_bytes": memory}
+
+
+def profile():
+    """Which files the time of two runs is spent in, as shares."""
+    shares = {}
+    for name, problem, length in (("A5, N = 2048", "group:A5", 2048), ("(ab)*, N = 131,072", "regex:(ab)*", 1 << 17)):
+        model = compile_problem(problem, "mdm", length=length)
+        letters = [model.token[s] for s in model.input_symbols]
+        word = np.random.default_rng(0).choice(letters, model.length).tolist()
+        run(model, word, engine=FastEngine(), canvas=False)
+        profiler = cProfile.Profile()
+        profiler.runcall(run, model, word, engine=FastEngine(), canvas=False)
+        shares[name] = _by_file(pstats.Stats(profiler))
+    return shares
+
+
+def _by_file(stats):
+    """Own time by file of ours; what NumPy does is counted where it was called from."""
+    seconds: dict[str, float] = {}
+
+    def ours(function):
+        return "unmask" in function[0]
+
+    for function, (_, _, own, _, callers) in stats.stats.items():  # ty: ignore[unresolved-attribute]
+        if ours(function):
+            place = Path(function[0]).stem
+            seconds[place] = seconds.get(place, 0) + own
+        else:
+            for caller, (_, _, part, _) in callers.items():
+                place = Path(caller[0]).stem if ours(caller) else "other"
+                seconds[place] = seconds.get(place, 0) + part
+    whole = sum(seconds.values())
+    return {place: part / whole for place, part in sorted(seconds.items(), key=lambda i: -i[1])[:8]}
+
+
+def rows_of(results):
+    """(what, target, measured) of the table."""
+    a5_, regex_, hand, chain = results["a5"], results["regex"], results["regex_by_hand"], results["chain_of_thought"]
+    yardstick = a5_["yardstick_seconds"]
+    against = f"{a5_['seconds'] / yardstick:.2f} of it" if yardstick else "torch not installed"
+    yield (
+        f"A5 `mdm`, N = 2048, all {a5_['steps']} steps, exact",
+        "at most 0.25 of the yardstick",
+        f"{a5_['seconds']:.3f} s, {against}",
+    )
+    yield f"yardstick: {YARDSTICK}", "", f"{yardstick:.3f} s" if yardstick else "torch not installed"
+    yield "regex `(ab)*` `mdm`, N = 2^10 … 2^17", "exponent at most 1.15", f"exponent {regex_['exponent']:.2f}"
+    yield (
+        "the same, N = 131,072, the word through standard input, loading included",
+        "30 s, 6 GB",
+        f"{hand['seconds']:.1f} s, {hand['peak_bytes'] / 1e9:.2f} GB; compile {hand['compile_seconds']:.1f} s",
+    )
+    yield (
+        "`cot`, N = 256 … 4096 steps",
+        "exponent at most 1.2",
+        f"exponent {chain['exponent']:.2f}; N = 4096: {chain['seconds'][-1]:.2f} s",
+    )
+    faster = chain["length_64_reference"] / chain["length_64"]
+    yield "`cot`, N = 64, against the reference", "", f"{faster:.0f} times faster"
+    yield (
+        "parity, n = 512, `mdm`",
+        f"100 times faster than ALTA's {ALTA_PARITY_SECONDS} s",
+        f"{results['parity']['seconds']:.4f} s, {results['parity']['times_faster']:.0f} times",
+    )
+    yield "all 65,536 words of length 16, `mdm`, batched", "20 s", f"{results['every_word']['seconds']:.1f} s"
+    start = results["start_up"]
+    yield (
+        "`unmask run` on a small model, whole process",
+        "1 s",
+        f"{start['seconds']:.2f} s (first: {start['first_seconds']:.2f} s)",
+    )
+    yield (
+        f"`unmask compile '{results['compile_4096']['problem']}' --length 4096`".replace("|", "\\|"),
+        "5 s",
+        f"{results['compile_4096']['seconds']:.2f} s",
+    )
+
+
+def write_page(results):
+    """Replace what stands between the markers of docs/performance.md."""
+    page = DOCS / "performance.md"
+    text = page.read_text(encoding="utf-8")
+    table = ["| what | target | measured |", "|---|---|---|"]
+    table += [f"| {what} | {target} | {measured} |" for what, target, measured in rows_of(results)]
+    where = ["| run | " + " | ".join(f"{i}." for i in range(1, 6)) + " |", "|---|" + "---|" * 5]
+    for name, shares in results["profile"].items():
+        cells = [f"`{place}` {100 * share:.0f} %" for place, share in list(shares.items())[:5]]
+        where.append(f"| {name} | " + " | ".join(cells) + " |")
+    machine = results["machine"]
+    under = (
+        f"Measured with `make bench` on {machine['cores']} cores, Python {machine['python']}, NumPy {machine['numpy']}."
+    )
+    for marker, lines in (("table", [*table, "", under]), ("profile", where)):
+        begin, end = f"<!-- {marker} -->\n", f"<!-- end of {marker} -->"
+        head, rest = text.split(begin)
+        text = head + begin + "\n".join(lines) + "\n" + end + rest.split(end)[1]
+    page.write_text(text, encoding="utf-8")
+
+
+def main():
+    """Measure, and write."""
+    results = {
+        "machine": {"cores": os.cpu_count(), "python": platform.python_version(), "numpy": np.__version__},
+    }
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        for name, work in (
+            ("a5", a5),
+            ("regex", regex),
+            ("regex_by_hand", lambda: regex_by_hand(folder)),
+            ("chain_of_thought", chains),
+            ("parity", parity),
+            ("every_word", every_word),
+            ("start_up", lambda: start_up(folder)),
+            ("compile_4096", lambda: compile_4096(folder)),
+            ("profile", profile),
+        ):
+            print(f"{name} …", flush=True)
+            results[name] = work()
+    (HERE / "results.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    for name, title in (("regex", "(ab)* by mdm"), ("chain_of_thought", "(ab)* by chain of thought")):
+        measured = results[name]
+        curves = {"run": measured["seconds"], "compile": measured.get("compile_seconds")}
+        plot = plots.log_log(
+            title, [log2(n) for n in measured["lengths"]], {k: [log2(s) for s in v] for k, v in curves.items() if v}
+        )
+        (DOCS / "performance" / f"{name}.svg").write_text(plot, encoding="utf-8")
+    write_page(results)
+    for row in rows_of(results):
+        print(" | ".join(row))
+
+
+if __name__ == "__main__":
+    main()
