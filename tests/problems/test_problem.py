@@ -38,7 +38,9 @@ def test_parsing_answers_and_round_trip(text: str, name: str, yes: str, no: str)
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("aiger:file", "not available"),
+        ("aiger:", "names no file"),
+        ("aiger:no-such-file", "cannot be read"),
+        ("family:unknown", "there is no family"),
         ("expr:a+b", "not available"),
         ("dfa:", "names no file"),
         ("dfa:/no/such/file", "cannot read"),
