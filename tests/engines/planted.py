@@ -153,7 +153,8 @@ class Planter:
                 for _ in range(int(self.rng.integers(1, 3))):
                     column(form([(columns.one, -self.bound)]), form([(columns.flag, self.one)]))
             elif block == "boost":
-                column(form([(columns.flag, self.bound)]), form([(columns.one, self.one)]))
+                for _ in range(int(self.rng.integers(1, 3))):
+                    column(form([(columns.flag, self.bound)]), form([(columns.one, self.one)]))
             else:
                 small = max(1, self.one // 2)
                 column(self._random(columns.width, small, full=1), self._random(columns.width, small, full=1))

@@ -1,5 +1,6 @@
 """The fast engine gives the integers of the reference, for random models, compiled models, and planted structure."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -7,7 +8,8 @@ import pytest
 
 from engines.agreement import Recorder, assert_same_run, outcome, same
 from engines.planted import Planter, token_runs
-from unmask.engines import head_state, layer_state
+from unmask.engines import attention, head_state, layer_state
+from unmask.engines.attention import Attention
 from unmask.engines.bit_codes import Code
 from unmask.engines.code_index import CodeIndex
 from unmask.engines.engine import forward
@@ -158,7 +160,7 @@ def test_much_planted_structure(p, part):
 
 def test_planted_structure_takes_every_path(monkeypatch):
     """Joined and not, one match and groups, irregular rows, errors: all of them occur in the tests above."""
-    counts = dict.fromkeys(("gather", "lists", "all", "mixed", "scan", "errors", "distinct"), 0)
+    counts = dict.fromkeys(("gather", "lists", "all", "mixed", "scan", "errors", "distinct", "guarded"), 0)
 
     def counting(owner, name, key, when=lambda *_: True):
         original = getattr(owner, name)
@@ -169,12 +171,13 @@ def test_planted_structure_takes_every_path(monkeypatch):
 
         monkeypatch.setattr(owner, name, counted)
 
-    counting(HeadState, "_gather", "gather")
-    counting(HeadState, "_attend_joined", "lists", lambda self, *_: not self._code.constant)
-    counting(HeadState, "_attend_all", "all")
-    counting(HeadState, "_attend_all", "mixed", lambda self, *_: self.coded)
+    counting(Attention, "_gather", "gather")
+    counting(Attention, "_joined", "lists", lambda *a: not a[3].constant)
+    counting(Attention, "_joined", "guarded", lambda *a: a[3].holds is not None)
+    counting(Attention, "_all", "all")
+    counting(Attention, "_all", "mixed", lambda *a: a[3].chosen.size > 0)
     counting(Compact, "_scan", "scan")
-    counting(HeadState, "_distinct", "distinct")
+    counting(Attention, "_distinct", "distinct")
     counting(layer_state, "AttendsToNothing", "errors")
     for seed in range(60):
         check_planted(seed, 2)
@@ -186,25 +189,32 @@ def test_planted_structure_takes_every_path(monkeypatch):
 
 def no_key_is_hidden(code: Code) -> Code:
     """The proof accepts every bit."""
-    return Code(code.bits, np.arange(code.bits.query.size)[:20], code.equal, code.any)
+    return replace(code, chosen=np.arange(code.bits.query.size)[:20], holds=None)
+
+
+def forgets_all(Q, places, *_):
+    """All columns of a score are taken as forgotten."""
+    return np.full(Q.shape[1], places[0].size), np.zeros(Q.shape[1], dtype=np.int64)
 
 
 BREAKS = {
     "the proof accepts every bit": lambda m: m.setattr(
         head_state, "prove", lambda *a, real=head_state.prove: no_key_is_hidden(real(*a))
     ),
+    "the proof holds for every query": lambda m: m.setattr(
+        head_state, "prove", lambda *a, real=head_state.prove: replace(real(*a), holds=None)
+    ),
+    "all queries are taken for one": lambda m: m.setattr(attention, "forgotten", forgets_all),
     "nobody reads a changed key": lambda m: m.setattr(HeadState, "_affected", lambda _, moved, *__: moved[:0]),
     "codes before a change are forgotten": lambda m: m.setattr(
-        HeadState,
-        "_joined",
-        lambda self, moved, _, new, grid, real=HeadState._joined: real(self, moved, self._key_code[moved], new, grid),
+        HeadState, "_joined", forgets_old_codes(HeadState._joined)
     ),
     "sums clip only at their end": lambda m: m.setattr(
         Compact, "_scan", lambda self, terms, kind: np.clip(terms.sum(1, dtype=kind), -self.bound, self.bound)
     ),
     "an index is never made anew": lambda m: (
-        m.setattr(head_state, "COMPARED_AT_ONCE", 0),
-        m.setattr(HeadState, "_index", property(lambda s: s.__dict__.get("i"), lambda s, v: keep(s, v)), raising=False),
+        m.setattr(attention, "COMPARED_AT_ONCE", 0),
+        m.setattr(Attention, "index", property(lambda s: s.__dict__.get("i"), lambda s, v: keep(s, v)), raising=False),
     ),
     "rows that were not asked for are taken as done": lambda m: m.setattr(
         layer_state.LayerState, "_multiply", only_once(layer_state.LayerState._multiply)
@@ -215,6 +225,10 @@ BREAKS = {
         lambda self, x, y: self.clip(np.multiply(x, y, dtype=self.wide) >> self.precision.p),
     ),
 }
+
+
+def forgets_old_codes(real):
+    return lambda self, moved, _, grid: real(self, moved, self._key_code[moved], grid)
 
 
 def keep(state, index):

@@ -176,7 +176,7 @@ def test_a_score_beside_the_code_is_still_computed():
     model.positions[:, FLAG] = [0, 4, 0, 0]
     head, results = agree(model.match().column({ONE: -15}, {FLAG: 4}).transformer(), [[0, 1, 2, 3], [3, 0, 2, 1]])
     assert head.coded
-    assert not head._code.constant
+    assert not head.code.constant
     assert [r[0][2] for r in results] == [4, 2]  # token 3 at row 3, then token 1
 
 

@@ -1,8 +1,10 @@
 """The fast engine: the same integers as `reference`, for any weights, at the price of what changes.
 
     sparse_product   products with few weights, in small integers
-    bit_codes        a proof, from the values of queries and keys, that most exponentials are 0
-    code_index       then a head is a join of codes, not a comparison of all pairs
+    bit_codes,       a proof, from the values of queries and keys, that most exponentials are 0
+    proof
+    code_index,      then a head is a join of codes, not a comparison of all pairs
+    attention
     scores           the exact attention of what is left
     head_state,      what is kept from call to call: a row is computed again only if something it reads
     layer_state      changed

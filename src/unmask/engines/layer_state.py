@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from unmask.engines.attention import AttendsNowhere
 from unmask.engines.engine import Watch
 from unmask.engines.grid import Grid, gather, put, span
-from unmask.engines.head_state import AttendsNowhere, HeadState
+from unmask.engines.head_state import HeadState
 from unmask.engines.prepared import Prepared
 from unmask.errors import AttendsToNothing
 
@@ -19,7 +20,7 @@ class LayerState:
         self._number, self._name = number, name
         self._heads = [HeadState(head, prepared.compact, prepared.causal, grid) for head in self._layer.heads]
         for head in self._heads if watched else ():
-            head.weights = np.zeros((grid.size, grid.capacity), dtype=np.int64)
+            head.attention.weights = np.zeros((grid.size, grid.capacity), dtype=prepared.compact.narrow)
         self.taken = np.zeros(grid.size, dtype=bool)  # rows that were ever taken in
         self._pending = np.zeros(grid.size, dtype=bool)  # rows whose MLP was not needed when they changed
 
@@ -75,9 +76,11 @@ class LayerState:
                 word, row = divmod(error.row, grid.capacity)
                 raise AttendsToNothing(layer=self._number, head=i, row=row, word=word, transformer=self._name) from None
             if watch:
-                assert head.weights is not None
-                kept = head.weights.reshape(grid.batch, grid.capacity, grid.capacity)
-                watch(f"layers.{self._number}.heads.{i}.weights", kept[:, : grid.length, : grid.length].copy())
+                assert head.attention.weights is not None
+                kept = head.attention.weights.reshape(grid.batch, grid.capacity, grid.capacity)
+                watch(
+                    f"layers.{self._number}.heads.{i}.weights", kept[:, : grid.length, : grid.length].astype(np.int64)
+                )
             total[target] = compact.add(total[target], values)
         after = compact.add(gather(x, layer.before, where), total)
         differs = after != gather(x, layer.after, where)
@@ -91,7 +94,7 @@ class LayerState:
         touched[layer.mlp_after] = True
         if not layer.mlp_after.size:
             return
-        step = max(64, AT_ONCE // layer.mlp.size)
+        step = max(16, AT_ONCE // layer.mlp.size)
         for first in range(0, rows.size, step):
             where = span(rows[first : first + step])
             G = gather(x, layer.mlp_before, where)
