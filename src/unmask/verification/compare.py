@@ -1,8 +1,8 @@
 """Problem × lengths → measured resources of every framework, beside their bounds.
 
 Steps, padding and width are read off the model that was written to a folder and loaded again; steps are those a
-run took. A run shows upper bounds only: that chain of thought cannot do with fewer steps is a theorem that the
-paper cites (thm:cot-mdm-separation), not something a table can show.
+run took. A run shows upper bounds only: that log N steps of chain of thought do not decide parity is a theorem that
+the paper cites (thm:cot-mdm-separation), not something a table can show.
 """
 
 import random
