@@ -35,6 +35,7 @@ from unmask.verification.cases import (
     Oracle,
     check_words,
     every_word,
+    outcome,
     outcomes,
     sampled_words,
     word_count,
@@ -42,11 +43,13 @@ from unmask.verification.cases import (
 from unmask.verification.compare import WORDS, Bound, Row, measure
 from unmask.verification.verdict import Verdict
 from unmask.weights.model import KINDS, Kind, Model
+from unmask.weights.storage import check_replaceable
 from unmask.weights.storage import load as load_model
 from unmask.weights.storage import save as save_model
 
 __all__ = [
     "ENGINES",
+    "check_replaceable",
     "compare_frameworks",
     "compile_problem",
     "convert_model",
@@ -129,7 +132,8 @@ def verify_model(
     `exhaustive` runs every word of the model's length, `sample` some; by default all where they are few.
     """
     engine = engine or FastEngine()
-    oracle, automaton = _against(model, against, engine)
+    outputs = 1 if model.kind == "plt" else output_count(model)
+    oracle, automaton = _against(model, against, engine, outputs)
     count = word_count(model)
     if method is None:
         method = "exhaustive" if count <= 1 << 14 else "sample"
@@ -139,26 +143,33 @@ def verify_model(
         if count > MOST_WORDS:
             reason = f"there are {count} words of length {model.length}, more than {MOST_WORDS}; use --method sample"
             return Verdict("unknown", method, 0, reason=reason)
-        return check_words(model, every_word(model), oracle, engine=engine, method=method)
-    return check_words(model, sampled_words(model, automaton, cases, seed), oracle, engine=engine, method=method)
+        words = every_word(model)
+    else:
+        words = sampled_words(model, automaton, cases, seed)
+    return check_words(model, words, oracle, engine=engine, method=method, outputs=outputs)
 
 
-def _against(model: Model, against: str | Model | None, engine: Engine) -> tuple[Oracle, Automaton | None]:
+def _against(
+    model: Model, against: str | Model | None, engine: Engine, outputs: int
+) -> tuple[Oracle, Automaton | None]:
     if isinstance(against, Model):
         if against.length != model.length:
             raise UnmaskError(
                 f"the models read words of length {model.length} and {against.length}; compare like with like"
             )
         other = against
-        return lambda word: outcomes(other, [word], engine)[0], None
+        return lambda word: outcomes(other, [word], engine, outputs=outputs)[0], None
     if against is None and not model.problem:
         raise ProblemError("the folder names no problem to compare with; give one with --against")
     problem = problem_from_json(model.problem) if against is None else parse_problem(against)
-    return oracle_of(problem), automaton_of(problem) if hasattr(type(problem), "automaton") else None
+    return oracle_of(problem, outputs), automaton_of(problem) if hasattr(type(problem), "automaton") else None
 
 
-def oracle_of(problem: Problem) -> Oracle:
-    return lambda word: "accepted" if problem.answer(word) else "rejected"
+def oracle_of(problem: Problem, outputs: int = 1) -> Oracle:
+    """What is right, from the problem itself; with `outputs`, that many bits of its circuit."""
+    if outputs > 1 and isinstance(problem, CircuitProblem | FamilyProblem):
+        return lambda word: outcome(problem.answer(word), problem.outputs(word)[-outputs:])
+    return lambda word: outcome(problem.answer(word), [])
 
 
 def run_word(

@@ -20,17 +20,18 @@ from unmask.weights.model import Model
 
 MOST_WORDS = 1 << 20
 BATCH = 1 << 10
-OUTCOMES = {1: "accepted", 0: "rejected", -1: "undecided"}
 
 Oracle = Callable[[str], str]
 """A word as a user would type it → `accepted`, `rejected`, or what else there is to say."""
 
 
-def check_words(model: Model, words: Iterator[str], oracle: Oracle, *, engine: Engine, method: str) -> Verdict:
+def check_words(
+    model: Model, words: Iterator[str], oracle: Oracle, *, engine: Engine, method: str, outputs: int = 1
+) -> Verdict:
     """Run every word on the model and the oracle; stop at the first that differs."""
     cases = 0
     while batch := list(islice(words, BATCH)):
-        for word, got in zip(batch, outcomes(model, batch, engine), strict=True):
+        for word, got in zip(batch, outcomes(model, batch, engine, outputs=outputs), strict=True):
             cases += 1
             expected = oracle(word)
             if got != expected:
@@ -38,20 +39,36 @@ def check_words(model: Model, words: Iterator[str], oracle: Oracle, *, engine: E
     return Verdict("held", method, cases)
 
 
-def outcomes(model: Model, words: Sequence[str], engine: Engine) -> list[str]:
+def outcomes(model: Model, words: Sequence[str], engine: Engine, *, outputs: int = 1) -> list[str]:
     """What the model says of each word; an error of the run is an outcome too."""
     tokens = np.array([read_word(model, word) for word in words], dtype=np.int64).reshape(len(words), model.length)
-    return _outcomes(model, tokens, engine)
+    return _outcomes(model, tokens, engine, outputs)
 
 
-def _outcomes(model: Model, tokens: np.ndarray, engine: Engine) -> list[str]:
+def outcome(accepted: bool, outputs: Sequence[bool]) -> str:
+    """The outcome of a right answer; a circuit with several outputs is right only if all of them are."""
+    bits = "".join(str(int(bit)) for bit in outputs)
+    return ("accepted" if accepted else "rejected") + (f", outputs {bits}" if len(bits) > 1 else "")
+
+
+def _outcomes(model: Model, tokens: np.ndarray, engine: Engine, outputs: int) -> list[str]:
     try:
-        return [OUTCOMES[int(a)] for a in answers(model, tokens, engine=engine).accepted]
+        slots = answers(model, tokens, engine=engine).slots[:, -outputs:]
     except (AttendsToNothing, EditsWrittenSlot) as error:
         if len(tokens) == 1:
             return [f"error: {error}"]
         half = len(tokens) // 2
-        return _outcomes(model, tokens[:half], engine) + _outcomes(model, tokens[half:], engine)
+        return _outcomes(model, tokens[:half], engine, outputs) + _outcomes(model, tokens[half:], engine, outputs)
+    meaning = {model.accept: True, model.reject: False}
+    said = []
+    for row in slots:
+        bits = [meaning.get(symbol) for symbol in model.plain(model.symbols(row))]
+        decided = [bit for bit in bits if bit is not None]
+        if len(decided) < len(bits):
+            said.append(f"undecided: {' '.join(model.plain(model.symbols(row)))}")
+        else:
+            said.append(outcome(decided[-1], decided))
+    return said
 
 
 def every_word(model: Model) -> Iterator[str]:
