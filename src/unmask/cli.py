@@ -70,8 +70,9 @@ def compile_(
     Example: [bold]unmask compile '(a|b)*abb' --length 16 --to mdm --out models/abb[/bold]
     """
     from unmask.console import show_compiled
-    from unmask.pipeline import compile_problem, save_model
+    from unmask.pipeline import check_replaceable, compile_problem, save_model
 
+    check_replaceable(out)
     model = compile_problem(problem, KINDS[[*KindName].index(to)], length=length, precision=precision)
     save_model(model, out)
     show_compiled(model, out, as_json=as_json)
@@ -151,9 +152,10 @@ def convert_(
     Example: [bold]unmask convert models/abb --to plt --out models/abb-plt[/bold]
     """
     from unmask.console import show_hop
-    from unmask.pipeline import convert_model, load_model, save_model
+    from unmask.pipeline import check_replaceable, convert_model, load_model, save_model
 
     model = load_model(folder)
+    check_replaceable(out)
     hops = []
     for theorem, conversion in convert_model(model, KINDS[[*KindName].index(to)], by=by):
         hops.append(show_hop(theorem, model, conversion.model, quiet=as_json))

@@ -21,8 +21,8 @@ def save(model: Model, folder: str | os.PathLike[str]) -> Path:
     A model folder that stands there already is replaced; anything else is left alone.
     """
     target = Path(folder)
+    check_replaceable(target)
     try:
-        _check_replaceable(target)
         target.parent.mkdir(parents=True, exist_ok=True)
         scratch = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
     except OSError as error:
@@ -78,13 +78,17 @@ def _json(config: dict) -> str:
     return "{\n" + ",\n".join(entries) + "\n}"
 
 
-def _check_replaceable(target: Path) -> None:
-    if not target.exists() and not target.is_symlink():
-        return
-    if not target.is_dir() or target.is_symlink():
-        raise FolderError(f"{target} exists and is not a folder; choose another name")
-    if any(target.iterdir()) and not _is_model_folder(target):
-        raise FolderError(f"{target} exists and is not a model folder; choose another name or empty it")
+def check_replaceable(target: Path) -> None:
+    """Refuse a place where a folder must not be written, so that long work can ask before it begins."""
+    try:
+        if not target.exists() and not target.is_symlink():
+            return
+        if not target.is_dir() or target.is_symlink():
+            raise FolderError(f"{target} exists and is not a folder; choose another name")
+        if any(target.iterdir()) and not _is_model_folder(target):
+            raise FolderError(f"{target} exists and is not a model folder; choose another name or empty it")
+    except OSError as error:
+        raise FolderError(f"{target} cannot be written: {error.strerror}") from None
 
 
 def _is_model_folder(target: Path) -> bool:
