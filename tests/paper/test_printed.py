@@ -26,6 +26,7 @@ from unmask.reasoners.tape import Tape
 from unmask.testing import random_model
 from unmask.theorems.mdm_to_plt import mdm_to_plt
 from unmask.theorems.plt_to_mdm import plt_to_mdm
+from unmask.theorems.route import convert
 from unmask.verification.transformer_conversions import random_transformer
 from unmask.weights.transformer import Noise
 
@@ -234,10 +235,9 @@ def test_18_a_residual_stream_is_not_binary():
 
 
 def test_19_there_are_fewer_hosts_than_rows():
-    N, P = 1, 1
-    assert N < N + P, "the first N positions cannot hold N + P rows"
     model = random_model(1, "plt", 1, padding=1)
     source = replace(model, transformers={"model": replace(model.transformers["model"], noise=None)})
+    assert source.length < source.rows, "the first N positions cannot hold N + P rows"
     slots = plt_to_mdm(source).model.padding
     rows, width = source.rows, source.transformers["model"].width
     assert slots == rows * width + 1
@@ -287,10 +287,11 @@ def test_23_the_divisors_of_the_positions():
 
 def test_24_the_inclusion_costs_more_than_n_slots():
     N, T = 16, 4
-    paper = T + (N + T) ** 2
-    ours = T + (N + T) * ((N + T - 1).bit_length() - 1)
-    assert (paper, ours) == (404, 84)
-    assert min(paper, ours) > N
+    source = random_model(0, "cot", N, steps=T, layers=1, width=3)
+    *_, (_, conversion) = convert(source, "mdm")
+    rows = source.rows  # N + T, and one more with a begin symbol
+    assert conversion.model.steps == T
+    assert N < conversion.model.padding == T + rows * ((rows - 1).bit_length() - 1) < T + rows**2
 
 
 def test_25_parity_takes_log_n_loops_and_is_not_in_ac0():

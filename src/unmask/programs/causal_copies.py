@@ -17,8 +17,8 @@ Deviations:   lem:unmask-conversion-fp takes N copies of every row, and a second
 Limit:        for copies that are shown and hidden in this way the number is nearly the best. If each of K copies is
               hidden by w columns, each of which hides a rectangle (queries × keys), then {b < r}, where all K are
               hidden, is a union of w^K rectangles; no rectangle in it holds two of the pairs (i, i + 1), so that
-              w^K >= N - 1: a width of O(log N) takes K >= log N / log log N copies, and one copy (`hide_later`) N
-              columns.
+              w^K >= N - 1: a width of O(log N) takes about log N / log log N copies, and one copy (`hide_later`)
+              N - 1 columns.
 """
 
 from dataclasses import dataclass
