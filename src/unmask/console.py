@@ -125,8 +125,8 @@ def show_comparison(problem: str, rows: list[Row]) -> None:
                 f"space {first.padding} → {last.padding}, width {first.width} → {last.width}"
             )
     out.print(
-        "[dim]A run shows upper bounds. Lower bounds, such as that log N steps of chain of thought do not decide parity, "
-        "are cited theorems (thm:cot-mdm-separation).[/dim]"
+        "[dim]A run shows upper bounds. Lower bounds, such as that log N steps of chain of thought do not decide "
+        "parity, are cited theorems (thm:cot-mdm-separation).[/dim]"
     )
 
 
