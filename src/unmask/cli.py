@@ -156,6 +156,8 @@ def convert_(
 
     model = load_model(folder)
     check_replaceable(out)
+    if out.exists() and out.resolve() == folder.resolve():
+        raise UnmaskError(f"--out names the source itself, {out}, which would be lost; choose another name")
     hops = []
     for theorem, conversion in convert_model(model, KINDS[[*KindName].index(to)], by=by):
         hops.append(show_hop(theorem, model, conversion.model, quiet=as_json))
@@ -330,7 +332,7 @@ def main() -> NoReturn:
     except MemoryError:
         code = _fail("out of memory; use a smaller model or a shorter word")
     except typer.TyperException as error:  # a wrong option, a missing argument
-        reason = " ".join(error.format_message().split()).rstrip(".")
+        reason = " ".join(error.format_message().replace("Value error, ", "").split()).rstrip(".")
         code = _fail(f"{reason}; see `unmask --help`") if reason else 2  # no command at all: the help was shown
     sys.exit(code)
 

@@ -65,3 +65,12 @@ def test_the_long_way_round():
                 f"{theorem.stem:32} steps {price.steps:6} space {price.padding:6} layers {price.layers:3} width {width}"
             )
     assert last_symbols(model) == last_symbols(source)
+
+
+def test_a_variant_is_taken_only_by_name():
+    source = random_model(3, "mdm", 1, steps=2, layers=1, width=3)
+    ((plain, _),) = convert(source, "pcot")
+    ((padded, conversion),) = convert(source, "pcot", by="mdm_to_pcot_padded")
+    assert plain.stem == "mdm_to_pcot"
+    assert conversion.model.length == source.length + source.padding
+    assert Price.of(conversion.model).within(padded.bound(source))

@@ -53,7 +53,7 @@ THEOREMS = (
             conversions.converter("mdm_to_plt", seeds=4),
             conversions.converter("plt_to_mdm", seeds=4, lengths=(1, 2), padding=1),
         ),
-        "T steps each; P pads, (N + P)·D + 1 slots",
+        "T steps each (one more from a stochastic looped transformer); P pads, (N + P)·D + 1 slots",
         "19: the answer needs a slot of its own, hence + 1.",
     ),
     Item(

@@ -3,6 +3,7 @@
 from unmask.theorems.causal_to_unmasked import THEOREM as CAUSAL_TO_UNMASKED
 from unmask.theorems.causal_to_unmasked_by_blocks import THEOREM as CAUSAL_TO_UNMASKED_BY_BLOCKS
 from unmask.theorems.cot_to_pcot import THEOREM as COT_TO_PCOT
+from unmask.theorems.mdm_to_pcot import PADDED as MDM_TO_PCOT_PADDED
 from unmask.theorems.mdm_to_pcot import THEOREM as MDM_TO_PCOT
 from unmask.theorems.mdm_to_plt import THEOREM as MDM_TO_PLT
 from unmask.theorems.mdm_to_smdm import THEOREM as MDM_TO_SMDM
@@ -27,6 +28,9 @@ THEOREMS: tuple[Theorem, ...] = (
     SMDM_TO_MDM,
     TOPK_TO_MDM,
 )
+
+VARIANTS: tuple[Theorem, ...] = (MDM_TO_PCOT_PADDED,)
+"""Other forms of a conversion, taken only when asked for by name."""
 
 TRANSFORMER_THEOREMS: tuple[TransformerTheorem, ...] = (
     UNMASKED_TO_CAUSAL,

@@ -34,6 +34,7 @@ Deviations:   the paper's positions divide by T, L and P instead of P', F + P; i
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -288,3 +289,11 @@ def _alignment(source: Model, layout: _Layout, simulations: dict[str, Simulation
 
 
 THEOREM = Theorem("mdm_to_pcot", "thm:cot-can-simulate-mdms", "mdm", "pcot", mdm_to_pcot, bound)
+PADDED = Theorem(
+    "mdm_to_pcot_padded",
+    "thm:cot-can-simulate-mdms",
+    "mdm",
+    "pcot",
+    partial(mdm_to_pcot, padded=True),
+    partial(bound, padded=True),
+)

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Iterator
 
 from unmask.errors import UnmaskError
-from unmask.theorems import THEOREMS
+from unmask.theorems import THEOREMS, VARIANTS
 from unmask.theorems.theorem import Conversion, Theorem
 from unmask.weights.model import Kind, Model
 
@@ -30,12 +30,13 @@ def route(source: Kind, target: Kind) -> list[Theorem]:
 
 def named(stem: str, source: Kind, target: Kind) -> Theorem:
     """The theorem of that stem, if it leads from one kind to the other."""
-    for theorem in THEOREMS:
+    for theorem in (*THEOREMS, *VARIANTS):
         if theorem.stem == stem:
             if (theorem.source, theorem.target) != (source, target):
                 raise UnmaskError(f"{stem} takes {theorem.source} to {theorem.target}, not {source} to {target}")
             return theorem
-    raise UnmaskError(f"there is no conversion {stem!r}; use one of {', '.join(t.stem for t in THEOREMS)}")
+    known = ", ".join(theorem.stem for theorem in (*THEOREMS, *VARIANTS))
+    raise UnmaskError(f"there is no conversion {stem!r}; use one of {known}")
 
 
 def convert(model: Model, target: Kind, *, by: str | None = None) -> Iterator[tuple[Theorem, Conversion]]:
