@@ -134,7 +134,10 @@ def verify_model(
     engine = engine or FastEngine()
     outputs = 1 if model.kind == "plt" else output_count(model)
     oracle, automaton = _against(model, against, engine, outputs)
-    count = word_count(model)
+    # one character may stand for others only if neither side tells them apart
+    other = against if isinstance(against, Model) else automaton
+    told_apart = (other.characters if other is not None else None) or ()
+    count = word_count(model, told_apart)
     if method is None:
         method = "exhaustive" if count <= 1 << 14 else "sample"
     if method not in METHODS:
@@ -143,7 +146,7 @@ def verify_model(
         if count > MOST_WORDS:
             reason = f"there are {count} words of length {model.length}, more than {MOST_WORDS}; use --method sample"
             return Verdict("unknown", method, 0, reason=reason)
-        words = every_word(model)
+        words = every_word(model, told_apart)
     else:
         words = sampled_words(model, automaton, cases, seed)
     return check_words(model, words, oracle, engine=engine, method=method, outputs=outputs)

@@ -99,6 +99,14 @@ def test_one_character_stands_for_all_that_share_its_token():
     assert all(len(word) == 2 for word in every_word(model))
 
 
+@pytest.mark.parametrize(("finer", "apart"), [("[a-y]", "z"), ("[a-ln-z]", "m"), ("[a-zé]", "é"), ("[a-z\\n]", "\n")])
+def test_characters_that_only_the_other_side_tells_apart_are_cases_too(finer, apart):
+    model = compile_problem("[a-z]", "mdm", length=1)
+    for against in (finer, compile_problem(finer, "cot", length=1)):
+        verdict = verify_model(model, against=against, method="exhaustive")
+        assert (verdict.status, verdict.counterexample) == ("refuted", apart)
+
+
 def test_words_of_a_group_are_separated_by_blanks():
     model = compile_problem("group:S3", "mdm", length=2)
     assert word_count(model) == 36

@@ -5,7 +5,7 @@ even where one of them is rare.
 """
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from itertools import islice, product
 
 import numpy as np
@@ -20,6 +20,9 @@ from unmask.weights.model import Model
 
 MOST_WORDS = 1 << 20
 BATCH = 1 << 10
+
+Ranges = Sequence[tuple[int, int, Hashable]]
+"""Code points from first to last, and the class they belong to, in increasing order."""
 
 Oracle = Callable[[str], str]
 """A word as a user would type it → `accepted`, `rejected`, or what else there is to say."""
@@ -71,28 +74,47 @@ def _outcomes(model: Model, tokens: np.ndarray, engine: Engine, outputs: int) ->
     return said
 
 
-def every_word(model: Model) -> Iterator[str]:
-    """All words over the input symbols, in order; one character stands for all that share its token."""
-    letters = letters_of(model)
+def every_word(model: Model, told_apart: Ranges = ()) -> Iterator[str]:
+    """All words over the input symbols, in order; one character stands for all that nobody tells apart."""
+    letters = letters_of(model, told_apart)
     gap = "" if all(len(letter) == 1 for letter in letters) else " "
     return (gap.join(word) for word in product(letters, repeat=model.length))
 
 
-def letters_of(model: Model) -> list[str]:
-    """How to type each input symbol that a word can hold."""
+def letters_of(model: Model, told_apart: Ranges = ()) -> list[str]:
+    """How to type each input symbol that a word can hold, once for each class of `told_apart` that it meets.
+
+    `told_apart` are the characters as the other side of a comparison classes them: what shares a token of the model
+    need not share one there.
+    """
     if model.characters is None:
         return list(model.input_symbols)
-    first: dict[str, str] = {}
+    first: dict[tuple[str, Hashable], str] = {}
     for low, high, symbol in model.characters:
-        candidates = (chr(c) for c in range(low, min(high, low + 128) + 1))
-        shown = next((c for c in candidates if c.isprintable() and not c.isspace()), None)
-        if shown is not None or symbol not in first:
-            first.setdefault(symbol, shown or chr(low))
-    return [first[s] for s in model.input_symbols if s in first]
+        for start, end, other in _within(told_apart, low, high):
+            candidates = (chr(c) for c in range(start, min(end, start + 128) + 1))
+            shown = next((c for c in candidates if c.isprintable() and not c.isspace()), None)
+            if shown is not None or (symbol, other) not in first:
+                first.setdefault((symbol, other), shown or chr(start))
+    order = {symbol: i for i, symbol in enumerate(model.input_symbols)}
+    return [first[key] for key in sorted(first, key=lambda key: order[key[0]])]
 
 
-def word_count(model: Model) -> int:
-    return len(letters_of(model)) ** model.length
+def _within(ranges: Ranges, low: int, high: int) -> Iterator[tuple[int, int, Hashable]]:
+    """The parts of [low, high] that the ranges cut it into; what they leave out is a class of its own."""
+    for start, end, name in ranges:
+        if end < low or start > high:
+            continue
+        if low < start:
+            yield low, start - 1, None
+        yield max(low, start), min(high, end), name
+        low = end + 1
+    if low <= high:
+        yield low, high, None
+
+
+def word_count(model: Model, told_apart: Ranges = ()) -> int:
+    return len(letters_of(model, told_apart)) ** model.length
 
 
 def sampled_words(model: Model, automaton: Automaton | None, count: int, seed: int) -> Iterator[str]:
