@@ -44,7 +44,7 @@ Problem = Annotated[
     str,
     typer.Argument(
         metavar="PROBLEM",
-        help="`regex:(a|b)*abb` or a bare regex, `group:A5`, `dfa:FILE`, `aiger:FILE`, `random:SEED`.",
+        help="`regex:(a|b)*abb` or a bare regex, `group:A5`, `dfa:FILE`, `aiger:FILE`, `family:NAME`, `random:SEED`.",
         show_default=False,
     ),
 ]

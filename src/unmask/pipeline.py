@@ -15,7 +15,7 @@ from typing import Any
 from unmask.engines.engine import Engine
 from unmask.engines.fast import FastEngine
 from unmask.engines.reference import ReferenceEngine
-from unmask.errors import ProblemError, UnmaskError
+from unmask.errors import ProblemError, UnmaskError, shortened
 from unmask.numerics.precision import Precision
 from unmask.problems.automaton import Automaton
 from unmask.problems.boolean import CircuitProblem
@@ -165,7 +165,22 @@ def _against(
     if against is None and not model.problem:
         raise ProblemError("the folder names no problem to compare with; give one with --against")
     problem = problem_from_json(model.problem) if against is None else parse_problem(against)
-    return oracle_of(problem, outputs), automaton_of(problem) if hasattr(type(problem), "automaton") else None
+    automaton = automaton_of(problem) if hasattr(type(problem), "automaton") else None
+    if automaton is not None and automaton.characters is None:
+        _check_alphabets(model, set(automaton.tokens), problem.name)
+    if isinstance(problem, CircuitProblem):
+        _check_alphabets(model, {"0", "1"}, problem.name)
+    if isinstance(problem, FamilyProblem):
+        _check_alphabets(model, set(problem.letters), problem.name)
+    return oracle_of(problem, outputs), automaton
+
+
+def _check_alphabets(model: Model, letters: set[str], name: str) -> None:
+    if model.characters is not None or set(model.input_symbols) != letters:
+        raise UnmaskError(
+            f"the model and {shortened(name)} read different alphabets, {shortened(' '.join(model.input_symbols))} "
+            f"and {shortened(' '.join(sorted(letters)))}; compare like with like"
+        )
 
 
 def oracle_of(problem: Problem, outputs: int = 1) -> Oracle:

@@ -2,6 +2,9 @@
 
 from dataclasses import replace
 
+import pytest
+
+from unmask.errors import UnmaskError
 from unmask.pipeline import compile_problem, verify_model
 from unmask.weights.matrix import Matrix
 
@@ -32,3 +35,9 @@ def test_models_that_end_in_different_symbols_differ():
     verdict = verify_model(undecided, against=model)
     assert verdict.status == "refuted"
     assert verdict.got.startswith("undecided: ")
+
+
+@pytest.mark.parametrize("problem", ["group:A5", "family:parity"])
+def test_other_alphabets_are_not_compared(problem):
+    with pytest.raises(UnmaskError, match="read different alphabets"):
+        verify_model(compile_problem("(ab)*", "mdm", length=3), against=problem)

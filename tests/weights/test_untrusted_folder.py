@@ -261,6 +261,7 @@ CONFIGS = {
     "10^5000": (b'{"steps": 1' + b"0" * 5000 + b"}", "is not JSON|steps|format"),
     "length 10^12": (json.dumps(GOOD | {"length": 10**12}).encode(), "1000000000001 rows, beyond the limit"),
     "padding 10^12": (json.dumps(GOOD | {"padding": 10**12}).encode(), "rows, beyond the limit"),
+    "steps 10^12": (json.dumps(GOOD | {"steps": 10**12}).encode(), "asks for 1000000000000 steps, beyond"),
     "long vocabulary": (
         json.dumps(GOOD | {"vocabulary": [*folder_by_hand.VOCABULARY, *map(str, range(2, 200_000)), "9"]}).encode(),
         "the vocabulary names '9' twice",

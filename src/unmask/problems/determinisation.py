@@ -111,7 +111,7 @@ class _Subsets:
             if len(queue) > most_states:
                 raise TooLarge(
                     f"the regex needs more than {most_states:,} states as a deterministic automaton "
-                    f"({len(queue):,} reached); shorten its counted repetitions or allow more states"
+                    f"({len(queue):,} reached); shorten its counted repetitions"
                 )
         return Automaton(
             token_names(self.characters), np.array(delta, dtype=np.int32), 0, np.array(accepting), self.characters

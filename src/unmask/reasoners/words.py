@@ -37,7 +37,9 @@ def _symbol_of(ranges: tuple[tuple[int, int, str], ...], character: str, positio
     code = ord(character)
     i = bisect_right(ranges, code, key=lambda r: r[0]) - 1
     if i < 0 or ranges[i][1] < code:
-        raise WordError(f"the character {character!r} at position {position} of the word has no token in this model")
+        raise WordError(
+            f"the character {character!r} at position {position} of the word has no token in this model; use another"
+        )
     return ranges[i][2]
 
 

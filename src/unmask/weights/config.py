@@ -111,7 +111,9 @@ def _read_json(path: Path) -> object:
             raise FolderError(f"{path.name} of {path.parent} is larger than {LARGEST_CONFIG >> 20} MB")
         return json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_constant)
     except FileNotFoundError:
-        raise FolderError(f"{path.parent} is not a model folder: it has no {path.name}") from None
+        raise FolderError(
+            f"{path.parent} is not a model folder: it has no {path.name}; name a folder that holds one"
+        ) from None
     except NotADirectoryError:
         raise FolderError(f"{path.parent} is not a folder") from None
     except OSError as error:
@@ -119,7 +121,9 @@ def _read_json(path: Path) -> object:
     except RecursionError:
         raise FolderError(f"{path.name} of {path.parent} is nested too deeply") from None
     except ValueError as error:  # bad UTF-8, bad JSON, an integer of too many digits
-        raise FolderError(f"{path.name} of {path.parent} is not JSON: {shortened(str(error), most=120)}") from None
+        raise FolderError(
+            f"{path.name} of {path.parent} is not JSON: {shortened(str(error).split(';')[0], most=120)}"
+        ) from None
 
 
 def _no_constant(text: str) -> None:

@@ -14,6 +14,8 @@ from unmask.weights.config import FORMAT, config_of, read_config
 from unmask.weights.model import Model
 from unmask.weights.tensors import LARGEST_TABLE, read_transformer, tensor_bytes
 
+LARGEST_STEPS = 1 << 20
+
 
 def save(model: Model, folder: str | os.PathLike[str]) -> Path:
     """Write the folder under a temporary name beside its place, then move it there.
@@ -45,7 +47,13 @@ def load(folder: str | os.PathLike[str]) -> Model:
     config = read_config(path / "config.json")
     rows = config.fields["length"] + config.fields["padding"]
     if rows > LARGEST_TABLE:
-        raise TooLarge(f"config.json of {path} asks for {rows} rows, beyond the limit of {LARGEST_TABLE}")
+        raise TooLarge(
+            f"config.json of {path} asks for {rows} rows, beyond the limit of {LARGEST_TABLE}; use a smaller model"
+        )
+    if config.fields["steps"] > LARGEST_STEPS:
+        raise TooLarge(
+            f"config.json of {path} asks for {config.fields['steps']} steps, beyond {LARGEST_STEPS}; use fewer"
+        )
     precision = Precision(config.precision)
     transformers = {
         name: read_transformer(path / entry.file, entry, precision, config.registers.get(name))
