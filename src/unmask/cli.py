@@ -7,6 +7,7 @@ import sys
 import time
 from contextlib import suppress
 from enum import StrEnum
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -100,7 +101,7 @@ def run(
     Example: [bold]unmask run models/random abba --planner uniform:1 --seed 3[/bold]
     """
     from unmask.console import show_run, verdict_line
-    from unmask.pipeline import ENGINES, load_model, output_count, result, run_both, run_word
+    from unmask.pipeline import ENGINES, batch_size, load_model, output_count, result, run_both, run_word, run_words
 
     model = load_model(folder)
     outputs = output_count(model)
@@ -114,19 +115,33 @@ def run(
             done = run_word(model, text, engine=ENGINES[engine.value](), record=record, **options)
         return done, time.perf_counter() - start
 
+    def each(batch: list[str], alone: bool) -> list[tuple[Any, float]]:
+        """(trace or error, seconds) of each line; a batch shares its time."""
+        if alone:
+            try:
+                return [one(batch[0])]
+            except UnmaskError as error:
+                return [(error, 0)]
+        start = time.perf_counter()
+        words = run_words(model, batch, engine=ENGINES[engine.value](), sample=sample, seed=seed, canvas=not no_canvas)
+        share = (time.perf_counter() - start) / len(batch)
+        return [(done, share) for done in words]
+
     if word == "-":
         if trace is not None:
             raise UnmaskError("--trace takes the run of one word; give the word instead of -")
+        alone = planner is not None or engine is RunEngineName.both or sys.stdin.isatty()
         failed = False
-        for line in _lines(sys.stdin):
-            try:
-                done, seconds = one(line)
-                text = json.dumps({**result(done, canvas=not no_canvas, outputs=outputs), "seconds": seconds})
+        lines = _lines(sys.stdin)
+        while batch := list(islice(lines, 1 if alone else batch_size(model))):
+            for done, seconds in each(batch, alone):
+                if isinstance(done, UnmaskError):
+                    failed = True
+                    print(json.dumps({"error": str(done)}) if as_json else f"error: {done}", flush=True)
+                    continue
                 failed |= done.accepted is None
-                print(text if as_json else verdict_line(done), flush=True)
-            except UnmaskError as error:
-                failed = True
-                print(json.dumps({"error": str(error)}) if as_json else f"error: {error}", flush=True)
+                document = {**result(done, canvas=not no_canvas, outputs=outputs), "seconds": seconds}
+                print(json.dumps(document) if as_json else verdict_line(done), flush=True)
         raise typer.Exit(2 if failed else 0)
 
     done, seconds = one(word, record=trace is not None)

@@ -12,6 +12,8 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any
 
+import numpy as np
+
 from unmask.engines.engine import Engine
 from unmask.engines.fast import FastEngine
 from unmask.engines.reference import ReferenceEngine
@@ -23,7 +25,7 @@ from unmask.problems.families import FamilyProblem
 from unmask.problems.problem import Problem, automaton_of, parse_problem, problem_from_json
 from unmask.programs.compiler import Compiler, compiler_for
 from unmask.reasoners.planners import parse_planner
-from unmask.reasoners.run import run
+from unmask.reasoners.run import ROWS_AT_ONCE, run, run_batch
 from unmask.reasoners.tape import Tape
 from unmask.reasoners.words import read_word
 from unmask.theorems.route import convert
@@ -217,6 +219,42 @@ def run_word(
         record=record,
         canvas=canvas,
     )
+
+
+def run_words(
+    model: Model,
+    words: Sequence[str],
+    *,
+    engine: Engine | None = None,
+    sample: bool = False,
+    seed: int = 0,
+    canvas: bool = True,
+) -> list[Trace | UnmaskError]:
+    """Run a model on many words at once: for each its trace, or what is wrong with it."""
+    engine, tape = engine or FastEngine(), tape_of(seed) if sample else None
+    results: list[Trace | UnmaskError | None] = [None] * len(words)
+    readable: dict[int, list[int]] = {}
+    for i, word in enumerate(words):
+        try:
+            readable[i] = read_word(model, word)
+        except UnmaskError as error:
+            results[i] = error
+    tokens = np.array(list(readable.values()), dtype=np.int64).reshape(len(readable), model.length)
+    try:
+        traces = run_batch(model, tokens, engine=engine, tape=tape, canvas=canvas) if readable else []
+        results = [result if result is not None else traces.pop(0) for result in results]
+    except UnmaskError:  # one of them fails: find out which
+        for i, word in readable.items():
+            try:
+                results[i] = run(model, word, engine=engine, tape=tape, canvas=canvas)
+            except UnmaskError as error:
+                results[i] = error
+    return [result for result in results if result is not None]
+
+
+def batch_size(model: Model) -> int:
+    """How many words to run at once, so that memory stays bounded."""
+    return max(1, ROWS_AT_ONCE // model.rows)
 
 
 def run_both(model: Model, word: str | Sequence[str], **options: Any) -> Trace:

@@ -41,6 +41,23 @@ def run(
 
     tokens = np.array([word], dtype=np.int64).reshape(1, model.length)
     frame = Frame(model, tokens, engine, tape, planner, keep if record else None)
+    return _traces(frame, canvas, activations)[0]
+
+
+def run_batch(
+    model: Model,
+    words: Int[np.ndarray, "batch length"],
+    *,
+    engine: Engine,
+    tape: Tape | None = None,
+    canvas: bool = True,
+) -> list[Trace]:
+    """Many words at once; each trace is that of the word alone, under the same tape."""
+    return _traces(Frame(model, words, engine, tape), canvas, {})
+
+
+def _traces(frame: Frame, canvas: bool, activations: dict[str, np.ndarray]) -> list[Trace]:
+    model = frame.model
     kept: list[Step] = []
     taken = 0
     for step in steps(frame):
@@ -49,7 +66,10 @@ def run(
         kept.append(step)
         taken += 1
     taken = model.steps if model.kind == "plt" else taken
-    return Trace.of(model, word, [s.canvas[0] for s in kept], [s.chosen[0] for s in kept], taken, activations)
+    return [
+        Trace.of(model, word, [s.canvas[i] for s in kept], [s.chosen[i] for s in kept], taken, activations)
+        for i, word in enumerate(frame.tokens.tolist())
+    ]
 
 
 @dataclass(frozen=True, eq=False)
