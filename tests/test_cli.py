@@ -9,26 +9,9 @@ import pytest
 
 import by_hand
 import folder_by_hand
-from unmask import cli
 from unmask.pipeline import load_model, save_model
 from unmask.testing import random_model
 from unmask.traces.trace import Trace
-
-
-@pytest.fixture
-def unmask(monkeypatch, capfd):
-    """Run the command in this process: (exit code, standard output, standard error)."""
-
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["unmask", *map(str, arguments)])
-        capfd.readouterr()
-        with pytest.raises(SystemExit) as caught:
-            cli.main()
-        out, err = capfd.readouterr()
-        assert "Traceback" not in out + err
-        return caught.value.code, out, err
-
-    return call
 
 
 @pytest.fixture

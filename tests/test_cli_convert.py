@@ -2,7 +2,6 @@
 
 import json
 import re
-import sys
 from contextlib import suppress
 from dataclasses import replace
 from itertools import product
@@ -10,26 +9,9 @@ from itertools import product
 import pytest
 
 import outside_reader
-from unmask import cli
 from unmask.pipeline import save_model
 from unmask.testing import random_model
 from unmask.theorems import THEOREMS
-
-
-@pytest.fixture
-def unmask(monkeypatch, capfd):
-    """Run the command in this process: (exit code, standard output, standard error)."""
-
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["unmask", *map(str, arguments)])
-        capfd.readouterr()
-        with pytest.raises(SystemExit) as caught:
-            cli.main()
-        out, err = capfd.readouterr()
-        assert "Traceback" not in out + err
-        return caught.value.code, out, err
-
-    return call
 
 
 def config(folder):

@@ -6,7 +6,6 @@ import sys
 
 import pytest
 
-from unmask import cli
 from unmask.pipeline import load_model, save_model
 from unmask.weights.model import KINDS
 
@@ -17,22 +16,6 @@ PARITY = {
     "accepting": ["odd"],
     "transitions": {"even": {"zero": "even", "one": "odd"}, "odd": {"zero": "odd", "one": "even"}},
 }
-
-
-@pytest.fixture
-def unmask(monkeypatch, capfd):
-    """Run the command in this process: (exit code, standard output, standard error)."""
-
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["unmask", *map(str, arguments)])
-        capfd.readouterr()
-        with pytest.raises(SystemExit) as caught:
-            cli.main()
-        out, err = capfd.readouterr()
-        assert "Traceback" not in out + err
-        return caught.value.code, out, err
-
-    return call
 
 
 @pytest.fixture

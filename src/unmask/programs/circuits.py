@@ -101,12 +101,7 @@ class CircuitCompiler:
             length=length,
             padding=padding,
             steps=steps,
-            vocabulary=vocabulary.symbols,
-            input_symbols=vocabulary.input_symbols,
-            accept=vocabulary.name("accept") or "",
-            reject=vocabulary.name("reject") or "",
-            mask=vocabulary.name("mask"),
-            pad=vocabulary.name("pad"),
+            **vocabulary.fields(),
             transformers=transformers,
             problem=self.problem,
         )

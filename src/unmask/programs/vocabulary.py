@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -35,6 +36,11 @@ class Vocabulary:
     def name(self, role: str) -> str | None:
         """The symbol of a role, None where the vocabulary has none."""
         return self.symbols[self.special[role]] if role in self.special else None
+
+    def fields(self) -> dict[str, Any]:
+        """The symbols of a model, by the names of its fields."""
+        roles = {role: self.name(role) for role in ("mask", "pad", "begin", "accept", "reject")}
+        return {"vocabulary": self.symbols, "input_symbols": self.input_symbols, **roles}
 
     @cached_property
     def everything(self) -> np.ndarray:
