@@ -3,11 +3,15 @@
 Problem ──▶ Program ──▶ Transformer weights ──▶ Reasoner ──▶ Trace ──▶ Verdict
 """
 
-from unmask.errors import UnmaskError
-from unmask.pipeline import compile_problem, generate, load_model, run_word, save_model
-from unmask.traces.compare import first_difference
-from unmask.traces.trace import Trace
-from unmask.weights.model import Model
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from unmask.errors import UnmaskError
+    from unmask.pipeline import compile_problem, generate, load_model, run_word, save_model
+    from unmask.traces.compare import first_difference
+    from unmask.traces.trace import Trace
+    from unmask.weights.model import Model
 
 __all__ = [
     "Model",
@@ -21,3 +25,23 @@ __all__ = [
     "save_model",
 ]
 __version__ = "0.1.0"
+
+_ELSEWHERE = {
+    "Model": "unmask.weights.model",
+    "Trace": "unmask.traces.trace",
+    "UnmaskError": "unmask.errors",
+    "first_difference": "unmask.traces.compare",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """A public name, imported when it is first used: `unmask --help` needs none of them."""
+    if name not in __all__:
+        raise AttributeError(f"module 'unmask' has no attribute {name!r}")
+    found = getattr(import_module(_ELSEWHERE.get(name, "unmask.pipeline")), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

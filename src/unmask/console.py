@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.box import SIMPLE_HEAD
@@ -13,12 +13,14 @@ from rich.table import Table
 from rich.text import Text
 
 from unmask.reasoners.words import written
-from unmask.theorems.theorem import Price, Theorem
 from unmask.traces.trace import Trace
 from unmask.verification.compare import Row
 from unmask.verification.verdict import Verdict
 from unmask.weights.model import Model
 from unmask.weights.storage import content_hash
+
+if TYPE_CHECKING:  # only `convert` needs the theorems
+    from unmask.theorems.theorem import Theorem
 
 WIDEST = 120
 
@@ -73,8 +75,10 @@ def progress(items: Iterable[Any], *, total: int, label: str) -> Iterator[Any]:
     yield from track(items, total=total, description=label, console=out, transient=True)
 
 
-def show_hop(theorem: Theorem, source: Model, result: Model, *, quiet: bool) -> dict[str, Any]:
+def show_hop(theorem: "Theorem", source: Model, result: Model, *, quiet: bool) -> dict[str, Any]:
     """One line about a conversion: what it took, beside what it may take."""
+    from unmask.theorems.theorem import Price
+
     price, bound = Price.of(result), theorem.bound(source)
     facts = {
         "by": theorem.stem,

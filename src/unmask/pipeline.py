@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,13 +23,10 @@ from unmask.problems.automaton import Automaton
 from unmask.problems.boolean import CircuitProblem
 from unmask.problems.families import FamilyProblem
 from unmask.problems.problem import Problem, automaton_of, parse_problem, problem_from_json
-from unmask.programs.compiler import Compiler, compiler_for
 from unmask.reasoners.planners import parse_planner
 from unmask.reasoners.run import ROWS_AT_ONCE, run, run_batch
 from unmask.reasoners.tape import Tape
 from unmask.reasoners.words import read_word
-from unmask.theorems.route import convert
-from unmask.theorems.theorem import Conversion, Theorem
 from unmask.traces.compare import first_difference
 from unmask.traces.trace import Trace
 from unmask.verification.cases import (
@@ -48,6 +45,10 @@ from unmask.weights.model import KINDS, Kind, Model
 from unmask.weights.storage import check_replaceable
 from unmask.weights.storage import load as load_model
 from unmask.weights.storage import save as save_model
+
+if TYPE_CHECKING:  # the compilers and the theorems are imported by what uses them: running a model needs neither
+    from unmask.programs.compiler import Compiler
+    from unmask.theorems.theorem import Conversion, Theorem
 
 __all__ = [
     "ENGINES",
@@ -87,8 +88,10 @@ def compile_problem(problem: str, kind: Kind, *, length: int | None = None, prec
 
 
 @lru_cache(maxsize=16)
-def compiler_of(problem: str) -> Compiler:
+def compiler_of(problem: str) -> "Compiler":
     """The compiler of a PROBLEM string."""
+    from unmask.programs.compiler import compiler_for
+
     return compiler_for(parse_problem(problem))
 
 
@@ -115,8 +118,10 @@ def _given(length: int | None, problem: str) -> int:
     return length
 
 
-def convert_model(model: Model, kind: Kind, *, by: str | None = None) -> Iterator[tuple[Theorem, Conversion]]:
+def convert_model(model: Model, kind: Kind, *, by: str | None = None) -> Iterator["tuple[Theorem, Conversion]"]:
     """Model → Model of another kind, by one theorem or the shortest chain; every hop as it is made."""
+    from unmask.theorems.route import convert
+
     return convert(model, kind, by=by)
 
 

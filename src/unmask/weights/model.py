@@ -1,26 +1,14 @@
-"""Model: transformers and the frame they run in, as a model folder holds them.
-
-kind     transformers         what they do
-mdm      planner, predictor   write the chosen slots of a canvas of P masks, T times; may edit
-smdm     planner, predictor   the same, and the planner chooses masked slots only
-topk     model                the same, the surest slots are chosen
-plt      model                loops the layers [l1, l2) T times over the input and P pads
-cot      model                appends one symbol per step, T steps
-pcot     model                appends P' symbols per step, T steps
-"""
+"""Model: transformers and the frame they run in, as a model folder holds them; `kinds.py` lists the kinds."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, SupportsIndex, get_args
+from typing import Any, SupportsIndex
 
 from unmask.errors import WeightsError
 from unmask.numerics.precision import Precision
+from unmask.weights.kinds import DIFFUSION, KINDS, Kind
 from unmask.weights.transformer import Transformer
-
-Kind = Literal["mdm", "smdm", "topk", "plt", "cot", "pcot"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
-DIFFUSION: tuple[Kind, ...] = ("mdm", "smdm", "topk")
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,33 @@
+"""`unmask compile`: PROBLEM → model folder."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from unmask.commands.options import Json, PrecisionOption, Problem
+from unmask.weights.kinds import Kind
+
+
+def compile_(
+    problem: Problem,
+    to: Annotated[Kind, typer.Option("--to", help="The framework to compile to.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder to write.", show_default=False)],
+    length: Annotated[
+        int | None,
+        typer.Option("--length", metavar="N", help="Length of the words; a circuit implies it.", show_default=False),
+    ] = None,
+    precision: PrecisionOption = 2,
+    as_json: Json = False,
+) -> None:
+    """Compile PROBLEM into a model folder.
+
+    Example: [bold]unmask compile '(a|b)*abb' --length 16 --to mdm --out models/abb[/bold]
+    """
+    from unmask.console import show_compiled
+    from unmask.pipeline import check_replaceable, compile_problem, save_model
+
+    check_replaceable(out)
+    model = compile_problem(problem, to, length=length, precision=precision)
+    save_model(model, out)
+    show_compiled(model, out, as_json=as_json)

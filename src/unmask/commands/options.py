@@ -1,0 +1,28 @@
+"""Arguments and options that several commands share."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class EngineName(StrEnum):
+    fast = "fast"
+    reference = "reference"
+
+
+DEFAULT_ENGINE = EngineName.fast
+
+Problem = Annotated[
+    str,
+    typer.Argument(
+        metavar="PROBLEM",
+        help="`regex:(a|b)*abb` or a bare regex, `group:A5`, `dfa:FILE`, `aiger:FILE`, `family:NAME`, `random:SEED`.",
+        show_default=False,
+    ),
+]
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A model folder.", show_default=False)]
+PrecisionOption = Annotated[int, typer.Option("--precision", metavar="P", min=1, max=8, help="p of F_p.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+EngineOption = Annotated[EngineName, typer.Option("--engine", help="What computes a forward pass.")]

@@ -1,0 +1,44 @@
+"""`unmask verify`: model folder → Verdict."""
+
+import json
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from unmask.commands.options import DEFAULT_ENGINE, EngineOption, Folder, Json
+
+
+def verify(
+    folder: Folder,
+    against: Annotated[
+        str | None,
+        typer.Option("--against", metavar="PROBLEM|DIR", help="Compare with this instead of the folder's own problem."),
+    ] = None,
+    method: Annotated[
+        str | None, typer.Option("--method", metavar="exhaustive|sample", help="By default all words where few.")
+    ] = None,
+    cases: Annotated[int, typer.Option("--cases", metavar="K", min=1, help="Words of a sample.")] = 1000,
+    seed: Annotated[int, typer.Option("--seed", metavar="S", help="Seed of a sample.")] = 0,
+    engine: EngineOption = DEFAULT_ENGINE,
+    as_json: Json = False,
+) -> None:
+    """Compare a model with its problem. Exit code: 0 proved or held, 1 refuted, 2 error or unknown.
+
+    Example: [bold]unmask verify models/abb --method exhaustive[/bold]
+    """
+    from unmask.console import show_verdict
+    from unmask.pipeline import ENGINES, load_model, verify_model
+
+    other = load_model(against) if against is not None and (Path(against) / "config.json").is_file() else against
+    start = time.perf_counter()
+    verdict = verify_model(
+        load_model(folder), against=other, method=method, cases=cases, seed=seed, engine=ENGINES[engine.value]()
+    )
+    seconds = time.perf_counter() - start
+    if as_json:
+        print(json.dumps({**verdict.to_json(), "seconds": seconds}))
+    else:
+        show_verdict(verdict)
+    raise typer.Exit(verdict.exit_code)
