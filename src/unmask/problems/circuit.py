@@ -18,7 +18,7 @@ FALSE, TRUE = 0, 1
 MOST_WIRES = 5_000_000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Gate:
     """AND or OR of literals; without any, true or false."""
 
@@ -74,17 +74,21 @@ class Circuit:
         return max(int(self.levels[literal >> 1]) for literal in self.outputs)
 
     def evaluate(self, bits: np.ndarray) -> np.ndarray:
-        """Outputs [batch, outputs] for input bits [batch, inputs], gate by gate."""
-        bits = np.asarray(bits, dtype=bool)
-        values = np.zeros((self.first_gate + len(self.gates), len(bits)), dtype=bool)
-        values[1 : self.first_gate] = bits.T
-        for k, gate in enumerate(self.gates):
-            value = np.full(len(bits), gate.kind == "and")
+        """Outputs [batch, outputs] for input bits [batch, inputs], gate by gate; a word per bit of an integer."""
+        packed = np.packbits(np.asarray(bits, dtype=bool), axis=0, bitorder="little").T
+        words = (1 << len(bits)) - 1
+        values = [0, words]  # by literal
+        for column in packed:
+            value = int.from_bytes(column.tobytes(), "little")
+            values += [value, value ^ words]
+        for gate in self.gates:
+            value = words if gate.kind == "and" else 0
             for literal in gate.inputs:
-                operand = values[literal >> 1] ^ bool(literal & 1)
-                value = value & operand if gate.kind == "and" else value | operand
-            values[self.first_gate + k] = value
-        return np.stack([values[x >> 1] ^ bool(x & 1) for x in self.outputs], axis=1)
+                value = value & values[literal] if gate.kind == "and" else value | values[literal]
+            values += [value, value ^ words]
+        size = (len(bits) + 7) // 8
+        rows = [np.frombuffer(values[x].to_bytes(size, "little"), dtype=np.uint8) for x in self.outputs]
+        return np.unpackbits(np.stack(rows, axis=1), axis=0, count=len(bits), bitorder="little").astype(bool)
 
 
 class CircuitBuilder:
@@ -102,20 +106,20 @@ class CircuitBuilder:
         return literal ^ 1
 
     def and_(self, *literals: int) -> int:
-        kept = sorted(set(literals) - {TRUE})
+        kept = set(literals) - {TRUE}
         if FALSE in kept or any(x ^ 1 in kept for x in kept):
             return FALSE
         if len(kept) == 1:
-            return kept[0]
-        return TRUE if not kept else self._gate(Gate("and", tuple(kept)))
+            return kept.pop()
+        return TRUE if not kept else self._gate(Gate("and", tuple(sorted(kept))))
 
     def or_(self, *literals: int) -> int:
-        kept = sorted(set(literals) - {FALSE})
+        kept = set(literals) - {FALSE}
         if TRUE in kept or any(x ^ 1 in kept for x in kept):
             return TRUE
         if len(kept) == 1:
-            return kept[0]
-        return FALSE if not kept else self._gate(Gate("or", tuple(kept)))
+            return kept.pop()
+        return FALSE if not kept else self._gate(Gate("or", tuple(sorted(kept))))
 
     def xor(self, a: int, b: int) -> int:
         """(a ∨ b) ∧ ¬(a ∧ b), depth 2."""
