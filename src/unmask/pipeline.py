@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unmask.engines.engine import Engine
+from unmask.engines.engine import Engine, Watch
 from unmask.engines.fast import FastEngine
 from unmask.engines.reference import ReferenceEngine
 from unmask.errors import ProblemError, UnmaskError, shortened
@@ -85,6 +85,24 @@ def compile_problem(problem: str, kind: Kind, *, length: int | None = None, prec
     model = compiler.compile(kind, length, Precision(precision))
     name = parse_problem(problem).name  # without the path of a file
     return replace(model, provenance=[{"compiled": name, "to": kind, "layout": compiler.layout_of(kind, length)}])
+
+
+def compile_again(model: Model, kind: Kind) -> Model:
+    """The problem that a folder names, compiled into another kind for the same words; a comment, so not a proof."""
+    from unmask.programs.compiler import compiler_for
+
+    compiler = compiler_for(problem_from_json(model.problem))
+    if kind not in compiler.kinds:
+        raise ProblemError(f"{problem_name(model)} is compiled into {', '.join(compiler.kinds)}, and not into {kind}")
+    return compiler.compile(kind, model.length, model.precision)
+
+
+def problem_name(model: Model) -> str | None:
+    """The problem that a folder names, as a person writes it."""
+    try:
+        return problem_from_json(model.problem).name
+    except ProblemError:
+        return None
 
 
 @lru_cache(maxsize=16)
@@ -207,10 +225,11 @@ def run_word(
     planner: str | None = None,
     record: bool = False,
     canvas: bool = True,
+    watch: Watch | None = None,
 ) -> Trace:
     """Run a model on a word. `sample` draws from the tape of `seed`; `planner` replaces the model's own by name.
 
-    `record` keeps attention and registers, `canvas=False` keeps only the last canvas.
+    `record` keeps attention and registers, or `watch` is shown them; `canvas=False` keeps only the last canvas.
     """
     tokens = read_word(model, word)
     tape = tape_of(seed)
@@ -223,6 +242,7 @@ def run_word(
         planner=chosen,
         record=record,
         canvas=canvas,
+        watch=watch,
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Int
 
-from unmask.engines.engine import Engine
+from unmask.engines.engine import Engine, Watch
 from unmask.errors import AttendsToNothing, PlannerError
 from unmask.reasoners.chain_of_thought import chain_of_thought
 from unmask.reasoners.frame import Frame, Step
@@ -29,10 +29,12 @@ def run(
     planner: Planner | None = None,
     record: bool = False,
     canvas: bool = True,
+    watch: Watch | None = None,
 ) -> Trace:
     """One word, given as token ids.
 
-    With `record`, attention and residual streams are kept as well; without `canvas`, only the last one is.
+    With `record`, attention and residual streams are kept as well, or shown to a `watch` that keeps what it wants;
+    without `canvas`, only the last one is kept.
     """
     activations: dict[str, np.ndarray] = {}
 
@@ -40,7 +42,7 @@ def run(
         activations[name] = value[0]
 
     tokens = np.array([word], dtype=np.int64).reshape(1, model.length)
-    frame = Frame(model, tokens, engine, tape, planner, keep if record else None)
+    frame = Frame(model, tokens, engine, tape, planner, keep if record else watch)
     return _traces(frame, canvas, activations)[0]
 
 
