@@ -3,33 +3,68 @@
 import io
 import json
 import sys
-from typing import NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 
 from unmask.commands.compare import compare
 from unmask.commands.compile import compile_
 from unmask.commands.convert import convert
+from unmask.commands.doctor import doctor
 from unmask.commands.paper import paper
 from unmask.commands.run import run
 from unmask.commands.sample import sample
+from unmask.commands.shell import CONTEXT, Command, Commands
 from unmask.commands.verify import verify
 from unmask.errors import UnmaskError
+from unmask.terminal import be_quiet
+
+COMMANDS = {
+    "compile": compile_,
+    "run": run,
+    "convert": convert,
+    "compare": compare,
+    "verify": verify,
+    "paper": paper,
+    "sample": sample,
+    "doctor": doctor,
+}
 
 app = typer.Typer(
     name="unmask",
-    help="Compile problems into masked diffusion models, run them bit by bit, and prove what they can do.",
+    cls=Commands,
+    context_settings=CONTEXT,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-app.command("compile")(compile_)
-app.command("run")(run)
-app.command("convert")(convert)
-app.command("compare")(compare)
-app.command("verify")(verify)
-app.command("paper")(paper)
-app.command("sample")(sample)
+for name, command in COMMANDS.items():
+    app.command(name, cls=Command, context_settings=CONTEXT)(command)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        import unmask
+
+        print(f"unmask {unmask.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def front_door(
+    quiet: Annotated[
+        bool,
+        typer.Option("--quiet", "-q", help="Print documents, samples and one line per word; nothing else but errors."),
+    ] = False,
+    version: Annotated[  # noqa: ARG001
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Compile problems into masked diffusion models, run them bit by bit, and prove what they can do.
+
+    Example: [bold]unmask compile '(a|b)*abb' --length 16 --to mdm --out models/abb[/bold]
+    """
+    be_quiet(quiet)
 
 
 def main() -> NoReturn:

@@ -1,32 +1,26 @@
 """What a person sees: `rich` on a terminal, plain text in a pipe."""
 
 import json
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 from rich.text import Text
 
-from unmask.reasoners.words import written
+from unmask.terminal import console, show_table
 from unmask.traces.trace import Trace
 from unmask.verification.compare import Row
 from unmask.verification.verdict import Verdict
 from unmask.weights.model import Model
 from unmask.weights.storage import content_hash
 
-if TYPE_CHECKING:  # only `convert` needs the theorems
+if TYPE_CHECKING:  # only `convert` needs the theorems, only `doctor` the installation
+    from unmask.installation import Installation
     from unmask.theorems.theorem import Theorem
 
-WIDEST = 120
-
-
-def console() -> Console:
-    return Console(highlight=False, soft_wrap=True)
+LONGEST_ROW = 120  # slots of a canvas that are printed
 
 
 def show_compiled(model: Model, folder: Path, *, as_json: bool) -> None:
@@ -64,17 +58,6 @@ def layout_of(model: Model) -> str | None:
     return made.get("layout") if isinstance(made, dict) else None
 
 
-def progress(items: Iterable[Any], *, total: int, label: str) -> Iterator[Any]:
-    """The items, with a bar on a terminal and nothing in a pipe."""
-    out = Console(stderr=True)
-    if not out.is_terminal:
-        yield from items
-        return
-    from rich.progress import track
-
-    yield from track(items, total=total, description=label, console=out, transient=True)
-
-
 def show_hop(theorem: "Theorem", source: Model, result: Model, *, quiet: bool) -> dict[str, Any]:
     """One line about a conversion: what it took, beside what it may take."""
     from unmask.theorems.theorem import Price
@@ -103,11 +86,9 @@ def show_hop(theorem: "Theorem", source: Model, result: Model, *, quiet: bool) -
 
 def show_comparison(problem: str, rows: list[Row]) -> None:
     """The table, and what each framework's resources do as N grows."""
-    table = Table(title=escape(problem), title_justify="left", box=SIMPLE_HEAD, pad_edge=False, padding=0)
-    for name in ("framework", "N", "steps", "space", "width", "layers", "weights", "seconds", "right"):
-        table.add_column(name, justify="left" if name == "framework" else "right", no_wrap=True)
-    for row in rows:
-        table.add_row(
+    columns = ("framework", "N", "steps", "space", "width", "layers", "weights", "seconds", "right")
+    cells = [
+        (
             row.framework,
             str(row.length),
             f"{row.steps} <= {row.bound.steps}",
@@ -118,8 +99,10 @@ def show_comparison(problem: str, rows: list[Row]) -> None:
             "–" if row.seconds is None else f"{row.seconds:.3f}",
             {True: "yes", False: "[red]NO[/red]", None: "not run"}[row.correct],
         )
+        for row in rows
+    ]
+    show_table(escape(problem), columns, cells, left=("framework",))
     out = console()
-    Console(highlight=False, width=max(out.width, WIDEST)).print(table)  # never cuts a number to fit
     for kind in dict.fromkeys(row.framework for row in rows):
         same = sorted((row for row in rows if row.framework == kind), key=lambda row: row.length)
         first, last = same[0], same[-1]
@@ -146,6 +129,27 @@ def show_verdict(verdict: Verdict) -> None:
         out.print(escape(verdict.reason))
 
 
+def show_installation(found: "Installation") -> None:
+    """What there is, what there could be, and whether the engines agree."""
+    from unmask.installation import OPTIONAL_PROGRAMS
+
+    out = console()
+    out.print(f"unmask {found.version}, Python {found.python}, {found.platform}")
+    out.print(", ".join(f"{p.name} {p.version or '[red]MISSING[/red]'}" for p in found.packages))
+    test = found.self_test
+    if test.problem is None:
+        out.print(f"[green]the engines agree[/green] on {test.runs} runs ({test.seconds:.3f} s)")
+    else:
+        out.print(f"[bold red]the self-test failed:[/bold red] {escape(test.problem)}")
+    for extra in found.extras:
+        there = "[green]installed[/green]" if extra.installed else f"pip install 'unmask\\[{extra.name}]'"
+        lacking = [p.name for p in extra.packages if p.version is None]
+        note = "" if extra.installed or len(lacking) == len(extra.packages) else f" (lacks {', '.join(lacking)})"
+        out.print(f"[bold]{extra.name}[/bold]: {escape(extra.adds)}: {there}{note}")
+    for name, path in found.programs.items():
+        out.print(f"{name}: {path or 'not found'} [dim](only for {escape(OPTIONAL_PROGRAMS[name])})[/dim]")
+
+
 def verdict_line(trace: Trace) -> str:
     if trace.accepted is None:
         return f"undecided: the last symbol is {trace.output[-1]!r}, neither {trace.accept!r} nor {trace.reject!r}"
@@ -156,21 +160,35 @@ def show_run(model: Model, trace: Trace, *, canvas: bool) -> None:
     """The canvas step by step, freshly written slots highlighted, then the verdict."""
     out = console()
     if canvas:
-        out.print(Text.assemble(("input ", "dim"), " ", written(model, model.symbols(trace.word))))
+        gap = "" if all(len(s) == 1 for s in trace.vocabulary) else " "
+        _show_row(out, "input ", [Text(symbol) for symbol in model.symbols(trace.word)], gap)
         for t, (tokens, chosen) in enumerate(zip(trace.canvas, trace.chosen, strict=True), start=1):
             name = "answer" if model.kind == "plt" else f"step {t:>2}"
-            out.print(Text.assemble((name, "dim"), " ", _row(model, trace, tokens, chosen)))
+            _show_row(out, name, _slots(model, trace, tokens, chosen), gap)
     style = {True: "bold green", False: "bold yellow", None: "bold red"}[trace.accepted]
     steps = f"{trace.steps_taken} step{'' if trace.steps_taken == 1 else 's'}"
     out.print(f"[{style}]{escape(verdict_line(trace))}[/{style}] after {steps}")
 
 
-def _row(model: Model, trace: Trace, tokens: np.ndarray, chosen: np.ndarray) -> Text:
+def _show_row(out: Console, name: str, cells: list[Text], gap: str) -> None:
+    """One line; on a terminal as many as it takes, each under the first, and no cell is torn apart."""
+    lines, room = [Text.assemble((name, "dim"), " ")], out.width - len(name) - 1 if out.is_terminal else None
+    used = 0
+    for cell in cells:
+        wanted = cell.cell_len + (len(gap) if used else 0)
+        if room is not None and used and used + wanted > room:
+            lines.append(Text(" " * (len(name) + 1)))
+            used, wanted = 0, cell.cell_len
+        lines[-1].append(gap if used else "").append_text(cell)
+        used += wanted
+    for line in lines:
+        out.print(line)
+
+
+def _slots(model: Model, trace: Trace, tokens: np.ndarray, chosen: np.ndarray) -> list[Text]:
     """No markup: symbols such as [ and ] would be read as tags when they stand side by side."""
-    gap = Text("" if all(len(s) == 1 for s in trace.vocabulary) else " ")
     cells = [
         Text("·" if symbol == model.mask else symbol, style="bold reverse" if fresh else "")
-        for symbol, fresh in zip(trace.symbols(tokens[:WIDEST]), chosen[:WIDEST], strict=True)
+        for symbol, fresh in zip(trace.symbols(tokens[:LONGEST_ROW]), chosen[:LONGEST_ROW], strict=True)
     ]
-    more = f" … {tokens.size - WIDEST} more" if tokens.size > WIDEST else ""
-    return gap.join(cells).append(more)
+    return [*cells, Text(f" … {tokens.size - LONGEST_ROW} more")] if tokens.size > LONGEST_ROW else cells

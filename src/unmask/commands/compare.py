@@ -20,8 +20,9 @@ def compare(
 
     Example: [bold]unmask compare group:A5 --lengths 8,64[/bold]
     """
-    from unmask.console import progress, show_comparison
+    from unmask.console import show_comparison
     from unmask.pipeline import ENGINES, compare_frameworks, compiler_of
+    from unmask.terminal import progress
 
     wanted = _lengths(lengths)
     measured = compare_frameworks(problem, wanted, precision=precision, engine=ENGINES[engine.value]())

@@ -26,8 +26,10 @@ def compile_(
     """
     from unmask.console import show_compiled
     from unmask.pipeline import check_replaceable, compile_problem, save_model
+    from unmask.terminal import working
 
     check_replaceable(out)
-    model = compile_problem(problem, to, length=length, precision=precision)
-    save_model(model, out)
+    with working("compiling"):
+        model = compile_problem(problem, to, length=length, precision=precision)
+        save_model(model, out)
     show_compiled(model, out, as_json=as_json)

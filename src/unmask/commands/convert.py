@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from unmask.commands.completion import complete_theorem
 from unmask.commands.options import Folder, Json
 from unmask.errors import UnmaskError
 from unmask.weights.kinds import Kind
@@ -15,7 +16,10 @@ def convert(
     folder: Folder,
     to: Annotated[Kind, typer.Option("--to", help="The framework to convert to.", show_default=False)],
     out: Annotated[Path, typer.Option("--out", metavar="DIR2", help="Folder to write.", show_default=False)],
-    by: Annotated[str | None, typer.Option("--by", metavar="STEM", help="The theorem, such as mdm_to_plt.")] = None,
+    by: Annotated[
+        str | None,
+        typer.Option("--by", metavar="STEM", help="The theorem, such as mdm_to_plt.", autocompletion=complete_theorem),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Convert a model into another framework, weight by weight, and print the price of every hop.
@@ -24,15 +28,17 @@ def convert(
     """
     from unmask.console import show_hop
     from unmask.pipeline import check_replaceable, convert_model, load_model, save_model
+    from unmask.terminal import working
 
     model = load_model(folder)
     check_replaceable(out)
     if out.exists() and out.resolve() == folder.resolve():
         raise UnmaskError(f"--out names the source itself, {out}, which would be lost; choose another name")
     hops = []
-    for theorem, conversion in convert_model(model, to, by=by):
-        hops.append(show_hop(theorem, model, conversion.model, quiet=as_json))
-        model = conversion.model
-    save_model(model, out)
+    with working("converting"):
+        for theorem, conversion in convert_model(model, to, by=by):
+            hops.append(show_hop(theorem, model, conversion.model, quiet=as_json))
+            model = conversion.model
+        save_model(model, out)
     if as_json:
         print(json.dumps({"folder": str(out), "hops": hops}))

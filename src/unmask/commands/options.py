@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from unmask.commands.completion import complete_problem
+
 
 class EngineName(StrEnum):
     fast = "fast"
@@ -20,6 +22,7 @@ Problem = Annotated[
         metavar="PROBLEM",
         help="`regex:(a|b)*abb` or a bare regex, `group:A5`, `dfa:FILE`, `aiger:FILE`, `family:NAME`, `random:SEED`.",
         show_default=False,
+        autocompletion=complete_problem,
     ),
 ]
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A model folder.", show_default=False)]

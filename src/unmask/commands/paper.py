@@ -5,12 +5,19 @@ from typing import Annotated
 
 import typer
 
+from unmask.commands.completion import complete_label
 from unmask.commands.options import Json
 
 
 def paper(
     label: Annotated[
-        str | None, typer.Argument(metavar="LABEL", help="One item, such as thm:lts-mdms.", show_default=False)
+        str | None,
+        typer.Argument(
+            metavar="LABEL",
+            help="One item, such as thm:lts-mdms.",
+            show_default=False,
+            autocompletion=complete_label,
+        ),
     ] = None,
     check: Annotated[bool, typer.Option("--check", help="Run every check now instead of reading the record.")] = False,
     as_json: Json = False,
@@ -19,11 +26,11 @@ def paper(
 
     Example: [bold]unmask paper thm:lts-mdms --check[/bold]
     """
-    from unmask.console import progress
     from unmask.paper.item import Effort
     from unmask.paper.items import ITEMS, find
     from unmask.paper.report import examine_all, recorded
     from unmask.paper.show import explain, show_items
+    from unmask.terminal import progress
 
     items = ITEMS if label is None else (find(label),)
     found = progress(examine_all(items, Effort()), total=len(items), label="checking") if check else recorded(items)

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from unmask.commands.completion import complete_planner
 from unmask.commands.options import Folder, Json
 from unmask.commands.output_file import write_text
 from unmask.errors import UnmaskError
@@ -30,7 +31,12 @@ def run(
     ] = RunEngineName.fast,
     planner: Annotated[
         str | None,
-        typer.Option("--planner", metavar="NAME", help="Replace the planner: uniform:K, confidence:K, threshold:X, …"),
+        typer.Option(
+            "--planner",
+            metavar="NAME",
+            help="Replace the planner: uniform:K, confidence:K, threshold:X, …",
+            autocompletion=complete_planner,
+        ),
     ] = None,
     sample: Annotated[bool, typer.Option("--sample", help="Draw symbols instead of taking the likeliest.")] = False,
     seed: Annotated[int, typer.Option("--seed", metavar="S", help="Seed of the noise tape.")] = 0,

@@ -3,10 +3,10 @@
 import sys
 from pathlib import Path
 
-from unmask.console import progress
 from unmask.paper.item import Effort
 from unmask.paper.items import ITEMS
 from unmask.paper.report import examine_all, write
+from unmask.terminal import progress
 
 if __name__ == "__main__":
     findings = list(progress(examine_all(ITEMS, Effort()), total=len(ITEMS), label="checking"))

@@ -1,30 +1,34 @@
 """How the paper's items look on a terminal, and in a pipe."""
 
-from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
-from unmask.console import console
 from unmask.paper.item import Finding
+from unmask.terminal import console, is_quiet, show_table
 
 STYLE = {"holds": "bold green", "defined": "green", "cited": "yellow", "gap": "bold red"}
 
 
 def show_items(findings: list[Finding], *, checked: bool) -> None:
     """One line per item; in a pipe `label, status, kind, title` and what was run, tab by tab."""
+    if is_quiet():
+        return
     out = console()
     if not out.is_terminal:
         for finding in findings:
             print("\t".join((finding.item.label, finding.status, finding.item.kind, finding.item.title, _ran(finding))))
     else:
-        table = Table(title="what the paper says, and what was run" + ("" if checked else " (last record)"))
-        for name in ("label", "status", "statement", "evidence" if checked else "lives in"):
-            table.add_column(name, overflow="fold")
-        for finding in findings:
-            last = _ran(finding) if checked else finding.item.construction
-            status = f"[{STYLE[finding.status]}]{finding.status}[/]"
-            table.add_row(escape(finding.item.label), status, escape(finding.item.title), escape(last))
-        Console(highlight=False).print(table)
+        columns = ("label", "status", "statement", "evidence" if checked else "lives in")
+        rows = [
+            (
+                escape(finding.item.label),
+                f"[{STYLE[finding.status]}]{finding.status}[/]",
+                escape(finding.item.title),
+                escape(_ran(finding) if checked else finding.item.construction),
+            )
+            for finding in findings
+        ]
+        title = "what the paper says, and what was run" + ("" if checked else " (last record)")
+        show_table(title, columns, rows, left=columns)
     counts = ", ".join(f"{sum(f.status == s for f in findings)} {s}" for s in STYLE)
     out.print(f"{len(findings)} items: {counts}")
 
@@ -47,7 +51,8 @@ def explain(finding: Finding, *, checked: bool) -> None:
     ]
     for name, value in rows:
         if value:
-            out.print(f"[dim]{name}:[/dim] {escape(value)}")
+            # a command that is folded could not be copied
+            out.print(f"[dim]{name}:[/dim] {escape(value)}", soft_wrap=name == "run it" or None)
 
 
 def _ran(finding: Finding) -> str:

@@ -1,0 +1,25 @@
+"""`unmask doctor`: what is installed, what each extra would add, and whether all is well."""
+
+import json
+
+import typer
+
+from unmask.commands.options import Json
+
+
+def doctor(as_json: Json = False) -> None:
+    """Say what is installed and what each extra would add, and run a self-test. Exit code 1: something is wrong.
+
+    Example: [bold]unmask doctor --json[/bold]
+    """
+    from unmask.console import show_installation
+    from unmask.installation import examine
+    from unmask.terminal import working
+
+    with working("examining"):
+        found = examine()
+    if as_json:
+        print(json.dumps(found.to_json()))
+    else:
+        show_installation(found)
+    raise typer.Exit(0 if found.healthy else 1)

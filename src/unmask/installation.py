@@ -1,0 +1,147 @@
+"""What is installed, what each extra would add, and whether the two engines agree here."""
+
+import platform
+import re
+import shutil
+import sys
+import time
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from typing import Any
+
+from unmask.errors import UnmaskError
+
+ADDS = {
+    "lab": "training of the frameworks, with PyTorch",
+    "verify": "proofs: `unmask verify --method prove`",
+    "serve": "the playground: `unmask serve`",
+    "docs": "the documentation site: `make docs`",
+    "dev": "the tests, the linter and the type checker: `make test`",
+}
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+OPTIONAL_PROGRAMS = {"chromium": "the tests of the viewer in a browser", "make": "`make test`, `make docs`"}
+
+
+@dataclass(frozen=True)
+class Package:
+    """A distribution that is asked for, and the version found, if any."""
+
+    name: str
+    needs: str
+    version: str | None
+
+
+@dataclass(frozen=True)
+class Extra:
+    """`unmask[NAME]`: what it adds, and the packages it asks for."""
+
+    name: str
+    adds: str
+    packages: list[Package]
+
+    @property
+    def installed(self) -> bool:
+        return all(package.version is not None for package in self.packages)
+
+
+@dataclass(frozen=True)
+class SelfTest:
+    """Runs in which the engines were compared in full; `problem` is what went wrong."""
+
+    runs: int
+    seconds: float
+    problem: str | None
+
+
+@dataclass(frozen=True)
+class Installation:
+    version: str
+    python: str
+    platform: str
+    packages: list[Package]
+    extras: list[Extra]
+    programs: dict[str, str | None]
+    self_test: SelfTest
+
+    @property
+    def healthy(self) -> bool:
+        return self.self_test.problem is None and all(package.version is not None for package in self.packages)
+
+    def to_json(self) -> dict[str, Any]:
+        document = asdict(self)
+        for extra, made in zip(document["extras"], self.extras, strict=True):
+            extra["installed"] = made.installed
+        return {**document, "healthy": self.healthy}
+
+
+def examine() -> Installation:
+    """Look around, and run the self-test."""
+    import unmask
+
+    needed, extras = requirements(_declared())
+    return Installation(
+        unmask.__version__,
+        platform.python_version(),
+        f"{sys.platform} {platform.machine()}",
+        needed,
+        extras,
+        programs(),
+        self_test(),
+    )
+
+
+def _declared() -> list[str]:
+    try:
+        return metadata.requires("unmask") or []
+    except metadata.PackageNotFoundError:
+        raise UnmaskError(
+            "unmask runs from its source and is not installed; run `pip install -e .` in its folder"
+        ) from None
+
+
+def requirements(declared: list[str]) -> tuple[list[Package], list[Extra]]:
+    """Lines of a wheel's metadata, such as `torch==2.13.0; extra == 'lab'` → what is needed, and the extras."""
+    needed: list[Package] = []
+    extras: dict[str, list[Package]] = {}
+    for line in declared:
+        requirement, _, marker = line.partition(";")
+        found = re.match(r"\s*([\w.-]+)\s*(?:\[[^]]*\])?\s*(.*?)\s*$", requirement)
+        if found is None:
+            continue
+        package = Package(found[1], found[2], _version(found[1]))
+        extra = re.search(r"""extra\s*==\s*['"]([\w-]+)['"]""", marker)
+        (needed if extra is None else extras.setdefault(extra[1], [])).append(package)
+    return needed, [Extra(name, ADDS.get(name, ""), packages) for name, packages in extras.items()]
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def programs() -> dict[str, str | None]:
+    """Where the programs are that some targets of the Makefile use."""
+    browser = next((path for name in BROWSERS if (path := shutil.which(name)) is not None), None)
+    return {"chromium": browser, "make": shutil.which("make")}
+
+
+def self_test() -> SelfTest:
+    """Both engines on a compiled model and on random weights of every kind, all activations compared."""
+    from unmask.pipeline import compile_problem, run_both
+    from unmask.weights.kinds import KINDS
+
+    start, runs, problem = time.perf_counter(), 0, None
+    try:
+        abb = compile_problem("(a|b)*abb", "mdm", length=4)
+        for word, right in (("aabb", True), ("abba", False)):
+            runs += 1
+            if run_both(abb, word).accepted is not right:
+                problem = f"the model of (a|b)*abb is wrong about {word}; reinstall unmask and numpy"
+        for seed, kind in enumerate(KINDS):
+            runs += 1
+            run_both(compile_problem(f"random:{seed}", kind, length=2), "ab")
+    except UnmaskError as error:
+        problem = str(error)
+    return SelfTest(runs, time.perf_counter() - start, problem)
