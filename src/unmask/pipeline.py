@@ -21,6 +21,7 @@ from unmask.errors import ProblemError, UnmaskError, shortened
 from unmask.numerics.precision import Precision
 from unmask.problems.automaton import Automaton
 from unmask.problems.boolean import CircuitProblem
+from unmask.problems.expression import ExpressionProblem
 from unmask.problems.families import FamilyProblem
 from unmask.problems.problem import Problem, automaton_of, parse_problem, problem_from_json
 from unmask.reasoners.planners import parse_planner
@@ -36,7 +37,9 @@ from unmask.verification.cases import (
     every_word,
     outcome,
     outcomes,
+    sampled_expressions,
     sampled_words,
+    value_outcome,
     word_count,
 )
 from unmask.verification.compare import WORDS, Bound, Row, measure
@@ -158,11 +161,11 @@ def verify_model(
     """
     engine = engine or FastEngine()
     outputs = 1 if model.kind == "plt" else output_count(model)
-    oracle, automaton = _against(model, against, engine, outputs)
+    oracle, automaton, expression = _against(model, against, engine, outputs)
     # one character may stand for others only if neither side tells them apart
     other = against if isinstance(against, Model) else automaton
     told_apart = (other.characters if other is not None else None) or ()
-    count = word_count(model, told_apart)
+    count = word_count(model, told_apart) if expression is None else expression.word_count
     if method is None:
         method = "exhaustive" if count <= 1 << 14 else "sample"
     if method not in METHODS:
@@ -171,7 +174,9 @@ def verify_model(
         if count > MOST_WORDS:
             reason = f"there are {count} words of length {model.length}, more than {MOST_WORDS}; use --method sample"
             return Verdict("unknown", method, 0, reason=reason)
-        words = every_word(model, told_apart)
+        words = every_word(model, told_apart) if expression is None else expression.every_word()
+    elif expression is not None:
+        words = sampled_expressions(expression, cases, seed)
     else:
         words = sampled_words(model, automaton, cases, seed)
     return check_words(model, words, oracle, engine=engine, method=method, outputs=outputs)
@@ -179,14 +184,15 @@ def verify_model(
 
 def _against(
     model: Model, against: str | Model | None, engine: Engine, outputs: int
-) -> tuple[Oracle, Automaton | None]:
+) -> tuple[Oracle, Automaton | None, ExpressionProblem | None]:
+    """What is right, and what knows which words to try."""
     if isinstance(against, Model):
         if against.length != model.length:
             raise UnmaskError(
                 f"the models read words of length {model.length} and {against.length}; compare like with like"
             )
         other = against
-        return lambda word: outcomes(other, [word], engine, outputs=outputs)[0], None
+        return lambda word: outcomes(other, [word], engine, outputs=outputs)[0], None, None
     if against is None and not model.problem:
         raise ProblemError("the folder names no problem to compare with; give one with --against")
     problem = problem_from_json(model.problem) if against is None else parse_problem(against)
@@ -197,7 +203,15 @@ def _against(
         _check_alphabets(model, {"0", "1"}, problem.name)
     if isinstance(problem, FamilyProblem):
         _check_alphabets(model, set(problem.letters), problem.name)
-    return oracle_of(problem, outputs), automaton
+    expression = problem if isinstance(problem, ExpressionProblem) else None
+    if expression is not None:
+        _check_alphabets(model, set(expression.letters), expression.name)
+        if expression.length != model.length:
+            raise UnmaskError(
+                f"the model reads {model.length} symbols and {shortened(expression.name)} has {expression.length}; "
+                "compare like with like"
+            )
+    return oracle_of(problem, outputs), automaton, expression
 
 
 def _check_alphabets(model: Model, letters: set[str], name: str) -> None:
@@ -212,6 +226,8 @@ def oracle_of(problem: Problem, outputs: int = 1) -> Oracle:
     """What is right, from the problem itself; with `outputs`, that many bits of its circuit."""
     if outputs > 1 and isinstance(problem, CircuitProblem | FamilyProblem):
         return lambda word: outcome(problem.answer(word), problem.outputs(word)[-outputs:])
+    if isinstance(problem, ExpressionProblem):
+        return lambda word: value_outcome(problem.value(word))
     return lambda word: outcome(problem.answer(word), [])
 
 

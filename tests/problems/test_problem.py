@@ -41,7 +41,7 @@ def test_parsing_answers_and_round_trip(text: str, name: str, yes: str, no: str)
         ("aiger:", "names no file"),
         ("aiger:no-such-file", "cannot be read"),
         ("family:unknown", "there is no family"),
-        ("expr:a+b", "not available"),
+        ("expr:a+", "ends where an operand is missing"),
         ("dfa:", "names no file"),
         ("dfa:/no/such/file", "cannot read"),
         ("group:X", "not the name of a group"),

@@ -6,6 +6,7 @@ from typing import Any, Protocol, cast
 from unmask.errors import ProblemError, shortened
 from unmask.problems.automaton import Automaton
 from unmask.problems.boolean import circuit_from_json, parse_circuit
+from unmask.problems.expression import ExpressionProblem
 from unmask.problems.families import FamilyProblem
 from unmask.problems.regular import DfaProblem, GroupProblem, RegexProblem, parse_dfa
 
@@ -53,6 +54,7 @@ PARSERS: dict[str, Callable[[str], Problem]] = {
     "group": GroupProblem,
     "aiger": parse_circuit,
     "family": FamilyProblem,
+    "expr": ExpressionProblem,
 }
 
 # JSON object → problem, by its "kind": the fields it has, with their types, and what makes the problem.
@@ -62,10 +64,11 @@ READERS: dict[str, tuple[dict[str, type], Callable[..., Problem]]] = {
     "group": ({"spec": str}, GroupProblem),
     "circuit": ({"name": str, "aiger": str}, circuit_from_json),
     "family": ({"family": str}, FamilyProblem),
+    "expression": ({"spec": str}, ExpressionProblem),
 }
 
 # Prefixes of other kinds of problem: never taken for a regex.
-_RESERVED = ("expr", "random")
+_RESERVED = ("random",)
 
 
 def parse_problem(text: str) -> Problem:

@@ -6,10 +6,12 @@ from typing import Any, Protocol
 
 from unmask.numerics.precision import Precision
 from unmask.problems.boolean import CircuitProblem
+from unmask.problems.expression import ExpressionProblem
 from unmask.problems.families import FamilyProblem
 from unmask.problems.problem import Problem, automaton_of
 from unmask.problems.regular import GroupProblem
 from unmask.programs.circuits import CircuitCompiler, FamilyCompiler
+from unmask.programs.expression_compiler import ExpressionCompiler
 from unmask.programs.regular import RegularCompiler
 from unmask.weights.model import Kind, Model
 
@@ -51,5 +53,7 @@ def compiler_for(problem: Problem) -> Compiler:
         return FamilyCompiler(problem)
     if isinstance(problem, CircuitProblem):
         return CircuitCompiler(problem.circuit, problem.to_json())
+    if isinstance(problem, ExpressionProblem):
+        return ExpressionCompiler(problem)
     group = problem.group if isinstance(problem, GroupProblem) else None
     return RegularCompiler.of(automaton_of(problem), group, problem.to_json())

@@ -16,7 +16,7 @@ from unmask.programs.coefficients import ONE, B
 from unmask.programs.expressions import Expression, n
 from unmask.programs.product_node import product_node
 from unmask.programs.products import Products
-from unmask.programs.program import Columns, Flag, LayerBuilder, Program, SignedBits, bits_for
+from unmask.programs.program import Columns, Flag, LayerBuilder, Program, SignedBits, TableBits, bits_for
 from unmask.programs.tree import queue_child, queue_slots
 from unmask.programs.vocabulary import Vocabulary
 
@@ -32,11 +32,11 @@ def readiness_planner(
     length: int,
     rows: int,
     here: Expression,
-    children: tuple[Expression, ...],
+    children: tuple[Expression | TableBits, ...],
     *,
     room: int = 0,
 ) -> Program:
-    """Choose a masked slot once no row that one of `children` names as its `here` is masked.
+    """Choose a masked slot once no row that one of `children`, formulas or tables, names as its `here` is masked.
 
     Addresses count to `rows`, or to `room` where that is more. The logits are ±B: no noise can turn the decision round.
     """
@@ -60,9 +60,16 @@ def readiness_planner(
 
 
 def _masked_child(
-    program: Program, layer: LayerBuilder, key: Columns, child: Expression, i: int, one: Columns, masked: Columns
+    program: Program,
+    layer: LayerBuilder,
+    key: Columns,
+    child: Expression | TableBits,
+    i: int,
+    one: Columns,
+    masked: Columns,
 ) -> Columns:
-    address = program.register(f"address {i}", key.size, SignedBits(child))
+    code = child if isinstance(child, TableBits) else SignedBits(child)
+    address = program.register(f"address {i}", key.size, code)
     fetched = program.register(f"masked {i}")
     head = layer.head()
     eq(head, address, key, one)

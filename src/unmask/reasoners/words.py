@@ -4,6 +4,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 
 from unmask.errors import WordError, shortened
+from unmask.reasoners.typed_expressions import blank_between, reads_expressions, spelled
 from unmask.weights.model import Model
 
 
@@ -12,6 +13,11 @@ def read_word(model: Model, word: str | Sequence[str]) -> list[int]:
     symbols = spell(model, word) if isinstance(word, str) else list(word)
     _check_known(model, symbols)
     if len(symbols) != model.length:
+        if reads_expressions(model.input_symbols):
+            raise WordError(
+                f"the model reads expressions of {model.length} symbols, = among them, this one has {len(symbols)}; "
+                "type one of the shape that the model was compiled for"
+            )
         raise WordError(
             f"the model reads words of length {model.length}, this one has length {len(symbols)}; "
             f"take another word or compile with --length {len(symbols)}"
@@ -20,16 +26,27 @@ def read_word(model: Model, word: str | Sequence[str]) -> list[int]:
 
 
 def spell(model: Model, word: str) -> list[str]:
-    """A string as symbols: through the folder's character ranges, else one letter each, else split at blanks."""
+    """A string as symbols: through the folder's character ranges, else one letter each, else split at blanks.
+
+    A model of expressions reads them as they are typed, too.
+    """
     if model.characters is not None:
         return [_symbol_of(model.characters, c, i) for i, c in enumerate(word)]
+    if reads_expressions(model.input_symbols):
+        return spelled(word, model.input_symbols, model.length)
     if all(len(s) == 1 for s in model.input_symbols):
         return list(word)
     return word.split()
 
 
 def written(model: Model, symbols: Sequence[str]) -> str:
-    """Symbols as one string: joined when all are single characters, separated by blanks otherwise."""
+    """Symbols as one string: joined when all are single characters, separated by blanks otherwise.
+
+    In a model of expressions, blanks keep only numbers apart.
+    """
+    if reads_expressions(model.input_symbols):
+        pairs = zip(["(", *symbols], symbols, strict=False)
+        return "".join(f"{' ' * blank_between(before, symbol, model.mask)}{symbol}" for before, symbol in pairs)
     return ("" if all(len(s) == 1 for s in model.vocabulary) else " ").join(symbols)
 
 

@@ -13,7 +13,9 @@ import numpy as np
 from unmask.engines.engine import Engine
 from unmask.errors import AttendsToNothing, EditsWrittenSlot
 from unmask.problems.automaton import Automaton
+from unmask.problems.expression import ExpressionProblem
 from unmask.reasoners.run import answers
+from unmask.reasoners.typed_expressions import is_integer, reads_expressions
 from unmask.reasoners.words import read_word
 from unmask.verification.verdict import Verdict
 from unmask.weights.model import Model
@@ -54,6 +56,23 @@ def outcome(accepted: bool, outputs: Sequence[bool]) -> str:
     return ("accepted" if accepted else "rejected") + (f", outputs {bits}" if len(bits) > 1 else "")
 
 
+def value_outcome(value: int | str | None) -> str:
+    """The outcome of an expression; None for a word that is none of its shape."""
+    return "rejected" if value is None else f"gives {value}"
+
+
+def symbols_outcome(model: Model, symbols: list[str]) -> str:
+    """What the last symbols of a run say: bits, the value of an expression, or neither."""
+    meaning = {model.accept: True, model.reject: False}
+    symbols = model.plain(symbols)
+    decided = [meaning[symbol] for symbol in symbols if symbol in meaning]
+    if len(decided) == len(symbols):
+        return outcome(decided[-1], decided)
+    if is_integer(symbols[-1]) and reads_expressions(model.input_symbols):
+        return value_outcome(symbols[-1])
+    return f"undecided: {' '.join(symbols)}"
+
+
 def _outcomes(model: Model, tokens: np.ndarray, engine: Engine, outputs: int) -> list[str]:
     try:
         slots = answers(model, tokens, engine=engine).slots[:, -outputs:]
@@ -62,22 +81,13 @@ def _outcomes(model: Model, tokens: np.ndarray, engine: Engine, outputs: int) ->
             return [f"error: {error}"]
         half = len(tokens) // 2
         return _outcomes(model, tokens[:half], engine, outputs) + _outcomes(model, tokens[half:], engine, outputs)
-    meaning = {model.accept: True, model.reject: False}
-    said = []
-    for row in slots:
-        bits = [meaning.get(symbol) for symbol in model.plain(model.symbols(row))]
-        decided = [bit for bit in bits if bit is not None]
-        if len(decided) < len(bits):
-            said.append(f"undecided: {' '.join(model.plain(model.symbols(row)))}")
-        else:
-            said.append(outcome(decided[-1], decided))
-    return said
+    return [symbols_outcome(model, model.symbols(row)) for row in slots]
 
 
 def every_word(model: Model, told_apart: Ranges = ()) -> Iterator[str]:
     """All words over the input symbols, in order; one character stands for all that nobody tells apart."""
     letters = letters_of(model, told_apart)
-    gap = "" if all(len(letter) == 1 for letter in letters) else " "
+    gap = _gap(model, letters)
     return (gap.join(word) for word in product(letters, repeat=model.length))
 
 
@@ -131,12 +141,23 @@ def sampled_words(model: Model, automaton: Automaton | None, count: int, seed: i
         yield word
 
 
+def sampled_expressions(expression: ExpressionProblem, count: int, seed: int) -> Iterator[str]:
+    """`count` words: three quarters have the shape of the expression, the others only its length."""
+    rng = random.Random(seed)
+    for i in range(count):
+        yield expression.misshapen_word(rng) if i % 4 == 3 else expression.random_word(rng)
+
+
 def _any_word(model: Model, automaton: Automaton | None, rng: random.Random) -> str:
     if automaton is not None:
         return automaton.spelled([rng.randrange(len(automaton.tokens)) for _ in range(model.length)], rng=rng)
     letters = letters_of(model)
-    gap = "" if all(len(letter) == 1 for letter in letters) else " "
-    return gap.join(rng.choice(letters) for _ in range(model.length))
+    return _gap(model, letters).join(rng.choice(letters) for _ in range(model.length))
+
+
+def _gap(model: Model, letters: list[str]) -> str:
+    """What keeps letters apart: nothing where each is a character, unless digits side by side would be one number."""
+    return "" if all(len(x) == 1 for x in letters) and not reads_expressions(model.input_symbols) else " "
 
 
 def _one_edit_away(word: str, other: str, model: Model, rng: random.Random) -> str:

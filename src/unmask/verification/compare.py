@@ -17,7 +17,7 @@ from unmask.engines.engine import Engine
 from unmask.errors import TooLarge
 from unmask.reasoners.run import run
 from unmask.reasoners.words import read_word
-from unmask.verification.cases import Oracle
+from unmask.verification.cases import Oracle, symbols_outcome
 from unmask.weights.model import Kind, Model
 from unmask.weights.storage import load, save
 
@@ -79,9 +79,7 @@ def measure(
             took = time.perf_counter() - start
             seconds = took if seconds is None else min(seconds, took)
             steps = trace.steps_taken
-            correct = correct is not False and oracle(word) == {True: "accepted", False: "rejected"}.get(
-                trace.accepted, "undecided"
-            )
+            correct = correct is not False and oracle(word) == symbols_outcome(model, trace.output[-1:])
     except TooLarge:
         pass  # the row says so: seconds is None
     transformers = model.transformers.values()
