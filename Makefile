@@ -4,7 +4,7 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 CODE := $(wildcard src tests examples benchmarks)
 
-.PHONY: run test lint bench theorems check-long clean
+.PHONY: run test lint bench theorems dist check-long clean
 
 run: $(INSTALLED)  ## compile a model, run it, show what happened
 	$(BIN)/python examples/first_look.py
@@ -22,6 +22,11 @@ bench: $(INSTALLED)  ## measure, and write benchmarks/results.json
 
 theorems: $(INSTALLED)  ## run every check of the paper, and write docs/theorems.md
 	$(BIN)/python -m unmask.paper .
+
+dist: $(INSTALLED)  ## a wheel and an sdist, tried in an empty environment
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python tests/distribution.py dist
 
 check-long: $(INSTALLED)  ## the tests that take minutes
 	$(BIN)/pytest -n 2 -m long

@@ -191,4 +191,4 @@ def _slots(model: Model, trace: Trace, tokens: np.ndarray, chosen: np.ndarray) -
         Text("·" if symbol == model.mask else symbol, style="bold reverse" if fresh else "")
         for symbol, fresh in zip(trace.symbols(tokens[:LONGEST_ROW]), chosen[:LONGEST_ROW], strict=True)
     ]
-    return [*cells, Text(f" … {tokens.size - LONGEST_ROW} more")] if tokens.size > LONGEST_ROW else cells
+    return [*cells, Text(f"… {tokens.size - LONGEST_ROW} more")] if tokens.size > LONGEST_ROW else cells
