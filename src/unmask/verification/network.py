@@ -101,10 +101,13 @@ class Network:
         return basis, [np.broadcast_to(cases, (total,)) for cases in chosen]
 
     def cases(self, basis: tuple[int, ...], labels: np.ndarray) -> tuple[Cases, np.ndarray]:
-        """(cases, the label of each) of a label per assignment, in any shape; variables that change nothing are left out.
+        """(cases, the label of each) of a label per assignment, in any shape.
 
-        Cases are numbered as they first occur, so that equal partitions are equal arrays.
+        Variables that change nothing are left out, and cases are numbered as they first occur, so that equal
+        partitions are equal arrays.
         """
+        if not basis:
+            return CERTAIN, labels.reshape(1)
         table = labels.reshape([self.variables[v].size for v in basis])
         kept = []
         for axis in range(len(basis) - 1, -1, -1):
@@ -157,7 +160,7 @@ class Network:
         return self._bases[wanted]
 
     def _find_basis(self, wanted: tuple[int, ...]) -> tuple[int, ...]:
-        """Few assignments: without what follows from the rest; then with parents in place of children, while it pays."""
+        """Few assignments: without what follows from the rest; then parents in place of children, while it pays."""
         best = self._independent(set(wanted))
         while self._assignments(best) > FEW_ASSIGNMENTS:
             families = {self.variables[v].parents for v in best if self.variables[v].parents}

@@ -31,12 +31,12 @@ FOLDED_AT_ONCE = 1 << 12
 
 @dataclass(eq=False)
 class Row:
-    """vectors [columns, cases]: what the row holds in each case; per head the numbers of its queries and keys."""
+    """vectors [columns, cases]: what the row holds in each case; per head the numbers of its queries and keys, and V."""
 
     cases: Cases
     vectors: np.ndarray
     numbers: dict[int, tuple[int, np.ndarray, np.ndarray]] = field(default_factory=dict)
-    labels: dict[tuple, tuple[Cases, np.ndarray]] = field(default_factory=dict)
+    values: dict[int, np.ndarray] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +110,9 @@ class SymbolicHead:
         count = row.vectors.shape[1]
         values = np.zeros((live.size, count), dtype=self._compact.narrow)
         if live.size:
-            values[:] = self._prepared.value(row.vectors, slice(0, count))[live]
+            if self.number not in row.values:
+                row.values[self.number] = self._prepared.value(row.vectors, slice(0, count))
+            values[:] = row.values[self.number][live]
         values[:, ~exps.any(axis=0)] = 0
         both = np.vstack([exps, values])
         distinct, labels = _distinct(both)
@@ -341,9 +343,9 @@ class SymbolicTransformer:
 
 def _distinct(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(first place of each distinct column, which one each column is)."""
+    if columns.shape[1] == 1 or not columns.shape[0]:
+        return np.zeros(1, dtype=np.int64), np.zeros(columns.shape[1], dtype=np.int64)
     rows = np.ascontiguousarray(columns.T)
-    if not rows.shape[1]:
-        return np.zeros(1, dtype=np.int64), np.zeros(len(rows), dtype=np.int64)
     whole = rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).ravel()
     _, first, inverse = np.unique(whole, return_index=True, return_inverse=True)
     return first, inverse.reshape(-1)

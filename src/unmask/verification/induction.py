@@ -1,0 +1,204 @@
+"""Induction: a network of local tables against an automaton, for all words at once.
+
+Invariant, for every variable v over the letters of an interval [i, j):
+
+    (value of v, the map of w_i … w_{j-1} in the automaton's transition monoid)  ∈  R_v        for every word w
+
+A letter's R is read off; if v is a table of variables over disjoint intervals, R_v is all pairs that its parents'
+pairs lead to, with all words in between where letters were left out. Each step is a finite case analysis, so that
+the whole proof takes time linear in the number of variables. At the end, the answer must agree with the automaton in
+every pair, and no failure may be reached. A pair that disagrees comes with a word that leads to it.
+
+Where intervals overlap nothing is said: the caller has other methods.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from unmask.problems.automaton import Automaton
+from unmask.verification.extract import Extraction
+from unmask.verification.network import Cases
+
+MOST_PAIRS = 1 << 22
+
+
+class NoInduction(Exception):
+    """The network is not a tree over intervals, or too large; the sentence says which."""
+
+
+@dataclass(frozen=True, eq=False)
+class Letters:
+    """The letters a word may have: each is an input symbol's number of the model and a token of the automaton."""
+
+    symbols: np.ndarray
+    tokens: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Relation:
+    """Pairs (value, element) of a variable over the letters [first, last); `origin` says which pairs of `parts` each
+    came from, or which letter."""
+
+    first: int
+    last: int
+    values: np.ndarray
+    elements: np.ndarray
+    parts: tuple["Relation", ...]
+    origin: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Inductive:
+    """What the induction found: no counterexample, or one as numbers of letters; how many cases were looked at."""
+
+    counterexample: list[int] | None
+    variables: int
+    cases: int
+
+
+@dataclass(eq=False)
+class _Elements:
+    """The maps of words, numbered; products are kept."""
+
+    maps: list[np.ndarray] = field(default_factory=list)
+    numbers: dict[bytes, int] = field(default_factory=dict)
+    products: dict[int, int] = field(default_factory=dict)
+
+    def number(self, image: np.ndarray) -> int:
+        key = image.tobytes()
+        if key not in self.numbers:
+            self.numbers[key] = len(self.maps)
+            self.maps.append(image)
+        return self.numbers[key]
+
+    def times(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """First the words of `left`, then those of `right`."""
+        pairs, inverse = np.unique((left.astype(np.int64) << 32) | right, return_inverse=True)
+        result = np.empty(pairs.size, dtype=np.int64)
+        for i, pair in enumerate(pairs.tolist()):
+            found = self.products.get(pair)
+            if found is None:
+                found = self.products[pair] = self.number(self.maps[pair & 0xFFFFFFFF][self.maps[pair >> 32]])
+            result[i] = found
+        return result[inverse.reshape(-1)]
+
+
+class _Induction:
+    def __init__(self, extraction: Extraction, automaton: Automaton, letters: Letters) -> None:
+        self._network, self._automaton, self._letters = extraction.network, automaton, letters
+        self._elements = _Elements()
+        self._of_token = [self._elements.number(np.ascontiguousarray(column)) for column in automaton.delta.T]
+        self._identity = self._elements.number(np.arange(automaton.states, dtype=automaton.delta.dtype))
+        self._relations: dict[int, Relation] = {}
+        self._gaps: list[Relation] = []
+        self.cases = 0
+
+    def relation(self, v: int) -> Relation:
+        for u in self._network.below([v]):
+            if u not in self._relations:
+                variable = self._network.variables[u]
+                if variable.table is None:
+                    assert variable.letter is not None
+                    self._relations[u] = self._letter(variable.letter)
+                else:
+                    parts = [self._relations[p] for p in variable.parents]
+                    self._relations[u] = self._table(parts, variable.table)
+        return self._relations[v]
+
+    def over_all(self, cases: Cases) -> Relation:
+        """The relation of a table, over all letters of the word."""
+        parts = [self.relation(v) for v in cases.variables]
+        return self._table(parts, cases.index, whole=True)
+
+    def _letter(self, place: int) -> Relation:
+        elements = np.array([self._of_token[t] for t in self._letters.tokens.tolist()])
+        self.cases += elements.size
+        return Relation(
+            place, place + 1, self._letters.symbols, elements, (), np.arange(elements.size)[:, None]
+        )
+
+    def _gap(self, length: int) -> Relation:
+        """All words of a length: one value."""
+        if not self._gaps:
+            nothing = np.zeros((1, 0), dtype=np.int64)
+            self._gaps.append(Relation(0, 0, np.zeros(1, dtype=np.int64), np.array([self._identity]), (), nothing))
+        while len(self._gaps) <= length:
+            letter = self._letter(0)
+            self._gaps.append(
+                self._joined([self._gaps[-1], letter], lambda values: np.zeros_like(values[0]), 0, len(self._gaps))
+            )
+        return self._gaps[length]
+
+    def _table(self, parts: list[Relation], table: np.ndarray, *, whole: bool = False) -> Relation:
+        order = sorted(range(len(parts)), key=lambda k: parts[k].first)
+        ordered: list[Relation] = []
+        place: dict[int, int] = {}  # parent → its place among the parts, gaps included
+        first = 0 if whole or not parts else parts[order[0]].first
+        at = first
+        for k in order:
+            part = parts[k]
+            if part.first < at:
+                raise NoInduction("two variables of one table depend on the same letter")
+            if part.first > at:
+                ordered.append(self._gap(part.first - at))
+            place[k] = len(ordered)
+            ordered.append(part)
+            at = part.last
+        last = len(self._network.letters) if whole else at
+        if last > at:
+            ordered.append(self._gap(last - at))
+        if not ordered:
+            ordered.append(self._gap(0))
+        return self._joined(
+            ordered, lambda values: table[tuple(values[place[k]] for k in range(len(parts)))], first, last
+        )
+
+    def _joined(self, parts: list[Relation], value, first: int, last: int) -> Relation:
+        total = 1
+        for part in parts:
+            total *= part.values.size
+            if total > MOST_PAIRS:
+                raise NoInduction(f"one table has more than {MOST_PAIRS} combinations of pairs")
+        self.cases += total
+        origin = np.indices([part.values.size for part in parts]).reshape(len(parts), -1)
+        elements = parts[0].elements[origin[0]]
+        for part, chosen in zip(parts[1:], origin[1:], strict=True):
+            elements = self._elements.times(elements, part.elements[chosen])
+        values = np.asarray(value([part.values[chosen] for part, chosen in zip(parts, origin, strict=True)]))
+        values = np.broadcast_to(values, elements.shape)
+        _, kept = np.unique((values.astype(np.int64) << 32) | elements, return_index=True)
+        return Relation(first, last, values[kept], elements[kept], tuple(parts), origin[:, kept].T)
+
+    def word(self, relation: Relation, pair: int) -> list[int]:
+        """Numbers of letters that lead to a pair."""
+        if not relation.parts:
+            return [int(k) for k in relation.origin[pair]]
+        parts = zip(relation.parts, relation.origin[pair].tolist(), strict=True)
+        return [letter for part, chosen in parts for letter in self.word(part, chosen)]
+
+    def accepting(self, elements: np.ndarray) -> np.ndarray:
+        found, inverse = np.unique(elements, return_inverse=True)
+        start = self._automaton.start
+        accepts = np.array([bool(self._automaton.accepting[self._elements.maps[e][start]]) for e in found.tolist()])
+        return accepts[inverse.reshape(-1)]
+
+
+def prove_by_induction(extraction: Extraction, automaton: Automaton, letters: Letters) -> Inductive:
+    """Is the answer that of the automaton, and does no run fail, on all words over these letters?"""
+    induction = _Induction(extraction, automaton, letters)
+    for failure in extraction.failures:
+        relation = induction.over_all(failure.cases)
+        reached = np.flatnonzero(failure.labels[relation.values])
+        if reached.size:
+            return _found(induction, relation, int(reached[0]), extraction)
+    cases, labels = extraction.answer()
+    relation = induction.over_all(cases)
+    wrong = np.flatnonzero(labels[relation.values] != induction.accepting(relation.elements).astype(np.int64))
+    if wrong.size:
+        return _found(induction, relation, int(wrong[0]), extraction)
+    return Inductive(None, len(extraction.network.variables), induction.cases)
+
+
+def _found(induction: _Induction, relation: Relation, pair: int, extraction: Extraction) -> Inductive:
+    return Inductive(induction.word(relation, pair), len(extraction.network.variables), induction.cases)
