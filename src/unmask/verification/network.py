@@ -18,7 +18,7 @@ import numpy as np
 
 from unmask.errors import TooLarge
 
-MOST_ASSIGNMENTS = 1 << 17
+MOST_ASSIGNMENTS = 1 << 18
 FEW_ASSIGNMENTS = 64
 DEEPEST = 8
 
