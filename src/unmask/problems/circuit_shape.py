@@ -52,6 +52,12 @@ def binary(circuit: Circuit) -> Circuit:
     return builder.circuit([meaning[x] for x in circuit.outputs], circuit.output_names)
 
 
+def trimmed(circuit: Circuit) -> Circuit:
+    """Without the gates that no output depends on."""
+    gates, ends = _used(circuit, [Gate("and", (literal,)) for literal in circuit.outputs])
+    return Circuit(circuit.inputs, tuple(gates), tuple(end.inputs[0] for end in ends), circuit.output_names)
+
+
 def with_output_gates(circuit: Circuit) -> tuple[list[Gate], list[Gate]]:
     """(inner gates, one gate per output) in one numbering: nothing reads an output's gate, and none is negated.
 

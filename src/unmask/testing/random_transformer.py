@@ -1,0 +1,60 @@
+"""Seed → a family of transformers: the same weights at every number of rows, positions that depend on the row alone.
+
+Unlike a random model it may divide by zero: some inputs do, others do not.
+"""
+
+import numpy as np
+
+from unmask.numerics.precision import Precision
+from unmask.testing.draws import Draws
+from unmask.weights.matrix import Matrix
+from unmask.weights.transformer import Attention, Head, Layer, Mlp, Transformer
+
+
+def random_transformer(
+    seed: int,
+    rows: int,
+    *,
+    precision: int = 1,
+    symbols: int = 3,
+    outputs: int = 3,
+    width: int = 2,
+    layers: int = 1,
+    heads: int = 1,
+    hidden: int = 2,
+    attention: Attention = "unmasked",
+) -> Transformer:
+    """The member of the family of a seed with so many rows; row i stands at position i modulo 4."""
+    numbers = Precision(precision)
+    draws = Draws(seed, precision, width, layers)
+
+    def matrix(shape: tuple[int, int], largest: int) -> Matrix:
+        return Matrix.of(draws.integers(-largest, largest, shape))
+
+    def layer() -> Layer:
+        return Layer(
+            tuple(
+                Head(
+                    matrix((width, width), numbers.one),
+                    matrix((width, width), numbers.one),
+                    matrix((width, width), numbers.bound),
+                )
+                for _ in range(heads)
+            ),
+            Mlp(
+                matrix((width, hidden), numbers.bound),
+                draws.integers(-numbers.one, numbers.one, (hidden,)),
+                matrix((hidden, width), numbers.bound),
+                draws.integers(-numbers.one, numbers.one, (width,)),
+            ),
+        )
+
+    period = draws.integers(-numbers.one, numbers.one, (4, width))
+    return Transformer(
+        precision=numbers,
+        embed=matrix((symbols, width), numbers.bound),
+        positions=period[np.arange(rows) % len(period)],
+        layers=tuple(layer() for _ in range(layers)),
+        out=matrix((outputs, width), numbers.bound),
+        attention=attention,
+    )
