@@ -67,6 +67,7 @@ class SymbolicPass:
             wanted |= {j for read in reading[u].values() for some in read for j in some}
         full = {k: symbolic.embed(k, tokens[k].cases, tokens[k].symbols, full=True) for k in wanted}
         for u, i in enumerate(self._layers):
+            symbolic.number(i, list(full.values()))
             after = {}
             for k, read in reading[u].items():
                 others = [[full[j] for j in some] for some in read]

@@ -37,6 +37,7 @@ class Row:
     vectors: np.ndarray
     numbers: dict[int, tuple[int, np.ndarray, np.ndarray]] = field(default_factory=dict)
     values: dict[int, np.ndarray] = field(default_factory=dict)
+    logits: np.ndarray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,14 +71,15 @@ class SymbolicHead:
 
     def meet(self, rows: list[Row]) -> "Meeting":
         """Number the queries and keys of all rows of one layer, in order."""
-        self._number(rows)
+        self.number_all(rows)
         rows_of_key: dict[int, list[int]] = {}
         for i, row in enumerate(rows):
             for key in np.unique(row.numbers[self.number][2]).tolist():
                 rows_of_key.setdefault(key, []).append(i)
         return Meeting(self, rows_of_key)
 
-    def _number(self, rows: list[Row]) -> None:
+    def number_all(self, rows: list[Row]) -> None:
+        """Number the queries and keys of rows, all at once."""
         fresh = [row for row in rows if self.number not in row.numbers]
         if fresh:
             K = self._prepared.key(*_stacked(fresh))
@@ -93,13 +95,13 @@ class SymbolicHead:
     def queries(self, row: Row) -> np.ndarray:
         """The number of the query in each case."""
         if row.numbers.get(self.number, (-1,))[0] != self.scores.epoch:
-            self._number([row])
+            self.number_all([row])
         return row.numbers[self.number][1]
 
     def key(self, row: Row, queries: tuple[int, ...], live: np.ndarray) -> _Key:
         """A row as these queries see it: cases that they cannot tell apart are one."""
         if self.number not in row.numbers:
-            self._number([row])
+            self.number_all([row])
         keys = row.numbers[self.number][2]
         exps = np.zeros((len(queries), keys.size), dtype=np.int64)
         for q, query in enumerate(queries):
@@ -249,6 +251,7 @@ class SymbolicTransformer:
         self._memory: dict[tuple[bool, int, int], list[_Memory]] = {}
         self._embedded: dict[tuple[int, bool, int, bytes], tuple[Cases, Row]] = {}
         self._symbols = transformer.embed.take(np.arange(transformer.embed.shape[0]))
+        self._out = list(transformer.out.transposed().rows())
         self.causal = transformer.attention == "causal"
 
     def embed(self, place: int, cases: Cases, tokens: np.ndarray, *, full: bool) -> Row:
@@ -264,6 +267,11 @@ class SymbolicTransformer:
     def meet(self, i: int, rows: list[Row]) -> list[Meeting]:
         """All rows before layer i, as its heads see them."""
         return [head.meet(rows) for head in self.heads[i]]
+
+    def number(self, i: int, rows: list[Row]) -> None:
+        """Prepare rows before layer i for its heads: one call for all is cheaper than one for each."""
+        for head in self.heads[i]:
+            head.number_all(rows)
 
     def reads(self, i: int, place: int, own: Row, meetings: list[Meeting], *, full: bool) -> list[list[int]]:
         """Per head of layer i, the rows that matter to a row; a head that writes nothing alive matters for its Z."""
@@ -337,8 +345,10 @@ class SymbolicTransformer:
 
     def logits(self, row: Row) -> np.ndarray:
         """out·h in each case, [cases, outputs]."""
-        out = self.transformer.out.transposed()
-        return weighted(row.vectors.T.astype(np.int64), out.rows(), out.shape[1], self.transformer.precision)
+        if row.logits is None:
+            wide = row.vectors.T.astype(np.int64)
+            row.logits = weighted(wide, self._out, self.transformer.out.shape[0], self.transformer.precision)
+        return row.logits
 
 
 def _distinct(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
