@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
+from unmask.reasoners.typed_expressions import blank_between, is_value, reads_expressions
 from unmask.terminal import console, show_table
 from unmask.traces.trace import Trace
 from unmask.verification.compare import Row
@@ -150,7 +151,14 @@ def show_installation(found: "Installation") -> None:
         out.print(f"{name}: {path or 'not found'} [dim](only for {escape(OPTIONAL_PROGRAMS[name])})[/dim]")
 
 
+def answered(trace: Trace) -> bool:
+    """Did the run end with a verdict, or with the value of an expression?"""
+    return trace.accepted is not None or is_value(trace.output[-1], trace.vocabulary)
+
+
 def verdict_line(trace: Trace) -> str:
+    if trace.accepted is None and answered(trace):
+        return f"= {trace.output[-1]}"
     if trace.accepted is None:
         return f"undecided: the last symbol is {trace.output[-1]!r}, neither {trace.accept!r} nor {trace.reject!r}"
     return "accepted" if trace.accepted else "rejected"
@@ -160,14 +168,17 @@ def show_run(model: Model, trace: Trace, *, canvas: bool) -> None:
     """The canvas step by step, freshly written slots highlighted, then the verdict."""
     out = console()
     if canvas:
-        gap = "" if all(len(s) == 1 for s in trace.vocabulary) else " "
-        _show_row(out, "input ", [Text(symbol) for symbol in model.symbols(trace.word)], gap)
+        expression = reads_expressions(model.input_symbols)
+        gap = "" if expression or all(len(s) == 1 for s in trace.vocabulary) else " "
+        given = [Text(symbol) for symbol in model.symbols(trace.word)]
+        _show_row(out, "input ", _apart(given) if expression else given, gap)
         for t, (tokens, chosen) in enumerate(zip(trace.canvas, trace.chosen, strict=True), start=1):
             name = "answer" if model.kind == "plt" else f"step {t:>2}"
-            _show_row(out, name, _slots(model, trace, tokens, chosen), gap)
-    style = {True: "bold green", False: "bold yellow", None: "bold red"}[trace.accepted]
+            cells = _slots(model, trace, tokens, chosen)
+            _show_row(out, name, _apart(cells) if expression else cells, gap)
+    style = {True: "bold green", False: "bold yellow", None: "bold green" if answered(trace) else "bold red"}
     steps = f"{trace.steps_taken} step{'' if trace.steps_taken == 1 else 's'}"
-    out.print(f"[{style}]{escape(verdict_line(trace))}[/{style}] after {steps}")
+    out.print(f"[{style[trace.accepted]}]{escape(verdict_line(trace))}[/] after {steps}")
 
 
 def _show_row(out: Console, name: str, cells: list[Text], gap: str) -> None:
@@ -183,6 +194,12 @@ def _show_row(out: Console, name: str, cells: list[Text], gap: str) -> None:
         used += wanted
     for line in lines:
         out.print(line)
+
+
+def _apart(cells: list[Text]) -> list[Text]:
+    """The symbols of an expression, with a blank where two numbers would run into one."""
+    before = [Text("("), *cells]
+    return [Text(" " * blank_between(x.plain, y.plain, "·")) + y for x, y in zip(before, cells, strict=False)]
 
 
 def _slots(model: Model, trace: Trace, tokens: np.ndarray, chosen: np.ndarray) -> list[Text]:

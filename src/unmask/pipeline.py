@@ -73,7 +73,7 @@ METHODS = ("exhaustive", "sample")
 
 
 def compile_problem(problem: str, kind: Kind, *, length: int | None = None, precision: int = 2) -> Model:
-    """PROBLEM → Model, for words of one length; a circuit implies it."""
+    """PROBLEM → Model, for words of one length; a circuit or an expression implies it."""
     if kind not in KINDS:
         raise ProblemError(f"there is no kind {kind!r}; use one of {', '.join(KINDS)}")
     if length is not None and length < 0:

@@ -25,6 +25,7 @@ from unmask.programs import (
     binary_encoding,
     causal_copies,
     detection,
+    expression_node,
     integers,
     logic,
     projection,
@@ -33,6 +34,7 @@ from unmask.programs import (
     tree_looped,
 )
 from unmask.programs.expressions import Expression, choose, n
+from unmask.programs.tree_diffusion import readiness_planner
 from unmask.reasoners import chain_of_thought, looped, masked_diffusion
 from unmask.reasoners.planners import LeftToRight
 from unmask.reasoners.tape import Tape
@@ -72,6 +74,10 @@ def noise_of_neighbours(self, step, stream, rows, symbols, precision):
 def printed_layout(slot, side):
     entry = 2 * slot + side
     return choose(entry < 0, 0, entry)
+
+
+def impatient(vocabulary, length, rows, here, children):  # noqa: ARG001
+    return readiness_planner(vocabulary, length, rows, here, ())
 
 
 def clipped_once(terms, precision):
@@ -154,6 +160,8 @@ BROKEN = [
     ("thm:looped-transformers-characterization", tree_looped, "loop_child", lambda side: tree.loop_child(1 - side)),
     ("cor:mdms-with-constant-steps", circuit_checks, "verify_model", against("equal-halves")),
     ("cor:mdms-with-polylog-steps", circuit_checks, "verify_model", against("majority")),
+    ("fig:expression-tree", expression_node, "readiness_planner", impatient),
+    ("fig:expression-tree", expression_node, "see_shape", nothing),
 ]  # fmt: skip
 
 SIMULATIONS = [

@@ -15,7 +15,9 @@ def compile_(
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder to write.", show_default=False)],
     length: Annotated[
         int | None,
-        typer.Option("--length", metavar="N", help="Length of the words; a circuit implies it.", show_default=False),
+        typer.Option(
+            "--length", metavar="N", help="Length of the words; a circuit or expression implies it.", show_default=False
+        ),
     ] = None,
     precision: PrecisionOption = 2,
     as_json: Json = False,

@@ -20,7 +20,8 @@ Problem = Annotated[
     str,
     typer.Argument(
         metavar="PROBLEM",
-        help="`regex:(a|b)*abb` or a bare regex, `group:A5`, `dfa:FILE`, `aiger:FILE`, `family:NAME`, `random:SEED`.",
+        help="`regex:(a|b)*abb` or a bare regex, `group:A5`, `dfa:FILE`, `aiger:FILE`, `family:NAME`, `expr:a*(b+c)`, "
+        "`random:SEED`.",
         show_default=False,
         autocompletion=complete_problem,
     ),

@@ -48,7 +48,7 @@ def run(
 
     Example: [bold]unmask run models/random abba --planner uniform:1 --seed 3[/bold]
     """
-    from unmask.console import show_run, verdict_line
+    from unmask.console import answered, show_run, verdict_line
     from unmask.pipeline import ENGINES, batch_size, load_model, output_count, result, run_both, run_word, run_words
 
     model = load_model(folder)
@@ -87,7 +87,7 @@ def run(
                     failed = True
                     print(json.dumps({"error": str(done)}) if as_json else f"error: {done}", flush=True)
                     continue
-                failed |= done.accepted is None
+                failed |= not answered(done)
                 document = {**result(done, canvas=not no_canvas, outputs=outputs), "seconds": seconds}
                 print(json.dumps(document) if as_json else verdict_line(done), flush=True)
         raise typer.Exit(2 if failed else 0)

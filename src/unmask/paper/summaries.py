@@ -2,6 +2,7 @@
 
 from unmask.paper import circuit_checks as circuits
 from unmask.paper import conversion_checks as conversions
+from unmask.paper import expression_checks as expressions
 from unmask.paper import problem_checks as problems
 from unmask.paper.item import Item
 from unmask.paper.results import CIRCUITS, by_theorem
@@ -44,11 +45,13 @@ FIGURES = (
         "fig:expression-tree",
         "figure",
         "an expression, in parallel and in sequence",
-        "(2+3)×(4+1)-6= in three steps of masked diffusion, which write 6, 4 and 1 symbols, and in eleven of a chain.",
-        "none yet",
-        "gap",
-        "unmask paper fig:expression-tree",
-        reason="expressions are not compiled yet",
+        "(2+3)×(4+1)-6= in three steps of masked diffusion, which write 6, 4 and 1 symbols, and in eleven of a chain. "
+        "In general: as many steps as the tree of operations is high against as many as symbols are written.",
+        "programs/expression_node.py",
+        "holds",
+        "unmask compare 'expr:(a+b)*(c+d)-e'",
+        expressions.figure,
+        "T = depth of the tree, P = symbols written; chain of thought: T = P",
     ),
 )
 

@@ -25,6 +25,11 @@ def reads_expressions(input_symbols: Sequence[str]) -> bool:
     return set(MARKS) <= set(input_symbols) and all(s in MARKS or is_integer(s) for s in input_symbols)
 
 
+def is_value(symbol: str, vocabulary: Sequence[str]) -> bool:
+    """Is the symbol a number, in a vocabulary that has the marks?"""
+    return is_integer(symbol) and set(MARKS) <= set(vocabulary)
+
+
 def spelled(word: str, input_symbols: Sequence[str], length: int) -> list[str]:
     """The symbols of a word: those between its blanks if they are the right number, else those of an expression."""
     word = word.translate(_SPELLINGS)

@@ -15,7 +15,7 @@ from unmask.errors import AttendsToNothing, EditsWrittenSlot
 from unmask.problems.automaton import Automaton
 from unmask.problems.expression import ExpressionProblem
 from unmask.reasoners.run import answers
-from unmask.reasoners.typed_expressions import is_integer, reads_expressions
+from unmask.reasoners.typed_expressions import is_value, reads_expressions
 from unmask.reasoners.words import read_word
 from unmask.verification.verdict import Verdict
 from unmask.weights.model import Model
@@ -68,7 +68,7 @@ def symbols_outcome(model: Model, symbols: list[str]) -> str:
     decided = [meaning[symbol] for symbol in symbols if symbol in meaning]
     if len(decided) == len(symbols):
         return outcome(decided[-1], decided)
-    if is_integer(symbols[-1]) and reads_expressions(model.input_symbols):
+    if is_value(symbols[-1], model.vocabulary):
         return value_outcome(symbols[-1])
     return f"undecided: {' '.join(symbols)}"
 
