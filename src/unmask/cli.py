@@ -16,6 +16,7 @@ from unmask.commands.run import run
 from unmask.commands.sample import sample
 from unmask.commands.shell import CONTEXT, Command, Commands
 from unmask.commands.verify import verify
+from unmask.commands.view import view
 from unmask.errors import UnmaskError
 from unmask.terminal import be_quiet
 
@@ -25,6 +26,7 @@ COMMANDS = {
     "convert": convert,
     "compare": compare,
     "verify": verify,
+    "view": view,
     "paper": paper,
     "sample": sample,
     "doctor": doctor,

@@ -1,0 +1,84 @@
+"""`unmask view`: model folder × WORD → a page that shows the run."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from unmask.commands.options import DEFAULT_ENGINE, EngineOption, Folder
+from unmask.commands.output_file import write_text
+from unmask.errors import UnmaskError
+
+
+def view(
+    folder: Folder,
+    word: Annotated[str, typer.Argument(metavar="WORD", help="The word that the model reads.", show_default=False)],
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE.html", help="The page to write.", show_default=False)
+    ] = None,
+    svg: Annotated[
+        Path | None, typer.Option("--svg", metavar="FILE.svg", help="Write a picture.", show_default=False)
+    ] = None,
+    text: Annotated[bool, typer.Option("--text", help="Print the run as plain text.")] = False,
+    compare: Annotated[
+        str | None,
+        typer.Option(
+            "--compare",
+            metavar="KINDS",
+            help="Frameworks beside it, such as `plt,cot`, or `none`; by default `cot`.",
+            show_default=False,
+        ),
+    ] = None,
+    planner: Annotated[
+        str | None, typer.Option("--planner", metavar="NAME", help="Replace the planner: uniform:K, confidence:K, …")
+    ] = None,
+    sample: Annotated[bool, typer.Option("--sample", help="Draw symbols instead of taking the likeliest.")] = False,
+    seed: Annotated[int, typer.Option("--seed", metavar="S", help="Seed of the noise tape.")] = 0,
+    engine: EngineOption = DEFAULT_ENGINE,
+) -> None:
+    """Show a run of a model on WORD, step by step, in one HTML file that works from disk.
+
+    Example: [bold]unmask view models/abb abbaabbabababbabb --out trace.html --compare plt,cot[/bold]
+    """
+    if out is None and svg is None and not text:
+        raise UnmaskError("there is nothing to write: give --out FILE.html, --svg FILE.svg or --text")
+    for path in (out, svg):
+        _check_writable(path)
+    from unmask.pipeline import load_model
+    from unmask.viewer.gather import default_comparison, view_of
+    from unmask.viewer.picture import picture
+    from unmask.viewer.render import render
+    from unmask.viewer.text import text_of
+
+    model = load_model(folder)
+    kinds = default_comparison(model) if compare is None else _kinds(compare)
+    seen = view_of(model, word, kinds, engine=engine.value, planner=planner, sample=sample, seed=seed)
+    if text:
+        print("\n\n".join(text_of(panel) for panel in seen.panels))
+    for path, make in ((out, render), (svg, picture)):
+        if path is not None:
+            write_text(path, make(seen))
+    for remark in seen.remarks:
+        typer.echo(remark, err=True)
+
+
+def _check_writable(path: Path | None) -> None:
+    """Before the work, not after it."""
+    if path is None:
+        return
+    if path.is_dir():
+        raise UnmaskError(f"{path} is a folder; name a file in it, such as {path / 'trace.html'}")
+    if not path.parent.is_dir():
+        raise UnmaskError(f"the folder {path.parent} does not exist; make it, or choose another place for {path.name}")
+
+
+def _kinds(text: str) -> list:
+    from unmask.weights.model import KINDS
+
+    if text == "none":
+        return []
+    wanted = [part.strip() for part in text.split(",")]
+    for kind in wanted:
+        if kind not in KINDS:
+            raise UnmaskError(f"--compare takes kinds among {', '.join(KINDS)}, or none, not {kind!r}")
+    return list(dict.fromkeys(wanted))

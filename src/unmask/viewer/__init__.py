@@ -1,0 +1,1 @@
+"""Trace → one self-contained HTML page, a picture, or plain text."""

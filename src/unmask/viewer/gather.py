@@ -1,0 +1,87 @@
+"""Model × word → View: the run, and beside it the same word in other frameworks."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from unmask.errors import UnmaskError
+from unmask.pipeline import ENGINES, compile_again, convert_model, problem_name, run_word
+from unmask.viewer.panel import Panel
+from unmask.viewer.recording import Recording, cost_of_watching
+from unmask.viewer.render import View
+from unmask.weights.model import Kind, Model
+
+MOST_WATCHED = 2_000_000_000
+
+
+def view_of(model: Model, word: str | Sequence[str], compare: Sequence[Kind], **options: Any) -> View:
+    """The model's own run first; `options` are those of `run_word`, for this run alone."""
+    panels, remarks = [panel_of(model, word, **options)], []
+    if not model.problem and compare:
+        remarks.append("The folder names no problem, so other frameworks come from conversions of the model itself.")
+    for kind in compare:
+        try:
+            panels.append(panel_of(_as_kind(model, kind), word))
+        except UnmaskError as error:
+            remarks.append(f"There is no {kind} beside it: {error}.")
+    answers = {panel.trace.accepted for panel in panels}
+    if len(answers) > 1:
+        remarks.append("These runs do not agree: a model here does not do what the others do.")
+    text = word if isinstance(word, str) else " ".join(word)
+    return View(problem_name(model) or "", text, tuple(panels), tuple(remarks))
+
+
+def panel_of(
+    model: Model,
+    word: str | Sequence[str],
+    *,
+    engine: str = "fast",
+    planner: str | None = None,
+    sample: bool = False,
+    seed: int = 0,
+) -> Panel:
+    """Run the model and keep what it computed; of a run that is too large, only the canvas."""
+    sessions = {name: ENGINES["fast"]().session(t, name=name) for name, t in model.transformers.items()}
+
+    def logits(name: str, rows: np.ndarray) -> np.ndarray:
+        return sessions[name].logits(rows[None])[0]
+
+    recording = Recording.of_model(model, logits)
+    watched = cost_of_watching(model) <= MOST_WATCHED
+    if not watched:
+        recording.forgotten.extend(["attention", "registers"])
+    trace = run_word(
+        model,
+        word,
+        engine=ENGINES[engine](),
+        planner=planner,
+        sample=sample,
+        seed=seed,
+        watch=recording if watched else None,
+    )
+    return Panel.of(model, trace, recording, planner=planner, sampled=sample)
+
+
+def default_comparison(model: Model) -> tuple[Kind, ...]:
+    """Chain of thought, or masked diffusion beside a chain of thought; nothing where the folder names no problem."""
+    if problem_name(model) is None:
+        return ()
+    return ("mdm",) if model.kind == "cot" else ("cot",)
+
+
+def _as_kind(model: Model, kind: Kind) -> Model:
+    """Compiled from the problem that the folder names, else converted."""
+    if problem_name(model) is not None:
+        try:
+            return compile_again(model, kind)
+        except UnmaskError:
+            pass  # a kind that only a conversion gives
+    *_, model = _converted(model, kind)
+    return model
+
+
+def _converted(model: Model, kind: Kind) -> Iterator[Model]:
+    yield model
+    for _, conversion in convert_model(model, kind):
+        yield conversion.model

@@ -1,0 +1,236 @@
+"""Model × Trace × Recording → Panel: one run, as data that a page can hold.
+
+The encoded size is known before the page is made; `Detail` says what was left out to stay within it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from unmask.traces.trace import Trace
+from unmask.viewer.packing import packed
+from unmask.viewer.reads import Edge, Head, edges_of, heads_of
+from unmask.viewer.recording import Recording
+from unmask.viewer.story import Blocks, Story, story_of
+from unmask.viewer.tree import folded
+from unmask.weights.model import Kind, Model
+
+NAMES: dict[Kind, str] = {
+    "mdm": "masked diffusion",
+    "smdm": "masked diffusion, mask-dominated",
+    "topk": "masked diffusion by confidence",
+    "plt": "padded looped transformer",
+    "cot": "chain of thought",
+    "pcot": "parallel chain of thought",
+}
+PLACES = 64  # a folded x is stored in 64ths of a column
+
+
+class Detail(IntEnum):
+    """How much of a run a page holds; each level leaves out what the one before has."""
+
+    everything = 0
+    last_registers = 1
+    no_registers = 2
+    canvas_only = 3
+
+
+LEFT_OUT = {
+    Detail.everything: None,
+    Detail.last_registers: "To keep this page small, registers are shown after the last layer only.",
+    Detail.no_registers: "This run is large: its registers were left out of this page.",
+    Detail.canvas_only: "This run is very large: its attention and its registers were left out of this page.",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """A run beside others. `planner` names a planner that replaced the model's own."""
+
+    story: Story
+    recording: Recording
+    blocks: Mapping[str, Blocks]
+    scale: int | None
+    bound: int | None
+    k: int | None = None
+    planner: str | None = None
+    sampled: bool = False
+    detail: Detail = Detail.everything
+
+    @classmethod
+    def of(
+        cls, model: Model, trace: Trace, recording: Recording, *, planner: str | None = None, sampled: bool = False
+    ) -> "Panel":
+        blocks = {name: t.registers.blocks for name, t in model.transformers.items() if t.registers is not None}
+        return cls(
+            story_of(trace, recording, blocks.get("model", ())),
+            recording,
+            blocks,
+            scale=model.precision.one,
+            bound=model.precision.bound,
+            k=model.k,
+            planner=planner,
+            sampled=sampled,
+        )
+
+    @classmethod
+    def of_trace(cls, trace: Trace) -> "Panel":
+        """A trace without its model: no logits, and values as integers of F_p."""
+        recording = Recording.of_trace(trace)
+        blocks = {name: _blocks(names) for name, names in trace.registers.items()}
+        return cls(story_of(trace, recording, blocks.get("model", ())), recording, blocks, scale=None, bound=None)
+
+    @property
+    def trace(self) -> Trace:
+        return self.story.trace
+
+    @property
+    def name(self) -> str:
+        return NAMES[self.trace.kind]
+
+    @cached_property
+    def heads(self) -> list[Head]:
+        return heads_of(self.recording)
+
+    @cached_property
+    def edges(self) -> list[Edge] | None:
+        return edges_of(self.story, self.recording)
+
+    @cached_property
+    def places(self) -> dict[tuple[int, int], float]:
+        """Where the input and every event stand when the canvas is folded over the input."""
+        return folded(self.story, self.edges or ())
+
+    def reduced(self) -> "Panel":
+        """The same with the next smaller detail."""
+        return replace(self, detail=Detail(self.detail + 1))
+
+    @property
+    def unpacked_bytes(self) -> int:
+        """What the registers take in the memory of a browser, where they grow to the rows of the last moment."""
+        rows = self.story.tokens.shape[1]
+        kept = [r.itemsize * rows * r.shape[1] for key, r in self.recording.residual.items() if key in self._kept]
+        return sum(kept)
+
+    @cached_property
+    def _kept(self) -> set[tuple[str, int, int]]:
+        """The residual streams that the page holds."""
+        every = self.recording.residual.keys()
+        last = {name: max(stage for n, _, stage in every if n == name) for name, _, _ in every}
+        everything = self.detail == Detail.everything or (self.story.looped and self.detail == Detail.last_registers)
+        if self.detail >= Detail.no_registers:
+            return set()
+        return {key for key in every if everything or key[2] == last[key[0]]}
+
+    @property
+    def left_out(self) -> list[str]:
+        """Sentences about what a reader might look for and not find."""
+        said = [LEFT_OUT[self.detail]]
+        if self.recording.forgotten:
+            what = " and ".join(self.recording.forgotten)
+            said.append(f"This run is too large to keep its {what}: they were left out while it ran.")
+        if self.edges is None:
+            said.append("Too many rows are read for a picture of all of them; choose a slot to see its own.")
+        if self.scale is None:
+            said.append("Values are the integers of F_p, scaled by 2^p; logits need the model and are not shown.")
+        if self.sampled:
+            said.append("Symbols were drawn: the logits shown are those before noise was added.")
+        return [sentence for sentence in said if sentence]
+
+    def to_json(self) -> dict[str, Any]:
+        trace, story = self.trace, self.story
+        edges = [(e.line, e.column, e.source_line, e.source, e.head) for e in self.edges or ()]
+        places = [(line, column, round(x * PLACES)) for (line, column), x in self.places.items()]
+        return {
+            "kind": trace.kind,
+            "name": self.name,
+            "steps": trace.steps_taken,
+            "length": trace.length,
+            "padding": trace.padding,
+            "accepted": trace.accepted,
+            "accept": trace.accept,
+            "mask": story.mask,
+            "firstSlot": story.first_slot,
+            "register": story.register,
+            "symbols": list(story.symbols),
+            "scale": self.scale or 1,
+            "bound": self.bound,
+            "k": self.k,
+            "planner": self.planner,
+            "leftOut": self.left_out,
+            "tokens": packed(story.tokens),
+            "change": packed(story.change),
+            "edges": packed(np.array(edges, dtype=np.int64).reshape(-1, 5)),
+            "places": packed(np.array(places, dtype=np.int64).reshape(-1, 3)),
+            "heads": [self._head(head) for head in self.heads] if self.detail < Detail.canvas_only else [],
+            "transformers": [self._transformer(name) for name in self._transformers],
+        }
+
+    @cached_property
+    def _transformers(self) -> list[str]:
+        names = {key[0] for key in (*self.recording.residual, *self.recording.attention, *self.recording.decisions)}
+        return sorted(names)
+
+    def _head(self, head: Head) -> dict[str, Any]:
+        """Attention of one head over all moments that have it; the rows of a chain grow, so they are padded."""
+        name, layer, index = head
+        moments = [at for n, at, i, j in self.recording.attention if (n, i, j) == head]
+        reads = [self.recording.attention[name, at, layer, index] for at in moments]
+        counts = np.zeros((len(reads), max(len(r.counts) for r in reads)), dtype=np.int64)
+        for row, r in zip(counts, reads, strict=True):
+            row[: len(r.counts)] = r.counts
+        return {
+            "transformer": name,
+            "layer": layer,
+            "head": index,
+            "first": moments[0],
+            "counts": packed(counts),
+            "keys": packed(np.concatenate([r.keys for r in reads])),
+            "weights": packed(np.concatenate([r.weights for r in reads])),
+        }
+
+    def _transformer(self, name: str) -> dict[str, Any]:
+        stages = sorted({stage for n, _, stage in self._kept if n == name})
+        decided = {at: d for (n, at), d in self.recording.decisions.items() if n == name}
+        return {
+            "name": name,
+            "registers": [[register, list(labels)] for register, labels in self.blocks.get(name, ())],
+            "stages": [self._stage(name, stage) for stage in stages],
+            "decided": self._decided(decided) if decided else None,
+        }
+
+    def _stage(self, name: str, stage: int) -> dict[str, Any]:
+        moments = [at for n, at, s in self.recording.residual if (n, s) == (name, stage)]
+        streams = [self.recording.residual[name, at, stage] for at in moments]
+        largest = max(len(stream) for stream in streams)
+        held = np.zeros((len(streams), largest, streams[0].shape[1]), dtype=np.result_type(*streams))
+        for padded, stream in zip(held, streams, strict=True):
+            padded[: len(stream)] = stream
+        return {"stage": stage, "first": moments[0], "values": packed(held)}
+
+    def _decided(self, decided: dict[int, Any]) -> dict[str, Any]:
+        """Moments without a decision, the loops before the answer, are not there at all."""
+        first = min(decided)
+        outputs = next(iter(decided.values())).symbols.shape[1]
+        rows = self.story.tokens.shape[1]
+        symbols = np.full((len(decided), rows, outputs), -1)
+        values = np.zeros_like(symbols)
+        for i, at in enumerate(sorted(decided)):
+            symbols[i, decided[at].rows] = decided[at].symbols
+            values[i, decided[at].rows] = decided[at].values
+        return {"first": first, "symbols": packed(symbols), "values": packed(values)}
+
+
+def _blocks(names: tuple[str, ...]) -> Blocks:
+    """Names of columns such as `state:q3` → registers with their labels."""
+    blocks: list[tuple[str, list[str]]] = []
+    for name in names:
+        register, _, label = name.partition(":")
+        if not blocks or blocks[-1][0] != register:
+            blocks.append((register, []))
+        blocks[-1][1].append(label)
+    return blocks
