@@ -121,7 +121,11 @@ def show_comparison(problem: str, rows: list[Row]) -> None:
 def show_verdict(verdict: Verdict) -> None:
     style = {"proved": "bold green", "held": "bold green", "refuted": "bold red", "unknown": "bold yellow"}
     out = console()
-    out.print(f"[{style[verdict.status]}]{verdict.status}[/] on {verdict.cases} cases ({verdict.method})")
+    if verdict.proof is not None:
+        how = ", ".join(f"{name} {value}" for name, value in verdict.proof.items() if name not in ("by", "invariant"))
+        out.print(f"[{style[verdict.status]}]proved[/] for every word, by {verdict.proof['by']} ({how})")
+    else:
+        out.print(f"[{style[verdict.status]}]{verdict.status}[/] on {verdict.cases} cases ({verdict.method})")
     if verdict.counterexample is not None:
         out.print(
             f"counterexample {escape(repr(verdict.counterexample))}: {verdict.expected}, but the model {verdict.got}"

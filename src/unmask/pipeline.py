@@ -35,6 +35,7 @@ from unmask.verification.cases import (
     Oracle,
     check_words,
     every_word,
+    letters_of,
     outcome,
     outcomes,
     sampled_expressions,
@@ -69,7 +70,7 @@ __all__ = [
 ]
 
 ENGINES: dict[str, type[Engine]] = {"fast": FastEngine, "reference": ReferenceEngine}
-METHODS = ("exhaustive", "sample")
+METHODS = ("exhaustive", "sample", "prove")
 
 
 def compile_problem(problem: str, kind: Kind, *, length: int | None = None, precision: int = 2) -> Model:
@@ -157,7 +158,8 @@ def verify_model(
 ) -> Verdict:
     """Compare a model with its problem (as its folder names it), another problem, or another model.
 
-    `exhaustive` runs every word of the model's length, `sample` some; by default all where they are few.
+    `exhaustive` runs every word of the model's length, `sample` some; by default all where they are few. `prove`
+    decides for all words at once, from the weights.
     """
     engine = engine or FastEngine()
     outputs = 1 if model.kind == "plt" else output_count(model)
@@ -169,7 +171,9 @@ def verify_model(
     if method is None:
         method = "exhaustive" if count <= 1 << 14 else "sample"
     if method not in METHODS:
-        raise UnmaskError(f"there is no method {method!r}; use {' or '.join(METHODS)}")
+        raise UnmaskError(f"there is no method {method!r}; use {', '.join(METHODS)}")
+    if method == "prove":
+        return _prove(model, against, letters_of(model, told_apart), oracle, engine, outputs)
     if method == "exhaustive":
         if count > MOST_WORDS:
             reason = f"there are {count} words of length {model.length}, more than {MOST_WORDS}; use --method sample"
@@ -180,6 +184,26 @@ def verify_model(
     else:
         words = sampled_words(model, automaton, cases, seed)
     return check_words(model, words, oracle, engine=engine, method=method, outputs=outputs)
+
+
+def _prove(
+    model: Model,
+    against: str | Model | None,
+    letters: Sequence[str],
+    oracle: Oracle,
+    engine: Engine,
+    outputs: int,
+) -> Verdict:
+    from unmask.verification.equivalence import Question, prove
+
+    other = against if isinstance(against, Model) else _problem(model, against)
+    return prove(Question(model, other, letters, oracle, engine, outputs))
+
+
+def _problem(model: Model, against: str | None) -> Problem:
+    if against is None and not model.problem:
+        raise ProblemError("the folder names no problem to compare with; give one with --against")
+    return problem_from_json(model.problem) if against is None else parse_problem(against)
 
 
 def _against(
@@ -193,9 +217,7 @@ def _against(
             )
         other = against
         return lambda word: outcomes(other, [word], engine, outputs=outputs)[0], None, None
-    if against is None and not model.problem:
-        raise ProblemError("the folder names no problem to compare with; give one with --against")
-    problem = problem_from_json(model.problem) if against is None else parse_problem(against)
+    problem = _problem(model, against)
     automaton = automaton_of(problem) if hasattr(type(problem), "automaton") else None
     if automaton is not None and automaton.characters is None:
         _check_alphabets(model, set(automaton.tokens), problem.name)

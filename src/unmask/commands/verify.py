@@ -17,7 +17,7 @@ def verify(
         typer.Option("--against", metavar="PROBLEM|DIR", help="Compare with this instead of the folder's own problem."),
     ] = None,
     method: Annotated[
-        str | None, typer.Option("--method", metavar="exhaustive|sample", help="By default all words where few.")
+        str | None, typer.Option("--method", metavar="exhaustive|sample|prove", help="By default all words where few, else a sample.")
     ] = None,
     cases: Annotated[int, typer.Option("--cases", metavar="K", min=1, help="Words of a sample.")] = 1000,
     seed: Annotated[int, typer.Option("--seed", metavar="S", help="Seed of a sample.")] = 0,
@@ -26,7 +26,9 @@ def verify(
 ) -> None:
     """Compare a model with its problem. Exit code: 0 proved or held, 1 refuted, 2 error or unknown.
 
-    Example: [bold]unmask verify models/abb --method exhaustive[/bold]
+    `prove` settles all words of the model's length at once, from the weights alone.
+
+    Example: [bold]unmask verify models/abb --method prove[/bold]
     """
     from unmask.console import show_verdict
     from unmask.pipeline import ENGINES, load_model, verify_model

@@ -22,8 +22,7 @@ from unmask.verification.symbolic_pass import SymbolicPass, Token
 from unmask.verification.symbolic_rows import Nothing, Row, SymbolicTransformer
 from unmask.weights.model import DIFFUSION, Model
 
-OTHER = 2
-"""The label of a slot that holds neither accept nor reject."""
+ACCEPT, REJECT = "accept", "reject"
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,12 +44,14 @@ class Extraction:
     failures: list[Failure]
 
     def answer(self, slot: int = -1) -> tuple[Cases, np.ndarray]:
-        """(cases, 1 accept, 0 reject or OTHER in each) of a slot, aliases applied."""
+        """(cases, the answer in each) of a slot: accept, reject, or another symbol; aliases applied."""
         model, token = self.model, self.slots[slot]
-        meaning = {model.accept: 1, model.reject: 0}
-        labels = np.array([meaning.get(s, OTHER) for s in model.plain(model.symbols(token.symbols))])
+        meaning = {model.accept: ACCEPT, model.reject: REJECT}
+        names = [meaning.get(s, f"symbol {s}") for s in model.plain(model.symbols(token.symbols))]
+        numbers = {name: i for i, name in enumerate(dict.fromkeys(names))}
+        labels = np.array([numbers[name] for name in names])
         cases, order = self.network.cases(token.cases.variables, labels[token.cases.index])
-        return cases, order
+        return cases, np.array(list(numbers))[order]
 
     def outcomes(self, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(symbols of the slots [batch, slots], does the run fail) on words [batch, N] of input symbols' numbers."""

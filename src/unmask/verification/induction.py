@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from unmask.problems.automaton import Automaton
-from unmask.verification.extract import Extraction
+from unmask.verification.extract import ACCEPT, REJECT, Extraction
 from unmask.verification.network import Cases
 
 MOST_PAIRS = 1 << 22
@@ -114,9 +114,7 @@ class _Induction:
     def _letter(self, place: int) -> Relation:
         elements = np.array([self._of_token[t] for t in self._letters.tokens.tolist()])
         self.cases += elements.size
-        return Relation(
-            place, place + 1, self._letters.symbols, elements, (), np.arange(elements.size)[:, None]
-        )
+        return Relation(place, place + 1, self._letters.symbols, elements, (), np.arange(elements.size)[:, None])
 
     def _gap(self, length: int) -> Relation:
         """All words of a length: one value."""
@@ -192,9 +190,10 @@ def prove_by_induction(extraction: Extraction, automaton: Automaton, letters: Le
         reached = np.flatnonzero(failure.labels[relation.values])
         if reached.size:
             return _found(induction, relation, int(reached[0]), extraction)
-    cases, labels = extraction.answer()
+    cases, answers = extraction.answer()
     relation = induction.over_all(cases)
-    wrong = np.flatnonzero(labels[relation.values] != induction.accepting(relation.elements).astype(np.int64))
+    right = np.where(induction.accepting(relation.elements), ACCEPT, REJECT)
+    wrong = np.flatnonzero(answers[relation.values] != right)
     if wrong.size:
         return _found(induction, relation, int(wrong[0]), extraction)
     return Inductive(None, len(extraction.network.variables), induction.cases)

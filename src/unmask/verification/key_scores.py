@@ -85,9 +85,12 @@ class KeyScores:
         if self._scored != (len(self._representative), len(self._keys.columns)):
             self._score()
         parts = self._seen[query]
-        if len(parts) > 1:
-            self._seen[query] = parts = [tuple(np.concatenate(side) for side in zip(*parts, strict=True))]  # type: ignore[list-item]
-        return parts[0] if parts else (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+        if len(parts) != 1:  # keys come later with larger numbers
+            nothing = np.zeros(0, dtype=np.int64)
+            keys = np.concatenate([nothing, *(keys for keys, _ in parts)])
+            exps = np.concatenate([nothing, *(exps for _, exps in parts)])
+            self._seen[query] = parts = [(keys, exps)]
+        return parts[0]
 
     def _restart(self) -> None:
         self._effective, self._representative, self._seen = _Numbered(), [], []

@@ -1,6 +1,6 @@
 """Sides of a comparison: whatever decides words of one length, as gates over one encoding of the letters.
 
-    letter k of the alphabet, at each place: ⌈log2 K⌉ bits; codes beyond K - 1 stand for the last letter
+letter k of the alphabet, at each place: ⌈log2 K⌉ bits; codes beyond K - 1 stand for the last letter
 """
 
 from collections.abc import Sequence
@@ -10,17 +10,27 @@ from typing import Protocol
 import numpy as np
 
 from unmask.problems.automaton import Automaton
-from unmask.problems.circuit import Circuit, CircuitBuilder
-from unmask.verification.extract import OTHER, Extraction
+from unmask.problems.circuit import FALSE, TRUE, Circuit, CircuitBuilder
+from unmask.problems.expression import ExpressionProblem
+from unmask.problems.expression_shape import applied
+from unmask.reasoners.typed_expressions import is_integer
+from unmask.verification.extract import ACCEPT, REJECT, Extraction
 from unmask.verification.network_gates import NetworkGates
 
 
 @dataclass(frozen=True, eq=False)
 class Decision:
-    """The literals of the answers, and of "there is no answer" (a run fails, or ends with another symbol)."""
+    """Per output, the literal of every answer that may be given; `none` holds where a run fails.
 
-    answers: list[int]
-    none: int
+    An answer is accept, reject, or `symbol s` for any other symbol s.
+    """
+
+    answers: list[dict[str, int]]
+    none: int = FALSE
+
+    @classmethod
+    def of_bits(cls, bits: Sequence[int]) -> "Decision":
+        return cls([{ACCEPT: bit, REJECT: bit ^ 1} for bit in bits])
 
 
 class Side(Protocol):
@@ -62,8 +72,7 @@ class Encoding:
     def word(self, bits: Sequence[bool]) -> list[int]:
         """The letters of an assignment."""
         codes = (
-            sum(int(bits[place * self.width + bit]) << bit for bit in range(self.width))
-            for place in range(self.length)
+            sum(int(bits[place * self.width + bit]) << bit for bit in range(self.width)) for place in range(self.length)
         )
         return [min(code, self.letters - 1) for code in codes]
 
@@ -86,13 +95,12 @@ class ModelSide:
             for place in letters
         ]
         gates = NetworkGates(self.extraction.network, builder, by_symbol)
-        answers, none = [], []
+        answers = []
         for slot in range(-self.outputs, 0):
-            cases, labels = self.extraction.answer(slot)
-            answers.append(gates.holds(cases, labels == 1))
-            none.append(gates.holds(cases, labels == OTHER))
-        none += [gates.holds(failure.cases, failure.labels) for failure in self.extraction.failures]
-        return Decision(answers, builder.or_(*none))
+            cases, names = self.extraction.answer(slot)
+            answers.append({str(name): gates.holds(cases, names == name) for name in names})
+        failures = [gates.holds(failure.cases, failure.labels) for failure in self.extraction.failures]
+        return Decision(answers, builder.or_(*failures))
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +112,7 @@ class AutomatonSide:
 
     def decide(self, builder: CircuitBuilder, letters: list[list[int]]) -> Decision:
         delta = self.automaton.delta
-        states = {self.automaton.start: 1}
+        states = {self.automaton.start: TRUE}
         for place in letters:
             reached: dict[int, list[int]] = {}
             for state, literal in states.items():
@@ -116,8 +124,7 @@ class AutomatonSide:
                     reached.setdefault(target, []).append(moves)
             states = {target: builder.or_(*terms) for target, terms in reached.items()}
         accepting = [literal for state, literal in states.items() if self.automaton.accepting[state]]
-        everything = len(accepting) == len(states)
-        return Decision([1 if everything else builder.or_(*accepting)], 0)
+        return Decision.of_bits([TRUE if len(accepting) == len(states) else builder.or_(*accepting)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +136,7 @@ class CircuitSide:
     outputs: int = 1
 
     def decide(self, builder: CircuitBuilder, letters: list[list[int]]) -> Decision:
-        values = {0: 0, 1: 1}
+        values = {FALSE: FALSE, TRUE: TRUE}
         for place, literals in enumerate(letters):
             one = builder.or_(*(x for x, bit in zip(literals, self.bits, strict=True) if bit))
             values[2 * (1 + place)], values[2 * (1 + place) + 1] = one, one ^ 1
@@ -138,25 +145,57 @@ class CircuitSide:
             value = operation(*(values[x] for x in gate.inputs))
             node = 2 * (self.circuit.first_gate + k)
             values[node], values[node + 1] = value, value ^ 1
-        return Decision([values[x] for x in self.circuit.outputs[-self.outputs :]], 0)
+        return Decision.of_bits([values[x] for x in self.circuit.outputs[-self.outputs :]])
+
+
+@dataclass(frozen=True, eq=False)
+class ExpressionSide:
+    """Operation by operation, one literal per value; `letters` are symbols as they are typed."""
+
+    problem: ExpressionProblem
+    letters: Sequence[str]
+
+    def decide(self, builder: CircuitBuilder, letters: list[list[int]]) -> Decision:
+        here = [dict(zip(self.letters, place, strict=True)) for place in letters]
+        shape = self.problem.shape
+        fits = [here[i][symbol] for i, symbol in enumerate(shape.symbols) if symbol is not None]
+        values: list[dict[int, int]] = []
+        for place in shape.operands:
+            numbers = {int(s): x for s, x in here[place].items() if is_integer(s)}
+            values.append(numbers)
+            fits.append(builder.or_(*numbers.values()))
+        for operation in shape.operations:
+            terms: dict[int, list[int]] = {}
+            for a, x in values[operation.left].items():
+                for b, y in values[operation.right].items():
+                    terms.setdefault(applied(operation.symbol, a, b), []).append(builder.and_(x, y))
+            values.append({value: builder.or_(*chosen) for value, chosen in terms.items()})
+        fit = builder.and_(*fits)
+        answers = {f"symbol {value}": builder.and_(fit, x) for value, x in values[-1].items()}
+        return Decision([{**answers, REJECT: fit ^ 1}])
 
 
 def circuit_of(side: Side, encoding: Encoding, names: Sequence[str] | None = None) -> Circuit:
-    """A side alone: its answers, then `undefined`."""
+    """A side alone: its answers, then `undecided` (an answer is neither), then `undefined` (the run fails)."""
     builder = CircuitBuilder(encoding.names())
     decision = side.decide(builder, encoding.literals(builder))
-    named = list(names) if names is not None else [f"answer{i}" for i in range(len(decision.answers))]
-    return builder.circuit([*decision.answers, decision.none], [*named, "undefined"])
+    accepted = [answer.get(ACCEPT, FALSE) for answer in decision.answers]
+    decided = [builder.or_(answer.get(ACCEPT, FALSE), answer.get(REJECT, FALSE)) for answer in decision.answers]
+    undecided = builder.and_(builder.and_(*decided) ^ 1, decision.none ^ 1)
+    named = list(names) if names is not None else [f"answer{i}" for i in range(len(accepted))]
+    return builder.circuit([*accepted, undecided, decision.none], [*named, "undecided", "undefined"])
 
 
 def miter(sides: tuple[Side, Side], encoding: Encoding) -> tuple[Circuit, np.ndarray]:
     """(circuit, pairs [n, 2] of literals that must be equal): both sides over one set of gates.
 
-    "There is no answer" of either side must be false.
+    Each answer that one side may give, the other gives on the same words; and neither fails.
     """
     builder = CircuitBuilder(encoding.names())
     literals = encoding.literals(builder)
     first, second = (side.decide(builder, literals) for side in sides)
-    pairs = [*zip(first.answers, second.answers, strict=True), (first.none, 0), (second.none, 0)]
+    pairs = [(first.none, FALSE), (second.none, FALSE)]
+    for one, other in zip(first.answers, second.answers, strict=True):
+        pairs += [(one.get(name, FALSE), other.get(name, FALSE)) for name in sorted({*one, *other})]
     flat = [literal for pair in pairs for literal in pair]
     return builder.circuit(flat), np.array(pairs)

@@ -176,5 +176,3 @@ class _Sweep:
 def _variable(literal: int) -> int:
     node = (literal >> 1) + 1
     return -node if literal & 1 else node
-
-

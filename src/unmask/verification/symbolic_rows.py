@@ -31,7 +31,7 @@ FOLDED_AT_ONCE = 1 << 12
 
 @dataclass(eq=False)
 class Row:
-    """vectors [columns, cases]: what the row holds in each case; per head the numbers of its queries and keys, and V."""
+    """vectors [columns, cases]: what the row holds in each case; per head, the numbers of its queries and keys."""
 
     cases: Cases
     vectors: np.ndarray

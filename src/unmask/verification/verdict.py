@@ -8,7 +8,10 @@ Status = Literal["proved", "held", "refuted", "unknown"]
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a check found. `cases` were looked at; a refutation names a word, what was right and what came out."""
+    """What a check found. `cases` were looked at; a refutation names a word, what was right and what came out.
+
+    `proof` says how something was proved.
+    """
 
     status: Status
     method: str
@@ -17,10 +20,13 @@ class Verdict:
     expected: str | None = None
     got: str | None = None
     reason: str | None = None
+    proof: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
         if (self.status == "refuted") != (self.counterexample is not None):
             raise ValueError("a verdict is refuted if and only if it has a counterexample")
+        if (self.status == "proved") != (self.proof is not None):
+            raise ValueError("a verdict is proved if and only if it has a proof")
         if self.status == "unknown" and self.reason is None:
             raise ValueError("an unknown verdict gives its reason")
 
@@ -38,7 +44,7 @@ class Verdict:
             "cases": self.cases,
             "counterexample": self.counterexample,
         }
-        for name in ("expected", "got", "reason"):
+        for name in ("expected", "got", "reason", "proof"):
             if getattr(self, name) is not None:
                 document[name] = getattr(self, name)
         return document
