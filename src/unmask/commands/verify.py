@@ -17,7 +17,8 @@ def verify(
         typer.Option("--against", metavar="PROBLEM|DIR", help="Compare with this instead of the folder's own problem."),
     ] = None,
     method: Annotated[
-        str | None, typer.Option("--method", metavar="exhaustive|sample|prove", help="By default all words where few, else a sample.")
+        str | None,
+        typer.Option("--method", metavar="exhaustive|sample|prove", help="By default all words where few, or a sample."),
     ] = None,
     cases: Annotated[int, typer.Option("--cases", metavar="K", min=1, help="Words of a sample.")] = 1000,
     seed: Annotated[int, typer.Option("--seed", metavar="S", help="Seed of a sample.")] = 0,
