@@ -365,7 +365,8 @@ def output_count(model: Model) -> int:
     except ProblemError:
         return 1
     if isinstance(problem, FamilyProblem):
-        return len(problem.circuit(model.length).outputs)
+        problem.check_length(model.length)
+        return len(problem.outputs(problem.letters[0] * model.length))
     return len(problem.circuit.outputs) if isinstance(problem, CircuitProblem) else 1
 
 

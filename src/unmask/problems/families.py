@@ -9,7 +9,7 @@
 | majority      | bits                         | more than half are 1               | O(log N)     |
 | formula       | bits                         | a balanced AND/OR formula of them  | O(log N)     |
 | multiplication| two numbers, low bit first   | their product                      | O(log N)     |
-| reachability  | a matrix of n·n bits         | there is a path from 0 to n - 1    | O(log n)     |
+| reachability  | a matrix of v·v bits         | there is a path from 0 to v - 1    | 2⌈log2 v⌉    |
 
 Each has an oracle in plain Python that does not use the circuit.
 """
@@ -57,11 +57,15 @@ class FamilyProblem:
     def letters(self) -> tuple[str, str]:
         return FAMILIES[self.family].letters
 
-    def circuit(self, length: int) -> Circuit:
-        """The circuit for words of one length."""
+    def check_length(self, length: int) -> None:
+        """Refuse a length that no word has."""
         family = FAMILIES[self.family]
         if not family.fits(length) or length > LONGEST:
             raise ProblemError(f"{self.name} has words of length {family.lengths}, up to {LONGEST}, not {length}")
+
+    def circuit(self, length: int) -> Circuit:
+        """The circuit for words of one length."""
+        self.check_length(length)
         return _circuit(self.family, length)
 
     def answer(self, word: str | Sequence[str]) -> bool:

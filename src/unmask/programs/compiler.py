@@ -12,6 +12,7 @@ from unmask.problems.problem import Problem, automaton_of
 from unmask.problems.regular import GroupProblem
 from unmask.programs.circuits import CircuitCompiler, FamilyCompiler
 from unmask.programs.expression_compiler import ExpressionCompiler
+from unmask.programs.reachability import ReachabilityCompiler
 from unmask.programs.regular import RegularCompiler
 from unmask.weights.model import Kind, Model
 
@@ -50,7 +51,7 @@ class Compiler(Protocol):
 def compiler_for(problem: Problem) -> Compiler:
     """The compiler of a parsed problem."""
     if isinstance(problem, FamilyProblem):
-        return FamilyCompiler(problem)
+        return (ReachabilityCompiler if problem.family == "reachability" else FamilyCompiler)(problem)
     if isinstance(problem, CircuitProblem):
         return CircuitCompiler(problem.circuit, problem.to_json())
     if isinstance(problem, ExpressionProblem):
