@@ -18,7 +18,7 @@ def verify(
     ] = None,
     method: Annotated[
         str | None,
-        typer.Option("--method", metavar="exhaustive|sample|prove", help="By default all words where few, or a sample."),
+        typer.Option("--method", metavar="exhaustive|sample|prove", help="By default all words if few, or a sample."),
     ] = None,
     cases: Annotated[int, typer.Option("--cases", metavar="K", min=1, help="Words of a sample.")] = 1000,
     seed: Annotated[int, typer.Option("--seed", metavar="S", help="Seed of a sample.")] = 0,
