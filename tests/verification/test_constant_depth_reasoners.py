@@ -11,7 +11,7 @@ from unmask.errors import AttendsToNothing, EditsWrittenSlot, UnmaskError
 from unmask.pipeline import compile_problem
 from unmask.reasoners.run import answers
 from unmask.testing.random_model import all_words, random_model
-from unmask.testing.random_transformer import random_transformer
+from unmask.testing.random_transformer import random_diffusion
 from unmask.verification.constant_depth import pass_depth, token_bits
 from unmask.verification.constant_depth_reasoners import constant_depth_model, model_depth
 from unmask.weights.matrix import Matrix
@@ -50,7 +50,7 @@ def wrong_words(model, circuit):
 @pytest.mark.parametrize("kind", KINDS)
 def test_random_models_of_every_kind(kind):
     deep = 0
-    for seed in range(8):
+    for seed in range(6):
         model = random_model(seed, kind, 2, precision=1)
         if model.k is not None:
             continue
@@ -61,27 +61,23 @@ def test_random_models_of_every_kind(kind):
     assert deep >= 2
 
 
-def diffusion(seed, kind="mdm"):
-    """A model whose planner and predictor may divide by zero."""
-    model = random_model(1, "mdm", 2, precision=1, padding=2, steps=2)
-    sizes = {"symbols": len(model.vocabulary)}
-    planner = random_transformer(seed, model.rows, outputs=2, **sizes)
-    predictor = random_transformer(seed + 1000, model.rows, outputs=len(model.vocabulary), **sizes)
-    return replace(model, kind=kind, transformers={"planner": planner, "predictor": predictor})
-
-
-DIVIDE_BY_ZERO = (44, 116, 139, 147, 148, 188, 191, 203, 226, 232)  # on some of their four words
+DIVIDE_BY_ZERO = (28, 29, 34, 54, 62, 68, 88, 116, 118, 119)  # on some of their four words
 
 
 def test_runs_that_divide_by_zero():
     """In any step, of planner or predictor."""
-    found = [wrong_words(m, constant_depth_model(m, slots=True)) for m in map(diffusion, DIVIDE_BY_ZERO)]
+    found = [
+        wrong_words(m, constant_depth_model(m, slots=True)) for m in (random_diffusion(s, 2) for s in DIVIDE_BY_ZERO)
+    ]
     assert [wrong for wrong, _ in found] == [0] * len(found)
     assert all(1 <= errors < 4 for _, errors in found)
 
 
 def test_mask_dominated_models_that_edit():
-    found = [wrong_words(m, constant_depth_model(m, slots=True)) for m in (diffusion(s, "smdm") for s in range(20))]
+    found = [
+        wrong_words(m, constant_depth_model(m, slots=True))
+        for m in (random_diffusion(s, 2, kind="smdm") for s in range(20))
+    ]
     assert [wrong for wrong, _ in found] == [0] * len(found)
     assert sum(errors == 0 for _, errors in found) >= 3
     assert sum(errors > 0 for _, errors in found) >= 3
@@ -97,7 +93,7 @@ def test_compiled_circuits_come_back(kind, problem, length):
 
 
 def test_as_deep_as_there_are_steps():
-    model = diffusion(7)
+    model = random_diffusion(23, 2)
     depths = [constant_depth_model(replace(model, steps=steps)).depth for steps in (3, 4, 5, 6)]
     each = {after - before for before, after in pairwise(depths)}
     assert len(each) == 1

@@ -2,13 +2,11 @@
 
 from unmask.paper import circuit_checks as circuits
 from unmask.paper import conversion_checks as conversions
+from unmask.paper import extraction_checks as extraction
 from unmask.paper import problem_checks as problems
 from unmask.paper.item import Item
 
-CIRCUITS = (
-    "one direction is built and checked, circuits as masked diffusion and as looped transformers; the other, "
-    "transformers as circuits of a depth that does not grow with N, is not built yet"
-)
+UNIFORM = "That both constructions can be carried out in logarithmic space, as uniformity asks, is argued and not run."
 
 
 def by_theorem(source: str, target: str, stem: str) -> str:
@@ -24,6 +22,8 @@ COT_TO_PCOT = conversions.converter("cot_to_pcot", seeds=20)
 PCOT_TO_COT = conversions.converter("pcot_to_cot", seeds=12)
 PCOT_TO_MDM = conversions.converter("pcot_to_mdm", seeds=16)
 MDM_TO_PCOT = conversions.converter("mdm_to_pcot", seeds=14)
+CONSTANT_STEPS = conversions.several(circuits.constant_depth, extraction.constantly_many_steps)
+POLYLOG_STEPS = conversions.several(circuits.logarithmic_depth, extraction.depth_per_step)
 
 THEOREMS = (
     Item(
@@ -220,25 +220,26 @@ OTHERS = (
         "cor:mdms-with-constant-steps",
         "corollary",
         "constantly many steps",
-        "MDM[O(1), poly(N)] = PLT[O(1), poly(N)] = L-uniform AC0.",
-        "programs/circuit_diffusion.py",
-        "gap",
+        "MDM[O(1), poly(N)] = PLT[O(1), poly(N)] = L-uniform AC0. Circuits become models with as many steps as they "
+        "are deep; models become circuits whose depth does not grow with N: every sum of F_p is a cascade of "
+        "flip-flops. " + UNIFORM,
+        "programs/circuit_diffusion.py, verification/constant_depth_reasoners.py",
+        "holds",
         "unmask compile family:contains-aba --length 8 --to mdm --out circuit && unmask verify circuit",
-        circuits.constant_depth,
-        "as many steps as the circuit is deep, a slot per wire and gate",
-        reason=CIRCUITS,
+        CONSTANT_STEPS,
+        "T = depth, a slot per wire and gate; back: depth at most c·T, c a formula in p and the number of layers",
     ),
     Item(
         "cor:mdms-with-polylog-steps",
         "corollary",
         "polylogarithmically many steps",
-        "MDM[O(log^d N), poly(N)] = PLT[O(log^d N), poly(N)] = L-uniform AC^d.",
-        "programs/circuit_diffusion.py",
-        "gap",
+        "MDM[O(log^d N), poly(N)] = PLT[O(log^d N), poly(N)] = L-uniform AC^d. As with constantly many steps: a step "
+        "costs the circuit a constant number of levels. " + UNIFORM,
+        "programs/circuit_diffusion.py, verification/constant_depth_reasoners.py",
+        "holds",
         "unmask compile family:parity --length 8 --to mdm --out circuit && unmask verify circuit",
-        circuits.logarithmic_depth,
-        "as many steps as the circuit is deep, a slot per wire and gate",
-        reason=CIRCUITS,
+        POLYLOG_STEPS,
+        "T = depth, a slot per wire and gate; back: depth at most c·T, c a formula in p and the number of layers",
     ),
     Item(
         "cor:mdms-with-polynomially-many-steps*",

@@ -8,6 +8,7 @@ import numpy as np
 from unmask.numerics.precision import Precision
 from unmask.testing.draws import Draws
 from unmask.weights.matrix import Matrix
+from unmask.weights.model import Kind, Model
 from unmask.weights.transformer import Attention, Head, Layer, Mlp, Transformer
 
 
@@ -57,4 +58,25 @@ def random_transformer(
         layers=tuple(layer() for _ in range(layers)),
         out=matrix((outputs, width), numbers.bound),
         attention=attention,
+    )
+
+
+def random_diffusion(seed: int, length: int, *, padding: int = 2, steps: int = 2, kind: Kind = "mdm") -> Model:
+    """The masked diffusion model of a seed: a planner and a predictor of such families, over the letters a and b."""
+    vocabulary = ("a", "b", "m", "0", "1")
+    rows, symbols = length + padding, len(vocabulary)
+    return Model(
+        kind=kind,
+        length=length,
+        padding=padding,
+        steps=steps,
+        vocabulary=vocabulary,
+        input_symbols=("a", "b"),
+        accept="1",
+        reject="0",
+        mask="m",
+        transformers={
+            "planner": random_transformer(seed, rows, symbols=symbols, outputs=2),
+            "predictor": random_transformer(seed + 1000, rows, symbols=symbols, outputs=symbols),
+        },
     )
