@@ -6,6 +6,10 @@ import sys
 
 import pytest
 
+import outside_reader
+from unmask.pipeline import compile_problem, result, run_word, save_model
+from unmask.weights.model import KINDS
+
 FIGURE = "expr:(a+b)*(c+d)-e"
 
 
@@ -80,6 +84,15 @@ def test_verify_and_compare(unmask, tmp_path):
     assert code == 0
     steps = {row["framework"]: row["steps"] for row in json.loads(out)}
     assert (steps["mdm"], steps["cot"]) == (3, 11)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_outside_reader_gets_the_same(kind, tmp_path):
+    """It splits a word as the format page says: here every input symbol is a character."""
+    model = compile_problem("expr:(a+b)*c in 0..2", kind)
+    folder = save_model(model, tmp_path / "model")
+    for word in ("(1+2)*2=", "(1+2)-2="):
+        assert outside_reader.run(folder, word) == result(run_word(model, word))
 
 
 def test_a_result_that_leaves_its_range_is_refused(unmask, tmp_path):
