@@ -54,23 +54,22 @@ class SymbolicPass:
             scores.append(self._scores[u + 1][:known] if known else [])
             for k in range(known, len(tokens)):
                 read = symbolic.reads(i, k, rows[k], meetings[-1], full=False)
-                row = symbolic.layer(
-                    i, k, rows[k], [[rows[j] for j in some] for some in read], full=False, found=self._found
-                )
+                others = [None if some is None else [rows[j] for j in some] for some in read]
+                row = symbolic.layer(i, k, rows[k], others, full=False, found=self._found)
                 scores[-1].append(symbolic.cut(row) if u in self._cuts else row)
         self._tokens, self._scores = tokens, scores
-        reading: list[dict[int, list[list[int]]]] = [{} for _ in self._layers]
+        reading: list[dict[int, list[list[int] | None]]] = [{} for _ in self._layers]
         wanted = set(asked)
         for u in range(len(self._layers) - 1, -1, -1):
             i = self._layers[u]
             reading[u] = {k: symbolic.reads(i, k, scores[u][k], meetings[u], full=True) for k in sorted(wanted)}
-            wanted |= {j for read in reading[u].values() for some in read for j in some}
+            wanted |= {j for read in reading[u].values() for some in read for j in some or ()}
         full = {k: symbolic.embed(k, tokens[k].cases, tokens[k].symbols, full=True) for k in wanted}
         for u, i in enumerate(self._layers):
             symbolic.number(i, list(full.values()))
             after = {}
             for k, read in reading[u].items():
-                others = [[full[j] for j in some] for some in read]
+                others = [None if some is None else [full[j] for j in some] for some in read]
                 row = symbolic.layer(i, k, full[k], others, full=True, found=self._found)
                 after[k] = symbolic.cut(row) if u in self._cuts else row
             full = after
