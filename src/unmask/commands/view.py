@@ -1,13 +1,18 @@
-"""`unmask view`: model folder × WORD → a page that shows the run."""
+"""`unmask view`: model folder × WORD → a page that shows the run, a picture of it, or its text."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from unmask.commands.completion import complete_planner
 from unmask.commands.options import DEFAULT_ENGINE, EngineOption, Folder
 from unmask.commands.output_file import write_text
-from unmask.errors import UnmaskError
+from unmask.errors import UnmaskError, shortened
+from unmask.weights.kinds import KINDS, Kind
+
+if TYPE_CHECKING:
+    from unmask.viewer.render import View
 
 
 def view(
@@ -17,7 +22,7 @@ def view(
         Path | None, typer.Option("--out", metavar="FILE.html", help="The page to write.", show_default=False)
     ] = None,
     svg: Annotated[
-        Path | None, typer.Option("--svg", metavar="FILE.svg", help="Write a picture.", show_default=False)
+        Path | None, typer.Option("--svg", metavar="FILE.svg", help="A still picture to write.", show_default=False)
     ] = None,
     text: Annotated[bool, typer.Option("--text", help="Print the run as plain text.")] = False,
     compare: Annotated[
@@ -30,7 +35,13 @@ def view(
         ),
     ] = None,
     planner: Annotated[
-        str | None, typer.Option("--planner", metavar="NAME", help="Replace the planner: uniform:K, confidence:K, …")
+        str | None,
+        typer.Option(
+            "--planner",
+            metavar="NAME",
+            help="Replace the planner: uniform:K, confidence:K, threshold:X, …",
+            autocompletion=complete_planner,
+        ),
     ] = None,
     sample: Annotated[bool, typer.Option("--sample", help="Draw symbols instead of taking the likeliest.")] = False,
     seed: Annotated[int, typer.Option("--seed", metavar="S", help="Seed of the noise tape.")] = 0,
@@ -38,13 +49,14 @@ def view(
 ) -> None:
     """Show a run of a model on WORD, step by step, in one HTML file that works from disk.
 
-    Example: [bold]unmask view models/abb abbaabbabababbabb --out trace.html --compare plt,cot[/bold]
+    Example: [bold]unmask view models/abb abbaabbababababb --out trace.html --compare plt,cot[/bold]
     """
     if out is None and svg is None and not text:
         raise UnmaskError("there is nothing to write: give --out FILE.html, --svg FILE.svg or --text")
     for path in (out, svg):
         _check_writable(path)
     from unmask.pipeline import load_model
+    from unmask.terminal import working
     from unmask.viewer.gather import default_comparison, view_of
     from unmask.viewer.picture import picture
     from unmask.viewer.render import render
@@ -52,14 +64,27 @@ def view(
 
     model = load_model(folder)
     kinds = default_comparison(model) if compare is None else _kinds(compare)
-    seen = view_of(model, word, kinds, engine=engine.value, planner=planner, sample=sample, seed=seed)
+    with working("running"):
+        seen = view_of(model, word, kinds, engine=engine.value, planner=planner, sample=sample, seed=seed)
+        for path, make in ((out, render), (svg, picture)):
+            if path is not None:
+                write_text(path, make(seen))
     if text:
         print("\n\n".join(text_of(panel) for panel in seen.panels))
-    for path, make in ((out, render), (svg, picture)):
-        if path is not None:
-            write_text(path, make(seen))
+    _tell([path for path in (out, svg) if path is not None], seen)
+
+
+def _tell(written: list[Path], seen: "View") -> None:
+    """What was written, and on standard error what is missing in it."""
+    from rich.markup import escape
+
+    from unmask.terminal import console
+
+    steps = ", ".join(f"{panel.trace.kind} {panel.trace.steps_taken} steps" for panel in seen.panels)
+    for path in written:
+        console().print(f"[bold]{escape(str(path))}[/bold]: {steps}, {path.stat().st_size // 1000} kB")
     for remark in seen.remarks:
-        typer.echo(remark, err=True)
+        console(stderr=True).print(escape(remark))
 
 
 def _check_writable(path: Path | None) -> None:
@@ -72,13 +97,14 @@ def _check_writable(path: Path | None) -> None:
         raise UnmaskError(f"the folder {path.parent} does not exist; make it, or choose another place for {path.name}")
 
 
-def _kinds(text: str) -> list:
-    from unmask.weights.model import KINDS
-
+def _kinds(text: str) -> list[Kind]:
+    """`plt,cot` → the kinds, in this order, each once."""
     if text == "none":
         return []
-    wanted = [part.strip() for part in text.split(",")]
-    for kind in wanted:
-        if kind not in KINDS:
-            raise UnmaskError(f"--compare takes kinds among {', '.join(KINDS)}, or none, not {kind!r}")
-    return list(dict.fromkeys(wanted))
+    wanted: dict[Kind, None] = {}
+    for name in text.split(","):
+        kind = next((kind for kind in KINDS if kind == name.strip()), None)
+        if kind is None:
+            raise UnmaskError(f"--compare takes kinds among {', '.join(KINDS)}, or none, not {shortened(name)!r}")
+        wanted[kind] = None
+    return list(wanted)

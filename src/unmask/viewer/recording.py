@@ -16,7 +16,8 @@ from functools import cached_property
 import numpy as np
 
 from unmask.traces.trace import Trace
-from unmask.weights.model import DIFFUSION, Kind, Model
+from unmask.weights.kinds import DIFFUSION, Kind
+from unmask.weights.model import Model
 
 Logits = Callable[[str, np.ndarray], np.ndarray]
 """(transformer, rows of the last residual stream) → out·h of each row."""
@@ -105,8 +106,9 @@ class Recording:
     @classmethod
     def of_trace(cls, trace: Trace) -> "Recording":
         """What a recorded trace holds; it has no logits, for they need the weights."""
-        rows = max((len(a) for a in trace.activations.values()), default=trace.length + trace.padding)
-        first_slot = max(trace.length, rows + (trace.kind == "cot") - trace.padding)  # no step reads its last symbol
+        unread = trace.kind == "cot"  # no step reads the last symbol of a chain
+        rows = max((len(a) + unread for a in trace.activations.values()), default=0)
+        first_slot = max(trace.length, rows - trace.padding)
         recording = cls(trace.kind, trace.steps_taken, first_slot, block=1, mask=None)
         for name, value in trace.activations.items():
             recording(name, value[None])
@@ -124,7 +126,9 @@ class Recording:
             self._attention((transformer, moment, layer, int(head)), value[0])
             return
         self._registers((transformer, moment, layer + 1), value[0])
-        if self.logits_of and stage == self.last_stage.get(transformer) and (not looped or final):
+        if self.logits_of and looped:  # the last stream of all, whichever layers it comes from, is decoded
+            self.decisions[transformer, self.steps + 1] = self._decided(transformer, value[0])
+        elif self.logits_of and stage == self.last_stage.get(transformer):
             self.decisions[transformer, moment] = self._decided(transformer, value[0])
 
     def _attention(self, key: tuple[str, int, int, int], matrix: np.ndarray) -> None:

@@ -32,7 +32,7 @@ def text_of(panel: Panel) -> str:
         ]
         first = story.first_slot
         label = "answer" if story.looped and line == story.lines - 1 else f"{shown} {line}" if line else "start"
-        lines.append(f"{label:>9}  {''.join(cells[:first])}| {''.join(cells[first:])}".rstrip())
+        lines.append(f"{label:>9}  {' '.join(cells[:first])} | {' '.join(cells[first:])}".rstrip())
     return "\n".join([head, *lines, *panel.left_out])
 
 

@@ -1,0 +1,111 @@
+"""`unmask view`: what it writes, and what it says when it cannot."""
+
+import pytest
+
+from unmask.pipeline import compile_problem, save_model
+from unmask.viewer.gather import default_comparison
+
+WORD = "aabb"
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    root = tmp_path_factory.mktemp("folders")
+    for name, problem in (("abb", "(a|b)*abb"), ("random", "random:1")):
+        save_model(compile_problem(problem, "mdm", length=4), root / name)
+    return root
+
+
+def test_a_page_with_the_chain_beside_it(unmask, folders, tmp_path):
+    code, out, err = unmask("view", folders / "abb", WORD, "--out", tmp_path / "trace.html")
+    assert (code, err) == (0, "")
+    assert out.startswith(f"{tmp_path / 'trace.html'}: mdm 2 steps, cot 4 steps, ")
+    page = (tmp_path / "trace.html").read_text(encoding="utf-8")
+    assert page.startswith("<!doctype html>")
+    assert page.count('"kind":') == 2
+    assert list(tmp_path.iterdir()) == [tmp_path / "trace.html"]
+
+
+@pytest.mark.parametrize(
+    ("options", "kinds"),
+    [
+        (["--compare", "none"], ["mdm"]),
+        (["--compare", "plt,cot"], ["mdm", "plt", "cot"]),
+        (["--compare", "cot, plt,cot"], ["mdm", "cot", "plt"]),
+        (["--planner", "left-to-right:1", "--compare", "none"], ["mdm"]),
+        (["--sample", "--seed", "3", "--compare", "none"], ["mdm"]),
+        (["--engine", "reference", "--compare", "none"], ["mdm"]),
+    ],
+)
+def test_options(unmask, folders, tmp_path, options, kinds):
+    code, out, _ = unmask("view", folders / "abb", WORD, "--svg", tmp_path / "run.svg", "--text", *options)
+    assert code == 0
+    told = out.splitlines()[-1].split(": ")[1].split(", ")[:-1]
+    assert [part.split()[0] for part in told] == kinds
+    assert "step 1   a   a   b   b  |" in out
+    assert (tmp_path / "run.svg").read_text(encoding="utf-8").startswith("<svg ")
+
+
+def test_what_stands_beside_it_by_default():
+    compiled = {kind: compile_problem("(a|b)*abb", kind, length=4) for kind in ("mdm", "cot")}
+    assert default_comparison(compiled["mdm"]) == ("cot",)
+    assert default_comparison(compiled["cot"]) == ("mdm",)
+    assert default_comparison(compile_problem("random:1", "mdm", length=4)) == ()
+
+
+def test_a_model_without_a_problem_stands_alone_or_is_converted(unmask, folders, tmp_path):
+    code, out, err = unmask("view", folders / "random", WORD, "--out", tmp_path / "alone.html")
+    assert (code, err) == (0, "")
+    assert "cot" not in out
+    code, out, err = unmask("view", folders / "random", WORD, "--out", tmp_path / "both.html", "--compare", "plt")
+    assert code == 0
+    assert "plt" in out
+    assert "names no problem, so other frameworks come from conversions" in err
+    assert "names no problem" in (tmp_path / "both.html").read_text(encoding="utf-8")
+
+
+def test_what_cannot_be_compared_is_left_out_and_said(unmask, folders, tmp_path, monkeypatch):
+    from unmask.errors import TooLarge
+    from unmask.viewer import gather
+
+    def refuse(*_):
+        raise TooLarge("it would be too large")
+
+    monkeypatch.setattr(gather, "_as_kind", refuse)
+    code, out, err = unmask("view", folders / "abb", WORD, "--out", tmp_path / "a.html", "--compare", "pcot")
+    assert code == 0
+    assert "pcot" not in out
+    assert err == "There is no pcot beside it: it would be too large.\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ([WORD], "there is nothing to write: give --out FILE.html, --svg FILE.svg or --text"),
+        (["aab", "--text"], "the model reads words of length 4, this one has length 3"),
+        ([WORD, "--out", "{here}"], "is a folder; name a file in it"),
+        ([WORD, "--out", "{here}/missing/trace.html"], "does not exist; make it"),
+        ([WORD, "--svg", "{here}/missing/x.svg"], "does not exist; make it"),
+        ([WORD, "--text", "--compare", "rnn"], "--compare takes kinds among mdm, smdm, topk, plt, cot, pcot, or none"),
+        ([WORD, "--text", "--planner", "best"], "planner"),
+        ([WORD, "--text", "--seed", "-1", "--sample"], "seed"),
+    ],
+)
+def test_errors_are_one_sentence_and_leave_nothing(unmask, folders, tmp_path, arguments, sentence):
+    code, out, err = unmask("view", folders / "abb", *(part.format(here=tmp_path) for part in arguments))
+    assert (code, out) == (2, "")
+    assert sentence in err
+    assert err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_page_is_written_whole_or_not_at_all(unmask, folders, tmp_path, monkeypatch):
+    from unmask.viewer import render
+
+    kept = tmp_path / "trace.html"
+    kept.write_text("before")
+    monkeypatch.setattr(render, "safe_json", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
+    code, _, _ = unmask("view", folders / "abb", WORD, "--out", kept)
+    assert code != 0
+    assert kept.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [kept]
