@@ -4,7 +4,7 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 CODE := $(wildcard src tests examples benchmarks)
 
-.PHONY: run test lint bench theorems dist check-long clean
+.PHONY: run test lint bench theorems docs dist check-long clean
 
 run: $(INSTALLED)  ## compile a model, run it, show what happened
 	$(BIN)/python examples/first_look.py
@@ -23,6 +23,9 @@ bench: $(INSTALLED)  ## measure, and write benchmarks/results.json
 theorems: $(INSTALLED)  ## run every check of the paper, and write docs/theorems.md
 	$(BIN)/python -m unmask.paper .
 
+docs: $(INSTALLED)  ## the documentation as a site, in site/; a warning is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
 dist: $(INSTALLED)  ## a wheel and an sdist, tried in an empty environment
 	rm -rf dist
 	$(BIN)/python -m build --outdir dist .
@@ -37,4 +40,4 @@ $(INSTALLED): pyproject.toml
 	touch $@
 
 clean:
-	rm -rf .venv build dist
+	rm -rf .venv build dist site

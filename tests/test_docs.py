@@ -1,4 +1,7 @@
-"""Every `console` block of the documentation is run, and its output compared with what the page shows."""
+"""Every `console` block of the documentation is run, and its output compared with what the page shows.
+
+A ```python block with a title is a file that the page tells its reader to write; the commands find it.
+"""
 
 import os
 import re
@@ -8,8 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from unmask import compile_problem, run_word, save_model
+from unmask.errors import AttendsToNothing, EditsWrittenSlot
+
 ROOT = Path(__file__).parents[1]
-EVERY_PAGE = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+EVERY_PAGE = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 PAGES = [page for page in EVERY_PAGE if "```console" in page.read_text(encoding="utf-8")]
 PARITY = """{"alphabet": ["zero", "one"],
  "states": ["even", "odd"],
@@ -28,20 +34,28 @@ def commands(page):
             yield command, output
 
 
+def files(page):
+    """(name, text) of the files that a page tells its reader to write."""
+    return re.findall(r'^```python title="([^"]+)"\n(.*?)^```', page.read_text(encoding="utf-8"), re.M | re.S)
+
+
 def comparable(text):
     """Without times and without blanks at the ends of lines."""
     text = re.sub(r"\b\d+\.\d{3}\b", "0.000", text)
     return "\n".join(line.rstrip() for line in text.splitlines()).strip()
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_what_a_page_shows_is_what_happens(page, tmp_path):
-    program = tmp_path / "bin" / "unmask"
-    program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m unmask "$@"\n')
-    program.chmod(0o755)
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name, module in (("unmask", "-m unmask"), ("python", "")):
+        (programs / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" {module} "$@"\n')
+        (programs / name).chmod(0o755)
     (tmp_path / "parity.json").write_text(PARITY)
-    environment = {**os.environ, "PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "120"}
+    for name, text in files(page):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    environment = {**os.environ, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "120"}
     for command, shown in commands(page):
         if command.startswith("make "):
             continue
@@ -58,3 +72,42 @@ def test_what_a_page_shows_is_what_happens(page, tmp_path):
 
 def test_pages_have_commands():
     assert {"README.md", "problems.md"} <= {page.name for page in PAGES}
+
+
+def test_every_file_of_a_page_is_run():
+    for page in EVERY_PAGE:
+        run = " ".join(command for command, _ in commands(page))
+        assert all(f"python {name}" in run for name, _ in files(page)), page
+
+
+READER = ROOT / "docs" / "how-to" / "read-a-folder.md"
+
+
+@pytest.mark.parametrize(("kind", "precision"), [("mdm", 2), ("mdm", 3), ("smdm", 2)])
+def test_the_reader_of_the_page_reads_any_model(kind, precision, tmp_path):
+    """Random weights that saturate, every step of the canvas."""
+    (name, text), *_ = files(READER)
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    compared = 0
+    for seed in range(4):
+        model = compile_problem(f"random:{seed}", kind, length=3, precision=precision)
+        done = subprocess.run(
+            [sys.executable, tmp_path / name, save_model(model, tmp_path / str(seed)), "aba"],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        try:
+            trace = run_word(model, "aba")
+        except AttendsToNothing:
+            assert "attends to nothing" in done.stderr
+            continue
+        except EditsWrittenSlot:  # the page's program does not check that
+            continue
+        *steps, verdict = done.stdout.splitlines()
+        shown = [["·" if s == model.mask else s for s in trace.symbols(canvas)] for canvas in trace.canvas]
+        assert [line.split()[1:] for line in steps] == shown
+        assert verdict == {True: "accepted", False: "rejected", None: "undecided"}[trace.accepted]
+        compared += 1
+    assert compared >= 2
