@@ -1,0 +1,110 @@
+"""Depth and gates of extracted circuits against N; writes the tables and plots of docs/extraction.md."""
+
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import plots
+
+from unmask.engines.reference import ReferenceEngine
+from unmask.errors import AttendsToNothing
+from unmask.pipeline import compile_problem
+from unmask.problems.families import FamilyProblem
+from unmask.reasoners.decoding import decode
+from unmask.testing.random_transformer import random_diffusion, random_transformer
+from unmask.verification.constant_depth import constant_depth_circuit, pass_depth, token_bits
+from unmask.verification.constant_depth_reasoners import constant_depth_model, model_depth
+from unmask.verification.saturating_sum import chain_sum
+
+DOCS = Path(__file__).parents[1] / "docs"
+SEED, SYMBOLS = 7, 3
+ROWS = (2, 3, 4, 6, 8, 10, 14, 20, 28, 36)
+EVERY_WORD, SOME_WORDS = 6561, 100
+LENGTHS = {"contains-aba": (4, 6, 8, 10, 12, 16, 20), "formula": (2, 4, 8, 16), "parity": (2, 4, 8)}
+STEPS = (2, 3, 4, 5, 6)
+
+
+def one_pass():
+    """Random weights, p = 1: (N, depth, gates, depth of the chain, inputs, wrong) at every number of rows."""
+    for rows in ROWS:
+        transformer = random_transformer(SEED, rows, symbols=SYMBOLS)
+        circuit = constant_depth_circuit(transformer)
+        chain = constant_depth_circuit(transformer, total=chain_sum)
+        words = (
+            np.array(list(product(range(SYMBOLS), repeat=rows)))
+            if SYMBOLS**rows <= EVERY_WORD
+            else np.random.default_rng(rows).integers(0, SYMBOLS, (SOME_WORDS, rows))
+        )
+        yield rows, circuit.depth, len(circuit.gates), chain.depth, len(words), wrong(circuit, transformer, words)
+
+
+def wrong(circuit, transformer, words):
+    """On how many words the circuit differs from the reference engine."""
+    found = circuit.evaluate(token_bits(words, range(SYMBOLS)))
+    count = 0
+    for word, (undefined, *bits) in zip(words, found, strict=True):
+        try:
+            logits = ReferenceEngine().session(transformer).read(word[None], (0, len(word)))
+            right = decode(logits, transformer.precision)[0]
+            count += bool(undefined) or not np.array_equal(np.reshape(bits, (len(word), -1)), np.eye(SYMBOLS)[right])
+        except AttendsToNothing:
+            count += not undefined
+    return count
+
+
+def families():
+    """Compiled circuits, extracted again: (family, N, T, depth, bound, gates, words, wrong)."""
+    for family, lengths in LENGTHS.items():
+        problem = FamilyProblem(family)
+        for length in lengths:
+            model = compile_problem(problem.name, "mdm", length=length, precision=1)
+            circuit = constant_depth_model(model)
+            bits = np.array(list(product((0, 1), repeat=length)) if length <= 8 else _some(length), dtype=bool)
+            right = [problem.answer([problem.letters[int(b)] for b in row]) for row in bits]
+            said = circuit.evaluate(bits)
+            differ = sum(list(row) != [False, not answer, answer] for row, answer in zip(said, right, strict=True))
+            yield family, length, model.steps, circuit.depth, model_depth(model), len(circuit.gates), len(bits), differ
+
+
+def _some(length):
+    return np.random.default_rng(length).integers(0, 2, (SOME_WORDS, length)).tolist()
+
+
+def table(head, rows):
+    lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
+    return lines + [f"| {' | '.join(f'{x:,}' if isinstance(x, int) else x for x in row)} |" for row in rows]
+
+
+def write_page(tables):
+    """Replace what stands between the markers of docs/extraction.md."""
+    page = DOCS / "extraction.md"
+    text = page.read_text(encoding="utf-8")
+    for marker, lines in tables.items():
+        begin, end = f"<!-- {marker} -->\n", f"<!-- end of {marker} -->"
+        head, rest = text.split(begin)
+        text = head + begin + "\n".join(lines) + "\n" + end + rest.split(end)[1]
+    page.write_text(text, encoding="utf-8")
+
+
+def main():
+    """Measure, and write."""
+    passes, compiled = list(one_pass()), list(families())
+    steps = [(T, constant_depth_model(random_diffusion(23, 2, steps=T)).depth) for T in STEPS]
+    bound = 2 + pass_depth(random_transformer(SEED, 1).precision, 1)
+    heads = {
+        "pass": ("N", "depth", "gates", "depth of the chain of additions", "inputs tried", "wrong"),
+        "families": ("family", "N", "T", "depth", "bound", "gates", "words tried", "wrong"),
+        "steps": ("T", "depth"),
+    }
+    tables = {"pass": passes, "families": compiled, "steps": steps}
+    bounded = ["", f"The formula bounds the depth by {bound} at every N and every width."]
+    write_page({k: table(heads[k], rows) + (bounded if k == "pass" else []) for k, rows in tables.items()})
+    curves = {"cascade": [row[1] for row in passes], "additions": [row[3] for row in passes]}
+    plot = plots.plain("AND/OR depth of one layer over F_1", list(ROWS), curves, "rows N", 20)
+    (DOCS / "performance" / "depth.svg").write_text(plot, encoding="utf-8")
+    for rows in tables.values():
+        print("\n".join(str(row) for row in rows))
+
+
+if __name__ == "__main__":
+    main()
