@@ -90,7 +90,7 @@ class Panel:
 
     @property
     def name(self) -> str:
-        return NAMES[self.trace.kind]
+        return NAMES[self.trace.kind] + (f", planner {self.planner}" if self.planner else "")
 
     @cached_property
     def heads(self) -> list[Head]:

@@ -123,6 +123,7 @@ async function start() {
   state.chosen = { panel: first, line: first.lines - 1, column: first.columns - 1 };
   refresh(state, { anew: true });
   connect(state);
+  if (location.hash === "#play" && !matchMedia("(prefers-reduced-motion: reduce)").matches) play(state, true);
   globalThis.unmaskView = { state, centre, cellAt, lineAt };
 }
 
