@@ -208,8 +208,15 @@ def test_a_bar_on_a_terminal_and_silence_in_a_pipe():
     code, out, err = in_pipe(*compare)
     assert (code, err) == (0, "")
     assert "measuring" not in out
-    code, out = in_terminal(*compare, "-q")
-    assert (code, out) == (0, "")
+    assert in_terminal(*compare, "-q") == (0, "")
+
+
+def test_a_bar_while_words_are_run(models):
+    verify = ("verify", models / "abb", "--method", "sample", "--cases", "20")
+    code, out = in_terminal(*verify)
+    assert code == 0
+    assert "running words" in out
+    assert in_pipe(*verify) == (0, "held on 20 cases (sample)\n", "")
 
 
 @pytest.mark.parametrize("width", [40, 80])
@@ -218,7 +225,6 @@ def test_nothing_is_wider_than_the_terminal(models, width):
         ("run", models / "long", "a" * 60),
         ("compare", "(a|b)*abb", "--lengths", "2,4"),
         ("paper",),
-        ("doctor",),
         ("compile", "--help"),
     ]
     for arguments in runs:

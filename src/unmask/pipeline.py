@@ -6,7 +6,7 @@ Problem ──compile_problem──▶ Model ──run_word──▶ Trace
 """
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import islice
@@ -155,11 +155,13 @@ def verify_model(
     cases: int = 1000,
     seed: int = 0,
     engine: Engine | None = None,
+    progress: Callable[[Iterator[str], int], Iterator[str]] | None = None,
 ) -> Verdict:
     """Compare a model with its problem (as its folder names it), another problem, or another model.
 
     `exhaustive` runs every word of the model's length, `sample` some; by default all where they are few. `prove`
-    decides for all words at once, from the weights.
+    decides for all words at once, from the weights. `progress` is given the words and how many there are, and
+    passes them on.
     """
     engine = engine or FastEngine()
     outputs = 1 if model.kind == "plt" else output_count(model)
@@ -183,6 +185,8 @@ def verify_model(
         words = sampled_expressions(expression, cases, seed)
     else:
         words = sampled_words(model, automaton, cases, seed)
+    if progress is not None:
+        words = progress(words, count if method == "exhaustive" else cases)
     return check_words(model, words, oracle, engine=engine, method=method, outputs=outputs)
 
 

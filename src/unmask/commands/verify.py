@@ -2,6 +2,7 @@
 
 import json
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -33,12 +34,20 @@ def verify(
     """
     from unmask.console import show_verdict
     from unmask.pipeline import ENGINES, load_model, verify_model
+    from unmask.terminal import progress, working
 
     other = load_model(against) if against is not None and (Path(against) / "config.json").is_file() else against
     start = time.perf_counter()
-    verdict = verify_model(
-        load_model(folder), against=other, method=method, cases=cases, seed=seed, engine=ENGINES[engine.value]()
-    )
+    with working("proving") if method == "prove" else nullcontext():
+        verdict = verify_model(
+            load_model(folder),
+            against=other,
+            method=method,
+            cases=cases,
+            seed=seed,
+            engine=ENGINES[engine.value](),
+            progress=lambda words, total: progress(words, total=total, label="running words"),
+        )
     seconds = time.perf_counter() - start
     if as_json:
         print(json.dumps({**verdict.to_json(), "seconds": seconds}))
