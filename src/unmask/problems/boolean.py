@@ -10,6 +10,7 @@ import numpy as np
 
 from unmask.errors import ProblemError, WordError
 from unmask.problems.aiger import parse_aiger, read_aiger, write_aiger
+from unmask.problems.blif import read_blif
 from unmask.problems.circuit import Circuit
 
 BITS = ("0", "1")
@@ -50,6 +51,13 @@ def parse_circuit(path: str) -> CircuitProblem:
     if not path:
         raise ProblemError("aiger: names no file; write aiger:FILE")
     return CircuitProblem(f"aiger:{Path(path).name}", read_aiger(path))
+
+
+def parse_blif_circuit(path: str) -> CircuitProblem:
+    """blif:FILE."""
+    if not path:
+        raise ProblemError("blif: names no file; write blif:FILE")
+    return CircuitProblem(f"blif:{Path(path).name}", read_blif(path))
 
 
 def circuit_from_json(name: str, aiger: str) -> CircuitProblem:

@@ -5,7 +5,7 @@ from typing import Any, Protocol, cast
 
 from unmask.errors import ProblemError, shortened
 from unmask.problems.automaton import Automaton
-from unmask.problems.boolean import circuit_from_json, parse_circuit
+from unmask.problems.boolean import circuit_from_json, parse_blif_circuit, parse_circuit
 from unmask.problems.expression import ExpressionProblem
 from unmask.problems.families import FamilyProblem
 from unmask.problems.regular import DfaProblem, GroupProblem, RegexProblem, parse_dfa
@@ -53,6 +53,7 @@ PARSERS: dict[str, Callable[[str], Problem]] = {
     "dfa": parse_dfa,
     "group": GroupProblem,
     "aiger": parse_circuit,
+    "blif": parse_blif_circuit,
     "family": FamilyProblem,
     "expr": ExpressionProblem,
 }
