@@ -282,11 +282,16 @@ def test_doctor_says_when_something_is_wrong(unmask, monkeypatch):
     monkeypatch.setattr(pipeline, "run_both", lambda model, _: pipeline.run_word(model, "aaaa"[: model.length]))
     assert "is wrong about aabb" in unmask("doctor")[1]
     monkeypatch.undo()
-    monkeypatch.setattr(installation, "_declared", lambda: ["no-such-package>=1", "torch-not==2; extra == 'lab'"])
+    monkeypatch.setattr(
+        installation,
+        "_declared",
+        lambda: ["no-such-package>=1", "torch-not==2; extra == 'lab'", "unmask[lab]; extra == 'dev'"],
+    )
     code, out, _ = unmask("doctor")
     assert code == 1
     assert "no-such-package MISSING" in out
     assert "pip install 'unmask[lab]'" in out
+    assert "dev" not in out
 
 
 def test_every_extra_is_explained():

@@ -106,7 +106,7 @@ def requirements(declared: list[str]) -> tuple[list[Package], list[Extra]]:
     for line in declared:
         requirement, _, marker = line.partition(";")
         found = re.match(r"\s*([\w.-]+)\s*(?:\[[^]]*\])?\s*(.*?)\s*$", requirement)
-        if found is None:
+        if found is None or found[1] == "unmask":  # an extra that takes in another one
             continue
         package = Package(found[1], found[2], _version(found[1]))
         extra = re.search(r"""extra\s*==\s*['"]([\w-]+)['"]""", marker)
