@@ -59,19 +59,19 @@ def wrong_cases(circuit, transformer, words):
 def test_every_input_of_random_layers():
     """D = 2, one head, an MLP, p = 1; some inputs divide by zero, others do not."""
     cases = undefined = 0
-    for seed in range(40):
+    for seed in range(30):
         for rows in (1, 2, 3, 4, 5):
             transformer = random_transformer(seed, rows)
             words = words_of(3, rows)
             wrong, without = wrong_cases(constant_depth_circuit(transformer), transformer, words)
             assert wrong == 0, (seed, rows)
             cases, undefined = cases + len(words), undefined + without
-    assert undefined > 20
-    assert cases > 14_000
+    assert undefined >= 10
+    assert cases > 10_000
 
 
 @pytest.mark.parametrize("seed", [7, 11, 13])
-@pytest.mark.parametrize("rows", [9, 14])
+@pytest.mark.parametrize("rows", [9, 13])
 def test_sampled_inputs_of_longer_words(seed, rows):
     transformer = random_transformer(seed, rows)
     circuit = constant_depth_circuit(transformer)
@@ -138,15 +138,15 @@ def test_a_forgotten_division_by_zero_is_seen(monkeypatch):
 
 def test_the_depth_stops_growing_with_the_rows():
     """The plateau; the chain of additions keeps growing. docs/extraction.md has more of both."""
-    depths = [constant_depth_circuit(random_transformer(13, rows)).depth for rows in (6, 14, 17, 20)]
+    depths = [constant_depth_circuit(random_transformer(13, rows)).depth for rows in (6, 14, 16, 18)]
     assert depths[0] < depths[1] == depths[2] == depths[3]
-    chain = [constant_depth_circuit(random_transformer(13, rows), total=chain_sum).depth for rows in (6, 12, 18)]
-    assert chain[1] - chain[0] == chain[2] - chain[1] >= 12
+    chain = [constant_depth_circuit(random_transformer(13, rows), total=chain_sum).depth for rows in (6, 10, 14)]
+    assert chain[1] - chain[0] == chain[2] - chain[1] >= 8
 
 
 def test_the_depth_stops_growing_with_the_width():
     """Sums over columns and hidden units go through the cascade as well."""
-    transformer = random_transformer(3, 1, width=26, hidden=26)
+    transformer = random_transformer(3, 1, width=24, hidden=24)
     bound = 2 + pass_depth(transformer.precision, 1)
     assert constant_depth_circuit(transformer).depth <= bound
     assert constant_depth_circuit(transformer, total=chain_sum).depth > bound

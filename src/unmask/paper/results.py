@@ -6,7 +6,7 @@ from unmask.paper import extraction_checks as extraction
 from unmask.paper import problem_checks as problems
 from unmask.paper.item import Item
 
-UNIFORM = "That both constructions can be carried out in logarithmic space, as uniformity asks, is argued and not run."
+UNIFORM = "That both constructions run in logarithmic space, as uniformity asks, is not checked."
 
 
 def by_theorem(source: str, target: str, stem: str) -> str:
