@@ -147,10 +147,10 @@ def show_installation(found: "Installation") -> None:
     else:
         out.print(f"[bold red]the self-test failed:[/bold red] {escape(test.problem)}")
     for extra in found.extras:
-        there = "[green]installed[/green]" if extra.installed else f"pip install 'unmask\\[{extra.name}]'"
         lacking = [p.name for p in extra.packages if p.version is None]
-        note = "" if extra.installed or len(lacking) == len(extra.packages) else f" (lacks {', '.join(lacking)})"
-        out.print(f"[bold]{extra.name}[/bold]: {escape(extra.adds)}: {there}{note}")
+        state = "[green]installed[/green]" if extra.installed else f"lacks {', '.join(lacking)}"
+        hint = "" if extra.installed else f"; pip install 'unmask\\[{extra.name}]'"
+        out.print(f"[bold]{extra.name}[/bold] ({state}): {escape(extra.adds)}{hint}")
     for name, path in found.programs.items():
         out.print(f"{name}: {path or 'not found'} [dim](only for {escape(OPTIONAL_PROGRAMS[name])})[/dim]")
 
