@@ -146,7 +146,7 @@ def test_the_depth_stops_growing_with_the_rows():
 
 def test_the_depth_stops_growing_with_the_width():
     """Sums over columns and hidden units go through the cascade as well."""
-    transformer = random_transformer(3, 1, width=24, hidden=24)
+    transformer = random_transformer(3, 1, width=26, hidden=26)
     bound = 2 + pass_depth(transformer.precision, 1)
     assert constant_depth_circuit(transformer).depth <= bound
     assert constant_depth_circuit(transformer, total=chain_sum).depth > bound
