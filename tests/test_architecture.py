@@ -28,13 +28,14 @@ MAY_IMPORT = {
     "paper": CORE | {"pipeline", "console", "terminal"},
     "viewer": {"pipeline", "traces", "weights", "errors"},
     "lab": CORE | {"pipeline"},
-    "commands": CORE | {"pipeline", "terminal", "console", "installation", "paper", "viewer", "lab"},
+    "playground": CORE | {"pipeline", "viewer"},
+    "commands": CORE | {"pipeline", "terminal", "console", "installation", "paper", "viewer", "lab", "playground"},
     "cli": {"commands", "terminal", "errors", "__init__"},
     "__init__": {"errors", "pipeline", "traces", "weights"},
     "__main__": {"cli"},
 }
-LEAVES = {"viewer", "lab"}  # imported by the commands alone, and inside a function
-MAY_HOLD_FLOATS = {"viewer", "lab"}
+LEAVES = {"viewer", "lab", "playground"}  # imported by the commands alone (the playground shows views), in a function
+MAY_HOLD_FLOATS = {"viewer", "lab", "playground"}
 VAGUE = {"utils", "util", "helpers", "common", "misc", "base", "core", "tools"}
 LONGEST_FILE = 400
 

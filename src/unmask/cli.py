@@ -14,6 +14,7 @@ from unmask.commands.doctor import doctor
 from unmask.commands.paper import paper
 from unmask.commands.run import run
 from unmask.commands.sample import sample
+from unmask.commands.serve import serve
 from unmask.commands.shell import CONTEXT, Command, Commands
 from unmask.commands.verify import verify
 from unmask.commands.view import view
@@ -27,6 +28,7 @@ COMMANDS = {
     "compare": compare,
     "verify": verify,
     "view": view,
+    "serve": serve,
     "paper": paper,
     "sample": sample,
     "doctor": doctor,

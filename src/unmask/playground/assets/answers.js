@@ -1,0 +1,80 @@
+// Answers of the server → what the page says.
+
+import { counted, make } from "/static/elements.js";
+import { toFragment } from "/static/state.js";
+
+const OWN = "the model’s own planner";
+const FRAMEWORKS = { mdm: "masked diffusion", smdm: "mask-dominated diffusion", topk: "diffusion by confidence", plt: "the looped transformer", cot: "chain of thought", pcot: "parallel chain of thought" };
+
+function said(who, answer, right, steps, looped) {
+  const judged = right === null ? "" : answer === right ? "right" : "wrong";
+  const mark = { right: " ✓", wrong: " ✗ wrong", "": "" }[judged];
+  return make("div", { class: `said ${judged}` }, make("div", { class: "who" }, `${who} says`), make("div", { class: "what" }, answer + mark), make("p", {}, `after ${counted(steps, looped ? "loop" : "step")}${judged === "wrong" ? `; the right answer is: ${right}` : ""}`));
+}
+
+export function verdict(answer) {
+  const looped = answer.kind === "plt";
+  const shown = [said(answer.planner ? `the planner ${answer.planner}` : FRAMEWORKS[answer.kind], answer.answer, answer.right, answer.steps, looped)];
+  if (answer.own) shown.push(said(`${OWN}, with the same predictor,`, answer.own.answer, answer.right, answer.own.steps, false));
+  const other = answer.beside.find((run) => run.kind !== answer.kind);
+  if (other && !answer.own) shown.push(make("div", { class: "said" }, make("div", { class: "who" }, `${FRAMEWORKS[other.kind]} takes`), make("div", { class: "what" }, counted(other.steps, "step")), make("p", {}, "for the same word, beside it below")));
+  const sizes = [`N = ${answer.length}`, counted(answer.padding, looped ? "pad" : "slot"), `width ${answer.width}`, counted(answer.layers, "layer"), counted(answer.weights, "nonzero weight"), `numbers of F_${answer.precision}`, `compiled in ${(1000 * answer.compile_seconds).toFixed(0)} ms`, answer.layout];
+  return [...shown, make("p", { class: "sizes" }, sizes.filter(Boolean).join(" · "))];
+}
+
+export function tries(words, choose) {
+  if (!words.length) return [];
+  const offered = words.map(({ word, right }) => {
+    const button = make("button", { type: "button", title: word }, word);
+    button.addEventListener("click", () => choose(word));
+    return [button, ` (${right})`];
+  });
+  return ["Others: ", ...offered.flatMap((pair, i) => (i ? [", ", ...pair] : pair))];
+}
+
+function rate(tally) {
+  if (!tally.runs) return "–";
+  const text = `${tally.right} of ${tally.runs}`;
+  return make("span", { class: "rate" }, make("meter", { min: 0, max: tally.runs, value: tally.right, "aria-hidden": "true" }), make("span", tally.right < tally.runs ? { class: "wrong" } : {}, `${text}${tally.right < tally.runs ? " ✗" : " ✓"}`));
+}
+
+export function planners(answer, question) {
+  const names = { own: OWN, uniform: `uniform:${question.k}`, confidence: `confidence:${question.k}`, "left-to-right": `left-to-right:${question.k}` };
+  const rows = answer.rows.map((row) => {
+    const link = make("a", { href: toFragment({ ...question, planner: row.planner }) }, names[row.planner]);
+    const answers = row.word.answers.map(([text, times]) => (row.word.runs > 1 ? `${text} ×${times}` : text)).join(", ");
+    return make("tr", row.planner === question.planner ? { class: "chosen" } : {}, make("th", { scope: "row" }, link), make("td", {}, String(row.steps)), make("td", {}, rate(row.word), make("div", { class: "answers" }, answers)), make("td", {}, rate(row.words)));
+  });
+  const head = ["planner", "steps", "right on this word, over seeds", "right on other words"];
+  return [
+    make("table", {}, make("thead", {}, make("tr", {}, ...head.map((text) => make("th", { scope: "col" }, text)))), make("tbody", {}, ...rows)),
+    make("p", {}, "One predictor, four planners. A slot can be predicted only once the slots that it is made from are written: the model’s own planner waits for them, and takes all that are ready at once. One that does not wait commits to symbols that are wrong, and never takes them back."),
+  ];
+}
+
+export function proof(answer) {
+  const all = `every word of length ${answer.length}`;
+  const sentence = {
+    proved: `Proved: the weights are right on ${all}.`,
+    refuted: `Refuted by ${answer.counterexample}: ${answer.expected}, but the model gave ${answer.got}.`,
+    unknown: `Neither proved nor refuted: ${answer.reason}`,
+    held: "Held on every case.",
+  }[answer.verdict];
+  const how = answer.proof ? `${answer.proof.by}; ${counted(answer.cases, "case")}, ${answer.seconds.toFixed(2)} s. From the weights of ${FRAMEWORKS[answer.kind]} alone, with its own planner.` : `${answer.seconds.toFixed(2)} s.`;
+  return [make("p", { class: "verdict" }, sentence), make("p", { class: "hint" }, how)];
+}
+
+// What to type for the same without a browser.
+export function shell(question, planner, length) {
+  const quoted = (text) => (/^[\w:./=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
+  const circuit = question.problem.startsWith("aag ");
+  const problem = circuit ? "aiger:circuit.aag" : quoted(question.problem);
+  const implied = circuit || question.problem.startsWith("expr:");
+  const chosen = planner ? ` --planner ${planner}${question.planner === "uniform" ? ` --seed ${question.seed}` : ""}` : "";
+  return [
+    `unmask compile ${problem}${implied ? "" : ` --length ${length}`} --to ${question.kind} --out models/mine`,
+    `unmask run models/mine ${quoted(question.word)}${chosen}`,
+    `unmask view models/mine ${quoted(question.word)}${chosen} --out trace.html`,
+    "unmask verify models/mine --method prove",
+  ].join("\n");
+}

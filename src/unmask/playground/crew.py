@@ -1,0 +1,142 @@
+"""Crew: a few workers, a short queue before them, and a clock over each.
+
+    ask(task, question) ──▶ answer           or Failed: a sentence and the status that HTTP has for it
+
+Whoever does not finish in time, or is no longer waited for, is killed: a worker holds nothing that is worth keeping.
+"""
+
+import asyncio
+import json
+import os
+import sys
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from pathlib import Path
+from typing import Any
+
+from unmask.errors import UnmaskError
+from unmask.playground import limits
+
+LONGEST_LINE = 16 << 20
+STALE = 200
+"""Answers after which a worker is replaced, so that what its caches hold cannot grow for ever."""
+
+
+class Failed(UnmaskError):
+    """There is no answer: why, and the status of the response."""
+
+    def __init__(self, sentence: str, status: int) -> None:
+        self.status = status
+        super().__init__(sentence)
+
+
+class Worker:
+    """One process, one question at a time."""
+
+    def __init__(self, process: Process) -> None:
+        self.process = process
+        self.answered = 0
+
+    @classmethod
+    async def start(cls, folder: Path) -> "Worker":
+        quiet = {"PYTHONDONTWRITEBYTECODE": "1", "OPENBLAS_NUM_THREADS": "1", "TMPDIR": str(folder)}
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "unmask.playground.worker",
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=DEVNULL,
+            cwd=folder,
+            env={**os.environ, **quiet},
+            limit=LONGEST_LINE,
+            start_new_session=True,  # an interrupt at the terminal is the server's to handle
+        )
+        return cls(process)
+
+    async def ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(json.dumps(request).encode() + b"\n")
+        await self.process.stdin.drain()
+        line = await self.process.stdout.readline()
+        if not line.endswith(b"\n"):
+            raise ConnectionResetError
+        self.answered += 1
+        return json.loads(line)
+
+    async def kill(self) -> None:
+        if self.process.returncode is None:
+            self.process.kill()
+        await self.process.wait()
+
+
+class Crew:
+    """At most `limits.AT_ONCE` workers at work, `limits.WAITING` questions in the queue; no more are let in."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._idle: list[Worker] = []
+        self._working: set[Worker] = set()
+        self._inside = 0
+        self._free = asyncio.Semaphore(limits.AT_ONCE)
+
+    async def ask(self, task: str, question: dict[str, Any]) -> dict[str, Any]:
+        """The answer of a worker, in the time that the task has."""
+        if self._inside >= limits.AT_ONCE + limits.WAITING:
+            raise Failed("the playground is busy with other questions; try again in a few seconds", 503)
+        self._inside += 1
+        try:
+            async with asyncio.timeout(limits.PATIENCE):
+                await self._free.acquire()
+        except TimeoutError:
+            raise Failed("the playground was busy for too long; try again in a few seconds", 503) from None
+        else:
+            try:
+                return await self._answered(task, question)
+            finally:
+                self._free.release()
+        finally:
+            self._inside -= 1
+
+    async def _answered(self, task: str, question: dict[str, Any]) -> dict[str, Any]:
+        seconds = limits.SECONDS[task]
+        worker = await self._rested()
+        self._working.add(worker)
+        whole = False
+        try:
+            async with asyncio.timeout(seconds):
+                document = await worker.ask({"task": task, "question": question, "seconds": seconds})
+            whole = "last" not in document and worker.answered < STALE
+        except TimeoutError:
+            raise Failed(
+                f"this took longer than {seconds} seconds and was stopped; take a shorter word or a smaller problem",
+                422,
+            ) from None
+        except (ConnectionError, ValueError):
+            raise Failed(
+                "the work broke off, most likely for lack of memory; take a shorter word or a smaller problem", 422
+            ) from None
+        finally:  # also when nobody waits any more
+            self._working.discard(worker)
+            if whole:
+                self._idle.append(worker)
+            else:
+                await asyncio.shield(worker.kill())
+        if "error" in document:
+            raise Failed(document["error"], document["status"])
+        return document["answer"]
+
+    async def _rested(self) -> Worker:
+        while self._idle:
+            worker = self._idle.pop()
+            if worker.process.returncode is None:
+                return worker
+        return await Worker.start(self.folder)
+
+    async def warm(self) -> None:
+        """Have workers ready before anyone asks."""
+        self._idle += [await Worker.start(self.folder) for _ in range(limits.AT_ONCE)]
+
+    async def end(self) -> None:
+        for worker in (*self._idle, *self._working):
+            await worker.kill()

@@ -1,0 +1,103 @@
+"""Subject → the run of its word, what is right about it, and a page that shows it beside other runs.
+
+Where another planner drives the predictor, the model's own run stands beside it: the same weights, the right order.
+"""
+
+import time
+from typing import Any
+
+from unmask.errors import UnmaskError
+from unmask.pipeline import problem_name
+from unmask.playground.subject import Subject, answer_of, outputs_of
+from unmask.problems.expression import ExpressionProblem
+from unmask.traces.trace import Trace
+from unmask.weights.model import Kind, Model
+
+TRIED = 12
+
+
+def denoise(subject: Subject) -> dict[str, Any]:
+    """The run that was asked for; `page` is the view of it."""
+    from unmask.viewer.gather import panel_of
+    from unmask.viewer.render import View, render
+
+    question = subject.question
+    start = time.perf_counter()
+    model = subject.model(question.kind)
+    compiled = time.perf_counter() - start
+    outputs = outputs_of(model)
+    panels = [panel_of(model, question.word, planner=question.planner_name, seed=question.seed)]
+    if question.planner_name is not None:
+        panels.append(panel_of(model, question.word))
+    remarks = []
+    for kind in _beside(subject):
+        try:
+            panels.append(panel_of(subject.model(kind), question.word))
+        except UnmaskError as error:
+            remarks.append(f"There is no {kind} beside it: {error}.")
+    name = problem_name(model) or question.problem
+    trace = panels[0].trace
+    return {
+        **_sizes(model),
+        "compile_seconds": compiled,
+        "layout": None if subject.problem is None else subject.compiler.layout_of(model.kind, model.length),
+        "planner": question.planner_name,
+        "steps": trace.steps_taken,
+        "answer": answer_of(model, trace, outputs),
+        "right": subject.right(question.word, outputs),
+        "own": _own(model, panels[1].trace, outputs) if question.planner_name is not None else None,
+        "beside": [{"kind": p.trace.kind, "steps": p.trace.steps_taken} for p in panels[1:]],
+        "words": _words_to_try(subject, outputs),
+        "page": render(View(name, question.word, tuple(panels), tuple(remarks))),
+    }
+
+
+def _beside(subject: Subject) -> tuple[Kind, ...]:
+    """A chain of thought, or masked diffusion beside a chain of thought; nothing beside two planners."""
+    if subject.question.planner_name is not None:
+        return ()
+    wanted: Kind = "mdm" if subject.question.kind == "cot" else "cot"
+    return (wanted,) if wanted in subject.kinds else ()
+
+
+def _own(model: Model, trace: Trace, outputs: int) -> dict[str, Any]:
+    return {"answer": answer_of(model, trace, outputs), "steps": trace.steps_taken}
+
+
+def _sizes(model: Model) -> dict[str, Any]:
+    transformers = model.transformers.values()
+    return {
+        "kind": model.kind,
+        "length": model.length,
+        "padding": model.padding,
+        "width": max(t.width for t in transformers),
+        "layers": max(len(t.layers) for t in transformers),
+        "weights": sum(t.parameters for t in transformers),
+        "precision": model.precision.p,
+    }
+
+
+def _words_to_try(subject: Subject, outputs: int) -> list[dict[str, str]]:
+    """A word for each answer, none of them the one that was asked about, of characters that can be typed."""
+    drawn = subject.some_words(TRIED)
+    drawn += [_backwards(word) for word in drawn]  # the same letters, and often another answer
+    typed = set(subject.question.problem)
+    found: dict[str, dict[str, str]] = {}
+    for word in sorted(drawn, key=lambda word: len(set(word) - typed)):
+        if word == subject.question.word or not word or not (word.isascii() and word.isprintable()):
+            continue
+        right = _right_or_none(subject, word, outputs)
+        if right is not None and not (right == "rejected" and isinstance(subject.problem, ExpressionProblem)):
+            found.setdefault(right.split()[0].rstrip(","), {"word": word, "right": right})
+    return list(found.values())
+
+
+def _backwards(word: str) -> str:
+    return " ".join(reversed(word.split())) if " " in word else word[::-1]
+
+
+def _right_or_none(subject: Subject, word: str, outputs: int) -> str | None:
+    try:
+        return subject.right(word, outputs)
+    except UnmaskError:
+        return None

@@ -1,0 +1,20 @@
+"""What one request may ask for, and what its work may take; beyond, it is refused or stopped with a sentence."""
+
+BODY = 64 * 1024  # bytes of a request
+PROBLEM = 1_000  # characters of a PROBLEM string
+CIRCUIT = 48 * 1024  # characters of a pasted circuit
+WORD = 4_000  # characters of a word
+LENGTH = 128  # symbols of a word, N
+ROWS = 4_000  # input and slots together
+WIDTH = 4_000  # of the wider transformer
+LARGEST_K = 1_000
+LARGEST_SEED = 1_000_000
+
+MEMORY = 2 << 30  # bytes of address space of a worker
+SECONDS = {"run": 12, "steps": 20, "planners": 20, "prove": 60}
+"""Task → the time after which its worker is killed."""
+AT_ONCE = 2  # workers
+WAITING = 6  # requests that wait for one
+PATIENCE = 30  # seconds that they wait
+READING = 10  # seconds in which a request must have arrived
+PAGES = 12  # views that are kept for their frames

@@ -1,0 +1,75 @@
+"""A worker: a process that answers questions one by one, and may be killed at any time.
+
+    python -m unmask.playground.worker       {"task", "question", "seconds"} ──▶ {"answer"} or {"error"}, a line each
+
+It can write no file (no file may grow beyond 0 bytes), holds at most `limits.MEMORY`, and is ended by an alarm of its
+own should the one who asked be gone.
+"""
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from unmask.errors import UnmaskError
+from unmask.playground import limits
+from unmask.playground.denoise import denoise
+from unmask.playground.growth import growth
+from unmask.playground.planning import planning
+from unmask.playground.proof import proof
+from unmask.playground.question import Question
+from unmask.playground.subject import Subject, subject_of
+
+TASKS: dict[str, Callable[[Subject], dict[str, Any]]] = {
+    "run": denoise,
+    "steps": growth,
+    "planners": planning,
+    "prove": proof,
+}
+TOO_MUCH_MEMORY = "this needs more memory than the playground has; take a shorter word or a smaller problem"
+GRACE = 5
+
+
+def answer(task: str, question: Any) -> dict[str, Any]:
+    """What a task makes of a question, or the sentence that says why not and the status of that."""
+    try:
+        return {"answer": TASKS[task](subject_of(Question.of(question)))}
+    except UnmaskError as error:
+        return {"error": str(error), "status": 422}
+    except RecursionError:
+        return {"error": "this is nested too deeply; write it with fewer parentheses", "status": 422}
+    except MemoryError:
+        # what is left of this process is not to be relied on
+        return {"error": TOO_MUCH_MEMORY, "status": 422, "last": True}
+    except Exception as error:
+        return {"error": f"the playground failed with {type(error).__name__}; please report this", "status": 500}
+
+
+def confine() -> None:
+    """Give up what the work does not need. Systems that cannot limit memory are left with the limit on time."""
+    with suppress(ImportError):
+        import resource
+
+        for what, most in ((resource.RLIMIT_AS, limits.MEMORY), (resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_CORE, 0)):
+            with suppress(ValueError, OSError):
+                resource.setrlimit(what, (most, most))
+
+
+def main() -> None:
+    """Serve until standard input ends; what anything else prints is not taken for an answer."""
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    confine()
+    for line in sys.stdin:
+        request = json.loads(line)
+        signal.alarm(request["seconds"] + GRACE)
+        document = answer(request["task"], request["question"])
+        signal.alarm(0)
+        print(json.dumps(document), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main()
