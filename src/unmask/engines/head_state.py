@@ -131,9 +131,7 @@ class HeadState:
     def _seeing(self, moved: np.ndarray, grid: Grid) -> np.ndarray:
         """The rows that see one of the moved keys."""
         rows = grid.rows
-        first = np.full(grid.batch, grid.size)
-        np.minimum.at(first, grid.word(moved), moved)
-        first = first[grid.word(rows)]
+        first = _first_moved(moved, grid)[grid.word(rows)]
         return rows[rows >= first] if self._causal else rows[first < grid.size]
 
     def _joined(self, moved: np.ndarray, codes: np.ndarray, grid: Grid) -> np.ndarray:
@@ -152,9 +150,14 @@ class HeadState:
         affected = np.flatnonzero(wanted)
         if grid.length < grid.capacity and grid.batch > 1:
             affected = affected // grid.length * grid.capacity + affected % grid.length
-        if self._causal and grid.batch == 1:
-            affected = affected[affected >= moved[0]]
-        return affected
+        return affected[affected >= _first_moved(moved, grid)[grid.word(affected)]] if self._causal else affected
+
+
+def _first_moved(moved: np.ndarray, grid: Grid) -> np.ndarray:
+    """The first moved row of every word; beyond all rows where none moved."""
+    first = np.full(grid.batch, grid.size)
+    np.minimum.at(first, grid.word(moved), moved)
+    return first
 
 
 def _replace(kept: np.ndarray, where: Span, values: np.ndarray) -> np.ndarray:
