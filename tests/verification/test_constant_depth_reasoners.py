@@ -9,6 +9,8 @@ import pytest
 from unmask.engines.reference import ReferenceEngine
 from unmask.errors import AttendsToNothing, EditsWrittenSlot, UnmaskError
 from unmask.pipeline import compile_problem
+from unmask.problems.aiger import write_aiger
+from unmask.problems.families import FamilyProblem
 from unmask.reasoners.run import answers
 from unmask.testing.random_model import all_words, random_model
 from unmask.testing.random_transformer import random_diffusion
@@ -127,3 +129,20 @@ def test_no_input_at_all():
     assert circuit.inputs == ()
     assert circuit.evaluate(np.zeros((1, 0), dtype=bool)).shape == (1, len(circuit.outputs))
     assert wrong_words(model, circuit) == (0, 0)
+
+
+@pytest.mark.parametrize(("family", "length"), [("contains-aba", 5), ("parity", 3), ("equal-halves", 6)])
+def test_an_outside_checker_proves_the_way_there_and_back(family, length, tmp_path):
+    """circuit → mdm → circuit, both as AIGER files, equivalent for aigverse; with one output negated they are not."""
+    algorithms, io = pytest.importorskip("aigverse.algorithms"), pytest.importorskip("aigverse.io")
+    original = FamilyProblem(family).circuit(length)
+    extracted = constant_depth_model(compile_problem(f"family:{family}", "mdm", length=length, precision=1))
+
+    def outside(circuit, output):
+        path = tmp_path / "circuit.aag"
+        path.write_text(write_aiger(replace(circuit, outputs=(output,), output_names=("answer",))))
+        return io.read_ascii_aiger_into_aig(str(path))
+
+    given = outside(original, original.outputs[-1])
+    assert algorithms.equivalence_checking(given, outside(extracted, extracted.outputs[-1]))
+    assert not algorithms.equivalence_checking(given, outside(extracted, extracted.outputs[-1] ^ 1))
