@@ -11,6 +11,7 @@ from unmask.commands.compare import compare
 from unmask.commands.compile import compile_
 from unmask.commands.convert import convert
 from unmask.commands.doctor import doctor
+from unmask.commands.extract import extract
 from unmask.commands.paper import paper
 from unmask.commands.run import run
 from unmask.commands.sample import sample
@@ -27,6 +28,7 @@ COMMANDS = {
     "convert": convert,
     "compare": compare,
     "verify": verify,
+    "extract": extract,
     "view": view,
     "serve": serve,
     "paper": paper,

@@ -1,0 +1,19 @@
+"""Model → Boolean circuit: what the weights compute at their N and p, as gates.
+
+    inputs    x3.1: bit 1 of the number of the input symbol at place 3 (x3 where there are two symbols); numbers
+              beyond the last symbol stand for it
+    outputs   the answers of the last slots, `undecided` (one of them is neither accept nor reject), `undefined` (the
+              run fails: a row attends to nothing, or an smdm edits a written slot)
+"""
+
+from unmask.problems.circuit import Circuit
+from unmask.verification.extract import extract
+from unmask.verification.sides import Encoding, ModelSide, circuit_of
+from unmask.weights.model import Model
+
+
+def extracted_circuit(model: Model, *, outputs: int = 1) -> Circuit:
+    """The circuit of the last `outputs` slots; of several, the last is the answer."""
+    symbols = range(len(model.input_symbols))
+    encoding = Encoding(len(symbols), model.length)
+    return circuit_of(ModelSide(extract(model), symbols, outputs), encoding)
