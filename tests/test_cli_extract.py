@@ -6,8 +6,8 @@ import shutil
 from itertools import product
 
 import pytest
-from aigverse.io import read_ascii_aiger_into_aig
 from aigverse.algorithms import simulate
+from aigverse.io import read_ascii_aiger_into_aig
 
 KINDS = ("mdm", "smdm", "topk", "plt", "cot", "pcot")
 
