@@ -1,7 +1,8 @@
 """`unmask view`: model folder × WORD → a page that shows the run, a picture of it, or its text."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -10,9 +11,6 @@ from unmask.commands.options import DEFAULT_ENGINE, EngineOption, Folder
 from unmask.commands.output_file import write_text
 from unmask.errors import UnmaskError, shortened
 from unmask.weights.kinds import KINDS, Kind
-
-if TYPE_CHECKING:
-    from unmask.viewer.render import View
 
 
 def view(
@@ -55,6 +53,8 @@ def view(
         raise UnmaskError("there is nothing to write: give --out FILE.html, --svg FILE.svg or --text")
     for path in (out, svg):
         _check_writable(path)
+    from rich.markup import escape
+
     from unmask.pipeline import load_model
     from unmask.terminal import working
     from unmask.viewer.gather import default_comparison, view_of
@@ -71,19 +71,19 @@ def view(
                 write_text(path, make(seen))
     if text:
         print("\n\n".join(text_of(panel) for panel in seen.panels))
-    _tell([path for path in (out, svg) if path is not None], seen)
+    steps = ", ".join(f"{panel.trace.kind} {panel.steps}" for panel in seen.panels)
+    _tell([f"[bold]{escape(str(path))}[/bold]: {steps}" for path in (out, svg) if path], seen.remarks)
 
 
-def _tell(written: list[Path], seen: "View") -> None:
+def _tell(written: list[str], remarks: Sequence[str]) -> None:
     """What was written, and on standard error what is missing in it."""
     from rich.markup import escape
 
     from unmask.terminal import console
 
-    steps = ", ".join(f"{panel.trace.kind} {panel.trace.steps_taken} steps" for panel in seen.panels)
-    for path in written:
-        console().print(f"[bold]{escape(str(path))}[/bold]: {steps}, {path.stat().st_size // 1000} kB")
-    for remark in seen.remarks:
+    for line in written:
+        console().print(line)
+    for remark in remarks:
         console(stderr=True).print(escape(remark))
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from unmask.errors import UnmaskError
+from unmask.errors import ProblemError, UnmaskError
 from unmask.pipeline import ENGINES, compile_again, convert_model, problem_name, run_word
 from unmask.viewer.panel import Panel
 from unmask.viewer.recording import Recording, cost_of_watching
@@ -75,7 +75,7 @@ def _as_kind(model: Model, kind: Kind) -> Model:
     if problem_name(model) is not None:
         try:
             return compile_again(model, kind)
-        except UnmaskError:
+        except ProblemError:
             pass  # a kind that only a conversion gives
     *_, model = _converted(model, kind)
     return model

@@ -67,7 +67,7 @@ class Panel:
     ) -> "Panel":
         blocks = {name: t.registers.blocks for name, t in model.transformers.items() if t.registers is not None}
         return cls(
-            story_of(trace, recording, blocks.get("model", ())),
+            story_of(trace, recording, blocks.get("model", ()), model.begin),
             recording,
             blocks,
             scale=model.precision.one,
@@ -92,6 +92,11 @@ class Panel:
     def name(self) -> str:
         return NAMES[self.trace.kind] + (f", planner {self.planner}" if self.planner else "")
 
+    @property
+    def steps(self) -> str:
+        """`4 steps`, or `4 loops` of a looped model."""
+        return counted(self.trace.steps_taken, "loop" if self.story.looped else "step")
+
     @cached_property
     def heads(self) -> list[Head]:
         return heads_of(self.recording)
@@ -106,8 +111,10 @@ class Panel:
         return folded(self.story, self.edges or ())
 
     def reduced(self) -> "Panel":
-        """The same with the next smaller detail."""
-        return replace(self, detail=Detail(self.detail + 1))
+        """The same with the next smaller detail; the layers of a loop have no last one."""
+        smaller = Detail(self.detail + 1)
+        skipped = smaller is Detail.last_registers and self.story.looped
+        return replace(self, detail=Detail.no_registers if skipped else smaller)
 
     @property
     def unpacked_bytes(self) -> int:
@@ -121,10 +128,9 @@ class Panel:
         """The residual streams that the page holds."""
         every = self.recording.residual.keys()
         last = {name: max(stage for n, _, stage in every if n == name) for name, _, _ in every}
-        everything = self.detail == Detail.everything or (self.story.looped and self.detail == Detail.last_registers)
         if self.detail >= Detail.no_registers:
             return set()
-        return {key for key in every if everything or key[2] == last[key[0]]}
+        return {key for key in every if self.detail is Detail.everything or key[2] == last[key[0]]}
 
     @property
     def left_out(self) -> list[str]:
@@ -223,6 +229,11 @@ class Panel:
             symbols[i, decided[at].rows] = decided[at].symbols
             values[i, decided[at].rows] = decided[at].values
         return {"first": first, "symbols": packed(symbols), "values": packed(values)}
+
+
+def counted(number: int, noun: str) -> str:
+    """1 step, 2 steps."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _blocks(names: tuple[str, ...]) -> Blocks:

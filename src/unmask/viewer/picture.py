@@ -9,7 +9,7 @@ from unmask.viewer.panel import Panel
 from unmask.viewer.reads import CONTINUES, Edge
 from unmask.viewer.render import View
 from unmask.viewer.story import EDITED, NOTHING
-from unmask.viewer.text import counted, visible
+from unmask.viewer.text import visible
 
 LINE, GUTTER, TOP, MARGIN, BETWEEN = 27, 34, 64, 20, 44
 HALF = 9  # of the height of a symbol
@@ -39,9 +39,7 @@ def picture(view: View) -> str:
         left += width + BETWEEN
         height = max(height, TOP + panel.story.lines * LINE)
     size = f"{left - BETWEEN + MARGIN} {height + 8}"
-    said = "; ".join(
-        f"{panel.name}: {counted(panel.trace.steps_taken, 'step')}, {_verdict(panel)}" for panel in view.panels
-    )
+    said = "; ".join(f"{panel.name}: {panel.steps}, {_verdict(panel)}" for panel in view.panels)
     return "".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" role="img" aria-labelledby="t d">\n',
@@ -64,10 +62,9 @@ def _panel(panel: Panel, left: int) -> tuple[int, str]:
         return round(origin + (panel.places[line, column] + 0.5) * cell, 1)
 
     tone = {True: "good", False: "bad", None: "soft"}[panel.trace.accepted]
-    steps = counted(panel.trace.steps_taken, "loop" if story.looped else "step")
     drawn = [
         f'<g><text class="ink" x="{left}" y="30" font-weight="600">{escape(panel.name)}</text>'
-        f'<text class="{tone}" x="{left}" y="48">{steps}, {_verdict(panel)}</text>\n'
+        f'<text class="{tone}" x="{left}" y="48">{panel.steps}, {_verdict(panel)}</text>\n'
     ]
     drawn += [
         f'<text class="soft" x="{left + 18}" y="{_y(line) + 4}" text-anchor="end">{line}</text>\n'

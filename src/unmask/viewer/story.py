@@ -71,9 +71,14 @@ class Story:
         return int(earlier[-1]) if earlier.size else 0
 
 
-def story_of(trace: Trace, recording: Recording, blocks: Blocks) -> Story:
-    """Read off a trace; a looped one is told by its recording."""
-    return _looped(trace, recording, blocks) if trace.kind == "plt" else _written(trace, recording.first_slot)
+def story_of(trace: Trace, recording: Recording, blocks: Blocks, begin: str | None = None) -> Story:
+    """Read off a trace, which does not know its begin symbol; a looped one is told by its recording."""
+    if trace.kind == "plt":
+        return _looped(trace, recording, blocks)
+    story = _written(trace, recording.first_slot)
+    if begin is not None:
+        story.tokens[:, : recording.first_slot - trace.length] = trace.vocabulary.index(begin)
+    return story
 
 
 def _written(trace: Trace, first_slot: int) -> Story:

@@ -13,7 +13,7 @@ def text_of(panel: Panel) -> str:
     """A line per step: input, a bar, slots; `*` marks what was written in the step, `!` what was edited."""
     story, trace = panel.story, panel.trace
     verdict = {True: "accepted", False: "rejected", None: "neither accepted nor rejected"}[trace.accepted]
-    head = f"{panel.name}: {counted(trace.steps_taken, 'step')}, {verdict}"
+    head = f"{panel.name}: {panel.steps}, {verdict}"
     shown = "loop" if story.looped else "step"
     if story.register is not None:
         head += f"; cells show the register {visible(story.register)}"
@@ -48,8 +48,3 @@ def visible(text: str) -> str:
         else:
             parts.append(character)
     return "".join(parts).replace(" ", "␣") if text.strip() == "" and text else "".join(parts)
-
-
-def counted(number: int, noun: str) -> str:
-    """1 step, 2 steps."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -42,7 +42,12 @@ function moveChoice(state, lines, columns) {
   const { panel, line, column } = state.chosen;
   const to = [Math.max(0, Math.min(panel.lines - 1, line + lines)), Math.max(0, Math.min(panel.columns - 1, column + columns))];
   choose(state, panel, to[0], nearestColumn(panel, to[0], to[1]));
-  const here = centre(panel, state, state.chosen.line, state.chosen.column), { scroller } = panel;
+  reveal(panel, state, state.chosen.line, state.chosen.column);
+}
+
+// Scroll a panel sideways until a cell is in it.
+function reveal(panel, state, line, column) {
+  const here = centre(panel, state, line, column), { scroller } = panel;
   if (!here) return;
   if (here[0] - panel.w < scroller.scrollLeft + GUTTER) scroller.scrollLeft = here[0] - panel.w - GUTTER;
   if (here[0] + panel.w > scroller.scrollLeft + scroller.clientWidth) scroller.scrollLeft = here[0] + panel.w - scroller.clientWidth;

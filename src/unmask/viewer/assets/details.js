@@ -57,12 +57,20 @@ function happened(panel, line, column, change, text) {
       ? ["The chain goes on with ", symbol(text), `, decided by the row before it, ${columnName(panel, column - 1)}.`]
       : ["A mask was appended here, and the model", ...wrote];
   }
-  const chooser = panel.planner ? `The planner ${panel.planner}` : panel.kind === "topk" ? "Its confidence" : "The planner";
+  if (panel.kind === "topk" && !panel.planner) return bySureness(panel, line, column, change, text, wrote);
+  const chooser = panel.planner ? `The planner ${panel.planner}` : "The planner";
   const by = panel.kind === "topk" ? "the model" : "the predictor";
   if (change === WRITTEN) return [`${chooser} took this masked slot, and ${by}`, ...wrote];
   if (change === EDITED) return [`${chooser} took it again: it held `, symbol(symbolAt(panel, line - 1, column)), `, and ${by}`, ...wrote];
   if (change === REPEATED) return [`${chooser} took it again, and ${by} wrote the same symbol.`];
   return tokenAt(panel, line, column) === panel.mask ? [`${chooser} left it masked.`] : [`${chooser} left it: it keeps `, symbol(text), "."];
+}
+
+function bySureness(panel, line, column, change, text, wrote) {
+  if (change === WRITTEN) return ["The model was sure enough of this masked slot, and", ...wrote];
+  if (change === EDITED) return ["The model was sure enough again: it held ", symbol(symbolAt(panel, line - 1, column)), ", and the model", ...wrote];
+  if (change === REPEATED) return ["The model was sure enough again, and wrote the same symbol."];
+  return tokenAt(panel, line, column) === panel.mask ? ["The model was not sure enough: it stays masked."] : ["The model was not sure enough to write here: it keeps ", symbol(text), "."];
 }
 
 function why(panel, planner, writer, moment, line, column, row) {
@@ -82,7 +90,7 @@ function why(panel, planner, writer, moment, line, column, row) {
       box.append(make("p", { class: "soft" }, panel.k === null ? `It is taken if its largest logit is above −B = ${number(-panel.bound, panel.scale)}.` : `The ${counted(panel.k, "slot")} with the largest logit are taken.`));
     }
   }
-  if (!choice && !likeliest) box.append(make("p", { class: "soft" }, moment === null ? "" : "No decision is made from this row."));
+  if (!choice && !likeliest) box.append(make("p", { class: "soft" }, moment === null ? "" : writer && writer.decided ? "No decision is made from this row." : "The logits are not in this page."));
   return box;
 }
 

@@ -1,7 +1,7 @@
 // Where a cell stands: the canvas has a row per step and a column per row of the transformer; the tree folds every
 // written symbol over what it was made from.
 
-const GUTTER = 40, TOP = 20, BETWEEN = 12;
+const GUTTER = 50, TOP = 20, BETWEEN = 12;
 
 function measure(panel, state) {
   const width = panel.scroller.clientWidth - GUTTER - 6;

@@ -122,6 +122,10 @@ async function start() {
   state.step = state.most;
   state.chosen = { panel: first, line: first.lines - 1, column: first.columns - 1 };
   refresh(state, { anew: true });
+  for (const panel of panels) {
+    // of a canvas that is far wider than the page, the end says more than the masks after the input
+    if (panel.contentWidth > 2.2 * panel.scroller.clientWidth) reveal(panel, state, panel.lines - 1, panel.columns - 1);
+  }
   connect(state);
   if (location.hash === "#play" && !matchMedia("(prefers-reduced-motion: reduce)").matches) play(state, true);
   globalThis.unmaskView = { state, centre, cellAt, lineAt };
