@@ -44,6 +44,7 @@ from unmask.verification.cases import (
     word_count,
 )
 from unmask.verification.compare import WORDS, Bound, Row, measure
+from unmask.verification.outputs import compared_outputs, output_count
 from unmask.verification.verdict import Verdict
 from unmask.weights.model import KINDS, Kind, Model
 from unmask.weights.storage import check_replaceable
@@ -62,6 +63,7 @@ __all__ = [
     "convert_model",
     "generate",
     "load_model",
+    "output_count",
     "result",
     "run_both",
     "run_word",
@@ -164,10 +166,11 @@ def verify_model(
     passes them on.
     """
     engine = engine or FastEngine()
-    outputs = 1 if model.kind == "plt" else output_count(model)
-    oracle, automaton, expression = _against(model, against, engine, outputs)
+    compared = against if isinstance(against, Model) else _problem(model, against)
+    outputs = compared_outputs(model, compared)
+    oracle, automaton, expression = _against(model, compared, engine, outputs)
     # one character may stand for others only if neither side tells them apart
-    other = against if isinstance(against, Model) else automaton
+    other = compared if isinstance(compared, Model) else automaton
     told_apart = (other.characters if other is not None else None) or ()
     count = word_count(model, told_apart) if expression is None else expression.word_count
     if method is None:
@@ -175,7 +178,7 @@ def verify_model(
     if method not in METHODS:
         raise UnmaskError(f"there is no method {method!r}; use {', '.join(METHODS)}")
     if method == "prove":
-        return _prove(model, against, letters_of(model, told_apart), oracle, engine, outputs)
+        return _prove(model, compared, letters_of(model, told_apart), oracle, engine, outputs)
     if method == "exhaustive":
         if count > MOST_WORDS:
             reason = f"there are {count} words of length {model.length}, more than {MOST_WORDS}; use --method sample"
@@ -192,7 +195,7 @@ def verify_model(
 
 def _prove(
     model: Model,
-    against: str | Model | None,
+    against: Problem | Model,
     letters: Sequence[str],
     oracle: Oracle,
     engine: Engine,
@@ -200,8 +203,7 @@ def _prove(
 ) -> Verdict:
     from unmask.verification.equivalence import Question, prove
 
-    other = against if isinstance(against, Model) else _problem(model, against)
-    return prove(Question(model, other, letters, oracle, engine, outputs))
+    return prove(Question(model, against, letters, oracle, engine, outputs))
 
 
 def _problem(model: Model, against: str | None) -> Problem:
@@ -211,7 +213,7 @@ def _problem(model: Model, against: str | None) -> Problem:
 
 
 def _against(
-    model: Model, against: str | Model | None, engine: Engine, outputs: int
+    model: Model, against: Problem | Model, engine: Engine, outputs: int
 ) -> tuple[Oracle, Automaton | None, ExpressionProblem | None]:
     """What is right, and what knows which words to try."""
     if isinstance(against, Model):
@@ -221,7 +223,7 @@ def _against(
             )
         other = against
         return lambda word: outcomes(other, [word], engine, outputs=outputs)[0], None, None
-    problem = _problem(model, against)
+    problem = against
     automaton = automaton_of(problem) if hasattr(type(problem), "automaton") else None
     if automaton is not None and automaton.characters is None:
         _check_alphabets(model, set(automaton.tokens), problem.name)
@@ -232,11 +234,11 @@ def _against(
     expression = problem if isinstance(problem, ExpressionProblem) else None
     if expression is not None:
         _check_alphabets(model, set(expression.letters), expression.name)
-        if expression.length != model.length:
-            raise UnmaskError(
-                f"the model reads {model.length} symbols and {shortened(expression.name)} has {expression.length}; "
-                "compare like with like"
-            )
+    if isinstance(problem, CircuitProblem | ExpressionProblem) and problem.length != model.length:
+        raise UnmaskError(
+            f"the model reads {model.length} symbols and {shortened(problem.name)} has {problem.length}; "
+            "compare like with like"
+        )
     return oracle_of(problem, outputs), automaton, expression
 
 
@@ -360,18 +362,6 @@ def result(trace: Trace, *, canvas: bool = True, outputs: int = 1) -> dict[str, 
     if canvas:
         document["canvas"] = trace.canvas_symbols
     return document
-
-
-def output_count(model: Model) -> int:
-    """How many outputs the circuit has that the folder names; 1 where it names none."""
-    try:
-        problem = problem_from_json(model.problem)
-    except ProblemError:
-        return 1
-    if isinstance(problem, FamilyProblem):
-        problem.check_length(model.length)
-        return len(problem.outputs(problem.letters[0] * model.length))
-    return len(problem.circuit.outputs) if isinstance(problem, CircuitProblem) else 1
 
 
 def tape_of(seed: int) -> Tape:
