@@ -88,7 +88,7 @@ def _outcomes(model: Model, tokens: np.ndarray, engine: Engine, outputs: int) ->
 def every_word(model: Model, told_apart: Ranges = ()) -> Iterator[str]:
     """All words over the input symbols, in order; one character stands for all that nobody tells apart."""
     letters = letters_of(model, told_apart)
-    gap = _gap(model, letters)
+    gap = gap_between(model, letters)
     return (gap.join(word) for word in product(letters, repeat=model.length))
 
 
@@ -157,10 +157,10 @@ def _any_word(model: Model, automaton: Automaton | None, rng: random.Random) -> 
     favoured, rare = rng.choice(letters), isqrt(model.length) + 1
     even = bool(rng.getrandbits(1))
     drawn = (rng.choice(letters) if even or rng.randrange(rare) == 0 else favoured for _ in range(model.length))
-    return _gap(model, letters).join(drawn)
+    return gap_between(model, letters).join(drawn)
 
 
-def _gap(model: Model, letters: list[str]) -> str:
+def gap_between(model: Model, letters: Sequence[str]) -> str:
     """What keeps letters apart: nothing where each is a character, unless digits side by side would be one number."""
     return "" if all(len(x) == 1 for x in letters) and not reads_expressions(model.input_symbols) else " "
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from unmask.engines.engine import Engine
-from unmask.errors import TooLarge, UnmaskError
+from unmask.errors import TooLarge, UnmaskError, WordError, shortened
 from unmask.problems.automaton import Automaton
 from unmask.problems.boolean import CircuitProblem
 from unmask.problems.expression import ExpressionProblem
@@ -21,7 +21,7 @@ from unmask.problems.families import FamilyProblem
 from unmask.problems.plain_circuits import plain_circuit
 from unmask.problems.problem import Problem, automaton_of
 from unmask.reasoners.words import spell
-from unmask.verification.cases import Oracle, outcomes
+from unmask.verification.cases import Oracle, gap_between, outcomes
 from unmask.verification.extract import Extraction, extract
 from unmask.verification.induction import Letters, NoInduction, prove_by_induction
 from unmask.verification.sides import AutomatonSide, CircuitSide, Encoding, ExpressionSide, ModelSide, Side, miter
@@ -90,15 +90,15 @@ def _by_sweeping(question: Question, extraction: Extraction, other: Side) -> Ver
         "solver": SOLVER,
         "gates": len(circuit.gates),
         "questions": swept.questions,
-        "merged": swept.merged,
+        "equal gates": len(swept.equal),
     }
     return Verdict("proved", "prove", swept.questions, proof=proof)
 
 
 def _confirmed(question: Question, numbers: Sequence[int], cases: int) -> Verdict:
     """Run the word on both sides: only a difference that is seen refutes."""
-    letters = [question.letters[k] for k in numbers]
-    word = ("" if all(len(letter) == 1 for letter in question.letters) else " ").join(letters)
+    gap = gap_between(question.model, question.letters)
+    word = gap.join(question.letters[k] for k in numbers)
     got = outcomes(question.model, [word], question.engine, outputs=question.outputs)[0]
     expected = question.oracle(word)
     if got != expected:
@@ -136,8 +136,13 @@ def _side(question: Question, automaton: Automaton | None) -> Side:
 def _symbols(model: Model, letters: Sequence[str]) -> np.ndarray:
     """The number of the input symbol that a model reads for each letter."""
     numbers = {symbol: i for i, symbol in enumerate(model.input_symbols)}
-    spelled = [spell(model, letter)[0] if model.characters is not None else letter for letter in letters]
-    return np.array([numbers[symbol] for symbol in spelled])
+    spelled = [spell(model, letter) if model.characters is not None else [letter] for letter in letters]
+    for letter, symbols in zip(letters, spelled, strict=True):
+        if len(symbols) != 1 or symbols[0] not in numbers:
+            raise WordError(
+                f"{shortened(letter)!r}, a letter of one side, is no letter of the other; compare like with like"
+            )
+    return np.array([numbers[symbol] for (symbol,) in spelled], dtype=np.int64)
 
 
 def _tokens(automaton: Automaton, letters: Sequence[str]) -> np.ndarray:
