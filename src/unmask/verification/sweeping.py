@@ -23,12 +23,13 @@ Answer = OneOf["equal", "different", "unknown"]
 
 @dataclass(frozen=True, eq=False)
 class Swept:
-    """Per pair: equal, different or unknown; an input for the first that differs, and what was asked."""
+    """Per pair: equal, different or unknown; an input for the first that differs; how many questions were asked."""
 
     answers: list[Answer]
     counterexample: list[bool] | None
     questions: int
-    merged: int
+    equal: list[tuple[int, int]]
+    """(literal, earlier literal) of the circuit that were found equal, in order."""
 
 
 def sweep(circuit: Circuit, pairs: np.ndarray, *, seed: int = 0, conflicts: int = 2_000_000) -> Swept:
@@ -59,21 +60,31 @@ class _Sweep:
         words |= rng.integers(0, 2, words.shape, dtype=np.uint64)
         self._signature = [np.zeros(RANDOM_WORDS, dtype=np.uint64), *words]
         self._solver.add_clause([-1])  # node 0 is false; node n is variable n + 1
+        for node in range(1, inputs + 1):  # a model gives a value to every variable that some clause names
+            self._solver.add_clause([node + 1, -node - 1])
         self._representative: dict[bytes, int] = {}
         self._fresh: list[list[bool]] = []
         self._known: dict[int, int] = {}  # a node's literal → the earlier one that it equals
         self._questions = 0
         for node in range(inputs + 1):
-            self._representative.setdefault(self._key(2 * node)[0], 2 * node)
+            key, negated = self._key(2 * node)
+            self._representative.setdefault(key, 2 * node ^ negated)
 
     def run(self, pairs: np.ndarray, conflicts: int) -> Swept:
         needed = self._needed(pairs)
         meaning = {x: x for x in range(2 * self.circuit.first_gate)}
+        first = {x: x for x in range(0, 2 * self.circuit.first_gate, 2)}  # a kept node → the literal that it came from
+        equal = []
         for k, gate in enumerate(self.circuit.gates):
             node = 2 * (self.circuit.first_gate + k)
             if node >> 1 in needed:
                 meaning[node] = self._take(gate, meaning)
                 meaning[node + 1] = meaning[node] ^ 1
+                kept, negated = meaning[node] & ~1, meaning[node] & 1
+                if kept in first:
+                    equal.append((node, first[kept] ^ negated))
+                else:
+                    first[kept] = node ^ negated
         answers: list[Answer] = []
         counterexample = None
         for a, b in pairs.tolist():
@@ -82,7 +93,7 @@ class _Sweep:
             if counterexample is None:
                 counterexample = bits
         self._solver.delete()
-        return Swept(answers, counterexample, self._questions, len(self._known))
+        return Swept(answers, counterexample, self._questions, equal)
 
     def _needed(self, pairs: np.ndarray) -> set[int]:
         first = self.circuit.first_gate
@@ -126,6 +137,8 @@ class _Sweep:
             return "equal", None
         if a == b ^ 1:
             return "different", [False] * len(self.circuit.inputs)
+        if not conflicts:  # to the solver, 0 means without limit
+            return "unknown", None
         for one, other in ((a, b ^ 1), (a ^ 1, b)):
             self._questions += 1
             self._solver.conf_budget(conflicts)
