@@ -10,9 +10,9 @@ def test_a_verdict_has_no_truth_value():
         bool(Verdict("held", "sample", 3))
 
 
-@pytest.mark.parametrize(("status", "code"), [("proved", 0), ("held", 0)])
-def test_exit_codes_of_what_holds(status, code):
-    assert Verdict(status, "exhaustive", 4).exit_code == code
+def test_exit_codes_of_what_holds():
+    assert Verdict("held", "exhaustive", 4).exit_code == 0
+    assert Verdict("proved", "prove", 4, proof={"by": "cases"}).exit_code == 0
 
 
 def test_exit_codes_of_what_does_not():
@@ -25,6 +25,9 @@ def test_what_a_verdict_needs():
         Verdict("refuted", "sample", 1)
     with pytest.raises(ValueError, match="if and only if it has a counterexample"):
         Verdict("held", "sample", 1, counterexample="a")
+    for status, proof in (("proved", None), ("held", {"by": "hope"})):
+        with pytest.raises(ValueError, match="if and only if it has a proof"):
+            Verdict(status, "prove", 1, proof=proof)
     with pytest.raises(ValueError, match="gives its reason"):
         Verdict("unknown", "sample", 1)
 

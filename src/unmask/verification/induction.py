@@ -170,10 +170,16 @@ class _Induction:
 
     def word(self, relation: Relation, pair: int) -> list[int]:
         """Numbers of letters that lead to a pair."""
-        if not relation.parts:
-            return [int(k) for k in relation.origin[pair]]
-        parts = zip(relation.parts, relation.origin[pair].tolist(), strict=True)
-        return [letter for part, chosen in parts for letter in self.word(part, chosen)]
+        letters: list[int] = []
+        waiting = [(relation, pair)]
+        while waiting:  # a chain of relations is as deep as the word is long
+            relation, pair = waiting.pop()
+            chosen = relation.origin[pair].tolist()
+            if relation.parts:
+                waiting += reversed(list(zip(relation.parts, chosen, strict=True)))
+            else:
+                letters += chosen
+        return letters
 
     def accepting(self, elements: np.ndarray) -> np.ndarray:
         found, inverse = np.unique(elements, return_inverse=True)

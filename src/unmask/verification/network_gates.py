@@ -59,4 +59,4 @@ class NetworkGates:
             known[key] = result
             return result
 
-        return literals(0, np.ascontiguousarray(table))
+        return literals(0, np.asarray(table, order="C"))
