@@ -125,9 +125,9 @@ function label(pen, panel, text, x, y, colour) {
 function drawLabel(pen, panel, line, y, current) {
   const answer = panel.looped && line === panel.lines - 1;
   pen.fillStyle = current ? ink.ink : ink.soft;
-  pen.font = `${current ? 600 : 400} ${Math.min(12, panel.h * 0.75)}px ${ink.sans}`;
+  pen.font = `${current ? 600 : 400} ${Math.min(answer ? 10.5 : 12, panel.h * 0.75)}px ${ink.sans}`;
   pen.textAlign = "right";
-  pen.fillText(answer ? "answer" : String(line), GUTTER - 10, y);
+  pen.fillText(answer ? "answer" : String(line), GUTTER - 8, y);
   pen.textAlign = "center";
 }
 
@@ -150,6 +150,6 @@ function drawHeader(pen, panel, state, left, width) {
   }
   pen.restore();
   pen.textAlign = "right";
-  pen.fillText(panel.looped ? "loop" : "step", GUTTER - 10, y);
+  pen.fillText(panel.looped ? "loop" : "step", GUTTER - 8, y);
   pen.textAlign = "center";
 }
