@@ -124,7 +124,7 @@ async def _document(request: Request) -> Any:
 
 
 async def _unless_gone(request: Request, work: Any) -> Any:
-    """Await the work, and cancel it when the browser closes the connection."""
+    """Await the work, and cancel it soon after the browser closed the connection."""
 
     async def gone() -> None:
         while (await request.receive())["type"] != "http.disconnect":
@@ -134,6 +134,7 @@ async def _unless_gone(request: Request, work: Any) -> Any:
     try:
         await asyncio.wait((working, watching), return_when=asyncio.FIRST_COMPLETED)
         if not working.done():
+            await asyncio.wait((working,), timeout=limits.GRACE)
             raise ClientDisconnect
         return working.result()
     finally:

@@ -78,6 +78,7 @@ class Crew:
         self._idle: list[Worker] = []
         self._working: set[Worker] = set()
         self._inside = 0
+        self._ended = False
         self._free = asyncio.Semaphore(limits.AT_ONCE)
 
     async def ask(self, task: str, question: dict[str, Any]) -> dict[str, Any]:
@@ -121,10 +122,16 @@ class Crew:
             if whole:
                 self._idle.append(worker)
             else:
-                await asyncio.shield(worker.kill())
+                await asyncio.shield(self._replace(worker))
         if "error" in document:
             raise Failed(document["error"], document["status"])
         return document["answer"]
+
+    async def _replace(self, worker: Worker) -> None:
+        """The next one gets ready while nobody waits for it."""
+        await worker.kill()
+        if not self._ended:
+            self._idle.append(await Worker.start(self.folder))
 
     async def _rested(self) -> Worker:
         while self._idle:
@@ -138,5 +145,6 @@ class Crew:
         self._idle += [await Worker.start(self.folder) for _ in range(limits.AT_ONCE)]
 
     async def end(self) -> None:
+        self._ended = True
         for worker in (*self._idle, *self._working):
             await worker.kill()

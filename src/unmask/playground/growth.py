@@ -10,7 +10,7 @@ from typing import Any
 from unmask.errors import TooLarge, UnmaskError
 from unmask.pipeline import run_word
 from unmask.playground.subject import Subject, answer_of, outputs_of
-from unmask.problems.families import FamilyProblem
+from unmask.problems.families import FAMILIES, FamilyProblem
 from unmask.weights.model import Kind
 
 LENGTHS = (2, 4, 8, 16, 32, 64)
@@ -25,7 +25,7 @@ def growth(subject: Subject) -> dict[str, Any]:
     if subject.problem is None:
         raise UnmaskError("random weights solve no problem, so that their steps mean nothing; type another problem")
     kinds = [kind for kind in (*SHOWN, subject.question.kind) if kind in subject.kinds]
-    lengths = list(_lengths(subject))
+    lengths = list(lengths_of(subject))
     points: list[dict[str, Any]] = []
     remarks: list[str] = []
     end = time.monotonic() + BUDGET
@@ -43,17 +43,14 @@ def growth(subject: Subject) -> dict[str, Any]:
     return {"points": points, "remarks": remarks, "fixed": subject.compiler.length is not None}
 
 
-def _lengths(subject: Subject) -> Iterator[int]:
+def lengths_of(subject: Subject) -> Iterator[int]:
+    """The lengths to measure: the one that the problem fixes, or those that its words have."""
     if subject.compiler.length is not None:
         yield subject.compiler.length
         return
     for length in LENGTHS:
-        if isinstance(subject.problem, FamilyProblem):
-            try:
-                subject.problem.check_length(length)
-            except UnmaskError:
-                continue
-        yield length
+        if not isinstance(subject.problem, FamilyProblem) or FAMILIES[subject.problem.family].fits(length):
+            yield length
 
 
 def _point(subject: Subject, kind: Kind, length: int) -> dict[str, Any]:

@@ -16,5 +16,6 @@ SECONDS = {"run": 12, "steps": 20, "planners": 20, "prove": 60}
 AT_ONCE = 2  # workers
 WAITING = 6  # requests that wait for one
 PATIENCE = 30  # seconds that they wait
+GRACE = 1  # seconds in which work may finish that nobody waits for any more
 READING = 10  # seconds in which a request must have arrived
 PAGES = 12  # views that are kept for their frames

@@ -37,6 +37,13 @@ async function fill(place, task, question, signal, show) {
   }
 }
 
+// A new frame for every run: another address in the same frame would be a step that `back` goes through.
+function show(address) {
+  const frame = byId("view").cloneNode();
+  frame.src = `${address}#play`;
+  byId("view").replaceWith(frame);
+}
+
 async function run(question) {
   current.abort();
   current = new AbortController();
@@ -49,7 +56,7 @@ async function run(question) {
     const answer = await ask("run", question, signal);
     byId("verdict").replaceChildren(...verdict(answer));
     byId("tries").replaceChildren(...tries(answer.words, (word) => go({ ...question, word })));
-    byId("view").src = `${answer.view}#play`;
+    show(answer.view);
     byId("shell").textContent = shell(question, answer.planner, answer.length);
     byId("results").hidden = false;
     byId("results").classList.remove("stale");

@@ -1,0 +1,34 @@
+"""A playground, as `unmask serve` starts it, once per session of tests."""
+
+import subprocess
+import sys
+
+import pytest
+
+from browser import browser, open_page  # noqa: F401
+
+from .client import Client, started
+
+
+@pytest.fixture(scope="session")
+def address():
+    with started() as (address, _):
+        yield address
+
+
+@pytest.fixture(scope="session")
+def client(address):
+    return Client(address)
+
+
+@pytest.fixture
+def own_process(tmp_path):
+    """Run Python code in a process of its own, in an empty folder: what it prints."""
+
+    def run(code):
+        done = subprocess.run(
+            [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
+        )
+        return done.stdout + done.stderr
+
+    return run

@@ -1,0 +1,40 @@
+"""`unmask serve`: loopback alone, an end without traces."""
+
+import signal
+import socket
+
+import pytest
+
+from .client import Client, started
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.0.1", "example.org"])
+def test_it_is_for_this_machine_alone(unmask, host):
+    code, _, err = unmask("serve", "--host", host)
+    assert code == 2
+    assert "this machine alone" in err
+
+
+def test_a_port_in_use_is_an_error_of_one_sentence(unmask):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        code, _, err = unmask("serve", "--port", taken.getsockname()[1])
+    assert code == 2
+    assert "choose another with --port" in err
+
+
+def test_without_the_extra_it_says_what_to_install(unmask, monkeypatch):
+    monkeypatch.setattr("unmask.commands.serve.find_spec", lambda _: None)
+    code, _, err = unmask("serve")
+    assert code == 2
+    assert "pip install 'unmask[serve]'" in err
+
+
+def test_it_works_in_a_folder_of_its_own_that_is_gone_at_the_end(tmp_path):
+    with started(folder=tmp_path) as (address, process):
+        assert len(list(tmp_path.iterdir())) == 1
+        assert Client(address).ask("run", "(a|b)*abb", "aabb")["answer"] == "accepted"
+        assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+        assert (process.returncode, out, err) == (0, "", "")
+    assert list(tmp_path.iterdir()) == []
