@@ -77,7 +77,7 @@ def test_verify_without_a_verdict(unmask, compiled):
     code, out, _ = unmask("verify", compiled("(a|b)*abb", length=30), "--method", "exhaustive")
     assert code == 2
     assert "unknown on 0 cases" in out
-    assert "use --method sample" in out
+    assert "use --method prove" in out
 
 
 def test_verify_finds_a_mutated_folder(unmask, compiled):

@@ -157,13 +157,14 @@ def verify_model(
     cases: int = 1000,
     seed: int = 0,
     engine: Engine | None = None,
+    certified: bool = False,
     progress: Callable[[Iterator[str], int], Iterator[str]] | None = None,
 ) -> Verdict:
     """Compare a model with its problem (as its folder names it), another problem, or another model.
 
     `exhaustive` runs every word of the model's length, `sample` some; by default all where they are few. `prove`
-    decides for all words at once, from the weights. `progress` is given the words and how many there are, and
-    passes them on.
+    decides for all words at once, from the weights; `certified` keeps a certificate of it. `progress` is given the
+    words and how many there are, and passes them on.
     """
     engine = engine or FastEngine()
     compared = against if isinstance(against, Model) else _problem(model, against)
@@ -178,10 +179,15 @@ def verify_model(
     if method not in METHODS:
         raise UnmaskError(f"there is no method {method!r}; use {', '.join(METHODS)}")
     if method == "prove":
-        return _prove(model, compared, letters_of(model, told_apart), oracle, engine, outputs)
+        from unmask.verification.equivalence import Question, prove
+
+        letters = letters_of(model, told_apart)
+        return prove(Question(model, compared, letters, oracle, engine, outputs, certified))
+    if certified:
+        raise UnmaskError(f"only a proof has a certificate, not the method {method}; use --method prove")
     if method == "exhaustive":
         if count > MOST_WORDS:
-            reason = f"there are {count} words of length {model.length}, more than {MOST_WORDS}; use --method sample"
+            reason = f"there are {count} words of length {model.length}, more than {MOST_WORDS}; use --method prove"
             return Verdict("unknown", method, 0, reason=reason)
         words = every_word(model, told_apart) if expression is None else expression.every_word()
     elif expression is not None:
@@ -191,19 +197,6 @@ def verify_model(
     if progress is not None:
         words = progress(words, count if method == "exhaustive" else cases)
     return check_words(model, words, oracle, engine=engine, method=method, outputs=outputs)
-
-
-def _prove(
-    model: Model,
-    against: Problem | Model,
-    letters: Sequence[str],
-    oracle: Oracle,
-    engine: Engine,
-    outputs: int,
-) -> Verdict:
-    from unmask.verification.equivalence import Question, prove
-
-    return prove(Question(model, against, letters, oracle, engine, outputs))
 
 
 def _problem(model: Model, against: str | None) -> Problem:

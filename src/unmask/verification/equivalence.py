@@ -9,6 +9,7 @@ settled is unknown, with the reason.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from unmask.problems.plain_circuits import plain_circuit
 from unmask.problems.problem import Problem, automaton_of
 from unmask.reasoners.words import spell
 from unmask.verification.cases import Oracle, gap_between, outcomes
+from unmask.verification.certificate import certify
 from unmask.verification.extract import Extraction, extract
 from unmask.verification.induction import Letters, NoInduction, prove_by_induction
 from unmask.verification.sides import AutomatonSide, CircuitSide, Encoding, ExpressionSide, ModelSide, Side, miter
@@ -40,6 +42,8 @@ class Question:
     oracle: Oracle
     engine: Engine
     outputs: int = 1
+    certified: bool = False
+    """Keep a certificate: then the proof goes through a SAT solver, whatever else there is."""
 
 
 def prove(question: Question) -> Verdict:
@@ -50,7 +54,7 @@ def prove(question: Question) -> Verdict:
     except TooLarge as error:
         return _unknown(str(error))
     automaton = None if isinstance(against, Model) else _automaton(against)
-    if automaton is not None:
+    if automaton is not None and not question.certified:
         try:
             return _by_induction(question, extraction, automaton)
         except NoInduction:
@@ -85,14 +89,17 @@ def _by_sweeping(question: Question, extraction: Extraction, other: Side) -> Ver
         return _confirmed(question, encoding.word(swept.counterexample), swept.questions)
     if "unknown" in swept.answers:
         return _unknown(f"the solver gave up on {swept.answers.count('unknown')} of {len(swept.answers)} equalities")
-    proof = {
+    proof: dict[str, Any] = {
         "by": "SAT sweeping",
         "solver": SOLVER,
         "gates": len(circuit.gates),
         "questions": swept.questions,
         "equal gates": len(swept.equal),
     }
-    return Verdict("proved", "prove", swept.questions, proof=proof)
+    certificate = certify(circuit, pairs, swept.equal) if question.certified else None
+    if certificate is not None:
+        proof |= {"clauses": len(certificate.clauses), "checked lemmas": len(certificate.lemmas)}
+    return Verdict("proved", "prove", swept.questions, proof=proof, certificate=certificate)
 
 
 def _confirmed(question: Question, numbers: Sequence[int], cases: int) -> Verdict:

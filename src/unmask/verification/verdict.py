@@ -1,7 +1,10 @@
 """Verdict: proved, held on every case, refuted, or unknown. It has no truth value."""
 
 from dataclasses import dataclass
-from typing import Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
+
+if TYPE_CHECKING:
+    from unmask.verification.certificate import Certificate
 
 Status = Literal["proved", "held", "refuted", "unknown"]
 
@@ -10,7 +13,7 @@ Status = Literal["proved", "held", "refuted", "unknown"]
 class Verdict:
     """What a check found. `cases` were looked at; a refutation names a word, what was right and what came out.
 
-    `proof` says how something was proved.
+    `proof` says how something was proved; `certificate`, if one was asked for, lets anybody check it.
     """
 
     status: Status
@@ -21,6 +24,7 @@ class Verdict:
     got: str | None = None
     reason: str | None = None
     proof: dict[str, Any] | None = None
+    certificate: "Certificate | None" = None
 
     def __post_init__(self) -> None:
         if (self.status == "refuted") != (self.counterexample is not None):

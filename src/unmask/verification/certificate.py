@@ -1,0 +1,148 @@
+"""Certificate: a refutation of "the two sides differ on some word" that any DRAT checker can read.
+
+    clauses   the gates of both sides, and: some pair of literals that should be equal is not
+    lemmas    for each gate that equals an earlier one, in order: what a solver learned, then the equality; at the end
+              the empty clause. Each follows from what stands before it by reverse unit propagation
+
+The equalities are those that sweeping found. Each line is checked here as it is made, by `unit_propagation`, which
+shares nothing with the solver; what cannot be checked makes no certificate.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from unmask.errors import UnmaskError
+from unmask.problems.circuit import Circuit, Gate
+from unmask.verification.sweeping import SOLVER, solver_class
+from unmask.verification.unit_propagation import UnitPropagation
+
+Clause = list[int]
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """Clauses without a model, and why."""
+
+    clauses: list[Clause]
+    lemmas: list[Clause]
+
+    def cnf(self) -> str:
+        """DIMACS."""
+        largest = max((abs(x) for clause in self.clauses for x in clause), default=0)
+        return f"p cnf {largest} {len(self.clauses)}\n" + _lines(self.clauses)
+
+    def drat(self) -> str:
+        """DRAT, without deletions."""
+        return _lines(self.lemmas)
+
+
+def certify(circuit: Circuit, pairs: np.ndarray, equal: Sequence[tuple[int, int]]) -> Certificate:
+    """The certificate for pairs of literals of a circuit; `equal` are (literal, earlier literal), in order."""
+    clauses = [[-_variable(0)]]
+    of_node: dict[int, list[Clause]] = {}
+    for k, gate in enumerate(circuit.gates):
+        node = circuit.first_gate + k
+        of_node[node] = gate_clauses(node, gate)
+        clauses += of_node[node]
+    differs = _differs(circuit, pairs, clauses)
+    checker = UnitPropagation()
+    for clause in clauses:
+        checker.add(clause)
+    lemmas: list[Clause] = []
+    twin: dict[int, tuple[int, int]] = {}
+
+    def add(lemma: Clause) -> None:
+        if not checker.follows(lemma):
+            for learned in _learned(circuit, of_node, twin, lemma):
+                _add(checker, lemmas, learned)
+        _add(checker, lemmas, lemma)
+
+    for a, b in equal:
+        add([-_variable(a), _variable(b)])
+        add([_variable(a), -_variable(b)])
+        twin[a >> 1] = a, b
+    for (a, b), x in zip(pairs.tolist(), differs, strict=True):
+        add([-_variable(a), _variable(b)])
+        add([_variable(a), -_variable(b)])
+        add([-x, _variable(a)])
+        add([-x])
+    _add(checker, lemmas, [])
+    return Certificate(clauses, lemmas)
+
+
+def _add(checker: UnitPropagation, lemmas: list[Clause], lemma: Clause) -> None:
+    if not checker.follows(lemma):
+        raise UnmaskError("a step of the solver could not be checked by unit propagation; there is no certificate")
+    lemmas.append(lemma)
+    checker.add(lemma)
+
+
+def _differs(circuit: Circuit, pairs: np.ndarray, clauses: list[Clause]) -> list[int]:
+    """Add "some pair differs"; the new variables, one per pair."""
+    new = []
+    free = circuit.first_gate + len(circuit.gates) + 1
+    for a, b in pairs.tolist():
+        x, u, v = free + len(new), _variable(a), _variable(b)
+        clauses += [[-x, u, v], [-x, -u, -v]]  # x → a ≠ b
+        new.append(x)
+    clauses.append(list(new))
+    return new
+
+
+def _learned(
+    circuit: Circuit, of_node: dict[int, list[Clause]], twin: dict[int, tuple[int, int]], lemma: Clause
+) -> list[Clause]:
+    """What a solver learns on its way to the lemma, each clause weakened by it.
+
+    It sees the gates below, with equal gates replaced by the earlier one: the cone is that of the earlier one.
+    """
+    seen: set[int] = set()
+    waiting = [abs(x) - 1 for x in lemma]
+    solver = solver_class()(name=SOLVER, with_proof=True)
+    solver.add_clause([-_variable(0)])
+    while waiting:
+        node = waiting.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if node in twin and node not in (abs(x) - 1 for x in lemma):
+            a, b = (_variable(x) for x in twin[node])
+            solver.add_clause([-a, b])
+            solver.add_clause([a, -b])
+            waiting.append(twin[node][1] >> 1)
+        elif node in of_node:
+            for clause in of_node[node]:
+                solver.add_clause(clause)
+            waiting += [x >> 1 for x in circuit.gates[node - circuit.first_gate].inputs]
+    for x in lemma:
+        solver.add_clause([-x])
+    solved = solver.solve()
+    proof = [] if solved else solver.get_proof()
+    solver.delete()
+    if solved:
+        raise UnmaskError("an equality that was found is refuted by the solver; please report this model")
+    learned = []
+    for line in proof or []:
+        if not line.startswith("d"):
+            clause = [int(x) for x in line.split()[:-1]]
+            learned.append([*clause, *(x for x in lemma if x not in clause)])
+    return learned
+
+
+def gate_clauses(node: int, gate: Gate) -> list[Clause]:
+    """node = AND or OR of its inputs."""
+    flip = 1 if gate.kind == "or" else 0
+    own = 2 * node ^ flip  # as an AND of literals
+    clauses = [[-_variable(own), _variable(x ^ flip)] for x in gate.inputs]
+    return [*clauses, [_variable(own), *(-_variable(x ^ flip) for x in gate.inputs)]]
+
+
+def _variable(literal: int) -> int:
+    node = (literal >> 1) + 1
+    return -node if literal & 1 else node
+
+
+def _lines(clauses: list[Clause]) -> str:
+    return "".join(" ".join(map(str, [*clause, 0])) + "\n" for clause in clauses)
