@@ -53,6 +53,7 @@ def good():
         ("steps_taken", 0),
         ("accept", 1),
         ("mask", 7),
+        ("mask", "a symbol of another model"),
         ("vocabulary", 3),
         ("vocabulary", [1, 2, 3]),
         ("vocabulary", []),

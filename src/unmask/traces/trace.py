@@ -93,6 +93,24 @@ class Trace:
         names = self.registers.get(transformer)
         return names[column] if names is not None and column < len(names) else f"column {column}"
 
+    @property
+    def text(self) -> str:
+        """The word as it is typed, except that a class of characters is its token."""
+        symbols = self.symbols(self.word)
+        return ("" if all(len(symbol) == 1 for symbol in symbols) else " ").join(symbols)
+
+    def __repr__(self) -> str:
+        """`Trace(mdm, 'aabb', accepted after 2 steps)`."""
+        answer = {True: "accepted", False: "rejected", None: shortened(repr(self.output[-1]))}[self.accepted]
+        steps = f"{self.steps_taken} step{'' if self.steps_taken == 1 else 's'}"
+        return f"Trace({self.kind}, {shortened(self.text)!r}, {answer} after {steps})"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the page of `unmask view`."""
+        from unmask.traces.notebook import framed
+
+        return framed(self)
+
     def to_json(self) -> dict[str, Any]:
         return {
             "format": FORMAT,
@@ -132,7 +150,7 @@ class Trace:
             _require(isinstance(getattr(self, name), str), f"{name} is not a string")
         for name in ("length", "padding", "steps_taken"):
             _require(type(getattr(self, name)) is int, f"{name} is not an integer")
-        _require(self.mask is None or isinstance(self.mask, str), "mask is not a string")
+        _require(self.mask is None or self.mask in self.vocabulary, "the mask is not in the vocabulary")
         _require(all(isinstance(s, str) for s in self.vocabulary), "the vocabulary is not made of strings")
         _require(self.kind in KINDS and len(self.canvas) > 0, "there is no such kind, or no canvas")
         _require(self.kind == "plt" or len(self.canvas) <= self.steps_taken, "it has more canvases than steps")

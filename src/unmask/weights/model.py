@@ -7,6 +7,7 @@ from typing import Any, SupportsIndex
 
 from unmask.errors import WeightsError
 from unmask.numerics.precision import Precision
+from unmask.weights.card import line_of, table_of
 from unmask.weights.kinds import DIFFUSION, KINDS, Kind
 from unmask.weights.transformer import Transformer
 
@@ -148,6 +149,12 @@ class Model:
     def plain(self, symbols: list[str]) -> list[str]:
         """Symbols with the aliases applied, as results of different models are compared."""
         return [self.aliases.get(s, s) for s in symbols]
+
+    def __repr__(self) -> str:
+        return line_of(self)
+
+    def _repr_html_(self) -> str:
+        return table_of(self)
 
 
 def _check_rows(name: str, tensor: str, actual: int, expected: int, what: str) -> None:

@@ -1,0 +1,21 @@
+"""Trace → what a notebook shows of it: the viewer's page, in a frame that may run its script and do nothing else."""
+
+from html import escape
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from unmask.traces.trace import Trace
+
+HEIGHT = 560
+
+
+def framed(trace: "Trace") -> str:
+    """An `iframe` that holds its page. A trace made with `record=True` shows what every slot read and held, too."""
+    from unmask.viewer.panel import Panel
+    from unmask.viewer.render import View, render
+
+    page = render(View("", trace.text, (Panel.of_trace(trace),)))
+    return (
+        f'<iframe srcdoc="{escape(page)}" title="{escape(str(trace))}" sandbox="allow-scripts" '
+        f'style="width:100%;height:{HEIGHT}px;border:0" loading="lazy"></iframe>'
+    )

@@ -1,0 +1,3 @@
+"""A trace shows itself on a page."""
+
+from browser import browser, open_page  # noqa: F401
