@@ -27,6 +27,7 @@ class Row:
     numbers: dict[int, tuple[int, np.ndarray, np.ndarray]] = field(default_factory=dict)
     values: dict[int, np.ndarray] = field(default_factory=dict)
     logits: np.ndarray | None = None
+    alone: "Row | None" = None  # the same over one variable
 
 
 @dataclass(frozen=True, eq=False)

@@ -175,8 +175,10 @@ class SymbolicTransformer:
 
     def cut(self, row: Row) -> Row:
         """The row over one variable."""
-        cases = self._network.cut(row.cases)
-        return row if cases is row.cases else Row(cases, row.vectors, row.numbers)
+        if row.alone is None:
+            cases = self._network.cut(row.cases)
+            row.alone = row if cases is row.cases else Row(cases, row.vectors, row.numbers)
+        return row.alone
 
     def logits(self, row: Row) -> np.ndarray:
         """out·h in each case, [cases, outputs]."""
