@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from unmask.errors import UnmaskError
-    from unmask.pipeline import compile_problem, generate, load_model, run_word, save_model
+    from unmask.pipeline import (
+        compare_frameworks,
+        compile_problem,
+        convert_model,
+        generate,
+        load_model,
+        run_word,
+        save_model,
+        verify_model,
+    )
     from unmask.traces.compare import first_difference
     from unmask.traces.trace import Trace
     from unmask.weights.model import Model
@@ -17,12 +26,15 @@ __all__ = [
     "Model",
     "Trace",
     "UnmaskError",
+    "compare_frameworks",
     "compile_problem",
+    "convert_model",
     "first_difference",
     "generate",
     "load_model",
     "run_word",
     "save_model",
+    "verify_model",
 ]
 __version__ = "0.1.0"
 

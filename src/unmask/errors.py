@@ -14,7 +14,13 @@ UnmaskError                  one sentence: what is wrong, where, what to do
 
 
 class UnmaskError(Exception):
-    """Base of all errors of the library; its text is one sentence that says what to do."""
+    """Base of all errors of the library; its text is one sentence that says what to do.
+
+    Examples:
+        >>> compile_problem("(a|b", "mdm", length=9)
+        Traceback (most recent call last):
+        unmask.errors.PatternError: Python cannot parse it (missing ), unterminated subpattern): mend it at column 1 ...
+    """
 
 
 class WeightsError(UnmaskError):

@@ -17,13 +17,9 @@ import numpy as np
 from unmask.engines.engine import Engine, Watch
 from unmask.engines.fast import FastEngine
 from unmask.engines.reference import ReferenceEngine
-from unmask.errors import ProblemError, UnmaskError, shortened
+from unmask.errors import ProblemError, UnmaskError
 from unmask.numerics.precision import Precision
-from unmask.problems.automaton import Automaton
-from unmask.problems.boolean import CircuitProblem
-from unmask.problems.expression import ExpressionProblem
-from unmask.problems.families import FamilyProblem
-from unmask.problems.problem import Problem, automaton_of, parse_problem, problem_from_json
+from unmask.problems.problem import Problem, parse_problem, problem_from_json
 from unmask.reasoners.planners import parse_planner
 from unmask.reasoners.run import ROWS_AT_ONCE, run, run_batch
 from unmask.reasoners.tape import Tape
@@ -32,18 +28,15 @@ from unmask.traces.compare import first_difference
 from unmask.traces.trace import Trace
 from unmask.verification.cases import (
     MOST_WORDS,
-    Oracle,
     check_words,
     every_word,
     letters_of,
-    outcome,
-    outcomes,
     sampled_expressions,
     sampled_words,
-    value_outcome,
     word_count,
 )
 from unmask.verification.compare import WORDS, Bound, Row, measure
+from unmask.verification.oracles import oracle_of, what_is_right
 from unmask.verification.outputs import compared_outputs, output_count
 from unmask.verification.verdict import Verdict
 from unmask.weights.model import KINDS, Kind, Model
@@ -76,7 +69,12 @@ METHODS = ("exhaustive", "sample", "prove")
 
 
 def compile_problem(problem: str, kind: Kind, *, length: int | None = None, precision: int = 2) -> Model:
-    """PROBLEM → Model, for words of one length; a circuit or an expression implies it."""
+    """PROBLEM → Model, for words of one length; a circuit or an expression implies it.
+
+    Examples:
+        >>> compile_problem("(a|b)*abb", "mdm", length=9)
+        Model(mdm, N = 9, P = 8, T = 4, F_2, regex:(a|b)*abb)
+    """
     if kind not in KINDS:
         raise ProblemError(f"there is no kind {kind!r}; use one of {', '.join(KINDS)}")
     if length is not None and length < 0:
@@ -122,7 +120,12 @@ def compiler_of(problem: str) -> "Compiler":
 def compare_frameworks(
     problem: str, lengths: Sequence[int] | None = None, *, precision: int = 2, engine: Engine | None = None
 ) -> Iterator[Row]:
-    """Every framework at every length: measured resources beside the bounds, one row at a time."""
+    """Every framework at every length: measured resources beside the bounds, one row at a time.
+
+    Examples:
+        >>> {row.framework: row.steps for row in compare_frameworks("(a|b)*abb", [64])}
+        {'mdm': 6, 'smdm': 6, 'topk': 6, 'plt': 6, 'pcot': 6, 'cot': 64}
+    """
     compiler, oracle = compiler_of(problem), oracle_of(parse_problem(problem))
     if compiler.length is not None:
         lengths = [compiler.length]
@@ -143,7 +146,13 @@ def _given(length: int | None, problem: str) -> int:
 
 
 def convert_model(model: Model, kind: Kind, *, by: str | None = None) -> Iterator["tuple[Theorem, Conversion]"]:
-    """Model → Model of another kind, by one theorem or the shortest chain; every hop as it is made."""
+    """Model → Model of another kind, by one theorem or the shortest chain; every hop as it is made.
+
+    Examples:
+        >>> for theorem, made in convert_model(compile_problem("(a|b)*abb", "mdm", length=9), "plt"):
+        ...     print(theorem.label, made.model)
+        thm:lts-can-simulate-mdms Model(plt, N = 9, P = 8, T = 4, F_2, regex:(a|b)*abb → mdm_to_plt)
+    """
     from unmask.theorems.route import convert
 
     return convert(model, kind, by=by)
@@ -165,11 +174,18 @@ def verify_model(
     `exhaustive` runs every word of the model's length, `sample` some; by default all where they are few. `prove`
     decides for all words at once, from the weights; `certified` keeps a certificate of it. `progress` is given the
     words and how many there are, and passes them on.
+
+    Examples:
+        >>> model = compile_problem("(a|b)*abb", "mdm", length=64)
+        >>> verify_model(model, method="prove").status
+        'proved'
+        >>> verify_model(model, method="prove", against="(a|b)*ab").counterexample[-5:]
+        'aaaab'
     """
     engine = engine or FastEngine()
     compared = against if isinstance(against, Model) else _problem(model, against)
     outputs = compared_outputs(model, compared)
-    oracle, automaton, expression = _against(model, compared, engine, outputs)
+    oracle, automaton, expression = what_is_right(model, compared, engine, outputs)
     # one character may stand for others only if neither side tells them apart
     other = compared if isinstance(compared, Model) else automaton
     told_apart = (other.characters if other is not None else None) or ()
@@ -205,53 +221,6 @@ def _problem(model: Model, against: str | None) -> Problem:
     return problem_from_json(model.problem) if against is None else parse_problem(against)
 
 
-def _against(
-    model: Model, against: Problem | Model, engine: Engine, outputs: int
-) -> tuple[Oracle, Automaton | None, ExpressionProblem | None]:
-    """What is right, and what knows which words to try."""
-    if isinstance(against, Model):
-        if against.length != model.length:
-            raise UnmaskError(
-                f"the models read words of length {model.length} and {against.length}; compare like with like"
-            )
-        other = against
-        return lambda word: outcomes(other, [word], engine, outputs=outputs)[0], None, None
-    problem = against
-    automaton = automaton_of(problem) if hasattr(type(problem), "automaton") else None
-    if automaton is not None and automaton.characters is None:
-        _check_alphabets(model, set(automaton.tokens), problem.name)
-    if isinstance(problem, CircuitProblem):
-        _check_alphabets(model, {"0", "1"}, problem.name)
-    if isinstance(problem, FamilyProblem):
-        _check_alphabets(model, set(problem.letters), problem.name)
-    expression = problem if isinstance(problem, ExpressionProblem) else None
-    if expression is not None:
-        _check_alphabets(model, set(expression.letters), expression.name)
-    if isinstance(problem, CircuitProblem | ExpressionProblem) and problem.length != model.length:
-        raise UnmaskError(
-            f"the model reads {model.length} symbols and {shortened(problem.name)} has {problem.length}; "
-            "compare like with like"
-        )
-    return oracle_of(problem, outputs), automaton, expression
-
-
-def _check_alphabets(model: Model, letters: set[str], name: str) -> None:
-    if model.characters is not None or set(model.input_symbols) != letters:
-        raise UnmaskError(
-            f"the model and {shortened(name)} read different alphabets, {shortened(' '.join(model.input_symbols))} "
-            f"and {shortened(' '.join(sorted(letters)))}; compare like with like"
-        )
-
-
-def oracle_of(problem: Problem, outputs: int = 1) -> Oracle:
-    """What is right, from the problem itself; with `outputs`, that many bits of its circuit."""
-    if outputs > 1 and isinstance(problem, CircuitProblem | FamilyProblem):
-        return lambda word: outcome(problem.answer(word), problem.outputs(word)[-outputs:])
-    if isinstance(problem, ExpressionProblem):
-        return lambda word: value_outcome(problem.value(word))
-    return lambda word: outcome(problem.answer(word), [])
-
-
 def run_word(
     model: Model,
     word: str | Sequence[str],
@@ -267,6 +236,10 @@ def run_word(
     """Run a model on a word. `sample` draws from the tape of `seed`; `planner` replaces the model's own by name.
 
     `record` keeps attention and registers, or `watch` is shown them; `canvas=False` keeps only the last canvas.
+
+    Examples:
+        >>> run_word(compile_problem("(a|b)*abb", "mdm", length=9), "aababbabb")
+        Trace(mdm, 'aababbabb', accepted after 4 steps)
     """
     tokens = read_word(model, word)
     tape = tape_of(seed)
@@ -331,7 +304,12 @@ def run_both(model: Model, word: str | Sequence[str], **options: Any) -> Trace:
 
 
 def generate(model: Model, *, seed: int, engine: Engine | None = None) -> Trace:
-    """One string drawn from a model that reads the empty input: a language model."""
+    """One string drawn from a model that reads the empty input: a language model.
+
+    Examples:
+        >>> generate(compile_problem("random:1", "cot", length=0), seed=1).output
+        ['b', 'b', 'b']
+    """
     if model.length:
         raise UnmaskError(
             f"sampling starts from the empty input, but this model reads words of length {model.length}; "

@@ -38,6 +38,12 @@ def first_difference(left: Trace, right: Trace) -> Difference | None:
 
     Within a step, what both traces recorded inside the transformers comes first, then the planner's choice,
     then the canvas.
+
+    Examples:
+        >>> model = compile_problem("(a|b)*abb", "mdm", length=9)
+        >>> own, other = run_word(model, "aababbabb"), run_word(model, "aababbabb", planner="left-to-right:1")
+        >>> print(first_difference(own, other))
+        step 0, slot 1, choice of slot: True against False
     """
     if left.symbols(left.word) != right.symbols(right.word):
         raise TraceError("the two traces read different words; compare runs of one word")

@@ -26,7 +26,13 @@ class TraceError(UnmaskError):
 class Trace:
     """One word, one run. `canvas[t]` are the tokens after step t, `chosen[t]` the slots written in it.
 
-    A looped model has one canvas, its answer; a run that was told to forget its canvas has the last one.
+    A looped model has one canvas, its answer; a run that was told to forget its canvas has the last one. A notebook
+    shows a trace as the page of `unmask view`; made with `record=True`, it tells what every slot read and held.
+
+    Examples:
+        >>> trace = run_word(compile_problem("(a|b)*abb", "mdm", length=4), "aabb")
+        >>> trace.accepted, trace.steps_taken, trace.canvas_symbols
+        (True, 2, [['a', 'bb', 'm'], ['a', 'bb', '1']])
     """
 
     kind: Kind

@@ -14,7 +14,13 @@ from unmask.weights.transformer import Transformer
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """Checked when it is made; `length`, `padding`, `steps` are the N, P, T of the paper."""
+    """Checked when it is made; `length`, `padding`, `steps` are the N, P, T of the paper.
+
+    Examples:
+        >>> model = compile_problem("(a|b)*abb", "mdm", length=9)
+        >>> model.kind, model.steps, {name: t.width for name, t in model.transformers.items()}
+        ('mdm', 4, {'planner': 21, 'predictor': 82})
+    """
 
     kind: Kind
     length: int

@@ -21,6 +21,11 @@ def save(model: Model, folder: str | os.PathLike[str]) -> Path:
     """Write the folder under a temporary name beside its place, then move it there.
 
     A model folder that stands there already is replaced; anything else is left alone.
+
+    Examples:
+        >>> folder = save_model(compile_problem("(a|b)*abb", "mdm", length=9), "models/abb")
+        >>> sorted(path.name for path in folder.iterdir())
+        ['config.json', 'planner.safetensors', 'predictor.safetensors']
     """
     target = Path(folder)
     check_replaceable(target)
@@ -42,7 +47,12 @@ def save(model: Model, folder: str | os.PathLike[str]) -> Path:
 
 
 def load(folder: str | os.PathLike[str]) -> Model:
-    """Read a folder from anywhere: every shape, index, value and type is checked, nothing in it is run."""
+    """Read a folder from anywhere: every shape, index, value and type is checked, nothing in it is run.
+
+    Examples:
+        >>> load_model(save_model(compile_problem("group:A5", "cot", length=4), "models/a5"))
+        Model(cot, N = 4, P = 4, T = 4, F_2, group:A5)
+    """
     path = Path(folder)
     config = read_config(path / "config.json")
     rows = config.fields["length"] + config.fields["padding"]
