@@ -21,6 +21,7 @@ from unmask.numerics.arithmetic import weighted
 from unmask.numerics.compact import Compact
 from unmask.verification.liveness import Live, live_for_all, live_for_scores
 from unmask.verification.network import CERTAIN, Cases, Network, TooManyCases
+from unmask.verification.residual_sum import HeadOutput, residual_sum
 from unmask.verification.symbolic_head import Meeting, Row, SymbolicHead, distinct
 from unmask.weights.transformer import Transformer
 
@@ -109,7 +110,7 @@ class SymbolicTransformer:
             if len(memory.sources) == len(sources) and all(map(operator.is_, memory.sources, sources)):
                 return memory.result
         within, after = self.live[full].within[i], self.live[full].before[i + 1]
-        parts, outputs = [own.cases], []
+        outputs = []
         for h, (head, rows) in enumerate(zip(self.heads[i], read, strict=True)):
             if rows is None:
                 continue
@@ -118,29 +119,17 @@ class SymbolicTransformer:
             if not full and nothing.any():
                 found.append(Nothing(cases, nothing, i, h, place))
             if live.size:
-                parts.append(cases)
-                outputs.append((head.columns[live], output))
-        result = self._added(i, own, parts, outputs, within, after) if after.any() else self._empty
+                outputs.append(HeadOutput(cases, head.columns[live], output))
+        result = self._added(i, own, outputs, within, after) if after.any() else self._empty
         kept.append(_Memory(sources, result))
         del kept[:-4]
         return result
 
-    def _added(
-        self,
-        i: int,
-        own: Row,
-        parts: list[Cases],
-        outputs: list[tuple[np.ndarray, np.ndarray]],
-        within: np.ndarray,
-        after: np.ndarray,
-    ) -> Row:
+    def _added(self, i: int, own: Row, heads: list[HeadOutput], within: np.ndarray, after: np.ndarray) -> Row:
         """Heads, residual stream and MLP in each combination of cases."""
-        basis, labels, chosen = self._combined(parts)
-        vectors = own.vectors[:, chosen[0]]
-        total = np.zeros_like(vectors)
-        for (columns, output), which in zip(outputs, chosen[1:], strict=True):
-            total[columns] = self.compact.add(total[columns], output[:, which])
-        vectors = self.compact.add(total, vectors)
+        total = residual_sum(own, heads, within, self._network, self.compact)
+        basis, labels, chosen = self._combined([total.cases, *(head.cases for head in total.free.values())])
+        vectors = total.of(self.compact, chosen)
         vectors[~within] = 0
         mlp = self._mlps[i]
         vectors[mlp.columns] = self.compact.add(vectors[mlp.columns], mlp(vectors, slice(0, vectors.shape[1])))
