@@ -10,7 +10,7 @@ WIDTH = 4_000  # of the wider transformer
 LARGEST_K = 1_000
 LARGEST_SEED = 1_000_000
 
-MEMORY = 2 << 30  # bytes of address space of a worker
+MEMORY = 1 << 30  # bytes of address space of a worker
 SECONDS = {"run": 12, "steps": 20, "planners": 20, "prove": 60}
 """Task → the time after which its worker is killed."""
 AT_ONCE = 2  # workers
