@@ -108,10 +108,10 @@ class KeyScores:
         of_queries, of_keys = (side(x) for side, x in ((code.of_queries, Q), (code.of_keys, K)))
         if not code.chosen.size:
             of_queries[1][:] = False
-        for first, chosen in ((queries, np.arange(len(K.T))), (0, np.arange(keys, len(K.T)))):
-            last = len(Q.T) if first == queries else queries
-            if last > first and chosen.size:
-                self._meet(Q, K, np.arange(first, last), chosen, of_queries, of_keys)
+        old, new = np.arange(queries), np.arange(queries, len(Q.T))
+        for some, chosen in ((new, np.arange(len(K.T))), (old, np.arange(keys, len(K.T)))):
+            if some.size and chosen.size:
+                self._meet(Q, K, some, chosen, of_queries, of_keys)
         self._scored = len(Q.T), len(K.T)
 
     def _meet(self, Q, K, queries: np.ndarray, keys: np.ndarray, of_queries, of_keys) -> None:

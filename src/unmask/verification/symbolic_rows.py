@@ -41,7 +41,7 @@ class Nothing:
 class _Memory:
     """What was computed for a row, and from which rows; their objects are kept so that their identity is."""
 
-    sources: tuple[Row, ...]
+    sources: tuple[Row | bool, ...]
     result: Row
 
 
@@ -104,7 +104,8 @@ class SymbolicTransformer:
         self, i: int, place: int, own: Row, read: list[list[Row] | None], *, full: bool, found: list[Nothing]
     ) -> Row:
         """The row after layer i, given the rows that its heads read; `found` receives what attends to nothing."""
-        sources = (own, *(row for rows in read for row in rows or ()))
+        # a head that is left out is not one that sees no row
+        sources = (own, *(x for rows in read for x in (rows is None, *(rows or ()))))
         kept = self._memory.setdefault((full, i, place), [])
         for memory in kept:
             if len(memory.sources) == len(sources) and all(map(operator.is_, memory.sources, sources)):
