@@ -116,6 +116,8 @@ class Network:
                 table = first.squeeze(axis)
             else:
                 kept.append(basis[axis])
+        if not kept:
+            return CERTAIN, table.reshape(1)
         found, first, inverse = np.unique(table, return_index=True, return_inverse=True)
         order = np.argsort(first)
         rank = np.empty(order.size, dtype=np.int32)
@@ -148,10 +150,14 @@ class Network:
         return Cases((v,), np.arange(size, dtype=np.int32), size)
 
     def _value(self, v: int, values: dict[int, np.ndarray]) -> np.ndarray:
-        if v not in values:
-            variable = self.variables[v]
-            assert variable.table is not None
-            values[v] = variable.table[tuple(self._value(u, values) for u in variable.parents)]
+        waiting = [v]
+        while v not in values:  # not by recursion: a chain of variables is as long as a run has steps
+            variable = self.variables[waiting[-1]]
+            missing = [u for u in variable.parents if u not in values]
+            waiting += missing
+            if not missing:
+                assert variable.table is not None
+                values[waiting.pop()] = variable.table[tuple(values[u] for u in variable.parents)]
         return values[v]
 
     def _basis(self, wanted: tuple[int, ...]) -> tuple[int, ...]:
