@@ -128,6 +128,18 @@ def test_words_to_try_have_the_answers_that_they_are_said_to_have(client):
         assert word["word"].isprintable()
 
 
+def test_an_answer_that_no_word_of_this_length_has_is_looked_for_elsewhere(client):
+    words = {word["right"]: word["word"] for word in client.ask("run", "foo|bar", "aababbabb")["words"]}
+    assert words["accepted"] in ("foo", "bar")
+
+
+def test_a_wrong_word_is_answered_with_words_that_fit(client):
+    question = {"problem": "group:Z3", "word": "abb"}
+    assert "not an input symbol" in client.refusal("run", question, 422)
+    for word in client.ask("words", **question)["words"]:
+        assert client.ask("run", "group:Z3", word["word"])["answer"] == word["right"]
+
+
 def test_every_example_of_the_page_is_right_unless_it_is_about_failure(client):
     page = client.send("GET", "/")[2].decode()
     questions = Examples(page).questions

@@ -126,6 +126,19 @@ def test_an_error_is_a_sentence_and_the_next_question_is_answered(open_page, add
     assert page.locator("#status.error").count() == 0
 
 
+def test_a_word_that_does_not_fit_is_answered_with_one_that_does(open_page, address):
+    page = open_page(f"{address}/#problem=family:addition&word=abc").page
+    page.locator("#tries button").first.click(timeout=SLOW)
+    page.locator(".said.right").wait_for(timeout=SLOW)
+
+
+def test_random_weights_are_shown_and_not_judged(opened):
+    page, observed = opened("#problem=random:7&word=abab")
+    assert page.locator(".said.right, .said.wrong").count() == 0
+    page.locator("#growth", has_text="solve no problem").wait_for()
+    assert observed.complaints == []
+
+
 def test_prove_says_what_was_proved(opened):
     page, _ = opened("#problem=(a|b)*abb&word=aabb")
     page.locator("#prove").click()

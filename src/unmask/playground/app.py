@@ -1,7 +1,7 @@
 """The ASGI application.
 
 GET  /                  the page; /static/… what it is made of
-POST /api/TASK          a question → its answer, by a worker        TASK: run, steps, planners, prove
+POST /api/TASK          a question → its answer, by a worker        TASK: run, steps, planners, prove, words
 GET  /view/NAME         the view of a run, in a frame that is its own origin
 """
 

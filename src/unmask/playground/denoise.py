@@ -9,11 +9,9 @@ from typing import Any
 from unmask.errors import UnmaskError
 from unmask.pipeline import problem_name
 from unmask.playground.subject import Subject, answer_of, outputs_of
-from unmask.problems.expression import ExpressionProblem
+from unmask.playground.suggestions import suggestions
 from unmask.traces.trace import Trace
 from unmask.weights.model import Kind, Model
-
-TRIED = 12
 
 
 def denoise(subject: Subject) -> dict[str, Any]:
@@ -47,7 +45,7 @@ def denoise(subject: Subject) -> dict[str, Any]:
         "right": subject.right(question.word, outputs),
         "own": _own(model, panels[1].trace, outputs) if question.planner_name is not None else None,
         "beside": [{"kind": p.trace.kind, "steps": p.trace.steps_taken} for p in panels[1:]],
-        "words": _words_to_try(subject, outputs),
+        **suggestions(subject),
         "page": render(View(name, question.word, tuple(panels), tuple(remarks))),
     }
 
@@ -75,29 +73,3 @@ def _sizes(model: Model) -> dict[str, Any]:
         "weights": sum(t.parameters for t in transformers),
         "precision": model.precision.p,
     }
-
-
-def _words_to_try(subject: Subject, outputs: int) -> list[dict[str, str]]:
-    """A word for each answer, none of them the one that was asked about, of characters that can be typed."""
-    drawn = subject.some_words(TRIED)
-    drawn += [_backwards(word) for word in drawn]  # the same letters, and often another answer
-    typed = set(subject.question.problem)
-    found: dict[str, dict[str, str]] = {}
-    for word in sorted(drawn, key=lambda word: len(set(word) - typed)):
-        if word == subject.question.word or not word or not (word.isascii() and word.isprintable()):
-            continue
-        right = _right_or_none(subject, word, outputs)
-        if right is not None and not (right == "rejected" and isinstance(subject.problem, ExpressionProblem)):
-            found.setdefault(right.split()[0].rstrip(","), {"word": word, "right": right})
-    return list(found.values())
-
-
-def _backwards(word: str) -> str:
-    return " ".join(reversed(word.split())) if " " in word else word[::-1]
-
-
-def _right_or_none(subject: Subject, word: str, outputs: int) -> str | None:
-    try:
-        return subject.right(word, outputs)
-    except UnmaskError:
-        return None

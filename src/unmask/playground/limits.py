@@ -11,7 +11,7 @@ LARGEST_K = 1_000
 LARGEST_SEED = 1_000_000
 
 MEMORY = 1 << 30  # bytes of address space of a worker
-SECONDS = {"run": 12, "steps": 20, "planners": 20, "prove": 60}
+SECONDS = {"run": 12, "steps": 20, "planners": 20, "prove": 60, "words": 6}
 """Task → the time after which its worker is killed."""
 AT_ONCE = 2  # workers
 WAITING = 6  # requests that wait for one

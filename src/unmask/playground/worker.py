@@ -22,12 +22,14 @@ from unmask.playground.planning import planning
 from unmask.playground.proof import proof
 from unmask.playground.question import Question
 from unmask.playground.subject import Subject, subject_of
+from unmask.playground.suggestions import suggestions
 
 TASKS: dict[str, Callable[[Subject], dict[str, Any]]] = {
     "run": denoise,
     "steps": growth,
     "planners": planning,
     "prove": proof,
+    "words": suggestions,
 }
 TOO_MUCH_MEMORY = "this needs more memory than the playground has; take a shorter word or a smaller problem"
 GRACE = 5

@@ -27,8 +27,9 @@ function say(text, { error = false } = {}) {
 
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? "" : ".");
 
-// Fill a place with the answer of a task, or with the sentence that says why there is none.
-async function fill(place, task, question, signal, show) {
+// Fill a place with the answer of a task, or with the sentence that says why there is none or why it is not asked for.
+async function fill(place, instead, task, question, signal, show) {
+  if (instead) return place.replaceChildren(make("p", {}, instead));
   place.replaceChildren(make("p", {}, "measuring …"));
   try {
     place.replaceChildren(...show(await ask(task, question, signal)));
@@ -44,6 +45,10 @@ function show(address) {
   byId("view").replaceWith(frame);
 }
 
+function offer(words, question) {
+  byId("tries").replaceChildren(...tries(words, (word) => go({ ...question, word })));
+}
+
 async function run(question) {
   current.abort();
   current = new AbortController();
@@ -52,10 +57,11 @@ async function run(question) {
   byId("results").classList.add("stale");
   byId("proof").hidden = true;
   say("compiling and running …");
+  let answer;
   try {
-    const answer = await ask("run", question, signal);
+    answer = await ask("run", question, signal);
     byId("verdict").replaceChildren(...verdict(answer));
-    byId("tries").replaceChildren(...tries(answer.words, (word) => go({ ...question, word })));
+    offer(answer.words, question);
     show(answer.view);
     byId("shell").textContent = shell(question, answer.planner, answer.length);
     byId("results").hidden = false;
@@ -66,13 +72,14 @@ async function run(question) {
     byId("results").hidden = true;
     byId("tries").replaceChildren();
     say(capital(error.message), { error: true });
+    await ask("words", question, signal).then((answer) => offer(answer.words, question), () => {}); // perhaps only the word is wrong
     return;
   }
+  const nothing = answer.right === null ? "Random weights solve no problem: there is nothing to compare." : null;
+  const unplanned = DIFFUSION.includes(question.kind) ? nothing : "Only masked diffusion has a planner: the other frameworks write in a fixed order. Choose masked diffusion to compare planners.";
   await Promise.all([
-    fill(byId("growth"), "steps", question, signal, (answer) => plot(answer, byId("growth").clientWidth)),
-    DIFFUSION.includes(question.kind)
-      ? fill(byId("planners"), "planners", question, signal, (answer) => planners(answer, question))
-      : byId("planners").replaceChildren(make("p", {}, "Only masked diffusion has a planner: the other frameworks write in a fixed order. Choose masked diffusion to compare planners.")),
+    fill(byId("growth"), nothing, "steps", question, signal, (steps) => plot(steps, byId("growth").clientWidth)),
+    fill(byId("planners"), unplanned, "planners", question, signal, (rows) => planners(rows, question)),
   ]);
 }
 
