@@ -66,7 +66,7 @@ def prove(question: Question) -> Verdict:
 
 
 def _by_induction(question: Question, extraction: Extraction, automaton: Automaton) -> Verdict:
-    letters = Letters(_symbols(question.model, question.letters), _tokens(automaton, question.letters))
+    letters = Letters(symbol_numbers(question.model, question.letters), token_numbers(automaton, question.letters))
     found = prove_by_induction(extraction, automaton, letters)
     if found.counterexample is not None:
         return _confirmed(question, found.counterexample, found.cases)
@@ -82,7 +82,7 @@ def _by_induction(question: Question, extraction: Extraction, automaton: Automat
 
 def _by_sweeping(question: Question, extraction: Extraction, other: Side) -> Verdict:
     encoding = Encoding(len(question.letters), question.model.length)
-    own = ModelSide(extraction, _symbols(question.model, question.letters).tolist(), question.outputs)
+    own = ModelSide(extraction, symbol_numbers(question.model, question.letters).tolist(), question.outputs)
     circuit, pairs = miter((own, other), encoding)
     swept = sweep(circuit, pairs)
     if swept.counterexample is not None:
@@ -126,9 +126,9 @@ def _automaton(problem: Problem) -> Automaton | None:
 def _side(question: Question, automaton: Automaton | None) -> Side:
     against, length = question.against, question.model.length
     if isinstance(against, Model):
-        return ModelSide(extract(against), _symbols(against, question.letters).tolist(), question.outputs)
+        return ModelSide(extract(against), symbol_numbers(against, question.letters).tolist(), question.outputs)
     if automaton is not None:
-        return AutomatonSide(automaton, _tokens(automaton, question.letters).tolist())
+        return AutomatonSide(automaton, token_numbers(automaton, question.letters).tolist())
     if isinstance(against, CircuitProblem):
         return CircuitSide(against.circuit, [int(letter == "1") for letter in question.letters], question.outputs)
     if isinstance(against, FamilyProblem):
@@ -140,7 +140,7 @@ def _side(question: Question, automaton: Automaton | None) -> Side:
     raise UnmaskError(f"{against.name} cannot be proved about yet; use --method sample or exhaustive")
 
 
-def _symbols(model: Model, letters: Sequence[str]) -> np.ndarray:
+def symbol_numbers(model: Model, letters: Sequence[str]) -> np.ndarray:
     """The number of the input symbol that a model reads for each letter."""
     numbers = {symbol: i for i, symbol in enumerate(model.input_symbols)}
     spelled = [spell(model, letter) if model.characters is not None else [letter] for letter in letters]
@@ -152,5 +152,5 @@ def _symbols(model: Model, letters: Sequence[str]) -> np.ndarray:
     return np.array([numbers[symbol] for (symbol,) in spelled], dtype=np.int64)
 
 
-def _tokens(automaton: Automaton, letters: Sequence[str]) -> np.ndarray:
+def token_numbers(automaton: Automaton, letters: Sequence[str]) -> np.ndarray:
     return np.array([int(automaton.token_ids([letter])[0]) for letter in letters])

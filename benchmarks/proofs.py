@@ -1,0 +1,134 @@
+"""How long proofs take, and how long a SAT solver alone on the same question; writes the tables of docs/proofs.md."""
+
+import time
+from pathlib import Path
+
+from depth import table
+from pysat.solvers import Solver
+
+from unmask.pipeline import compile_problem, convert_model, verify_model
+from unmask.problems.plain_circuits import plain_circuit
+from unmask.problems.problem import automaton_of, parse_problem
+from unmask.verification.cases import letters_of
+from unmask.verification.certificate import gate_clauses
+from unmask.verification.equivalence import symbol_numbers, token_numbers
+from unmask.verification.extract import extract
+from unmask.verification.sides import AutomatonSide, CircuitSide, Encoding, ModelSide, miter
+
+PAGE = Path(__file__).parents[1] / "docs" / "proofs.md"
+CONFLICTS = 100_000
+
+PROVED = [
+    ("(a|b)*abb", "mdm", 64, None),
+    ("(a|b)*abb", "mdm", 256, None),
+    ("(a|b)*abb", "plt", 256, None),
+    ("(a|b)*abb", "cot", 256, None),
+    ("(a|b)*abb", "mdm", 64, "smdm"),
+    ("(a|b)*abb", "mdm", 64, "plt"),
+    ("(a|b)*abb", "pcot", 8, "mdm"),
+    ("(a|b)*abb", "plt", 3, "mdm"),
+    ("group:A5", "mdm", 64, None),
+    ("group:A5", "plt", 64, None),
+    ("family:parity", "mdm", 128, None),
+    ("family:addition", "mdm", 64, None),
+]
+ALONE = [("group:S3", length) for length in (8, 16, 24, 32, 64)] + [("group:A5", length) for length in (4, 8)]
+
+
+def proofs():
+    """(problem, model, N, rows, method, seconds) of each proof."""
+    for problem, kind, length, to in PROVED:
+        model = compile_problem(problem, kind, length=length)
+        for _, conversion in convert_model(model, to) if to else ():
+            model = conversion.model
+        start = time.perf_counter()
+        verdict = verify_model(model, method="prove")
+        seconds = time.perf_counter() - start
+        assert verdict.status == "proved", (problem, kind, length, to, verdict)
+        by = verdict.proof["by"].split(" over")[0]
+        yield (
+            f"`{problem.replace('|', chr(92) + '|')}`",
+            f"{kind} → {to}" if to else kind,
+            length,
+            model.rows,
+            by,
+            seconds,
+        )
+
+
+def alone():
+    """(problem, N, seconds of our proof, seconds and conflicts of the solver alone) on the same pair of circuits."""
+    for problem, length in ALONE:
+        model = compile_problem(problem, "mdm", length=length)
+        start = time.perf_counter()
+        assert verify_model(model, method="prove").status == "proved"
+        ours = time.perf_counter() - start
+        circuit, pairs = miter((_model_side(model, problem), _right_side(model, problem)), _encoding(model, problem))
+        start = time.perf_counter()
+        solved, conflicts = _solve(circuit, pairs)
+        theirs = time.perf_counter() - start
+        said = {None: "gives up", False: "proves it"}[solved]
+        yield f"`{problem}`", length, ours, theirs, f"{said} after {conflicts:,} conflicts"
+
+
+def _letters(model, problem):
+    automaton = automaton_of(parse_problem(problem)) if not problem.startswith("family:") else None
+    return letters_of(model, (automaton.characters if automaton else None) or ()), automaton
+
+
+def _encoding(model, problem):
+    return Encoding(len(_letters(model, problem)[0]), model.length)
+
+
+def _model_side(model, problem):
+    return ModelSide(extract(model), symbol_numbers(model, _letters(model, problem)[0]).tolist())
+
+
+def _right_side(model, problem):
+    letters, automaton = _letters(model, problem)
+    if automaton is None:
+        return CircuitSide(plain_circuit(problem.removeprefix("family:"), model.length), [0, 1])
+    return AutomatonSide(automaton, token_numbers(automaton, letters).tolist())
+
+
+def _solve(circuit, pairs):
+    """The solver on the miter as it is; None after too many conflicts."""
+    with Solver(name="cadical195") as solver:
+        solver.add_clause([-1])
+        for k, gate in enumerate(circuit.gates):
+            for clause in gate_clauses(circuit.first_gate + k, gate):
+                solver.add_clause(clause)
+        free = circuit.first_gate + len(circuit.gates) + 1
+        for i, (a, b) in enumerate(pairs.tolist()):
+            x, u, v = free + i, *((-1) ** (y & 1) * ((y >> 1) + 1) for y in (a, b))
+            solver.add_clause([-x, u, v])
+            solver.add_clause([-x, -u, -v])
+        solver.add_clause([free + i for i in range(len(pairs))])
+        solver.conf_budget(CONFLICTS)
+        return solver.solve_limited(), solver.accum_stats()["conflicts"]
+
+
+def main():
+    """Measure, and write."""
+
+    ours, theirs = list(proofs()), list(alone())
+    tables = {
+        "proofs": table(
+            ("problem", "model", "N", "rows", "method", "seconds"), [(*row[:-1], f"{row[-1]:.1f}") for row in ours]
+        ),
+        "alone": table(
+            ("problem", "N", "ours, seconds", "solver alone, seconds", "the solver alone"),
+            [(name, n, f"{mine:.2f}", f"{its:.2f}", said) for name, n, mine, its, said in theirs],
+        ),
+    }
+    text = PAGE.read_text(encoding="utf-8")
+    for marker, lines in tables.items():
+        begin, end = f"<!-- {marker} -->\n", f"<!-- end of {marker} -->"
+        head, rest = text.split(begin)
+        text = head + begin + "\n".join(lines) + "\n" + end + rest.split(end)[1]
+        print("\n".join(lines))
+    PAGE.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
