@@ -1,0 +1,95 @@
+"""The programs in `examples/`, run as their reader runs them; what they print is compared."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+PRINTED = {
+    "regular_languages_in_log_steps.py": """
+Model(mdm, N = 8, P = 7, T = 3, F_2, regex:(a|b)*abb)
+Trace(mdm, 'ababaabb', accepted after 3 steps)
+step 1: ab ab a bb · · ·
+step 2: ab ab a bb ab abb ·
+step 3: ab ab a bb ab abb 1
+its own planner  accepted 3
+left-to-right:1  accepted 7
+left-to-right:3  rejected 3
+uniform:3        rejected 3
+confidence:3     rejected 3
+steps at N = 8 64 512
+(a|b)*abb         mdm 3 6 9
+(a|b)*abb         cot 8 64 512
+(0*10*1)*0*       mdm 3 6 9
+(0*10*1)*0*       cot 8 64 512
+(a|b)*abba(a|b)*  mdm 3 6 9
+(a|b)*abba(a|b)*  cot 8 64 512
+proved by induction over intervals of the word
+""",
+    "one_model_four_frameworks.py": """
+Model(mdm, N = 4, P = 3, T = 2, F_2, regex:(a|b)*abb)
+ plt by mdm_to_plt (thm:lts-can-simulate-mdms)
+pcot by mdm_to_pcot (thm:cot-can-simulate-mdms)
+ cot by mdm_to_pcot (thm:cot-can-simulate-mdms)
+ cot by pcot_to_cot (prop:cot-as-pcot)
+Trace(mdm, 'babb', accepted after 2 steps)
+Trace(plt, 'babb', accepted after 2 steps)
+Trace(pcot, 'babb', accepted after 2 steps)
+Trace(cot, 'babb', accepted after 68 steps)
+ plt against mdm: held on 81 words, proved for every word
+pcot against mdm: held on 81 words, proved for every word
+ cot against mdm: held on 81 words, proved for every word
+     converted            compiled
+     steps  space  width  steps  space  width
+ mdm      2      3     76      2      3     76
+ plt      2      3    257      2      1     44
+pcot      2     34    256      2      4     85
+ cot     68     68    534      4      4     36
+""",
+    "find_the_mistake.py": """
+Model(mdm, N = 16, P = 15, T = 4, F_2, regex:(a|b)*abbabb(a|b)*) with 2867 weights
+proved
+held
+refuted
+aaaabbabaaaaabba: right is rejected, the model is undecided: [^ab]
+right aa aa bb ab aa aa ab ba aa bbab aa abba aabbab aabba 0
+wrong aa aa bb ab aa aa ab ba aa bbab aa abba aabbab aabba [^ab]
+first difference: step 3, predictor, layer 0, row 30, missing:0→5: 0 against 4
+""",
+}
+
+
+def printed(name):
+    done = subprocess.run(
+        [sys.executable, EXAMPLES / name], capture_output=True, encoding="utf-8", check=False, timeout=120
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_what_an_example_prints(name):
+    assert printed(name).strip() == PRINTED[name].strip()
+
+
+def test_the_first_look():
+    """What `make run` shows: a canvas, a proof, a refutation, the table of the frameworks, and no wrong answer."""
+    shown = printed("first_look.py")
+    assert "accepted after 4 steps" in shown
+    assert "rejected after 4 steps" in shown
+    assert "accepted after 3 steps" in shown
+    assert "proved for every word, by induction" in shown
+    assert re.search(r"counterexample 'a{63}b': accepted, but the model rejected", shown)
+    rows = re.findall(r"^ (\w+) +(8|64) +(\d+) <= (\d+) .* (yes|NO|not run) *$", shown, re.M)
+    assert len(rows) == 12
+    assert all(int(steps) <= int(bound) and right == "yes" for _, _, steps, bound, right in rows)
+
+
+def test_every_example_is_run_and_short():
+    names = {path.name for path in EXAMPLES.glob("*.py")}
+    assert names == {*PRINTED, "first_look.py"}
+    assert all(len((EXAMPLES / name).read_text("utf-8").splitlines()) < 80 for name in names)
+    assert all((EXAMPLES / name).read_text("utf-8").count("\n# %% ") >= 4 for name in PRINTED)
