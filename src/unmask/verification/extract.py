@@ -74,7 +74,7 @@ def extract(model: Model) -> Extraction:
     try:
         slots = _diffused(run) if model.kind in DIFFUSION else _looped(run) if model.kind == "plt" else _chained(run)
     except TooManyCases as error:
-        raise TooManyCases(f"the model does not fall apart into small tables: a row reads {error}") from None
+        raise TooManyCases(f"the model does not fall apart into small tables: it would take {error}") from None
     return Extraction(model, run.network, slots, run.failures())
 
 

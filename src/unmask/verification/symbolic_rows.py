@@ -25,6 +25,8 @@ from unmask.verification.residual_sum import HeadOutput, residual_sum
 from unmask.verification.symbolic_head import Meeting, Row, SymbolicHead, distinct
 from unmask.weights.transformer import Transformer
 
+MOST_NUMBERS = 4_000_000_000
+
 
 @dataclass(frozen=True, eq=False)
 class Nothing:
@@ -65,6 +67,7 @@ class SymbolicTransformer:
         self._symbols = transformer.embed.take(np.arange(transformer.embed.shape[0]))
         self._empty = Row(CERTAIN, np.zeros((width, 1), dtype=self.compact.narrow))
         self._out = list(transformer.out.transposed().rows())
+        self._held = 0
         self.causal = transformer.attention == "causal"
 
     def embed(self, place: int, cases: Cases, tokens: np.ndarray, *, full: bool) -> Row:
@@ -159,6 +162,9 @@ class SymbolicTransformer:
         vectors[~live] = 0
         if cases.constant:
             return Row(CERTAIN, vectors)
+        self._held += vectors.size
+        if self._held > MOST_NUMBERS:
+            raise TooManyCases(f"more than {MOST_NUMBERS:,} numbers in all")
         kept, labels = distinct(vectors)
         merged, order = self._network.cases(cases.variables, labels[cases.index])
         return Row(merged, np.ascontiguousarray(vectors[:, kept][:, order]))
