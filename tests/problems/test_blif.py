@@ -8,7 +8,7 @@ import pytest
 
 from problems.test_circuit import every_input
 from unmask.errors import ProblemError, TooLarge
-from unmask.problems import blif
+from unmask.problems import blif, circuit_file
 from unmask.problems.blif import parse_blif, read_blif
 from unmask.problems.problem import parse_problem, problem_from_json
 
@@ -138,7 +138,7 @@ def test_large_files_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(blif, "MOST_SIGNALS", 3)
     with pytest.raises(TooLarge, match="too many signals"):
         read_blif(path)
-    monkeypatch.setattr(blif, "LARGEST_FILE", 10)
+    monkeypatch.setattr(circuit_file, "LARGEST_FILE", 10)
     with pytest.raises(TooLarge, match="is larger than"):
         read_blif(path)
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from unmask.commands.completion import complete_problem
+from unmask.commands.completion import complete_planner, complete_problem
 
 
 class EngineName(StrEnum):
@@ -30,3 +30,14 @@ Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A model folder.", s
 PrecisionOption = Annotated[int, typer.Option("--precision", metavar="P", min=1, max=8, help="p of F_p.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 EngineOption = Annotated[EngineName, typer.Option("--engine", help="What computes a forward pass.")]
+PlannerOption = Annotated[
+    str | None,
+    typer.Option(
+        "--planner",
+        metavar="NAME",
+        help="Replace the planner: uniform:K, confidence:K, threshold:X, …",
+        autocompletion=complete_planner,
+    ),
+]
+SampleOption = Annotated[bool, typer.Option("--sample", help="Draw symbols instead of taking the likeliest.")]
+SeedOption = Annotated[int, typer.Option("--seed", metavar="S", help="Seed of the noise tape.")]

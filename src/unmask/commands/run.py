@@ -11,8 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from unmask.commands.completion import complete_planner
-from unmask.commands.options import Folder, Json
+from unmask.commands.options import Folder, Json, PlannerOption, SampleOption, SeedOption
 from unmask.commands.output_file import write_text
 from unmask.errors import UnmaskError
 
@@ -29,17 +28,9 @@ def run(
     engine: Annotated[
         RunEngineName, typer.Option("--engine", help="What computes a forward pass; `both` compares the two.")
     ] = RunEngineName.fast,
-    planner: Annotated[
-        str | None,
-        typer.Option(
-            "--planner",
-            metavar="NAME",
-            help="Replace the planner: uniform:K, confidence:K, threshold:X, …",
-            autocompletion=complete_planner,
-        ),
-    ] = None,
-    sample: Annotated[bool, typer.Option("--sample", help="Draw symbols instead of taking the likeliest.")] = False,
-    seed: Annotated[int, typer.Option("--seed", metavar="S", help="Seed of the noise tape.")] = 0,
+    planner: PlannerOption = None,
+    sample: SampleOption = False,
+    seed: SeedOption = 0,
     trace: Annotated[Path | None, typer.Option("--trace", metavar="FILE", help="Write all that happened.")] = None,
     no_canvas: Annotated[bool, typer.Option("--no-canvas", help="Do not keep or print the canvas.")] = False,
     as_json: Json = False,

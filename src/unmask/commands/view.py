@@ -6,8 +6,14 @@ from typing import Annotated
 
 import typer
 
-from unmask.commands.completion import complete_planner
-from unmask.commands.options import DEFAULT_ENGINE, EngineOption, Folder
+from unmask.commands.options import (
+    DEFAULT_ENGINE,
+    EngineOption,
+    Folder,
+    PlannerOption,
+    SampleOption,
+    SeedOption,
+)
 from unmask.commands.output_file import write_text
 from unmask.errors import UnmaskError, shortened
 from unmask.weights.kinds import KINDS, Kind
@@ -32,17 +38,9 @@ def view(
             show_default=False,
         ),
     ] = None,
-    planner: Annotated[
-        str | None,
-        typer.Option(
-            "--planner",
-            metavar="NAME",
-            help="Replace the planner: uniform:K, confidence:K, threshold:X, …",
-            autocompletion=complete_planner,
-        ),
-    ] = None,
-    sample: Annotated[bool, typer.Option("--sample", help="Draw symbols instead of taking the likeliest.")] = False,
-    seed: Annotated[int, typer.Option("--seed", metavar="S", help="Seed of the noise tape.")] = 0,
+    planner: PlannerOption = None,
+    sample: SampleOption = False,
+    seed: SeedOption = 0,
     engine: EngineOption = DEFAULT_ENGINE,
 ) -> None:
     """Show a run of a model on WORD, step by step, in one HTML file that works from disk.

@@ -8,20 +8,14 @@ from pathlib import Path
 
 from unmask.errors import ProblemError, TooLarge
 from unmask.problems.circuit import Circuit, Gate
+from unmask.problems.circuit_file import read_circuit_file
 
-LARGEST_FILE = 1 << 26
 MOST_VARIABLES = 2_000_000
 
 
 def read_aiger(path: str | Path) -> Circuit:
     """The circuit of a file."""
-    try:
-        if Path(path).stat().st_size > LARGEST_FILE:
-            raise TooLarge(f"{path} is larger than {LARGEST_FILE >> 20} MB; take a smaller circuit")
-        content = Path(path).read_bytes()
-    except OSError as error:
-        raise ProblemError(f"{path} cannot be read: {error.strerror}") from None
-    return parse_aiger(content, str(path))
+    return parse_aiger(read_circuit_file(path), str(path))
 
 
 def parse_aiger(content: bytes, name: str = "the circuit") -> Circuit:

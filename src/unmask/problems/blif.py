@@ -14,8 +14,8 @@ from typing import NoReturn
 
 from unmask.errors import ProblemError, TooLarge, shortened
 from unmask.problems.circuit import FALSE, MOST_WIRES, Circuit, CircuitBuilder
+from unmask.problems.circuit_file import read_circuit_file
 
-LARGEST_FILE = 1 << 26
 MOST_SIGNALS = 2_000_000
 SEQUENTIAL = (".latch", ".mlatch", ".clock")
 HIERARCHY = (".subckt", ".gate", ".search", ".exdc")
@@ -23,13 +23,7 @@ HIERARCHY = (".subckt", ".gate", ".search", ".exdc")
 
 def read_blif(path: str | Path) -> Circuit:
     """The circuit of a file."""
-    try:
-        if Path(path).stat().st_size > LARGEST_FILE:
-            raise TooLarge(f"{path} is larger than {LARGEST_FILE >> 20} MB; take a smaller circuit")
-        content = Path(path).read_bytes()
-    except OSError as error:
-        raise ProblemError(f"{path} cannot be read: {error.strerror}") from None
-    return parse_blif(content.decode("utf-8", "replace"), str(path))
+    return parse_blif(read_circuit_file(path).decode("utf-8", "replace"), str(path))
 
 
 def parse_blif(text: str, name: str = "the circuit") -> Circuit:

@@ -5,7 +5,6 @@ forgotten it, and cases that differ only there are one. Whether they make a diff
 for every value that the other heads can have.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,8 +32,8 @@ class ResidualSum:
     own: dict[int, tuple[np.ndarray, np.ndarray]]
     free: dict[int, HeadOutput]
 
-    def of(self, compact: Compact, chosen: Sequence[np.ndarray]) -> np.ndarray:
-        """G, [columns, combinations]; chosen[0] is the case of the row, then those of the free heads."""
+    def of(self, compact: Compact, chosen: np.ndarray) -> np.ndarray:
+        """G, [columns, combinations]; chosen[0] is the case of the row, then follow those of the free heads."""
         vectors = self.vectors[:, chosen[0]]
         total = np.zeros_like(vectors)
         place = iter(chosen[1:])
