@@ -1,9 +1,9 @@
 """Model → Boolean circuit: what the weights compute at their N and p, as gates.
 
-    inputs    x3.1: bit 1 of the number of the input symbol at place 3 (x3 where there are two symbols); numbers
-              beyond the last symbol stand for it
-    outputs   the answers of the last slots, `undecided` (one of them is neither accept nor reject), `undefined` (the
-              run fails: a row attends to nothing, or an smdm edits a written slot)
+inputs    x3.1: bit 1 of the number of the input symbol at place 3 (x3 where there are two symbols); numbers
+          beyond the last symbol stand for it
+outputs   the answers of the last slots, `undecided` (one of them is neither accept nor reject), `undefined` (the
+          run fails: a row attends to nothing, or an smdm edits a written slot)
 """
 
 from unmask.problems.circuit import Circuit
