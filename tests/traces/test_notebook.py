@@ -8,6 +8,7 @@ import pytest
 
 from unmask import compile_problem, run_word
 from unmask.testing import random_model
+from unmask.traces.notebook import UNRECORDED
 from unmask.weights.model import KINDS
 
 
@@ -32,6 +33,7 @@ def test_every_kind_of_run_shows_itself(kind, options):
     assert frame.attributes["sandbox"] == "allow-scripts"
     assert frame.attributes["srcdoc"].startswith("<!doctype html>")
     assert f'"kind":"{kind}"' in frame.attributes["srcdoc"]
+    assert (UNRECORDED in frame.attributes["srcdoc"]) == ("record" not in options)
 
 
 def test_symbols_cannot_leave_the_frame():

@@ -6,15 +6,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from unmask.traces.trace import Trace
 
-HEIGHT = 560
+HEIGHT = 640
+UNRECORDED = "This run was not recorded: run_word(model, word, record=True) also keeps what every slot read and held."
 
 
 def framed(trace: "Trace") -> str:
-    """An `iframe` that holds its page. A trace made with `record=True` shows what every slot read and held, too."""
+    """An `iframe` that holds its page."""
     from unmask.viewer.panel import Panel
     from unmask.viewer.render import View, render
 
-    page = render(View("", trace.text, (Panel.of_trace(trace),)))
+    remarks = () if trace.activations else (UNRECORDED,)
+    page = render(View("", trace.text, (Panel.of_trace(trace),), remarks))
     return (
         f'<iframe srcdoc="{escape(page)}" title="{escape(str(trace))}" sandbox="allow-scripts" '
         f'style="width:100%;height:{HEIGHT}px;border:0" loading="lazy"></iframe>'

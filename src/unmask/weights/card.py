@@ -47,7 +47,5 @@ def origin_of(model: "Model") -> str:
 
 def _size_of(transformer: "Transformer") -> str:
     heads = sum(len(layer.heads) for layer in transformer.layers)
-    return (
-        f"width {transformer.width}, {len(transformer.layers)} layers, {heads} heads, "
-        f"{transformer.parameters} nonzero weights"
-    )
+    sizes = {"width": transformer.width, "layers": len(transformer.layers), "heads": heads}
+    return ", ".join(f"{name} {size}" for name, size in sizes.items()) + f"; {transformer.parameters} nonzero weights"
