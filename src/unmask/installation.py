@@ -12,7 +12,7 @@ from typing import Any
 from unmask.errors import UnmaskError
 
 ADDS = {
-    "lab": "training of the frameworks, with PyTorch",
+    "lab": "PyTorch, for experiments with trained models; nothing here uses it yet",
     "verify": "proofs: `unmask verify --method prove`",
     "serve": "the playground: `unmask serve`",
     "docs": "the documentation site: `make docs`",
