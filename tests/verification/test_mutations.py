@@ -89,7 +89,7 @@ def test_a_hundred_mutations_of_every_kind(kind, capsys):
     found = attack(kind, range(100, 200))
     with capsys.disabled():
         print(f"\n{kind}: {dict(found)}")
-    assert found["refuted"] >= 30, found
+    assert found["refuted"] >= 20, found
     assert found["unknown"] <= 10, found
 
 
