@@ -153,7 +153,6 @@ COMPILED = [
     ("family:addition", 8),
     ("family:parity", 6),
     ("family:reachability", 9),
-    ("family:majority", 4),
     ("expr:(a+b)*c", None),
 ]
 
@@ -239,7 +238,7 @@ def test_bases_that_name_combinations_no_word_leads_to(kind, monkeypatch):
     """No variable is left out of a basis: most assignments are impossible, and change nothing."""
     monkeypatch.setattr(Network, "_find_basis", lambda _, wanted: wanted)
     for seed in range(4):
-        model = harsh(random_model(seed, kind, 2, precision=1 + seed % 2, steps=2), 3)
+        model = harsh(random_model(seed, kind, 2, precision=1 + seed % 2, steps=2, layers=1), 3)
         assert wrong_words(model)[0] == 0, seed
 
 
@@ -260,7 +259,7 @@ def test_limits_that_are_too_low_are_told_and_never_wrong(monkeypatch):
     assert min(found.values()) >= 4
 
 
-@pytest.mark.parametrize("kind", ["mdm", "plt", "cot"])
+@pytest.mark.parametrize("kind", ["mdm", "cot"])
 def test_a_gate_of_sixty_inputs(kind, tmp_path):
     """2^60 combinations are never looked at: the sum is folded."""
     builder = CircuitBuilder(f"x{i}" for i in range(60))
