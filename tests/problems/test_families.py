@@ -42,6 +42,13 @@ def test_logarithmic_depth(name, per_doubling):
     assert all(0 < b - a <= per_doubling for a, b in pairwise(depths)), depths
 
 
+def test_sorting_takes_the_square_of_the_logarithm():
+    for t in range(1, 7):
+        circuit = FamilyProblem("sorting").circuit(1 << t)
+        assert circuit.depth == t * (t + 1) // 2
+        assert circuit.depth - 1 <= collapsed(circuit).depth <= circuit.depth  # wide gates save at most one level
+
+
 def test_reachability_squares_the_matrix():
     for n in (2, 3, 4, 8):
         assert collapsed(FamilyProblem("reachability").circuit(n * n)).depth <= 2 * (n - 1).bit_length()

@@ -10,6 +10,7 @@
 | formula       | bits                         | a balanced AND/OR formula of them  | O(log N)     |
 | multiplication| two numbers, low bit first   | their product                      | O(log N)     |
 | reachability  | a matrix of v·v bits         | there is a path from 0 to v - 1    | 2⌈log2 v⌉    |
+| sorting       | bits                         | the bits, sorted                   | O(log² N)    |
 
 Each has an oracle in plain Python that does not use the circuit.
 """
@@ -133,6 +134,22 @@ def _reachability(builder: CircuitBuilder, x: Bits) -> list[int]:
     return [reach[0][n - 1]]
 
 
+def _sorting(builder: CircuitBuilder, x: Bits) -> list[int]:
+    """Batcher's merge exchange: a comparator is min = AND, max = OR; t(t + 1)/2 layers of them for N <= 2^t."""
+    x, top = list(x), 1 << (len(x) - 1).bit_length() >> 1
+    block = top
+    while block:
+        stride, phase, distance = top, 0, block
+        while distance:
+            for i in range(len(x) - distance):
+                if i & block == phase:
+                    low, high = x[i], x[i + distance]
+                    x[i], x[i + distance] = builder.and_(low, high), builder.or_(low, high)
+            distance, stride, phase = stride - block, stride >> 1, block
+        block >>= 1
+    return x
+
+
 def _balanced(operation: Callable[[int, int], int], x: Bits, neutral: int) -> int:
     while len(x) > 1:
         x = [operation(*x[i : i + 2]) if i + 1 < len(x) else x[i] for i in range(0, len(x), 2)]
@@ -195,4 +212,5 @@ FAMILIES: dict[str, Family] = {
     "formula": Family(_formula, _right_formula),
     "multiplication": Family(_multiplication, _right_product, _even, "2, 4, 6, …"),
     "reachability": Family(_reachability, _right_path, _square, "1, 4, 9, …"),
+    "sorting": Family(_sorting, sorted),
 }

@@ -12,6 +12,7 @@ Proofs about a family compare with these, not with the shallow circuits that are
 | formula        | recursion                                        |
 | multiplication | shift and add                                    |
 | reachability   | Warshall                                         |
+| sorting        | counting in unary                                |
 """
 
 from collections.abc import Callable, Sequence
@@ -67,12 +68,20 @@ def _parity(builder: CircuitBuilder, x: Bits) -> list[int]:
 
 
 def _majority(builder: CircuitBuilder, x: Bits) -> list[int]:
-    most = len(x) // 2 + 1
-    at_least = [TRUE] + [FALSE] * most  # at_least[k]: k ones so far
+    return [_at_least(builder, x)[len(x) // 2 + 1]]
+
+
+def _sorting(builder: CircuitBuilder, x: Bits) -> list[int]:
+    return _at_least(builder, x)[:0:-1]
+
+
+def _at_least(builder: CircuitBuilder, x: Bits) -> list[int]:
+    """Entry k: there are k ones."""
+    at_least = [TRUE] + [FALSE] * len(x)
     for bit in x:
-        for k in range(most, 0, -1):
+        for k in range(len(x), 0, -1):
             at_least[k] = builder.or_(at_least[k], builder.and_(at_least[k - 1], bit))
-    return [at_least[most]]
+    return at_least
 
 
 def _formula(builder: CircuitBuilder, x: Bits) -> list[int]:
@@ -113,4 +122,5 @@ PLAIN: dict[str, Callable[[CircuitBuilder, Bits], list[int]]] = {
     "formula": _formula,
     "multiplication": _multiplication,
     "reachability": _reachability,
+    "sorting": _sorting,
 }
