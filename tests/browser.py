@@ -1,6 +1,6 @@
 """A real browser for tests of pages: Debian's chromium, started once per session of tests.
 
-    from browser import browser, open_page        # in the conftest.py of a folder of tests
+    the fixtures `browser` and `open_page` are for all folders of tests (see conftest.py): one browser in a process
 
 Without a browser the tests are skipped; where CI=true they fail, so that a green run cannot hide it.
 """

@@ -4,6 +4,7 @@ import sys
 
 import pytest
 
+from browser import browser, open_page  # noqa: F401
 from unmask import cli
 
 

@@ -5,8 +5,6 @@ import sys
 
 import pytest
 
-from browser import browser, open_page  # noqa: F401
-
 from .client import Client, started
 
 

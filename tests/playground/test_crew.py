@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -28,7 +29,9 @@ def with_crew(folder, work):
         finally:
             await crew.end()
 
-    return asyncio.run(everything())
+    # in a thread of its own: a browser that other tests have opened keeps a loop in this one
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, everything()).result()
 
 
 def test_work_that_takes_too_long_is_stopped_and_the_next_is_answered(tmp_path, monkeypatch):

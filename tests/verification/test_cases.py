@@ -30,7 +30,7 @@ def test_all_words_by_default_where_they_are_few():
 def test_too_many_words_are_not_a_verdict():
     verdict = verify_model(compile_problem("(a|b)*abb", "mdm", length=20), method="exhaustive")
     assert verdict.status == "unknown"
-    assert "--method sample" in (verdict.reason or "")
+    assert "--method prove" in (verdict.reason or "")
 
 
 def test_another_problem_is_refuted_by_a_word():

@@ -2,7 +2,6 @@
 
 import pytest
 
-from browser import browser, open_page  # noqa: F401
 from unmask.pipeline import compile_problem
 from unmask.viewer.gather import view_of
 from unmask.viewer.render import render
