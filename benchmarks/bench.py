@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import plots
+from pages import table, write_page
 from yardstick import dense_pass_seconds
 
 from unmask.engines.fast import FastEngine
@@ -227,12 +228,9 @@ def rows_of(results):
     )
 
 
-def write_page(results):
-    """Replace what stands between the markers of docs/performance.md."""
-    page = DOCS / "performance.md"
-    text = page.read_text(encoding="utf-8")
-    table = ["| what | target | measured |", "|---|---|---|"]
-    table += [f"| {what} | {target} | {measured} |" for what, target, measured in rows_of(results)]
+def write_results(results):
+    """The tables of docs/performance.md."""
+    targets = table(("what", "target", "measured"), rows_of(results))
     where = ["| run | " + " | ".join(f"{i}." for i in range(1, 6)) + " |", "|---|" + "---|" * 5]
     for name, shares in results["profile"].items():
         cells = [f"`{place}` {100 * share:.0f} %" for place, share in list(shares.items())[:5]]
@@ -241,11 +239,7 @@ def write_page(results):
     under = (
         f"Measured with `make bench` on {machine['cores']} cores, Python {machine['python']}, NumPy {machine['numpy']}."
     )
-    for marker, lines in (("table", [*table, "", under]), ("profile", where)):
-        begin, end = f"<!-- {marker} -->\n", f"<!-- end of {marker} -->"
-        head, rest = text.split(begin)
-        text = head + begin + "\n".join(lines) + "\n" + end + rest.split(end)[1]
-    page.write_text(text, encoding="utf-8")
+    write_page(DOCS / "performance.md", {"table": [*targets, "", under], "profile": where})
 
 
 def main():
@@ -276,7 +270,7 @@ def main():
             title, [log2(n) for n in measured["lengths"]], {k: [log2(s) for s in v] for k, v in curves.items() if v}
         )
         (DOCS / "performance" / f"{name}.svg").write_text(plot, encoding="utf-8")
-    write_page(results)
+    write_results(results)
     for row in rows_of(results):
         print(" | ".join(row))
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import plots
+from pages import table, write_page
 
 from unmask.engines.reference import ReferenceEngine
 from unmask.errors import AttendsToNothing
@@ -70,22 +71,6 @@ def _some(length):
     return np.random.default_rng(length).integers(0, 2, (SOME_WORDS, length)).tolist()
 
 
-def table(head, rows):
-    lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
-    return lines + [f"| {' | '.join(f'{x:,}' if isinstance(x, int) else x for x in row)} |" for row in rows]
-
-
-def write_page(tables):
-    """Replace what stands between the markers of docs/extraction.md."""
-    page = DOCS / "extraction.md"
-    text = page.read_text(encoding="utf-8")
-    for marker, lines in tables.items():
-        begin, end = f"<!-- {marker} -->\n", f"<!-- end of {marker} -->"
-        head, rest = text.split(begin)
-        text = head + begin + "\n".join(lines) + "\n" + end + rest.split(end)[1]
-    page.write_text(text, encoding="utf-8")
-
-
 def main():
     """Measure, and write."""
     passes, compiled = list(one_pass()), list(families())
@@ -98,7 +83,10 @@ def main():
     }
     tables = {"pass": passes, "families": compiled, "steps": steps}
     bounded = ["", f"The formula bounds the depth by {bound} at every N and every width."]
-    write_page({k: table(heads[k], rows) + (bounded if k == "pass" else []) for k, rows in tables.items()})
+    write_page(
+        DOCS / "extraction.md",
+        {k: table(heads[k], rows) + (bounded if k == "pass" else []) for k, rows in tables.items()},
+    )
     curves = {"cascade": [row[1] for row in passes], "additions": [row[3] for row in passes]}
     plot = plots.plain("AND/OR depth of one layer over F_1", list(ROWS), curves, "rows N", 20)
     (DOCS / "performance" / "depth.svg").write_text(plot, encoding="utf-8")

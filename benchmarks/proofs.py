@@ -3,14 +3,14 @@
 import time
 from pathlib import Path
 
-from depth import table
+from pages import table, write_page
 from pysat.solvers import Solver
 
 from unmask.pipeline import compile_problem, convert_model, verify_model
 from unmask.problems.plain_circuits import plain_circuit
 from unmask.problems.problem import automaton_of, parse_problem
 from unmask.verification.cases import letters_of
-from unmask.verification.certificate import gate_clauses
+from unmask.verification.clauses import constant_clause, difference, gate_clauses
 from unmask.verification.equivalence import symbol_numbers, token_numbers
 from unmask.verification.extract import extract
 from unmask.verification.sides import AutomatonSide, CircuitSide, Encoding, ModelSide, miter
@@ -94,16 +94,12 @@ def _right_side(model, problem):
 def _solve(circuit, pairs):
     """The solver on the miter as it is; None after too many conflicts."""
     with Solver(name="cadical195") as solver:
-        solver.add_clause([-1])
+        solver.add_clause(constant_clause())
         for k, gate in enumerate(circuit.gates):
             for clause in gate_clauses(circuit.first_gate + k, gate):
                 solver.add_clause(clause)
-        free = circuit.first_gate + len(circuit.gates) + 1
-        for i, (a, b) in enumerate(pairs.tolist()):
-            x, u, v = free + i, *((-1) ** (y & 1) * ((y >> 1) + 1) for y in (a, b))
-            solver.add_clause([-x, u, v])
-            solver.add_clause([-x, -u, -v])
-        solver.add_clause([free + i for i in range(len(pairs))])
+        for clause in difference(circuit, pairs)[1]:
+            solver.add_clause(clause)
         solver.conf_budget(CONFLICTS)
         return solver.solve_limited(), solver.accum_stats()["conflicts"]
 
@@ -121,13 +117,8 @@ def main():
             [(name, n, f"{mine:.2f}", f"{its:.2f}", said) for name, n, mine, its, said in theirs],
         ),
     }
-    text = PAGE.read_text(encoding="utf-8")
-    for marker, lines in tables.items():
-        begin, end = f"<!-- {marker} -->\n", f"<!-- end of {marker} -->"
-        head, rest = text.split(begin)
-        text = head + begin + "\n".join(lines) + "\n" + end + rest.split(end)[1]
-        print("\n".join(lines))
-    PAGE.write_text(text, encoding="utf-8")
+    write_page(PAGE, tables)
+    print("\n".join(line for lines in tables.values() for line in lines))
 
 
 if __name__ == "__main__":

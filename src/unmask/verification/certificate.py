@@ -14,11 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from unmask.errors import UnmaskError
-from unmask.problems.circuit import Circuit, Gate
+from unmask.problems.circuit import Circuit
+from unmask.verification.clauses import Clause, constant_clause, difference, gate_clauses, variable
 from unmask.verification.sweeping import SOLVER, solver_class
 from unmask.verification.unit_propagation import UnitPropagation
-
-Clause = list[int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,13 +39,14 @@ class Certificate:
 
 def certify(circuit: Circuit, pairs: np.ndarray, equal: Sequence[tuple[int, int]]) -> Certificate:
     """The certificate for pairs of literals of a circuit; `equal` are (literal, earlier literal), in order."""
-    clauses = [[-_variable(0)]]
+    clauses = [constant_clause()]
     of_node: dict[int, list[Clause]] = {}
     for k, gate in enumerate(circuit.gates):
         node = circuit.first_gate + k
         of_node[node] = gate_clauses(node, gate)
         clauses += of_node[node]
-    differs = _differs(circuit, pairs, clauses)
+    differs, asserted = difference(circuit, pairs)
+    clauses += asserted
     checker = UnitPropagation()
     for clause in clauses:
         checker.add(clause)
@@ -60,13 +60,13 @@ def certify(circuit: Circuit, pairs: np.ndarray, equal: Sequence[tuple[int, int]
         _add(checker, lemmas, lemma)
 
     for a, b in equal:
-        add([-_variable(a), _variable(b)])
-        add([_variable(a), -_variable(b)])
+        add([-variable(a), variable(b)])
+        add([variable(a), -variable(b)])
         twin[a >> 1] = a, b
     for (a, b), x in zip(pairs.tolist(), differs, strict=True):
-        add([-_variable(a), _variable(b)])
-        add([_variable(a), -_variable(b)])
-        add([-x, _variable(a)])
+        add([-variable(a), variable(b)])
+        add([variable(a), -variable(b)])
+        add([-x, variable(a)])
         add([-x])
     _add(checker, lemmas, [])
     return Certificate(clauses, lemmas)
@@ -79,18 +79,6 @@ def _add(checker: UnitPropagation, lemmas: list[Clause], lemma: Clause) -> None:
     checker.add(lemma)
 
 
-def _differs(circuit: Circuit, pairs: np.ndarray, clauses: list[Clause]) -> list[int]:
-    """Add "some pair differs"; the new variables, one per pair."""
-    new = []
-    free = circuit.first_gate + len(circuit.gates) + 1
-    for a, b in pairs.tolist():
-        x, u, v = free + len(new), _variable(a), _variable(b)
-        clauses += [[-x, u, v], [-x, -u, -v]]  # x → a ≠ b
-        new.append(x)
-    clauses.append(list(new))
-    return new
-
-
 def _learned(
     circuit: Circuit, of_node: dict[int, list[Clause]], twin: dict[int, tuple[int, int]], lemma: Clause
 ) -> list[Clause]:
@@ -101,14 +89,14 @@ def _learned(
     seen: set[int] = set()
     waiting = [abs(x) - 1 for x in lemma]
     solver = solver_class()(name=SOLVER, with_proof=True)
-    solver.add_clause([-_variable(0)])
+    solver.add_clause(constant_clause())
     while waiting:
         node = waiting.pop()
         if node in seen:
             continue
         seen.add(node)
         if node in twin and node not in (abs(x) - 1 for x in lemma):
-            a, b = (_variable(x) for x in twin[node])
+            a, b = (variable(x) for x in twin[node])
             solver.add_clause([-a, b])
             solver.add_clause([a, -b])
             waiting.append(twin[node][1] >> 1)
@@ -129,19 +117,6 @@ def _learned(
             clause = [int(x) for x in line.split()[:-1]]
             learned.append([*clause, *(x for x in lemma if x not in clause)])
     return learned
-
-
-def gate_clauses(node: int, gate: Gate) -> list[Clause]:
-    """node = AND or OR of its inputs."""
-    flip = 1 if gate.kind == "or" else 0
-    own = 2 * node ^ flip  # as an AND of literals
-    clauses = [[-_variable(own), _variable(x ^ flip)] for x in gate.inputs]
-    return [*clauses, [_variable(own), *(-_variable(x ^ flip) for x in gate.inputs)]]
-
-
-def _variable(literal: int) -> int:
-    node = (literal >> 1) + 1
-    return -node if literal & 1 else node
 
 
 def _lines(clauses: list[Clause]) -> str:

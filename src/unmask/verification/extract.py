@@ -137,8 +137,8 @@ def _looped(run: _Run) -> list[Token]:
     tokens = run.input + [Token.certain(model.token[model.pad or ""])] * model.padding
     symbolic = run.passes("model", layers=layers, cuts=ends)
     (row,) = symbolic.run(tokens, [len(tokens) - 1])
-    cases, symbols = run.labelled(row, decode(symbolic.logits(row), model.precision))
-    return [run.token(cases.variables, symbols[cases.index])]
+    symbols = decode(symbolic.logits(row), model.precision)
+    return [run.token(row.cases.variables, symbols[row.cases.index])]
 
 
 def _chained(run: _Run) -> list[Token]:
@@ -229,8 +229,7 @@ def _taken(run: _Run, sure: list[tuple[Cases, np.ndarray]], k: int) -> tuple[Cas
     cases, own = sure[k]
     if run.model.k is None:
         labels = own > -run.model.precision.bound
-        merged, order = run.network.cases(cases.variables, labels[cases.index])
-        return merged, order
+        return run.network.cases(cases.variables, labels[cases.index])
     most = run.model.k
     beaten: tuple[Cases, np.ndarray] = cases, own * (most + 1)  # own confidence and how many beat it, in one label
     for j, other in enumerate(sure):
@@ -241,8 +240,7 @@ def _taken(run: _Run, sure: list[tuple[Cases, np.ndarray]], k: int) -> tuple[Cas
         ahead = (theirs > mine) | ((theirs == mine) & (j < k))
         beaten = run.network.cases(basis, mine * (most + 1) + np.minimum(count + ahead, most))
     cases, label = beaten
-    merged, order = run.network.cases(cases.variables, (label % (most + 1) < most)[cases.index])
-    return merged, order
+    return run.network.cases(cases.variables, (label % (most + 1) < most)[cases.index])
 
 
 def input_numbers(model: Model, tokens: np.ndarray) -> np.ndarray:

@@ -175,14 +175,14 @@ class ExpressionSide:
         return Decision([{**answers, REJECT: fit ^ 1}])
 
 
-def circuit_of(side: Side, encoding: Encoding, names: Sequence[str] | None = None) -> Circuit:
+def circuit_of(side: Side, encoding: Encoding) -> Circuit:
     """A side alone: its answers, then `undecided` (an answer is neither), then `undefined` (the run fails)."""
     builder = CircuitBuilder(encoding.names())
     decision = side.decide(builder, encoding.literals(builder))
     accepted = [answer.get(ACCEPT, FALSE) for answer in decision.answers]
     decided = [builder.or_(answer.get(ACCEPT, FALSE), answer.get(REJECT, FALSE)) for answer in decision.answers]
     undecided = builder.and_(builder.and_(*decided) ^ 1, decision.none ^ 1)
-    named = list(names) if names is not None else [f"answer{i}" for i in range(len(accepted))]
+    named = [f"answer{i}" for i in range(len(accepted))]
     return builder.circuit([*accepted, undecided, decision.none], [*named, "undecided", "undefined"])
 
 

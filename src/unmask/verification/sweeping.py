@@ -13,6 +13,7 @@ import numpy as np
 
 from unmask.errors import UnmaskError
 from unmask.problems.circuit import Circuit, CircuitBuilder, Gate
+from unmask.verification.clauses import constant_clause, gate_clauses, variable
 
 SOLVER = "cadical195"
 RANDOM_WORDS = 16
@@ -59,9 +60,9 @@ class _Sweep:
         words = rng.integers(0, 1 << 63, (inputs, RANDOM_WORDS), dtype=np.uint64) * np.uint64(2)
         words |= rng.integers(0, 2, words.shape, dtype=np.uint64)
         self._signature = [np.zeros(RANDOM_WORDS, dtype=np.uint64), *words]
-        self._solver.add_clause([-1])  # node 0 is false; node n is variable n + 1
+        self._solver.add_clause(constant_clause())
         for node in range(1, inputs + 1):  # a model gives a value to every variable that some clause names
-            self._solver.add_clause([node + 1, -node - 1])
+            self._solver.add_clause([variable(2 * node), -variable(2 * node)])
         self._representative: dict[bytes, int] = {}
         self._fresh: list[list[bool]] = []
         self._known: dict[int, int] = {}  # a node's literal → the earlier one that it equals
@@ -114,7 +115,8 @@ class _Sweep:
         if len(self.builder.gates) == before:
             return self._known.get(literal & ~1, literal & ~1) ^ (literal & 1)
         made = self.builder.gates[-1]
-        self._clauses(literal >> 1, made)
+        for clause in gate_clauses(literal >> 1, made):
+            self._solver.add_clause(clause)
         self._signature.append(self._value(made))
         key, negated = self._key(literal)
         other = self._representative.get(key)
@@ -125,8 +127,8 @@ class _Sweep:
         answer, bits = self._equal(literal, other, CONFLICTS_PER_NODE)
         if answer == "equal":
             self._known[literal] = other
-            self._solver.add_clause([-_variable(literal), _variable(other)])
-            self._solver.add_clause([_variable(literal), -_variable(other)])
+            self._solver.add_clause([-variable(literal), variable(other)])
+            self._solver.add_clause([variable(literal), -variable(other)])
             return other
         if bits is not None:
             self._learn(bits)
@@ -142,20 +144,13 @@ class _Sweep:
         for one, other in ((a, b ^ 1), (a ^ 1, b)):
             self._questions += 1
             self._solver.conf_budget(conflicts)
-            found = self._solver.solve_limited(assumptions=[_variable(one), _variable(other)])
+            found = self._solver.solve_limited(assumptions=[variable(one), variable(other)])
             if found is None:
                 return "unknown", None
             if found:
                 model = self._solver.get_model()
                 return "different", [model[1 + i] > 0 for i in range(len(self.circuit.inputs))]
         return "equal", None
-
-    def _clauses(self, node: int, gate: Gate) -> None:
-        flip = 1 if gate.kind == "or" else 0
-        own = 2 * node ^ flip  # as an AND of literals
-        for x in gate.inputs:
-            self._solver.add_clause([-_variable(own), _variable(x ^ flip)])
-        self._solver.add_clause([_variable(own), *(-_variable(x ^ flip) for x in gate.inputs)])
 
     def _value(self, gate: Gate) -> np.ndarray:
         values = [self._signature[x >> 1] if not x & 1 else ~self._signature[x >> 1] for x in gate.inputs]
@@ -184,8 +179,3 @@ class _Sweep:
         for node in range(len(self._signature)):
             key, negated = self._key(2 * node)
             self._representative.setdefault(key, 2 * node ^ negated)
-
-
-def _variable(literal: int) -> int:
-    node = (literal >> 1) + 1
-    return -node if literal & 1 else node
