@@ -10,6 +10,8 @@ UnmaskError                  one sentence: what is wrong, where, what to do
 ├── TooLarge                 refused for its size, with the estimate
 ├── AttendsToNothing         Z = 0: layer, head, row
 └── EditsWrittenSlot         a mask-dominated planner chose an unmasked slot: step, slot
+
+OutOfTime                    the seconds of a budget are over: nothing that is within it goes on
 """
 
 
@@ -54,6 +56,15 @@ class PatternError(ProblemError):
 
 class TooLarge(UnmaskError):
     """Refused because of its size."""
+
+
+class OutOfTime(BaseException):
+    """The seconds of a budget are over. No error of one word or model among many, so that nobody goes on after it."""
+
+    def __init__(self, seconds: float, so_far: str) -> None:
+        self.seconds, self.so_far = seconds, so_far
+        where = f" at {so_far}" if so_far else ""
+        super().__init__(f"the time of {seconds:g} s was over{where}; give more with --timeout SECONDS")
 
 
 class AttendsToNothing(UnmaskError):

@@ -1,7 +1,6 @@
 """What is installed, what each extra would add, and whether the two engines agree here."""
 
 import platform
-import re
 import shutil
 import sys
 import time
@@ -9,11 +8,17 @@ from dataclasses import asdict, dataclass
 from importlib import metadata
 from typing import Any
 
+from packaging.requirements import Requirement
+
 from unmask.errors import UnmaskError
 
 ADDS = {
-    "lab": "PyTorch, for experiments with trained models; nothing here uses it yet",
+    "lab": "the lab: `unmask lab train`, `unmask lab table`",
+    "torch": "the torch engine, and running what `unmask export` writes",
+    "onnx": "running what `unmask export --to onnx` writes",
+    "lens": "the example in TransformerLens",
     "verify": "proofs: `unmask verify --method prove`",
+    "prove": "proofs for every length: `unmask prove --every-length`",
     "serve": "the playground: `unmask serve`",
     "docs": "the documentation site: `make docs`",
     "dev": "the tests, the linter and the type checker: `make test`",
@@ -101,17 +106,23 @@ def _declared() -> list[str]:
 
 def requirements(declared: list[str]) -> tuple[list[Package], list[Extra]]:
     """Lines of a wheel's metadata, such as `torch==2.13.0; extra == 'lab'` → what is needed, and the extras."""
-    needed: list[Package] = []
-    extras: dict[str, list[Package]] = {}
-    for line in declared:
-        requirement, _, marker = line.partition(";")
-        found = re.match(r"\s*([\w.-]+)\s*(?:\[[^]]*\])?\s*(.*?)\s*$", requirement)
-        if found is None or found[1] == "unmask":  # an extra that takes in another one
-            continue
-        package = Package(found[1], found[2], _version(found[1]))
-        extra = re.search(r"""extra\s*==\s*['"]([\w-]+)['"]""", marker)
-        (needed if extra is None else extras.setdefault(extra[1], [])).append(package)
-    return needed, [Extra(name, ADDS.get(name, ""), packages) for name, packages in extras.items()]
+    asked = [requirement for line in declared if (requirement := Requirement(line)).name != "unmask"]
+    always = [requirement for requirement in asked if _applies(requirement, extra="")]
+    extras = []
+    for name in sorted(ADDS):
+        beside = [_package(r) for r in asked if r not in always and _applies(r, extra=name)]
+        if beside:
+            extras.append(Extra(name, ADDS[name], beside))
+    return [_package(requirement) for requirement in always], extras
+
+
+def _applies(requirement: Requirement, *, extra: str) -> bool:
+    """Whether it is asked for here, with this extra or with none ("")."""
+    return requirement.marker is None or requirement.marker.evaluate({"extra": extra})
+
+
+def _package(requirement: Requirement) -> Package:
+    return Package(requirement.name, str(requirement.specifier), _version(requirement.name))
 
 
 def _version(name: str) -> str | None:

@@ -4,9 +4,14 @@
 freshly written slots of a canvas are told by them.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+import json
+import sys
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from time import monotonic
 from typing import TYPE_CHECKING, Any
+
+from unmask.escapes import visible
 
 if TYPE_CHECKING:  # `--help` asks for none of it
     from rich.console import Console
@@ -28,11 +33,31 @@ def is_quiet() -> bool:
 
 def console(*, stderr: bool = False) -> "Console":
     """Lines are folded between words on a terminal, and never in a pipe."""
-    from rich.console import Console
+    from unmask.careful_console import CarefulConsole
 
-    out = Console(highlight=False, quiet=_quiet, stderr=stderr)
+    out = CarefulConsole(highlight=False, quiet=_quiet, stderr=stderr)
     out.soft_wrap = not out.is_terminal
     return out
+
+
+def say(*cells: str, stderr: bool = False) -> None:
+    """One line of plain text, whether quiet or not; cells stand a tab apart."""
+    print("\t".join(map(visible, cells)), file=sys.stderr if stderr else sys.stdout, flush=True)
+
+
+def say_lines(lines: Iterable[str]) -> None:
+    """Many lines at once."""
+    print("\n".join(map(visible, lines)), flush=True)
+
+
+def print_document(document: Any) -> None:
+    """One line of JSON for a program."""
+    print(json_line(document), flush=True)
+
+
+def json_line(document: Any) -> str:
+    """JSON in ASCII: what does not print is written as JSON's own escape, DEL too."""
+    return json.dumps(document, allow_nan=False).replace("\x7f", "\\u007f")
 
 
 def progress(items: Iterable[Any], *, total: int, label: str) -> Iterator[Any]:
@@ -52,27 +77,68 @@ def working(label: str) -> AbstractContextManager[Any]:
     return out.status(label) if out.is_terminal and not _quiet else nullcontext()
 
 
+@contextmanager
+def bars(label: str | None, patience: int = 0) -> Generator[Callable[[list[Any]], None] | None]:
+    """Who looks on while a budget is spent: a bar with an estimate for every open stage, or a sign of life without one.
+
+    Nobody in a pipe, or where there is no label; with patience, only after so many seconds.
+    """
+    out = console(stderr=True)
+    if label is None or not out.is_terminal or _quiet:
+        yield None
+        return
+    from rich import progress as rich
+
+    columns = (rich.SpinnerColumn(), rich.TextColumn("{task.description}"), rich.BarColumn(), rich.TaskProgressColumn())
+    columns = (*columns, rich.MofNCompleteColumn(), rich.TimeRemainingColumn())
+    # what is printed goes where it was sent, and not through the bars
+    shown = rich.Progress(*columns, console=out, transient=True, redirect_stdout=False, redirect_stderr=False)
+    waiting, tasks, start = shown.add_task(label, total=None), {}, monotonic()
+
+    def show(stages: list[Any]) -> None:
+        if monotonic() - start >= patience:
+            shown.start()
+        for gone in [stage for stage in tasks if stage not in stages]:
+            shown.remove_task(tasks.pop(gone))
+        for stage in stages:
+            if stage not in tasks:
+                tasks[stage] = shown.add_task(stage.label, total=stage.total)
+            shown.update(tasks[stage], completed=stage.done)
+        shown.update(waiting, visible=not tasks)
+
+    try:
+        show([])
+        yield show
+    finally:
+        shown.stop()
+
+
 def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, left: Sequence[str]) -> None:
     """Rows of markup under the columns, those in `left` ranged left; in a narrow terminal a paragraph per row.
 
     No cell is ever cut: where the table does not fit, every value stands behind the name of its column.
     """
     from rich.box import SIMPLE_HEAD
-    from rich.console import Console
     from rich.measure import measure_renderables
     from rich.padding import Padding
     from rich.table import Table
 
+    from unmask.careful_console import CarefulConsole
+
     out = console()
+    title, rows = visible(title), [tuple(map(visible, row)) for row in rows]
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False, padding=0)
     for name in columns:
         table.add_column(name, justify="left" if name in left else "right", no_wrap=True)
     for row in rows:
         table.add_row(*row)
-    ample = Console(highlight=False, quiet=_quiet, width=10_000)
+    ample = CarefulConsole(highlight=False, quiet=_quiet, width=10_000)
     needed = measure_renderables(ample, ample.options, [table]).maximum
     if not out.is_terminal:
-        Console(highlight=False, quiet=_quiet, width=max(needed, WIDEST)).print(table)
+        wide = CarefulConsole(highlight=False, quiet=_quiet, width=max(needed, WIDEST))
+        with wide.capture() as shown:
+            wide.print(table)
+        print("\n".join(line.rstrip() for line in shown.get().split("\n")), end="", flush=True)
     elif needed <= out.width:
         out.print(table)
     else:

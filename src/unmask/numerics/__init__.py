@@ -1,1 +1,6 @@
-"""Numbers of F_p: integers a with |a| <= 4^p - 1 that mean a / 2^p. The only place that rounds."""
+"""Numbers of F_p: integers a with |a| <= 4^p - 1 that mean a / 2^p. The only place that rounds.
+
+`precision` says which numbers there are, `arithmetic` and `exponential` what is done with them, `compact` the same for
+large arrays; in come integers, out come integers. `noise` makes Gumbel noise out of random bits, `gumbel_law` says what
+it draws, and `lemmas` checks over every case what the paper says about such numbers.
+"""

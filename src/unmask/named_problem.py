@@ -1,0 +1,31 @@
+"""Model → the problem that its folder names: a comment of whoever made it, so not a proof of anything."""
+
+from unmask.errors import ProblemError
+from unmask.problems.catalogue import problem_from_json
+from unmask.weights.model import Kind, Model
+
+
+def problem_name(model: Model) -> str | None:
+    """The problem that a folder names, as a person writes it."""
+    try:
+        return problem_from_json(model.problem).name
+    except ProblemError:
+        return None
+
+
+def problem_accepts(model: Model) -> str | None:
+    """Which words that problem accepts, where its name does not say it."""
+    try:
+        return problem_from_json(model.problem).accepts
+    except ProblemError:
+        return None
+
+
+def compile_again(model: Model, kind: Kind) -> Model:
+    """The problem that a folder names, compiled into another kind for the same words; a comment, so not a proof."""
+    from unmask.programs.compilers.compiler import compiler_for
+
+    compiler = compiler_for(problem_from_json(model.problem))
+    if kind not in compiler.kinds:
+        raise ProblemError(f"{problem_name(model)} is compiled into {', '.join(compiler.kinds)}, and not into {kind}")
+    return compiler.compile(kind, model.length, model.precision)

@@ -1,0 +1,39 @@
+"""The first lines of `unmask`: what is missing before the command line stands, even memory, is said in one sentence.
+
+Nothing is imported here that could fail. NumPy is told to start no threads for linear algebra: all sums here are those
+of integers, and where memory is short those threads end the process.
+"""
+
+import mmap
+import os
+import sys
+from typing import NoReturn
+
+ROOM = 192 << 20
+"""Bytes of address space that the libraries take before anything is read; without them OpenBLAS ends the process."""
+
+
+def main() -> NoReturn:
+    """What the command `unmask` calls."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    try:
+        mmap.mmap(-1, ROOM).close()
+        from unmask import cli
+    except (MemoryError, ImportError, OSError, KeyboardInterrupt) as error:
+        if os.environ.get("UNMASK_DEBUG") == "1":
+            raise
+        _give_up(error)
+    cli.main()
+
+
+def _give_up(error: BaseException) -> NoReturn:
+    missing = isinstance(error, (MemoryError, OSError))
+    reason = "there is too little memory" if missing else "interrupted" if isinstance(error, KeyboardInterrupt) else ""
+    reason = reason or " ".join(str(error).split())[:200]
+    try:
+        sys.stderr.write(f"unmask: it cannot start: {reason}; free some memory, or install it again\n")
+        sys.stderr.flush()
+    finally:
+        os._exit(
+            130 if isinstance(error, KeyboardInterrupt) else 2
+        )  # what is left of the interpreter is not to be relied on

@@ -1,0 +1,100 @@
+"""Model × word → View: the run, and beside it the same word in other frameworks."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from unmask.budget import fits, foresee
+from unmask.engines.engine import Engine
+from unmask.engines.fast import FastEngine
+from unmask.errors import ProblemError, UnmaskError
+from unmask.pipeline import compile_again, convert_model, problem_name, run_word
+from unmask.reasoners.cost import canvas_cost, run_cost
+from unmask.viewer.panel import Panel
+from unmask.viewer.recording import MOST_REGISTERS, MOST_WEIGHTS, Recording, cost_of_watching
+from unmask.viewer.render import View
+from unmask.weights.model import Kind, Model
+
+MOST_WATCHED = 2_000_000_000
+PAGE_OVER_CANVAS = 32  # bytes of a view, while it is made, for each byte of its canvases
+PER_WEIGHT = 32  # bytes of an attention weight that is kept
+
+
+def view_of(model: Model, word: str | Sequence[str], compare: Sequence[Kind], **options: Any) -> View:
+    """The model's own run first; `options` are those of `run_word`, for this run alone."""
+    panels, remarks = [panel_of(model, word, **options)], []
+    if not model.problem and compare:
+        remarks.append("The folder names no problem, so other frameworks come from conversions of the model itself.")
+    for kind in compare:
+        try:
+            panels.append(panel_of(_as_kind(model, kind), word))
+        except UnmaskError as error:
+            remarks.append(f"There is no {kind} beside it: {error}.")
+    answers = {panel.trace.accepted for panel in panels}
+    if len(answers) > 1:
+        remarks.append("These runs do not agree: a model here does not do what the others do.")
+    text = word if isinstance(word, str) else " ".join(word)
+    return View(problem_name(model) or "", text, tuple(panels), tuple(remarks))
+
+
+def panel_of(
+    model: Model,
+    word: str | Sequence[str],
+    *,
+    engine: Engine | None = None,
+    planner: str | None = None,
+    sample: bool = False,
+    seed: int = 0,
+) -> Panel:
+    """Run the model and keep what it computed; of a run that is too large, only the canvas."""
+    sessions = {name: FastEngine().session(t, name=name) for name, t in model.transformers.items()}
+
+    def logits(name: str, rows: np.ndarray) -> np.ndarray:
+        return sessions[name].logits(rows[None])[0]
+
+    recording = Recording.of_model(model, logits)
+    shown = PAGE_OVER_CANVAS * canvas_cost(model, planned=planner is not None)
+    foresee(shown, f"a view of {model.steps:,} steps with {model.padding:,} slots")
+    watched = cost_of_watching(model) <= MOST_WATCHED and fits(_watching(model, engine or FastEngine()) + shown)
+    if not watched:
+        recording.forgotten.extend(["attention", "registers"])
+    trace = run_word(
+        model,
+        word,
+        engine=engine,
+        planner=planner,
+        sample=sample,
+        seed=seed,
+        watch=recording if watched else None,
+    )
+    return Panel.of(model, trace, recording, planner=planner, sampled=sample)
+
+
+def _watching(model: Model, engine: Engine) -> int:
+    """Bytes of a run that is watched, with all that a recording keeps before it forgets."""
+    return run_cost(model, engine, 1, watched=True) + MOST_REGISTERS + PER_WEIGHT * MOST_WEIGHTS
+
+
+def default_comparison(model: Model) -> tuple[Kind, ...]:
+    """Chain of thought, or masked diffusion beside a chain of thought; nothing where the folder names no problem."""
+    if problem_name(model) is None:
+        return ()
+    return ("mdm",) if model.kind == "cot" else ("cot",)
+
+
+def _as_kind(model: Model, kind: Kind) -> Model:
+    """Compiled from the problem that the folder names, else converted."""
+    if problem_name(model) is not None:
+        try:
+            return compile_again(model, kind)
+        except ProblemError:
+            pass  # a kind that only a conversion gives
+    *_, model = _converted(model, kind)
+    return model
+
+
+def _converted(model: Model, kind: Kind) -> Iterator[Model]:
+    yield model
+    for _, conversion in convert_model(model, kind):
+        yield conversion.model
