@@ -5,7 +5,9 @@ import json
 import pytest
 
 from unmask.errors import ProblemError
-from unmask.problems.problem import automaton_of, parse_problem, problem_from_json
+from unmask.pipeline import compare_frameworks, compile_problem, verify_model
+from unmask.problems.catalogue import CATALOGUE, Row, parse_problem, problem_from_json
+from unmask.problems.outcome import ACCEPTED, REJECTED, Outcome
 
 
 @pytest.mark.parametrize(
@@ -29,10 +31,10 @@ def test_parsing_answers_and_round_trip(text: str, name: str, yes: str, no: str)
     again = problem_from_json(json.loads(json.dumps(problem.to_json())))
     for one in (problem, again, parse_problem(problem.name)):
         assert one.name == name
-        assert one.answer(yes)
-        assert not one.answer(no)
-        assert automaton_of(one).accepts(yes)
-        assert not automaton_of(one).accepts(no)
+        assert one.outcome(yes).accepted
+        assert not one.outcome(no).accepted
+        assert one.automaton.accepts(yes)
+        assert not one.automaton.accepts(no)
 
 
 @pytest.mark.parametrize(
@@ -43,7 +45,7 @@ def test_parsing_answers_and_round_trip(text: str, name: str, yes: str, no: str)
         ("family:unknown", "there is no family"),
         ("expr:a+", "ends where an operand is missing"),
         ("dfa:", "names no file"),
-        ("dfa:/no/such/file", "cannot read"),
+        ("dfa:/no/such/file", "cannot be read"),
         ("group:X", "not the name of a group"),
         ("regex:(", "missing"),
         ("(" * 5000, "nested too deeply|missing"),
@@ -79,15 +81,59 @@ def test_stored_problems_are_checked(document: object):
         problem_from_json(document)
 
 
-def test_other_problems_have_no_automaton():
-    class Other:
-        name = "other"
+@pytest.mark.parametrize(
+    ("document", "sentence"),
+    [
+        ([], "needs a kind among regex, dfa, group, circuit, family, expression, program, cfg, not None"),
+        ({"kind": "random"}, "needs a kind among .*, not 'random'"),
+        ({"kind": "group", "spec": 5}, "a stored problem of kind group: its spec must be a string, not 5"),
+        ({"kind": "group"}, "a stored problem of kind group lacks the field 'spec'"),
+        ({"kind": "group", "spec": "A5", "more": 1}, "a stored problem of kind group has no field 'more'; remove it"),
+        (
+            {"kind": "group", "spec": "A5", "\ud800": 1},
+            r"every name must be characters, and .*ud800.* holds half of one",
+        ),
+        ({"kind": "dfa", "name": "x", "dfa": []}, r"of kind dfa: its dfa must be an object, not \[\]"),
+    ],
+)
+def test_a_stored_problem_is_refused_in_one_sentence(document: object, sentence: str):
+    with pytest.raises(ProblemError, match=sentence) as refused:
+        problem_from_json(document)
+    assert "\n" not in str(refused.value)
 
-        def answer(self, word):
-            return bool(word)
 
-        def to_json(self):
-            return {}
+@pytest.mark.parametrize("row", [row for row in CATALOGUE if not row.reads_file], ids=lambda row: row.prefix)
+def test_examples_of_the_catalogue_are_problems(row: Row):
+    for example in row.examples:
+        if example or row.prefix == "regex":
+            assert parse_problem(f"{row.prefix}:{example}").name == f"{row.prefix}:{example}"
 
-    with pytest.raises(ProblemError, match="other has no automaton"):
-        automaton_of(Other())
+
+def test_random_weights_are_a_problem_without_answers():
+    problem = parse_problem("random:007")
+    assert (problem.name, problem.to_json(), problem.has_answers) == ("random:007", {}, False)
+    with pytest.raises(ProblemError, match="random:007 is random weights, which solve no problem; name another"):
+        problem.outcome("ab")
+    model = compile_problem("random:007", "mdm", length=2)
+    assert model.provenance == [{"compiled": "random:007", "to": "mdm"}]
+    assert model.problem == {}
+    with pytest.raises(ProblemError, match="random:7 solves no problem to compare with"):
+        verify_model(model, against="random:7")
+    with pytest.raises(ProblemError, match="keeps no bound"):
+        list(compare_frameworks("random:7", [2]))
+
+
+@pytest.mark.parametrize(
+    ("outcome", "text", "accepted"),
+    [
+        (ACCEPTED, "accepted", True),
+        (REJECTED, "rejected", False),
+        (Outcome.of_bits([0, 1, 1]), "accepted, outputs 011", True),
+        (Outcome.of_bits([0, 1, 1]).last(1), "accepted", True),
+        (Outcome(value="-3"), "gives -3", True),
+        (Outcome(undecided="m q3"), "undecided: m q3", None),
+        (Outcome(error="row 2 attends to nothing"), "error: row 2 attends to nothing", None),
+    ],
+)
+def test_outcomes(outcome: Outcome, text: str, accepted: bool | None):
+    assert (str(outcome), outcome.accepted) == (text, accepted)

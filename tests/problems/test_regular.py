@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from problems.automata.test_dfa_file import PARITY
 from unmask.errors import PatternError, WordError
-from unmask.problems.problem import automaton_of, parse_problem, problem_from_json
+from unmask.problems.catalogue import parse_problem, problem_from_json
 
 from .agreement import sampled_words
-from .test_dfa_file import PARITY
 
 
 @pytest.fixture
@@ -30,17 +30,17 @@ def test_a_dfa_is_stored_whole(parity_file: Path):
     rng = random.Random(0)
     for length in range(8):
         word = "".join(rng.choices("ab", k=length))
-        assert again.answer(word) == automaton_of(again).accepts(word) == (word.count("a") % 2 == 0)
+        assert again.outcome(word).accepted == again.automaton.accepts(word) == (word.count("a") % 2 == 0)
     with pytest.raises(WordError, match="'c' is not an input symbol"):
-        again.answer("abc")
+        again.outcome("abc")
 
 
 def test_the_oracle_of_a_regex_is_re_whatever_the_automaton_can_do():
     problem = parse_problem(r"regex:(a+)b\1")
-    assert problem.answer("aabaa")
-    assert not problem.answer("aaba")
+    assert problem.outcome("aabaa").accepted
+    assert not problem.outcome("aaba").accepted
     with pytest.raises(PatternError, match="back-reference"):
-        automaton_of(problem)
+        _ = problem.automaton
 
 
 def test_options_show_in_the_name_and_survive():
@@ -49,26 +49,27 @@ def test_options_show_in_the_name_and_survive():
     assert problem.to_json() == document
     assert problem.name == r"regex:(?iu)k\w"
     words = ["\u212aé", "kx", "k", "-x"]
-    assert [problem.answer(word) for word in words] == [True, True, False, False]
-    assert [automaton_of(problem).accepts(word) for word in words] == [True, True, False, False]
-    assert [parse_problem(problem.name).answer(word) for word in words] == [True, True, False, False]
+    assert [problem.outcome(word).accepted for word in words] == [True, True, False, False]
+    assert [problem.automaton.accepts(word) for word in words] == [True, True, False, False]
+    assert [parse_problem(problem.name).outcome(word).accepted for word in words] == [True, True, False, False]
 
 
 @pytest.mark.parametrize("text", ["(a|b)*abb", "group:A5", "group:D4"])
 def test_oracle_and_automaton_agree(text: str):
     problem, rng = parse_problem(text), random.Random(2)
-    automaton = automaton_of(problem)
+    automaton = problem.automaton
     if automaton.characters is None:
         for _ in range(300):
             word = rng.choices(automaton.tokens, k=rng.randint(0, 5))
-            assert problem.answer(word) == automaton.accepts(word) == problem.answer(" ".join(word))
+            assert problem.outcome(word).accepted == automaton.accepts(word) == problem.outcome(" ".join(word)).accepted
     else:
         assert all(
-            problem.answer(w) == automaton.accepts(w) for w in sampled_words(automaton, rng, count=50, longest=9)
+            problem.outcome(w).accepted == automaton.accepts(w)
+            for w in sampled_words(automaton, rng, count=50, longest=9)
         )
 
 
 def test_words_of_a_regex_are_characters():
-    assert parse_problem("ab").answer(["a", "b"])
+    assert parse_problem("ab").outcome(["a", "b"]).accepted
     with pytest.raises(WordError, match="not one character"):
-        parse_problem("ab").answer(["ab"])
+        parse_problem("ab").outcome(["ab"])

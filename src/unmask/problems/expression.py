@@ -13,13 +13,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from typing import Any
 
 import numpy as np
 
 from unmask.errors import ProblemError, TooLarge, shortened
-from unmask.problems.expression_shape import PUNCTUATION, Shape, parse_shape, plain
-from unmask.problems.expression_values import LARGEST, MOST_VALUES, Range, value_sets
+from unmask.problems.expressions.shape import PUNCTUATION, Shape, parse_shape, plain
+from unmask.problems.expressions.values import LARGEST, MOST_VALUES, Range, value_sets
+from unmask.problems.outcome import REJECTED, Outcome
+from unmask.problems.problem import Problem, Word, Words
+from unmask.problems.stored import Stored
 
 DIGITS = (0, 9)
 _RANGE = r"(-?[0-9]+)\s*\.\.\s*(-?[0-9]+)"
@@ -29,7 +31,7 @@ LONGEST_SPEC = 10_000
 
 
 @dataclass(frozen=True)
-class ExpressionProblem:
+class ExpressionProblem(Problem):
     """What does the expression evaluate to? Oracle: Python's integers, operation by operation."""
 
     spec: str
@@ -80,8 +82,12 @@ class ExpressionProblem:
         """The input symbols: the numbers of the range, then + - * ( ) =."""
         return (*(str(v) for v in range(self.operands[0], self.operands[1] + 1)), *PUNCTUATION)
 
-    def value(self, word: str | Sequence[str]) -> int | None:
-        """The value of a word; None if it is no expression of this shape."""
+    def outcome(self, word: Word) -> Outcome:
+        """The value of a word; rejected if it is no expression of this shape."""
+        operands = self._operands_of(word)
+        return REJECTED if operands is None else Outcome(value=str(self.shape.evaluate(operands)))
+
+    def _operands_of(self, word: Word) -> list[int] | None:
         symbols = self._spelled(word) if isinstance(word, str) else list(word)
         if len(symbols) != self.length:
             return None
@@ -91,11 +97,7 @@ class ExpressionProblem:
                 return None
             if expected is None:
                 operands.append(int(symbol))
-        return self.shape.evaluate(operands)
-
-    def answer(self, word: str | Sequence[str]) -> bool:
-        """Is the word an expression of this shape?"""
-        return self.value(word) is not None
+        return operands
 
     def _spelled(self, word: str) -> list[str]:
         """Symbols separated by blanks, or an expression as it is typed; `=` may be left out."""
@@ -123,14 +125,13 @@ class ExpressionProblem:
         numbers = iter(operands)
         return "".join(str(next(numbers)) if symbol is None else symbol for symbol in self.shape.symbols)
 
-    @property
-    def word_count(self) -> int:
-        """How many words `every_word` has."""
-        numbers = self.operands[1] - self.operands[0] + 1
-        return numbers ** len(self.shape.operands) + self.length * len(self.letters)
-
-    def every_word(self) -> Iterator[str]:
+    def every_word(self, length: int) -> Words:  # noqa: ARG002
         """All words of this shape; then those that differ from the least of them in at most one symbol."""
+        numbers = self.operands[1] - self.operands[0] + 1
+        count = numbers ** len(self.shape.operands) + self.length * len(self.letters)
+        return Words(count, self._every_word())
+
+    def _every_word(self) -> Iterator[str]:
         numbers = range(self.operands[0], self.operands[1] + 1)
         for operands in product(numbers, repeat=len(self.shape.operands)):
             yield self.written(operands)
@@ -138,23 +139,38 @@ class ExpressionProblem:
         for place, letter in product(range(self.length), self.letters):
             yield " ".join([*least[:place], letter, *least[place + 1 :]])
 
+    def words(self, length: int, rng: random.Random) -> Iterator[str]:  # noqa: ARG002
+        """Three words of the shape, one of its length only, and so on."""
+        while True:
+            for _ in range(3):
+                yield self.random_word(rng)
+            yield self.misshapen_word(rng)
+
     def random_word(self, rng: random.Random) -> str:
         return self.written([rng.randint(*self.operands) for _ in self.shape.operands])
 
     def misshapen_word(self, rng: random.Random) -> str:
         """Symbols of the same number, one of them out of place or all of them at random."""
-        kept = list(self.shape.symbols)
-        if rng.getrandbits(1):
-            place = rng.randrange(self.length)
-            others = [s for s in PUNCTUATION if s != kept[place]] + ([] if kept[place] is None else [""])
-            kept[place] = rng.choice(others)
-            symbols = [symbol or str(rng.randint(*self.operands)) for symbol in kept]
-        else:
-            symbols = [rng.choice(self.letters) for _ in kept]
-        return " ".join(symbols)
+        symbols = list(self.shape.symbols)
+        if not rng.getrandbits(1):
+            return " ".join(rng.choice(self.letters) for _ in symbols)
+        place = rng.randrange(self.length)
+        others = [s for s in PUNCTUATION if s != symbols[place]] + ([] if symbols[place] is None else [""])
+        symbols[place] = rng.choice(others)
+        return " ".join(symbol or str(rng.randint(*self.operands)) for symbol in symbols)
 
-    def to_json(self) -> dict[str, Any]:
-        return {"kind": "expression", "spec": plain(self.spec).strip()}
+    def specification(self, length: int) -> Shape:  # noqa: ARG002
+        return self.shape
+
+    def stored(self) -> Stored:
+        return StoredExpression(plain(self.spec).strip())
+
+
+class StoredExpression(Stored, frozen=True, tag="expression"):
+    spec: str
+
+    def problem(self) -> ExpressionProblem:
+        return ExpressionProblem(self.spec)
 
 
 def _range(bounds: Sequence[str | None]) -> Range | None:

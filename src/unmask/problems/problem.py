@@ -1,16 +1,34 @@
-"""PROBLEM strings → problems, and their JSON form."""
+"""Problem: what is to be decided about words, and all that the rest of the package may ask about it.
 
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol, cast
+Only `name`, `letters`, `outcome` and `stored` must be given; everything else has a default. A problem whose words
+form a regular language gives an automaton instead of letters (`regular.py`).
+"""
 
-from unmask.errors import ProblemError, shortened
-from unmask.problems.automaton import Automaton
-from unmask.problems.boolean import circuit_from_json, parse_blif_circuit, parse_circuit
-from unmask.problems.expression import ExpressionProblem
-from unmask.problems.families import FamilyProblem
-from unmask.problems.regular import DfaProblem, GroupProblem, RegexProblem, parse_dfa
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
 
-__all__ = ["PARSERS", "READERS", "Problem", "RegularProblem", "automaton_of", "parse_problem", "problem_from_json"]
+import msgspec
+
+from unmask.problems.automata.automaton import Automaton
+from unmask.problems.automata.permutation_group import PermutationGroup
+from unmask.problems.outcome import Outcome
+from unmask.problems.specification import Specification
+from unmask.problems.stored import Stored
+from unmask.problems.word_draws import is_plain, words_over
+
+Word = str | Sequence[str]
+Characters = tuple[tuple[int, int, int], ...]
+"""(first, last, letter) ranges of code points that cover all of Unicode; a letter is its number."""
+
+
+@dataclass(frozen=True, eq=False)
+class Words:
+    """Words, and how many there are."""
+
+    count: int
+    each: Iterator[str]
 
 
 class Problem(Protocol):
@@ -21,77 +39,83 @@ class Problem(Protocol):
         """The PROBLEM string."""
         ...
 
-    def answer(self, word: str | Sequence[str]) -> bool:
-        """The right answer for a word."""
+    @property
+    def letters(self) -> tuple[str, ...]:
+        """What words are made of: the symbols of the input alphabet."""
         ...
 
-    def to_json(self) -> dict[str, Any]:
-        """A JSON object from which `problem_from_json` makes the same problem; it names no file."""
+    def outcome(self, word: Word) -> Outcome:
+        """What is right about a word, computed in the plainest possible way."""
         ...
 
-
-class RegularProblem(Problem, Protocol):
-    """A problem whose yes-instances form a regular language."""
+    def stored(self) -> Stored | None:
+        """What a folder keeps of the problem; None if there is nothing to come back to."""
+        ...
 
     @property
-    def automaton(self) -> Automaton:
-        """A minimal automaton of that language."""
-        ...
+    def characters(self) -> Characters | None:
+        """Which letter a character stands for, where a word is any text at all; else a word is a list of letters."""
+        return None
 
+    @property
+    def length(self) -> int | None:
+        """The length of all words, where they have but one."""
+        return None
 
-def automaton_of(problem: Problem) -> Automaton:
-    """The automaton of a regular problem; any other is refused."""
-    # Looked up on the class: on the object it would be built, and its errors taken for its absence.
-    if not hasattr(type(problem), "automaton"):
-        raise ProblemError(f"{shortened(problem.name)} has no automaton; give a regex, a dfa or a group")
-    return cast(RegularProblem, problem).automaton
+    def has_length(self, length: int) -> bool:
+        """Are there words of this length?"""
+        return self.length in (None, length)
 
+    @property
+    def automaton(self) -> Automaton | None:
+        """The least automaton of the accepted words, where they form a regular language."""
+        return None
 
-# PREFIX:TEXT → problem, by prefix.
-PARSERS: dict[str, Callable[[str], Problem]] = {
-    "regex": RegexProblem,
-    "dfa": parse_dfa,
-    "group": GroupProblem,
-    "aiger": parse_circuit,
-    "blif": parse_blif_circuit,
-    "family": FamilyProblem,
-    "expr": ExpressionProblem,
-}
+    @property
+    def group(self) -> PermutationGroup | None:
+        """The group whose word problem it is, where it is one."""
+        return None
 
-# JSON object → problem, by its "kind": the fields it has, with their types, and what makes the problem.
-READERS: dict[str, tuple[dict[str, type], Callable[..., Problem]]] = {
-    "regex": ({"pattern": str, "ascii": bool, "ignore_case": bool}, RegexProblem),
-    "dfa": ({"name": str, "dfa": dict}, lambda name, dfa: DfaProblem(name, dfa)),
-    "group": ({"spec": str}, GroupProblem),
-    "circuit": ({"name": str, "aiger": str}, circuit_from_json),
-    "family": ({"family": str}, FamilyProblem),
-    "expression": ({"spec": str}, ExpressionProblem),
-}
+    @property
+    def accepts(self) -> str | None:
+        """Which words are accepted, in a sentence for a card; None where the name says it."""
+        return None
 
-# Prefixes of other kinds of problem: never taken for a regex.
-_RESERVED = ("random",)
+    @property
+    def has_answers(self) -> bool:
+        """Is there anything right or wrong about a word?"""
+        return True
 
+    @property
+    def why_no_answers(self) -> str:
+        """What to do about a problem that has no answers."""
+        return f"{self.name} solves no problem to compare with; give one with --against"
 
-def parse_problem(text: str) -> Problem:
-    """`regex:…`, `dfa:FILE`, `group:…`; any other string is a regex."""
-    prefix, colon, rest = text.partition(":")
-    if colon and prefix in PARSERS:
-        return PARSERS[prefix](rest)
-    if colon and prefix in _RESERVED:
-        known = ", ".join(f"{name}:" for name in PARSERS)
-        raise ProblemError(f"problems of the form {prefix}: are not available; use {known} or regex:{shortened(text)}")
-    return RegexProblem(text)
+    def answer_symbols(self, length: int) -> frozenset[str]:  # noqa: ARG002
+        """Which symbols an answer may be, besides accept and reject."""
+        return frozenset()
 
+    def outputs(self, length: int) -> int:  # noqa: ARG002
+        """How many output bits a word of this length has."""
+        return 1
 
-def problem_from_json(document: Any) -> Problem:
-    """The problem of an object that `to_json` gave; anything else is refused."""
-    kind = document.get("kind") if isinstance(document, dict) else None
-    if not isinstance(kind, str) or kind not in READERS:
-        raise ProblemError(f"a stored problem needs a kind among {', '.join(READERS)}, not {shortened(repr(kind))}")
-    fields, make = READERS[kind]
-    if set(document) != {"kind", *fields}:
-        raise ProblemError(f"a stored problem of kind {kind} needs exactly the fields {', '.join(fields)}")
-    for name, expected in fields.items():
-        if type(document[name]) is not expected:
-            raise ProblemError(f"the field {name!r} of a stored problem must be of type {expected.__name__}")
-    return make(**{name: document[name] for name in fields})
+    def words(self, length: int, rng: random.Random) -> Iterator[str]:
+        """Words to try, without end, with both answers among them where both occur."""
+        return words_over(self.letters, length, rng)
+
+    def every_word(self, length: int) -> Words | None:  # noqa: ARG002
+        """The words that an exhaustive check tries, where it cannot be all words over the letters."""
+        return None
+
+    def specification(self, length: int) -> Specification | None:  # noqa: ARG002
+        """What a proof holds a model of this length against; None if there is none. Not what is compiled."""
+        return self.automaton
+
+    def symbols_in(self, word: str) -> int:
+        """How many letters a word has, as it is typed."""
+        return len(word) if self.characters is not None or is_plain(self.letters) else len(word.split())
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON object that a folder keeps; {} if it keeps none."""
+        stored = self.stored()
+        return {} if stored is None else msgspec.to_builtins(stored)

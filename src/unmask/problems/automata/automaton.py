@@ -1,0 +1,234 @@
+"""Complete deterministic finite automata."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from unmask.errors import ProblemError, WordError, shortened
+from unmask.problems.automata.characters import LAST, class_name, union
+from unmask.problems.automata.minimisation import breadth_first, minimal_table, renumbered
+from unmask.problems.automata.words import WordCounts, random_character
+
+Word = str | Sequence[str]
+
+
+@dataclass(frozen=True, eq=False)
+class Automaton:
+    """A complete DFA: state' = delta[state, token], accepted iff accepting[delta*(start, word)].
+
+    `characters` maps code points to tokens, as sorted (first, last, token) ranges that cover all of
+    Unicode; where it is None a word is a sequence of token names.
+    """
+
+    tokens: tuple[str, ...]
+    delta: np.ndarray  # int32 [states, tokens]
+    start: int
+    accepting: np.ndarray  # bool [states]
+    characters: tuple[tuple[int, int, int], ...] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tokens", tuple(self.tokens))
+        object.__setattr__(self, "delta", _frozen(self.delta, np.int32))
+        object.__setattr__(self, "accepting", _frozen(self.accepting, np.bool_))
+        _check_table(self)
+        _check_names(self.tokens)
+        if self.characters is not None:
+            _check_characters(self.characters, count=len(self.tokens))
+
+    @property
+    def states(self) -> int:
+        """|Q|, the dead state included."""
+        return len(self.delta)
+
+    def token_ids(self, word: Word) -> np.ndarray:
+        """The word as indices into `tokens`, int32 [length]."""
+        if self.characters is not None:
+            text = word if isinstance(word, str) else "".join(_one_character(part) for part in word)
+            points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
+            firsts, owners = self._character_table
+            return owners[np.searchsorted(firsts, points, side="right") - 1]
+        if isinstance(word, str):
+            word = word if self._plain else word.split()
+        unknown = next((name for name in word if name not in self._index), None)
+        if unknown is not None:
+            raise WordError(
+                f"{shortened(unknown)!r} is not an input symbol; use "
+                f"{shortened(' '.join(self.tokens))}{'' if self._plain else ', separated by blanks'}"
+            )
+        return np.array([self._index[name] for name in word], dtype=np.int32)
+
+    def run(self, word: Word) -> int:
+        """The state after reading the word."""
+        state, rows = self.start, self._rows
+        for token in self.token_ids(word).tolist():
+            state = rows[state][token]
+        return state
+
+    def accepts(self, word: Word) -> bool:
+        """Whether the word is in the language."""
+        return bool(self.accepting[self.run(word)])
+
+    def minimal(self) -> "Automaton":
+        """The least complete DFA of the same language, in canonical form.
+
+        States are numbered breadth first. Where `characters` is given, tokens that no state tells apart
+        become one token, and tokens are numbered and named by their characters.
+        """
+        delta, start, accepting = minimal_table(self.delta, self.start, self.accepting)
+        tokens, characters = self.tokens, self.characters
+        if characters is not None:
+            delta, characters = _merge_tokens(delta, characters)
+            tokens = token_names(characters)
+        order = breadth_first(delta.tolist(), start)
+        delta, start, accepting = renumbered(delta, start, accepting, order)
+        return Automaton(tokens, delta, start, accepting, characters)
+
+    def representative(self, token: int, *, rng: random.Random | None = None) -> str:
+        """What to write for a token: its name, or a character of its class (a random one, given `rng`)."""
+        if self.characters is None:
+            return self.tokens[token]
+        return random_character(self._ranges[token], rng)
+
+    def spelled(self, ids: Sequence[int], *, rng: random.Random | None = None) -> str:
+        """A word with these tokens, written as a user would type it."""
+        separator = "" if self.characters is not None or self._plain else " "
+        return separator.join(self.representative(token, rng=rng) for token in ids)
+
+    def count(self, length: int) -> int:
+        """The number of accepted token sequences of this length."""
+        return self._counts.accepted(length, self.start)
+
+    def random_word(self, length: int, *, accepted: bool, rng: random.Random) -> str | None:
+        """A member (or non-member) of this length, uniform over token sequences; None if there is none."""
+        ids = self._counts.draw(length, self.start, accepted=accepted, rng=rng)
+        return None if ids is None else self.spelled(ids, rng=rng)
+
+    def shortest(self, *, accepted: bool = True) -> str | None:
+        """The first shortest member (or non-member); None if there is none."""
+        came: dict[int, tuple[int, int]] = {}
+        for state in breadth_first(self._rows, self.start):
+            for token, target in enumerate(self._rows[state]):
+                if target != self.start:
+                    came.setdefault(target, (state, token))
+            if bool(self.accepting[state]) == accepted:
+                ids: list[int] = []
+                while state != self.start:
+                    state, token = came[state]
+                    ids.insert(0, token)
+                return self.spelled(ids)
+        return None
+
+    @cached_property
+    def _rows(self) -> list[list[int]]:
+        return self.delta.tolist()
+
+    @cached_property
+    def _index(self) -> dict[str, int]:
+        return {name: k for k, name in enumerate(self.tokens)}
+
+    @cached_property
+    def _plain(self) -> bool:
+        return all(len(name) == 1 for name in self.tokens)
+
+    @cached_property
+    def _character_table(self) -> tuple[np.ndarray, np.ndarray]:
+        table = np.array(self.characters, dtype=np.int32)
+        return table[:, 0], table[:, 2]
+
+    @cached_property
+    def _ranges(self) -> dict[int, list[tuple[int, int]]]:
+        return _ranges_of(self.characters or ())
+
+    @cached_property
+    def _counts(self) -> WordCounts:
+        return WordCounts(self.delta, self.accepting)
+
+
+def token_names(characters: tuple[tuple[int, int, int], ...]) -> tuple[str, ...]:
+    """A distinct name for each class of characters."""
+    ranges = _ranges_of(characters)
+    return tuple(class_name(union(ranges[token])) for token in sorted(ranges))
+
+
+def _ranges_of(characters: tuple[tuple[int, int, int], ...]) -> dict[int, list[tuple[int, int]]]:
+    ranges: dict[int, list[tuple[int, int]]] = {}
+    for first, last, token in characters:
+        ranges.setdefault(token, []).append((first, last))
+    return ranges
+
+
+def _merge_tokens(
+    delta: np.ndarray, characters: tuple[tuple[int, int, int], ...]
+) -> tuple[np.ndarray, tuple[tuple[int, int, int], ...]]:
+    """One token per distinct column, numbered by first code point."""
+    kinds: dict[bytes, int] = {}
+    columns = np.ascontiguousarray(delta.T)
+    firsts: list[int] = []
+    merged: list[tuple[int, int, int]] = []
+    for first, last, token in characters:
+        kind = kinds.setdefault(columns[token].tobytes(), len(kinds))
+        if kind == len(firsts):
+            firsts.append(token)
+        if merged and merged[-1][2] == kind:
+            first = merged.pop()[0]
+        merged.append((first, last, kind))
+    return delta[:, firsts], tuple(merged)
+
+
+def _frozen(values: np.ndarray, dtype: type) -> np.ndarray:
+    array = np.array(values, dtype=dtype)
+    array.setflags(write=False)
+    return array
+
+
+def _one_character(part: str) -> str:
+    if len(part) != 1:
+        raise WordError(f"{shortened(part)!r} is not one character; give the word as a plain string")
+    return part
+
+
+def _check_table(automaton: Automaton) -> None:
+    delta, states = automaton.delta, len(automaton.delta)
+    if delta.ndim != 2 or states == 0 or delta.shape[1] != len(automaton.tokens) or not automaton.tokens:
+        raise ProblemError(
+            f"delta has shape {delta.shape}; give one row per state and one column for each of the "
+            f"{len(automaton.tokens)} tokens, at least one of each"
+        )
+    if automaton.accepting.shape != (states,):
+        raise ProblemError(
+            f"accepting has shape {automaton.accepting.shape}; give one flag for each of {states} states"
+        )
+    if not 0 <= automaton.start < states:
+        raise ProblemError(f"the start state {automaton.start} does not exist; use 0 to {states - 1}")
+    if delta.min() < 0 or delta.max() >= states:
+        raise ProblemError(f"delta names a state outside 0 to {states - 1}; mend the table")
+
+
+def _check_names(tokens: tuple[str, ...]) -> None:
+    if len(set(tokens)) < len(tokens):
+        twice = next(name for k, name in enumerate(tokens) if name in tokens[:k])
+        raise ProblemError(f"the token {twice!r} is given twice; give every token its own name")
+    if all(len(name) == 1 for name in tokens):
+        return
+    blank = next((name for name in tokens if not name or name.split() != [name]), None)
+    if blank is not None:
+        raise ProblemError(f"the token {blank!r} is empty or has a blank, which separates tokens; rename it")
+
+
+def _check_characters(characters: tuple[tuple[int, int, int], ...], *, count: int) -> None:
+    expected = 0
+    for first, last, token in characters:
+        if first != expected or last < first:
+            raise ProblemError(
+                f"the character ranges must follow each other, but one starts at {first}, not {expected}"
+            )
+        if not 0 <= token < count:
+            raise ProblemError(f"the characters {first} to {last} name token {token}; use 0 to {count - 1}")
+        expected = last + 1
+    if expected != LAST + 1:
+        raise ProblemError(f"the character ranges end at {expected - 1}; cover every code point up to {LAST}")
+    if len({token for _, _, token in characters}) < count:
+        raise ProblemError("a token has no characters; leave it out")

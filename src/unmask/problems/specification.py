@@ -1,0 +1,38 @@
+"""Specification: what a proof holds a model against, at one length. It shares nothing with what is compiled.
+
+| specification   | says of a word                                       |
+|-----------------|------------------------------------------------------|
+| Automaton       | whether it is accepted                               |
+| LetteredCircuit | the output bits, the last of them the answer         |
+| Shape           | its value, or that it is no expression of this shape |
+| Recurrences     | the values of the answer slots                       |
+
+`verification/proofs` turns each of them into gates.
+"""
+
+from dataclasses import dataclass
+
+from unmask.problems.automata.automaton import Automaton
+from unmask.problems.circuits.circuit import Circuit
+from unmask.problems.expressions.shape import Shape
+from unmask.recurrences.interpreter import Interpreter
+
+__all__ = ["Automaton", "LetteredCircuit", "Recurrences", "Shape", "Specification"]
+
+
+@dataclass(frozen=True, eq=False)
+class LetteredCircuit:
+    """A circuit whose input i is the letter at place i: letters[0] for 0, letters[1] for 1."""
+
+    circuit: Circuit
+    letters: tuple[str, str]
+
+
+@dataclass(frozen=True, eq=False)
+class Recurrences:
+    """A system of recurrences at one length, as its interpreter computes it."""
+
+    interpreter: Interpreter
+
+
+Specification = Automaton | LetteredCircuit | Shape | Recurrences

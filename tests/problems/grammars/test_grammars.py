@@ -1,0 +1,105 @@
+"""Grammars against a chart parser that others wrote, from the file to the compiled model."""
+
+import itertools
+import random
+from pathlib import Path
+
+import pytest
+
+from unmask.errors import ProblemError
+from unmask.numerics.precision import Precision
+from unmask.pipeline import compile_problem, run_word, verify_model
+from unmask.problems.grammar import GrammarProblem, parse_grammar
+from unmask.problems.grammars.binary import binary
+from unmask.problems.grammars.chart import chart
+from unmask.problems.grammars.earley import derives
+from unmask.problems.grammars.notation import read_grammar
+from unmask.programs.compilers.compiler import compiler_for
+from unmask.recurrences import Interpreter
+
+FILES = Path(__file__).parents[3] / "examples" / "grammars"
+TEXTS = {path.stem: path.read_text(encoding="utf-8") for path in sorted(FILES.glob("*.cfg"))}
+
+
+def parses(text):
+    """Word → is there a parse, by NLTK, which reads the same notation but for ε."""
+    import nltk
+
+    parser = nltk.ChartParser(nltk.CFG.fromstring(text.replace("ε", "")))
+    return lambda word: next(iter(parser.parse(list(word))), None) is not None
+
+
+def random_grammar(rng):
+    """A small grammar with empty alternatives, units, and names that derive nothing."""
+    names = "SABC"[: rng.randint(1, 4)]
+
+    def alternative():
+        symbols = rng.choices([*names, "'a'", "'b'"], k=rng.choice([0, 1, 1, 2, 2, 3]))
+        return " ".join(symbols)
+
+    rules = [f"{name} -> {' | '.join(alternative() for _ in range(rng.randint(1, 3)))}" for name in names]
+    return "\n".join([*rules, "S -> 'a' 'b'"])
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_grammar_derives_what_an_outside_parser_parses(name):
+    grammar, parse = read_grammar(TEXTS[name]), parses(TEXTS[name])
+    chart_of = chart(binary(grammar))
+    for length in range(5):
+        interpreter = Interpreter(chart_of, length)
+        for word in itertools.product(grammar.letters, repeat=length):
+            assert derives(grammar, word) == parse(word) == interpreter.run(word).answers[0], word
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_random_grammars(seed):
+    text = random_grammar(random.Random(seed))
+    grammar, parse = read_grammar(text), parses(text)
+    systems = [chart(binary(grammar), sets=sets) for sets in (True, False)]
+    for length in range(5):
+        readers = [Interpreter(system, length) for system in systems]
+        for word in itertools.product(grammar.letters, repeat=length):
+            expected = parse(word)
+            assert derives(grammar, word) == expected, (text, word)
+            assert [reader.run(word).answers[0] for reader in readers] == [expected, expected], (text, word)
+
+
+@pytest.mark.parametrize(("name", "kind"), [("dyck2", "mdm"), ("ambiguous", "plt"), ("arithmetic", "topk")])
+def test_compiled_grammars_decide_as_the_outside_parser_does(name, kind):
+    problem, parse = parse_grammar(str(FILES / f"{name}.cfg")), parses(TEXTS[name])
+    model = compiler_for(problem).compile(kind, 6, Precision(2))
+    rng = random.Random(name)
+    words = list(itertools.islice(problem.words(6, rng), 12))
+    answers = [run_word(model, word).accepted for word in words]
+    assert answers == [parse(word) for word in words]
+
+
+def test_a_proof_compares_sets_with_truth_values():
+    model = compile_problem(f"cfg:{FILES / 'dyck2.cfg'}", "mdm", length=4)
+    assert verify_model(model, method="prove").status == "proved"
+    other = GrammarProblem("cfg:other", TEXTS["dyck2"].replace("'[' S ']'", "'[' S ')'"))
+    refuted = verify_model(model, against=other, method="prove")
+    assert refuted.status == "refuted"
+    assert derives(other.grammar, refuted.counterexample) != parses(TEXTS["dyck2"])(refuted.counterexample)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "the grammar has no rule; write one as S -> 'a' S 'b' | ε"),
+        ("S -> 'a", "line 1 of the grammar has a quotation mark without its partner; close it"),
+        ("'a' S", "line 1 of the grammar has no arrow; write it as Name -> alternatives"),
+        ("S -> 'a'\nS 'b'", "line 2 of the grammar has no arrow; write it as Name -> alternatives"),
+        ("S -> S", "the grammar has no letter, so no word but the empty one; quote letters, as in 'a'"),
+        ("S -> 'S'", "'S' is a letter and the name of a rule; rename the rule"),
+        ("S -> 'a' ' '", "line 1 of the grammar has the letter ' '; a letter has no blanks in it"),
+        ("S -> 'a b'", "line 1 of the grammar has the letter 'a b'; a letter has no blanks in it"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_line(text, sentence):
+    with pytest.raises(ProblemError, match="^" + sentence.replace("|", r"\|").replace("(", r"\(") + "$"):
+        GrammarProblem("cfg:x", text)
+
+
+def test_a_line_may_go_on_with_a_bar():
+    assert read_grammar("S -> 'a'\n   | 'b' S  # more\n") == read_grammar("S ::= a | b S")

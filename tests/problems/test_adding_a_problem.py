@@ -1,0 +1,138 @@
+"""One file and one row make a new kind of problem: compiled, run, verified, compared, stored, completed, played with.
+
+The file is the one that docs/how-to/add-a-problem.md shows.
+"""
+
+import json
+import random
+import re
+from itertools import islice, pairwise, product
+from pathlib import Path
+
+import pytest
+
+from unmask import pipeline
+from unmask.commands.completion import complete_problem
+from unmask.errors import ProblemError
+from unmask.pipeline import compare_frameworks, compile_problem, load_model, run_word, save_model, verify_model
+from unmask.playground.denoise import denoise
+from unmask.playground.question import Question
+from unmask.playground.subject import subject_of
+from unmask.problems import catalogue
+from unmask.problems.catalogue import parse_problem, problem_from_json
+from unmask.problems.outcome import Outcome
+from unmask.problems.problem import Problem
+from unmask.programs.compilers.compiler import compiler_for
+from unmask.weights.model import KINDS
+
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "add-a-problem.md"
+TOY = "neighbours:abc"
+
+
+@pytest.fixture
+def toy(monkeypatch):
+    """The row of the page, for one test."""
+    pipeline.problem_of.cache_clear()
+    pipeline.compiler_of.cache_clear()
+    monkeypatch.setattr(catalogue, "CATALOGUE", rows := list(catalogue.CATALOGUE))
+    (text,) = re.findall(r"```python title=\"neighbours.py\"\n(.*?)\nmodel = ", PAGE.read_text("utf-8"), re.DOTALL)
+    exec(compile(text, "neighbours.py", "exec"), {"__name__": "neighbours"})
+    yield rows[-1]
+    pipeline.problem_of.cache_clear()
+    pipeline.compiler_of.cache_clear()
+
+
+def right(word):
+    return all(x != y for x, y in pairwise(word))
+
+
+@pytest.mark.usefixtures("toy")
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_compiles_runs_and_is_proved(kind):
+    model = compile_problem(TOY, kind, length=3)
+    for word in map("".join, product("abc", repeat=3)):
+        assert run_word(model, word).accepted is right(word)
+    assert verify_model(model, method="exhaustive").cases == 27
+    assert verify_model(model, method="sample", cases=20).status == "held"
+    assert verify_model(model, method="prove").status == "proved"
+    assert verify_model(model, against="neighbours:cba", method="prove").status == "proved"
+
+
+@pytest.mark.usefixtures("toy")
+def test_it_is_compared():
+    rows = list(compare_frameworks(TOY, [4]))
+    assert {row.framework for row in rows} == set(KINDS)
+    assert all(row.correct and row.within_bound for row in rows)
+
+
+@pytest.mark.usefixtures("toy")
+def test_a_folder_keeps_it(tmp_path):
+    save_model(compile_problem(TOY, "mdm", length=4), tmp_path / "toy")
+    model = load_model(tmp_path / "toy")
+    assert model.problem == {"kind": "neighbours", "alphabet": "abc"}
+    assert verify_model(model).status == "held"
+    assert pipeline.problem_name(pipeline.compile_again(model, "plt")) == TOY
+    with pytest.raises(ProblemError, match="of kind neighbours: its alphabet must be a string, not 3"):
+        problem_from_json({"kind": "neighbours", "alphabet": 3})
+
+
+@pytest.mark.usefixtures("toy")
+def test_words_to_try_have_both_answers():
+    words = list(islice(parse_problem(TOY).words(6, random.Random(0)), 40))
+    assert {right(word) for word in words} == {True, False}
+
+
+@pytest.mark.usefixtures("toy")
+def test_shell_and_playground_know_it():
+    assert list(complete_problem("nei")) == [TOY]
+    answer = denoise(subject_of(Question.of({"problem": TOY, "word": "abca"})))
+    assert (answer["answer"], answer["right"]) == ("accepted", "accepted")
+    assert {words["right"] for words in answer["words"]} == {"accepted", "rejected"}
+    json.dumps(answer)
+
+
+def test_a_problem_is_read_once(toy, monkeypatch):
+    read = []
+
+    def counted(text):
+        read.append(text)
+        return toy.parse(text)
+
+    row = catalogue.Row("counted", counted, None)
+    monkeypatch.setattr(catalogue, "CATALOGUE", [*catalogue.CATALOGUE, row])
+    model = compile_problem("counted:ab", "mdm", length=3)
+    assert model.provenance[0]["compiled"] == "neighbours:ab"
+    compile_problem("counted:ab", "plt", length=4)
+    assert read == ["ab"]
+
+
+class Silent(Problem):
+    """Nothing but what must be given."""
+
+    name = "silent:"
+    letters = ("x", "yy")
+
+    def outcome(self, word):
+        return Outcome.of_bits([bool(word)])
+
+    def stored(self):
+        return None
+
+
+def test_the_defaults_of_a_problem():
+    problem = Silent()
+    assert (problem.length, problem.automaton, problem.characters, problem.specification(3)) == (None, None, None, None)
+    assert (problem.outputs(3), problem.has_length(7), problem.every_word(3), problem.to_json()) == (1, True, None, {})
+    assert problem.symbols_in("x yy x") == 3
+    assert {len(word.split()) for word in islice(problem.words(4, random.Random(1)), 9)} == {4}
+
+
+def test_a_problem_without_automaton_needs_a_compiler():
+    with pytest.raises(ProblemError, match="silent: has no automaton, and no compiler of its own"):
+        compiler_for(Silent())
+    with pytest.raises(Exception, match="silent: cannot be proved about yet"):
+        verify_model(compile_problem("group:gens:(1 2)", "mdm", length=2), against=Renamed(), method="prove")
+
+
+class Renamed(Silent):
+    letters = ("(12)",)

@@ -1,0 +1,50 @@
+"""Nobody asks what kind of problem a problem is, but the problems and the one place that chooses a compiler."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[2] / "src" / "unmask"
+MAY_ASK = ("problems/", "programs/compilers/compiler.py")
+ASKING = {"isinstance", "issubclass", "hasattr", "type", "getattr"}
+A_PROBLEM = re.compile(r"\b[pP]roblem\b|\w+Problem\b")
+
+
+def asked(root):
+    """Every call that looks at the kind of a problem, and every case of a `match` that does."""
+    for path in sorted(root.rglob("*.py")):
+        place = path.relative_to(root).as_posix()
+        if place.startswith(MAY_ASK):
+            continue
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            is_call = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ASKING
+            if (is_call or isinstance(node, ast.MatchClass)) and A_PROBLEM.search(ast.unparse(node)):
+                yield f"{place}:{node.lineno if is_call else '?'}: {ast.unparse(node)}"
+
+
+def test_nobody_asks():
+    assert list(asked(SOURCE)) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "isinstance(against, FamilyProblem)",
+        "hasattr(type(problem), 'automaton')",
+        "getattr(subject.problem, 'shape', None)",
+        "def f(x):\n    match x:\n        case ExpressionProblem():\n            pass",
+    ],
+)
+def test_asking_is_caught(tmp_path, text):
+    (tmp_path / "verification").mkdir()
+    (tmp_path / "verification" / "x.py").write_text(text)
+    assert len(list(asked(tmp_path))) >= 1
+
+
+def test_the_chooser_may_ask(tmp_path):
+    for place in ("problems/x.py", "programs/compilers/compiler.py"):
+        (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / place).write_text("isinstance(problem, FamilyProblem)")
+    assert list(asked(tmp_path)) == []
