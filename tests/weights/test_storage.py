@@ -14,7 +14,7 @@ from unmask.testing import random_model
 from unmask.weights.matrix import Matrix
 from unmask.weights.model import KINDS
 from unmask.weights.registers import Registers
-from unmask.weights.storage import content_hash, load, save
+from unmask.weights.storage import content_hash, load, save, stored_hash
 
 
 def same_transformer(left, right):
@@ -78,13 +78,14 @@ def test_the_same_model_gives_the_same_bytes_and_hash(tmp_path, kind):
     first, second = (random_model(7, kind, 3) for _ in range(2))
     assert bytes_of(save(first, tmp_path / "1")) == bytes_of(save(second, tmp_path / "2"))
     assert content_hash(first) == content_hash(second) == content_hash(load(tmp_path / "1"))
+    assert stored_hash(first, tmp_path / "1") == content_hash(first)
     assert content_hash(first) != content_hash(random_model(8, kind, 3))
     assert content_hash(first) != content_hash(replace(first, problem={"other": 1}))
 
 
 def test_the_keys_of_the_format_page(tmp_path):
     written = json.loads((save(random_model(0, "mdm", 2), tmp_path / "m") / "config.json").read_text())
-    assert list(written) == list(folder_by_hand.config())
+    assert list(written) == [*folder_by_hand.config(), "files"]
     assert set(written["transformers"]) == {"planner", "predictor"}
     assert written["transformers"]["planner"]["file"] == "planner.safetensors"
 

@@ -2,13 +2,14 @@
 
 import json
 import os
+import re
 import resource
-import time
 
 import numpy as np
 import pytest
 
 import folder_by_hand
+import work
 from unmask.errors import FolderError, TooLarge, UnmaskError
 from unmask.weights.storage import load
 
@@ -16,15 +17,15 @@ GOOD = folder_by_hand.config()
 
 
 def refuse(folder, sentence, *, kind=UnmaskError):
-    """Loading raises one sentence of ours, with little time and memory."""
-    before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
-    with pytest.raises(kind, match=sentence) as caught:
-        load(folder)
-    assert time.process_time() - start < 2
+    """Loading raises one sentence of ours, with little work and memory."""
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    error, taken = work.refused(kind, lambda: load(folder))
+    assert re.search(sentence, str(error))
+    assert taken < 2_000_000
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200 * 1024
-    assert isinstance(caught.value, (FolderError, TooLarge))
-    assert len(str(caught.value)) < 600
-    assert "\n" not in str(caught.value)
+    assert isinstance(error, (FolderError, TooLarge))
+    assert len(str(error)) < 600
+    assert "\n" not in str(error)
 
 
 def test_the_folder_that_is_damaged_below_is_good(tmp_path):
@@ -175,7 +176,7 @@ def test_wrong_json_values_name_their_key(tmp_path, key, value):
 
 
 @pytest.mark.parametrize(
-    "ranges", [[[97, 97, 9]], [[97, 97, -1]], [[98, 97, "a"]], [[0, 10**30, "a"]], [[97, 97, "z"]]]
+    "ranges", [[[97, 97, 9]], [[97, 97, -1]], [[98, 97, "a"]], [[0, 10**30, "a"]], [[-1, 97, "a"]]]
 )
 def test_wrong_characters(tmp_path, ranges):
     refuse(folder_by_hand.write(tmp_path / "m", config=lambda: GOOD | {"characters": ranges}), "characters")

@@ -1,4 +1,8 @@
-"""Random saturating models of every kind: what converters, engines and outside readers are tested on."""
+"""What checks and tests share: random saturating models of every kind, and gadgets run as assembled weights.
+
+In comes a seed; out go transformers and models with extreme weights (`random_transformer`, `random_model`, `draws`).
+`gadget_runs` assembles a gadget alone and runs it on rows of one's own.
+"""
 
 from unmask.testing.random_model import random_model
 

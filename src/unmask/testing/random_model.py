@@ -6,6 +6,7 @@ any of them where there are at most 1,024, else on 256 sampled ones) is drawn an
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 
 import numpy as np
@@ -73,6 +74,10 @@ def random_model(
     raise UnmaskError(f"no random {kind} of seed {seed} avoids Z = 0 in {ATTEMPTS} draws; take another seed")
 
 
+drawn = lru_cache(maxsize=4096)(random_model)
+"""The same, drawn once in a process: for checks, which only read what they are given."""
+
+
 def sample_words(model: Model, draws: Draws, count: int) -> np.ndarray:
     """Random words as token ids, [count, length]."""
     inputs = np.array([model.token[s] for s in model.input_symbols])
@@ -106,7 +111,7 @@ def _draw(draws: Draws, kind: Kind, length: int, precision: Precision, sizes: Si
     if kind in ("mdm", "smdm"):
         planner = transformer(2)
         if kind == "smdm":
-            planner = _gated(planner, vocabulary.index("m"))
+            planner = gated(planner, vocabulary.index("m"))
         transformers = {"planner": planner, "predictor": transformer(len(vocabulary))}
     else:
         transformers = {"model": transformer(len(vocabulary))}
@@ -180,7 +185,7 @@ def _random_transformer(
     )
 
 
-def _gated(planner: Transformer, mask: int) -> Transformer:
+def gated(planner: Transformer, mask: int) -> Transformer:
     """The planner with a further column that is 1 on masks alone and that forbids every other slot.
 
     l_keep gets 2·B·(1 - masked) through two columns, l_take loses as much, so that l_take > l_keep needs a mask.

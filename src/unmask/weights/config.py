@@ -1,38 +1,107 @@
 """config.json of a model folder ↔ the fields of a Model, with every type checked."""
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from unmask.errors import FolderError, shortened
+import msgspec
+
+from unmask.documents import Sentences, read, said
+from unmask.errors import FolderError, WeightsError, shortened
+from unmask.files import read_file
 from unmask.numerics.precision import LARGEST
-from unmask.weights.model import KINDS, Model
+from unmask.weights.characters import readable
+from unmask.weights.kinds import KINDS, Kind
+from unmask.weights.limits import LARGEST_CONFIG
+from unmask.weights.model import Model
 from unmask.weights.transformer import Noise
 
 FORMAT = "unmask-model/1"
-LARGEST_CONFIG = 1 << 26
+SENTENCES = Sentences(
+    no_object="{name} must be a JSON object",
+    unknown="{name} has the unknown key {key!r}; remove it",
+    missing="{name} lacks the key {key!r}",
+    wrong="{name}: {key} must be {expected}",
+    error=FolderError,
+)
+
+FileName = Annotated[str, msgspec.Meta(pattern=r"\A(?!\.{1,2}\Z)[^/\\:\0\ud800-\udfff]{1,100}\Z")]
+"""A plain name: nothing that leads out of the folder, or that no file can have."""
+Whole = Annotated[int, msgspec.Meta(gt=-(1 << 53), lt=1 << 53), said("an integer below 2^53")]
+Symbol = Annotated[str, said("a string")]
+Symbols = Annotated[tuple[str, ...], said("a list of strings")]
+Columns = Annotated[tuple[int, ...], said('objects whose "noise" holds lists of columns')]
+Ranges = Annotated[
+    tuple[tuple[int, int, int | str], ...] | None, said("a list of [first code point, last code point, token]")
+]
 
 
-@dataclass(frozen=True)
-class TransformerEntry:
+class NoiseEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`noise` of a transformer."""
+
+    planner: Columns = ()
+    predictor: Columns = ()
+
+
+class TransformerEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One entry of `transformers`."""
 
-    file: str
-    attention: str
-    loop: tuple[int, int] | None
-    noise: Noise | None
+    file: Annotated[FileName, said('objects whose "file" names a file of this folder')]
+    attention: Annotated[Literal["unmasked", "causal"], said('objects whose "attention" is "unmasked" or "causal"')]
+    loop: Annotated[tuple[int, int] | None, said('objects whose "loop" is null or [first layer, last layer]')] = None
+    noise: Annotated[
+        NoiseEntry | None, said('objects whose "noise" is null or maps planner and predictor to columns')
+    ] = None
+
+    @property
+    def noise_columns(self) -> Noise | None:
+        return None if self.noise is None else Noise(self.noise.planner, self.noise.predictor)
 
 
-@dataclass(frozen=True)
-class Config:
+class FileEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One entry of `files`: what a file must be."""
+
+    size: Whole
+    sha256: Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z"), said("64 hexadecimal digits")]
+
+
+class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """config.json, read: the arguments of Model, and what is needed to read the tensors."""
 
-    precision: int
-    fields: dict[str, Any]
-    transformers: dict[str, TransformerEntry]
-    registers: dict[str, Any]
+    format: Literal["unmask-model/1"]
+    precision: Annotated[int, msgspec.Meta(ge=1, le=LARGEST), said(f"an integer from 1 to {LARGEST}")]
+    transformers: Annotated[
+        dict[Literal["planner", "predictor", "model"], TransformerEntry],
+        said("an object with the keys planner and predictor, or the key model"),
+    ]
+    registers: Any = None
+    files: Annotated[
+        dict[str, FileEntry] | None, said('objects with the "size" and the "sha256" of a file of this folder')
+    ] = None
+    kind: Annotated[Kind, said(f"one of {', '.join(KINDS)}")] = msgspec.field(name="reasoner")
+    length: Whole
+    steps: Whole
+    padding: Whole
+    block: Whole | None = None
+    k: Whole | None = None
+    vocabulary: Symbols
+    input_symbols: Symbols
+    mask: Symbol | None = None
+    pad: Symbol | None = None
+    accept: Symbol
+    reject: Symbol
+    begin: Symbol | None = None
+    aliases: Annotated[dict[str, str], said("an object that maps symbols to symbols")] = {}
+    characters: Ranges = None
+    problem: Any = msgspec.field(default_factory=dict)
+    provenance: Any = msgspec.field(default_factory=list)
+
+    def model_fields(self) -> dict[str, Any]:
+        """The arguments of Model beside its transformers."""
+        return {name: getattr(self, name) for name in self.__struct_fields__ if name not in _OF_THE_FOLDER}
+
+
+_OF_THE_FOLDER = ("format", "precision", "transformers", "registers", "files")
 
 
 def config_of(model: Model) -> dict[str, Any]:
@@ -64,60 +133,22 @@ def config_of(model: Model) -> dict[str, Any]:
 
 def read_config(path: Path) -> Config:
     """config.json of a folder that may hold anything at all."""
-    data = _read_json(path)
-    at = f"{path.name} of {path.parent}"
-    if not isinstance(data, dict):
-        raise FolderError(f"{at} must be a JSON object")
-    unknown = sorted(set(data) - set(_FIELDS) - {"format", "precision", "transformers", "registers"})
-    if unknown:
-        raise FolderError(f"{at} has the unknown key {shortened(unknown[0])!r}; remove it")
-    if data.get("format") != FORMAT:
-        raise FolderError(f'{at} must have "format": "{FORMAT}", not {shortened(repr(data.get("format")))}')
-    precision = data.get("precision")
-    if type(precision) is not int or not 1 <= precision <= LARGEST:
-        raise FolderError(f"{at}: precision must be an integer from 1 to {LARGEST}")
-    fields: dict[str, Any] = {}
-    for key, (name, read, required) in _FIELDS.items():
-        if key not in data:
-            if required:
-                raise FolderError(f"{at} lacks the key {key!r}")
-            continue
-        try:
-            fields[name] = read(data[key])
-        except _Mismatch as error:
-            raise FolderError(f"{at}: {key} must be {error}") from None
-    fields["characters"] = _tokens_as_symbols(fields.get("characters"), fields["vocabulary"], at)
-    transformers = {}
-    try:
-        for name, entry in _mapping(data.get("transformers")).items():
-            if name not in ("planner", "predictor", "model"):
-                raise _Mismatch("an object with the keys planner and predictor, or the key model")
-            transformers[name] = _transformer_entry(entry)
-    except _Mismatch as error:
-        raise FolderError(f"{at}: transformers must be {error}") from None
-    registers = data.get("registers")
-    return Config(precision, fields, transformers, registers if isinstance(registers, dict) else {})
-
-
-class _Mismatch(Exception):
-    """What a value should have been."""
+    document = _read_json(path)
+    name = f"{path.name} of {path.parent}"
+    if isinstance(document, dict) and document.get("format") != FORMAT:
+        given = shortened(repr(document.get("format")))
+        raise FolderError(f'{name} must have "format": "{FORMAT}", not {given}')
+    config = read(document, Config, SENTENCES, name=name)
+    return msgspec.structs.replace(config, characters=_tokens_as_symbols(config, name))
 
 
 def _read_json(path: Path) -> object:
+    missing = _missing(path)
+    if missing is not None:
+        raise FolderError(missing)
+    content = read_file(path, f"{path.name} of {path.parent}", most=LARGEST_CONFIG, error=FolderError)
     try:
-        if not path.is_file() and path.exists():
-            raise FolderError(f"{path.name} of {path.parent} is not a file")
-        if path.stat().st_size > LARGEST_CONFIG:
-            raise FolderError(f"{path.name} of {path.parent} is larger than {LARGEST_CONFIG >> 20} MB")
-        return json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_constant)
-    except FileNotFoundError:
-        raise FolderError(
-            f"{path.parent} is not a model folder: it has no {path.name}; name a folder that holds one"
-        ) from None
-    except NotADirectoryError:
-        raise FolderError(f"{path.parent} is not a folder") from None
-    except OSError as error:
-        raise FolderError(f"{path.name} of {path.parent} cannot be read: {error.strerror}") from None
+        return json.loads(content.decode("utf-8"), parse_constant=_no_constant)
     except RecursionError:
         raise FolderError(f"{path.name} of {path.parent} is nested too deeply") from None
     except ValueError as error:  # bad UTF-8, bad JSON, an integer of too many digits
@@ -126,132 +157,32 @@ def _read_json(path: Path) -> object:
         ) from None
 
 
+def _missing(path: Path) -> str | None:
+    """What is missing on the way to config.json."""
+    try:
+        path.stat()
+    except FileNotFoundError:
+        return f"{path.parent} is not a model folder: it has no {path.name}; name a folder that holds one"
+    except NotADirectoryError:
+        return f"{path.parent} is not a folder"
+    except (OSError, ValueError):  # `read_file` has the words for it
+        return None
+    return None
+
+
 def _no_constant(text: str) -> None:
     raise ValueError(f"{text} is not a JSON number")
 
 
-def _integer(value: object) -> int:
-    if type(value) is not int or abs(value) >= 1 << 53:
-        raise _Mismatch("an integer below 2^53")
-    return value
-
-
-def _string(value: object) -> str:
-    if not isinstance(value, str):
-        raise _Mismatch("a string")
-    return value
-
-
-def _or_null(read: Callable[[object], Any]) -> Callable[[object], Any]:
-    def optional(value: object) -> Any:
-        return None if value is None else read(value)
-
-    return optional
-
-
-def _kind(value: object) -> str:
-    if value not in KINDS:
-        raise _Mismatch(f"one of {', '.join(KINDS)}")
-    assert isinstance(value, str)
-    return value
-
-
-def _strings(value: object) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(s, str) for s in value):
-        raise _Mismatch("a list of strings")
-    return tuple(value)
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    if not isinstance(value, dict):
-        raise _Mismatch("an object")
-    return value
-
-
-def _aliases(value: object) -> dict[str, str]:
-    if not isinstance(value, dict) or not all(isinstance(s, str) for s in value.values()):
-        raise _Mismatch("an object that maps symbols to symbols")
-    return value
-
-
-def _characters(value: object) -> tuple[tuple[int, int, Any], ...]:
-    def fits(entry: object) -> bool:
-        return isinstance(entry, list) and [type(x) for x in entry] in ([int, int, str], [int, int, int])
-
-    if not isinstance(value, list) or not all(fits(entry) for entry in value):
-        raise _Mismatch("a list of [first code point, last code point, token]")
-    return tuple((first, last, token) for first, last, token in value)
-
-
-def _tokens_as_symbols(ranges, vocabulary: tuple[str, ...], at: str):
-    """Character ranges name a token by its symbol; a token id is understood too."""
-    if ranges is None:
+def _tokens_as_symbols(config: Config, name: str) -> tuple[tuple[int, int, str], ...] | None:
+    """Character ranges name a token by its symbol; a token id is understood too. What can be read is kept."""
+    if config.characters is None:
         return None
-    if any(isinstance(t, int) and not 0 <= t < len(vocabulary) for _, _, t in ranges):
-        raise FolderError(f"{at}: characters names a token id outside the vocabulary")
-    return tuple((a, b, vocabulary[t] if isinstance(t, int) else t) for a, b, t in ranges)
-
-
-def _transformer_entry(value: object) -> TransformerEntry:
-    entry = _mapping(value)
-    unknown = sorted(set(entry) - {"file", "attention", "loop", "noise"})
-    if unknown:
-        raise _Mismatch(f"objects with the keys file, attention, loop, noise, not {shortened(unknown[0])!r}")
-    file = entry.get("file")
-    if not isinstance(file, str) or not _is_file_name(file):
-        raise _Mismatch('objects whose "file" names a file of this folder')
-    attention = entry.get("attention")
-    if attention not in ("unmasked", "causal"):
-        raise _Mismatch('objects whose "attention" is "unmasked" or "causal"')
-    return TransformerEntry(file, attention, _loop(entry.get("loop")), _noise(entry.get("noise")))
-
-
-def _is_file_name(file: str) -> bool:
-    """A plain name: nothing that leads out of the folder, or that no file can have."""
-    plain = Path(file).name == file and file not in ("", "..") and len(file) <= 100
-    return plain and "\0" not in file and not any("\ud800" <= c <= "\udfff" for c in file)
-
-
-def _loop(value: object) -> tuple[int, int] | None:
-    if value is None:
-        return None
-    if not isinstance(value, list) or [type(x) for x in value] != [int, int]:
-        raise _Mismatch('objects whose "loop" is null or [first layer, last layer]')
-    return value[0], value[1]
-
-
-def _noise(value: object) -> Noise | None:
-    if value is None:
-        return None
-    if not isinstance(value, dict) or set(value) - {"planner", "predictor"}:
-        raise _Mismatch('objects whose "noise" is null or maps planner and predictor to columns')
-    for columns in value.values():
-        if not isinstance(columns, list) or not all(type(c) is int for c in columns):
-            raise _Mismatch('objects whose "noise" holds lists of columns')
-    return Noise(tuple(value.get("planner", ())), tuple(value.get("predictor", ())))
-
-
-def _anything(value: object) -> object:
-    return value
-
-
-# key → (field of Model, reader, required)
-_FIELDS: dict[str, tuple[str, Callable[[object], Any], bool]] = {
-    "reasoner": ("kind", _kind, True),
-    "length": ("length", _integer, True),
-    "steps": ("steps", _integer, True),
-    "padding": ("padding", _integer, True),
-    "block": ("block", _or_null(_integer), False),
-    "k": ("k", _or_null(_integer), False),
-    "vocabulary": ("vocabulary", _strings, True),
-    "input_symbols": ("input_symbols", _strings, True),
-    "mask": ("mask", _or_null(_string), False),
-    "pad": ("pad", _or_null(_string), False),
-    "accept": ("accept", _string, True),
-    "reject": ("reject", _string, True),
-    "begin": ("begin", _or_null(_string), False),
-    "aliases": ("aliases", _aliases, False),
-    "characters": ("characters", _or_null(_characters), False),
-    "problem": ("problem", _anything, False),
-    "provenance": ("provenance", _anything, False),
-}
+    vocabulary = config.vocabulary
+    if any(isinstance(t, int) and not 0 <= t < len(vocabulary) for _, _, t in config.characters):
+        raise FolderError(f"{name}: characters names a token id outside the vocabulary")
+    ranges = ((a, b, vocabulary[t] if isinstance(t, int) else t) for a, b, t in config.characters)
+    try:
+        return readable(ranges, config.input_symbols)
+    except WeightsError as error:
+        raise FolderError(f"{name}: {error}") from None

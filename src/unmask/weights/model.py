@@ -9,6 +9,7 @@ from unmask.errors import WeightsError
 from unmask.numerics.precision import Precision
 from unmask.weights.card import line_of, table_of
 from unmask.weights.kinds import DIFFUSION, KINDS, Kind
+from unmask.weights.limits import check_steps
 from unmask.weights.transformer import Transformer
 
 
@@ -49,6 +50,12 @@ class Model:
     def rows(self) -> int:
         """S: begin symbol, input, and slots or pads."""
         return (self.begin is not None) + self.length + self.padding
+
+    @property
+    def loop(self) -> tuple[int, int, int]:
+        """(l1, l2, the number of layers) of a looped model."""
+        transformer = self.transformers["model"]
+        return *(transformer.loop or (0, 0)), len(transformer.layers)
 
     @cached_property
     def token(self) -> dict[str, int]:
@@ -110,6 +117,8 @@ class Model:
         for name, least in smallest.items():
             if getattr(self, name) < least:
                 raise WeightsError(f"{name} must be at least {least} for {self.kind}, not {getattr(self, name)}")
+        if self.length and not self.input_symbols:
+            raise WeightsError(f"length is {self.length}, but there are no input_symbols to make a word of; name some")
         if self.kind == "plt" and self.padding and self.pad is None:
             raise WeightsError("a plt with padding needs a pad symbol")
         if (self.block is None) != (self.kind != "pcot"):
@@ -123,6 +132,7 @@ class Model:
         reads = (self.begin is not None) + self.length + (0 if self.kind == "cot" else self.padding)
         if not reads:
             raise WeightsError(f"a {self.kind} with no input and no padding has no row to read; declare a begin symbol")
+        check_steps(self.steps)
 
     def _check_transformers(self) -> None:
         names = ("planner", "predictor") if self.kind in ("mdm", "smdm") else ("model",)
@@ -151,6 +161,14 @@ class Model:
             raise WeightsError(f"the {name} has noise columns, which only a plt may have")
         if len(transformer.noise.planner) > 2 or len(transformer.noise.predictor) > len(self.vocabulary):
             raise WeightsError("noise has at most 2 planner columns and one predictor column per symbol")
+
+    @property
+    def slot_names(self) -> tuple[str, ...]:
+        """The names that a program gives to the slots, as the problem notes them: a comment; () where it does not."""
+        stored = self.problem  # anything at all, in a folder that others made
+        names = stored.get("slots") if isinstance(stored, dict) else None
+        fits = isinstance(names, list) and len(names) == self.padding and all(isinstance(n, str) for n in names)
+        return tuple(names) if names is not None and fits else ()
 
     def plain(self, symbols: list[str]) -> list[str]:
         """Symbols with the aliases applied, as results of different models are compared."""

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+import msgspec
+
 
 @dataclass(frozen=True)
 class Registers:
@@ -36,12 +38,8 @@ class Registers:
     @classmethod
     def from_json(cls, data: object, *, width: int) -> "Registers | None":
         """The registers of a model folder, or None where that comment does not name all `width` columns."""
-        if not isinstance(data, dict):
+        try:
+            registers = cls.of(msgspec.convert(data, dict[str, tuple[str, ...]]))
+        except msgspec.ValidationError:
             return None
-        for name, labels in data.items():
-            if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
-                return None
-            if not isinstance(name, str):
-                return None
-        registers = cls.of(data)
         return registers if registers.width == width else None

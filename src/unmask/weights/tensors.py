@@ -1,23 +1,29 @@
 """A .safetensors file ↔ the tensors of a Transformer, dense or sparse, integers only."""
 
 from collections.abc import Iterable, Mapping
+from math import prod
 from pathlib import Path
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from unmask.errors import FolderError, TooLarge, WeightsError, shortened
+from unmask.errors import FolderError, WeightsError, shortened
+from unmask.files import check_file
 from unmask.numerics.precision import Precision
+from unmask.weights import limits
 from unmask.weights.config import TransformerEntry
+from unmask.weights.limits import check_activations, check_cells
 from unmask.weights.matrix import Matrix
+from unmask.weights.positions import Positions, PositionTable, held
 from unmask.weights.registers import Registers
 from unmask.weights.transformer import Head, Layer, Mlp, Transformer
 
-LARGEST_FILE = 1 << 32
-LARGEST_TABLE = 1 << 27  # cells of one table or activation, rows times columns: 1 GB as 64-bit integers
 SPARSE_PARTS = ("row", "col", "val", "shape")
-INTEGERS = {"I8", "U8", "I16", "U16", "I32", "U32", "I64", "U64"}
+INTEGERS = {"I8": 1, "U8": 1, "I16": 2, "U16": 2, "I32": 4, "U32": 4, "I64": 8, "U64": 8}
+"""The types that a tensor may have, with their bytes."""
+POSITIONS = "pos"
+"""The one table that may be stored as large as a pass holds it: most of its columns may be 0 everywhere."""
 
 
 def tensor_bytes(transformer: Transformer) -> bytes:
@@ -36,12 +42,12 @@ def read_transformer(path: Path, entry: TransformerEntry, precision: Precision, 
         transformer = Transformer(
             precision=precision,
             embed=embed,
-            positions=tensors.array("pos"),
+            positions=tensors.positions(POSITIONS),
             layers=tuple(_layer(tensors, i) for i in range(tensors.count("layers."))),
             out=tensors.matrix("out"),
-            attention="causal" if entry.attention == "causal" else "unmasked",
+            attention=entry.attention,
             loop=entry.loop,
-            noise=entry.noise,
+            noise=entry.noise_columns,
             registers=Registers.from_json(registers, width=embed.shape[1]),
         )
     except WeightsError as error:
@@ -59,16 +65,13 @@ class Tensors:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.used: set[str] = set()
+        if not path.exists():
+            raise FolderError(f"{path.parent} lacks the file {path.name}")
+        check_file(path, path.name, most=limits.LARGEST_FILE, error=FolderError)
         try:
-            if not path.is_file() and path.exists():
-                raise FolderError(f"{path.name} is not a file")
-            if path.stat().st_size > LARGEST_FILE:
-                raise FolderError(f"{path.name} is larger than {LARGEST_FILE >> 30} GB; use a smaller model")
             with safe_open(path, framework="numpy") as file:
                 self.names: list[str] = list(file.keys())
                 self._arrays = {name: self._read(file, name) for name in self.names}
-        except FileNotFoundError:
-            raise FolderError(f"{path.parent} lacks the file {path.name}") from None
         except OSError as error:
             raise FolderError(f"{path.name} cannot be read: {error.strerror or error}") from None
         except (SafetensorError, ValueError) as error:  # NumPy refuses some shapes of empty tensors
@@ -77,11 +80,16 @@ class Tensors:
             ) from None
 
     def _read(self, file, name: str) -> np.ndarray:
-        kind = file.get_slice(name).get_dtype()
+        promised = file.get_slice(name)
+        kind, shape = promised.get_dtype(), promised.get_shape()
         if kind not in INTEGERS:
             raise FolderError(
                 f"{self.path.name}: tensor {shortened(name)!r} has the type {kind}; it must hold integers"
             )
+        check = check_activations if name == POSITIONS else check_cells
+        check(prod(shape), 1, f"{self.path.name}: tensor {shortened(name)!r}")
+        # safetensors panics where memory is short, NumPy says so
+        np.empty(2 * prod(shape) * INTEGERS[kind], dtype=np.int8)
         return file.get_tensor(name)
 
     def count(self, prefix: str) -> int:
@@ -95,16 +103,20 @@ class Tensors:
             )
         return len(found)
 
-    def array(self, name: str) -> np.ndarray:
-        """A tensor as a dense array of the smallest integer type that holds it."""
+    def positions(self, name: str) -> Positions:
+        """A table in the smallest integer type that holds it, without what it has no use for."""
         if name not in self._arrays and f"{name}.shape" in self._arrays:
             matrix = self._sparse(name)
-            _check_cells(matrix.shape[0], matrix.shape[1], f"{self.path.name}: tensor {name}")
-            array = np.zeros(matrix.shape, dtype=_fitting(matrix.value))
-            array[matrix.row, matrix.column] = matrix.value
-            return array
+            columns = np.unique(matrix.column)
+            check_activations(*matrix.shape, f"{self.path.name}: tensor {name}")
+            check_cells(matrix.shape[0], columns.size, f"{self.path.name}: tensor {name}")
+            table = np.zeros((matrix.shape[0], columns.size), dtype=_fitting(matrix.value))
+            table[matrix.row, np.searchsorted(columns, matrix.column)] = matrix.value
+            return held(matrix.shape[1], columns, table)
         array = self._dense(name, axes=2)
-        return array.astype(_fitting(array))
+        kind = _fitting(array)
+        columns = np.flatnonzero(array.any(axis=0))
+        return held(array.shape[1], columns, array[:, columns].astype(kind))
 
     def vector(self, name: str) -> np.ndarray:
         if name not in self._arrays and f"{name}.shape" in self._arrays:
@@ -132,8 +144,10 @@ class Tensors:
             _check_fits(f"{name}.{part}", array)
         if shape.size != axes or min(shape.tolist()) < 0:
             raise WeightsError(f"tensor {name}.shape must hold {axes} sizes from 0, not {shape.tolist()[:8]}")
-        if max(shape.tolist()) > LARGEST_TABLE:
-            raise WeightsError(f"tensor {name} claims the shape {shape.tolist()}, beyond the limit {LARGEST_TABLE}")
+        if max(shape.tolist()) > limits.LARGEST_TABLE:
+            raise WeightsError(
+                f"tensor {name} claims the shape {shape.tolist()}, beyond the limit {limits.LARGEST_TABLE}"
+            )
         if axes == 1 and not column.any():
             row, column = column, row
         height, width = (1, *shape.tolist())[-2:]
@@ -167,19 +181,13 @@ def _layer(tensors: Tensors, i: int) -> Layer:
 def _check_activations(transformer: Transformer, path: Path) -> None:
     """What one pass must hold: rows times the residual and query widths, and the hidden units of one row at a time."""
     rows = len(transformer.positions)
-    widths = [("embed", transformer.width)]
+    check_activations(rows, transformer.width, f"{path.name}: embed with {rows} rows")
+    widths = []
     for i, layer in enumerate(transformer.layers):
         widths += [(f"layers.{i}.heads.{j}.wq", head.wq.shape[1]) for j, head in enumerate(layer.heads)]
-        _check_cells(1, layer.mlp.w1.shape[1], f"{path.name}: layers.{i}.mlp.w1")
+        check_cells(1, layer.mlp.w1.shape[1], f"{path.name}: layers.{i}.mlp.w1")
     for name, width in widths:
-        _check_cells(rows, width, f"{path.name}: {name} with {rows} rows")
-
-
-def _check_cells(rows: int, columns: int, what: str) -> None:
-    if rows * columns > LARGEST_TABLE:
-        raise TooLarge(
-            f"{what} would need {rows} × {columns} numbers, beyond the limit of {LARGEST_TABLE}; use a smaller model"
-        )
+        check_cells(rows, width, f"{path.name}: {name} with {rows} rows")
 
 
 def _check_fits(name: str, array: np.ndarray) -> None:
@@ -197,8 +205,10 @@ def _fitting(array: np.ndarray) -> np.dtype:
     raise WeightsError(f"a tensor holds the number {high}, which no F_p has")
 
 
-def _smallest_form(name: str, tensor: Matrix | np.ndarray) -> Mapping[str, np.ndarray]:
-    """Dense, or sparse where that takes fewer bytes."""
+def _smallest_form(name: str, tensor: Matrix | Positions) -> Mapping[str, np.ndarray]:
+    """Dense, or sparse where that takes fewer bytes or where `load` reads no dense table of that size."""
+    if isinstance(tensor, PositionTable):
+        return _position_form(name, tensor)
     if isinstance(tensor, np.ndarray):
         if tensor.ndim == 2:
             nonzeros = int(np.count_nonzero(tensor))
@@ -206,10 +216,25 @@ def _smallest_form(name: str, tensor: Matrix | np.ndarray) -> Mapping[str, np.nd
                 return _smallest_form(name, Matrix.of(tensor))
         return {name: np.ascontiguousarray(tensor, dtype=_fitting(tensor))}
     value = tensor.value.astype(_fitting(tensor.value))
-    if not _sparse_is_smaller(tensor.shape, tensor.nonzeros, value.itemsize):
+    may_be_dense = prod(tensor.shape) <= limits.LARGEST_TABLE
+    if may_be_dense and not _sparse_is_smaller(tensor.shape, tensor.nonzeros, value.itemsize):
         return {name: tensor.dense().astype(value.dtype)}
-    index = [a.astype(_index_type(size)) for a, size in zip((tensor.row, tensor.column), tensor.shape, strict=True)]
-    parts: Iterable[np.ndarray] = (*index, value, np.array(tensor.shape, dtype=np.int64))
+    return _sparse_form(name, tensor.shape, tensor.row, tensor.column, value)
+
+
+def _position_form(name: str, positions: PositionTable) -> Mapping[str, np.ndarray]:
+    table = positions.table.astype(_fitting(positions.table), copy=False)
+    if not _sparse_is_smaller(positions.shape, int(np.count_nonzero(table)), table.itemsize):
+        return {name: positions[:].astype(table.dtype, copy=False)}
+    row, place = np.nonzero(table)
+    return _sparse_form(name, positions.shape, row, positions.columns[place], table[row, place])
+
+
+def _sparse_form(
+    name: str, shape: tuple[int, ...], row: np.ndarray, column: np.ndarray, value: np.ndarray
+) -> Mapping[str, np.ndarray]:
+    index = [a.astype(_index_type(size)) for a, size in zip((row, column), shape, strict=True)]
+    parts: Iterable[np.ndarray] = (*index, value, np.array(shape, dtype=np.int64))
     return {f"{name}.{part}": array for part, array in zip(SPARSE_PARTS, parts, strict=True)}
 
 

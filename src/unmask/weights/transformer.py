@@ -17,6 +17,7 @@ import numpy as np
 from unmask.errors import WeightsError
 from unmask.numerics.precision import Precision
 from unmask.weights.matrix import Matrix
+from unmask.weights.positions import Positions, PositionTable
 from unmask.weights.registers import Registers
 
 Attention = Literal["unmasked", "causal"]
@@ -73,7 +74,7 @@ class Transformer:
 
     precision: Precision
     embed: Matrix
-    positions: np.ndarray
+    positions: Positions
     layers: tuple[Layer, ...]
     out: Matrix
     attention: Attention = "unmasked"
@@ -88,13 +89,17 @@ class Transformer:
     @property
     def parameters(self) -> int:
         """How many weights are not zero, the table of positions left out."""
-        return sum(int(np.count_nonzero(t)) if isinstance(t, np.ndarray) else t.nonzeros for _, t in self.tensors())
+        return sum(int(np.count_nonzero(t)) if isinstance(t, np.ndarray) else t.nonzeros for _, t in self._weights())
 
-    def tensors(self, *, positions: bool = False) -> Iterator[tuple[str, Matrix | np.ndarray]]:
+    def tensors(self, *, positions: bool = False) -> Iterator[tuple[str, Matrix | Positions]]:
         """(name in the model folder, tensor), in a fixed order."""
+        for name, tensor in self._weights():
+            yield name, tensor
+            if positions and name == "embed":
+                yield "pos", self.positions
+
+    def _weights(self) -> Iterator[tuple[str, Matrix | np.ndarray]]:
         yield "embed", self.embed
-        if positions:
-            yield "pos", self.positions
         yield "out", self.out
         for i, layer in enumerate(self.layers):
             for j, head in enumerate(layer.heads):
@@ -110,6 +115,8 @@ class Transformer:
     def __post_init__(self) -> None:
         if self.attention not in ("unmasked", "causal"):
             raise WeightsError(f"attention must be 'unmasked' or 'causal', not {self.attention!r}")
+        if not self.width:
+            raise WeightsError("tensor embed has no columns; a transformer needs a width of at least 1")
         for name, expected in _expected_shapes(self):
             actual = _tensor(self, name).shape
             if tuple(actual) != tuple(expected):
@@ -153,7 +160,7 @@ def _expected_shapes(transformer: Transformer) -> Iterator[tuple[str, tuple[int,
         yield f"layers.{i}.mlp.b2", (width,)
 
 
-def _tensor(transformer: Transformer, name: str) -> Matrix | np.ndarray:
+def _tensor(transformer: Transformer, name: str) -> Matrix | Positions:
     match name.split("."):
         case ["layers", i, "heads", j, part]:
             return getattr(transformer.layers[int(i)].heads[int(j)], part)
@@ -162,8 +169,10 @@ def _tensor(transformer: Transformer, name: str) -> Matrix | np.ndarray:
     return {"embed": transformer.embed, "pos": transformer.positions, "out": transformer.out}[name]
 
 
-def _check_values(name: str, tensor: Matrix | np.ndarray, precision: Precision) -> None:
-    values = tensor.value if isinstance(tensor, Matrix) else tensor
+def _check_values(name: str, tensor: Matrix | Positions, precision: Precision) -> None:
+    values = (
+        tensor.value if isinstance(tensor, Matrix) else tensor.table if isinstance(tensor, PositionTable) else tensor
+    )
     if not np.issubdtype(values.dtype, np.integer):
         raise WeightsError(f"tensor {name} must hold integers, not {values.dtype}")
     if values.size and (int(values.max()) > precision.bound or int(values.min()) < -precision.bound):

@@ -1,0 +1,69 @@
+"""How large a model may be: what `assemble` makes, `save` writes and `load` reads, from one table of limits.
+
+What is beyond a limit is refused before memory is taken, with the estimate.
+"""
+
+from unmask.errors import TooLarge
+
+LARGEST_TABLE = 1 << 28  # cells of one stored table, rows times columns: 256 MB in bytes, which p <= 3 takes
+LARGEST_ACTIVATION = 1 << 30  # numbers that a pass holds for one matrix: 1 GB in bytes
+LARGEST_STEPS = 1 << 20
+LARGEST_FILE = 1 << 32  # bytes of one .safetensors
+LARGEST_CONFIG = 1 << 26  # bytes of config.json
+MOST_UNITS = 20_000_000  # hidden units of one MLP that is compiled
+MOST_TENSORS = 100_000  # of one file: their names stand in a header of at most 100 MB
+
+
+def check_cells(rows: int, columns: int, what: str) -> None:
+    """Refuse what takes more numbers than one table may hold."""
+    if rows * columns > LARGEST_TABLE:
+        raise TooLarge(
+            f"{what} would need {rows} × {columns} numbers, beyond the limit of {LARGEST_TABLE}; use a smaller model"
+        )
+
+
+def check_activations(rows: int, columns: int, what: str) -> None:
+    """Refuse what a pass could not hold."""
+    if rows * columns > LARGEST_ACTIVATION:
+        raise TooLarge(
+            f"{what} would need {rows} × {columns} numbers, beyond the limit of {LARGEST_ACTIVATION}; "
+            "use a smaller model"
+        )
+
+
+def check_table(rows: int, width: int, used: int | None = None) -> None:
+    """Refuse a table of positions that no folder may hold; `used` are the columns of it that are not 0 everywhere."""
+    used = width if used is None else used
+    if rows * used > LARGEST_TABLE or rows * width > LARGEST_ACTIVATION:
+        raise TooLarge(
+            f"the model would have {rows:,} rows of width {width:,}, that is {rows * width:,} numbers, "
+            f"{rows * used:,} of them in its table of positions, beyond the limits of {LARGEST_ACTIVATION:,} and "
+            f"{LARGEST_TABLE:,}; take a shorter length or a smaller problem"
+        )
+
+
+def check_units(units: int, what: str) -> None:
+    """Refuse an MLP with too many hidden units."""
+    if units > MOST_UNITS:
+        raise TooLarge(
+            f"{what} would need {units:,} hidden units, beyond the limit of {MOST_UNITS:,}; "
+            "compile to another kind or take a smaller problem"
+        )
+
+
+def check_steps(steps: int) -> None:
+    """Refuse a model that takes too many steps."""
+    if steps > LARGEST_STEPS:
+        raise TooLarge(
+            f"the model would take {steps:,} steps, beyond the limit of {LARGEST_STEPS:,}; "
+            "take a shorter length or another kind"
+        )
+
+
+def check_file(tensors: int, size: int) -> None:
+    """Refuse a transformer whose file would hold too many tensors or bytes."""
+    if tensors > MOST_TENSORS or size > LARGEST_FILE:
+        raise TooLarge(
+            f"the file would hold {tensors:,} tensors and {size >> 20:,} MB, beyond the limits of "
+            f"{MOST_TENSORS:,} tensors and {LARGEST_FILE >> 20:,} MB; take a shorter length or a smaller problem"
+        )
