@@ -5,7 +5,7 @@ The smallest, c17, is that of ISCAS-85 itself: six NAND gates.
 
 import random
 
-from unmask.problems.circuit import FALSE, Circuit, CircuitBuilder
+from unmask.problems.circuits.circuit import FALSE, Circuit, CircuitBuilder
 
 
 def c17() -> Circuit:

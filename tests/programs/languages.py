@@ -7,8 +7,8 @@ import numpy as np
 from unmask.engines.reference import ReferenceEngine
 from unmask.numerics.precision import Precision
 from unmask.pipeline import ENGINES
-from unmask.problems.automaton import Automaton
-from unmask.programs.regular import RegularCompiler, from_state_zero
+from unmask.problems.automata.automaton import Automaton
+from unmask.programs.compilers.regular import RegularCompiler, from_state_zero
 from unmask.reasoners.run import answers
 
 KINDS = ("mdm", "smdm", "topk", "plt", "cot", "pcot")

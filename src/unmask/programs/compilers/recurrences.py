@@ -1,0 +1,166 @@
+"""System of recurrences × kind × N → Model: which program, and the frame it runs in.
+
+| kind       | steps                      | space: P counts slots, and a row for each index of a read over a range |
+|------------|----------------------------|-------------------------------------------------------------------------|
+| mdm, plt   | depth, or the stated steps | P                                                                       |
+| smdm, topk | depth                      | P                                                                       |
+| pcot       | depth                      | depth times the widest level                                            |
+| cot        | P                          | P                                                                       |
+
+Where slots are rewritten, only mdm and plt can do it. Where a slot reads an answer, pcot and cot repeat the answers.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import Any
+
+from unmask.errors import ProblemError
+from unmask.numerics.precision import Precision
+from unmask.programs.compilers.extent import extent_of
+from unmask.programs.compilers.model import model_of
+from unmask.programs.language.program import Program
+from unmask.programs.recurrences.diffusion import system_planner, system_predictor
+from unmask.programs.recurrences.looped import system_loop
+from unmask.programs.recurrences.placement import Placement, chain, levels, with_copied_answers
+from unmask.programs.recurrences.plan import Plan, most_added
+from unmask.programs.recurrences.strings import system_string
+from unmask.programs.recurrences.symbols import symbols_of
+from unmask.recurrences.system import System
+from unmask.recurrences.unfolding import Unfolding
+from unmask.weights.model import Kind, Model
+from unmask.weights.price import Extent
+
+IN_PLACE: tuple[Kind, ...] = ("mdm", "plt")
+ONCE: tuple[Kind, ...] = ("mdm", "smdm", "topk", "plt", "pcot", "cot")
+USUAL = Precision(2)
+STRINGS: dict[Kind, Any] = {"cot": chain, "pcot": levels}
+
+
+@dataclass(frozen=True, eq=False)
+class SystemCompiler:
+    """A system of recurrences, ready for any kind and length."""
+
+    system: System
+    problem: dict[str, Any]
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        return IN_PLACE if self.system.edits else ONCE
+
+    @property
+    def length(self) -> None:
+        return None
+
+    def layout_of(self, kind: Kind, length: int) -> str:
+        plan = self.plan(kind, length)
+        rows = plan.slots - sum(block.count for block in plan.blocks.values())
+        finding = f", and {_counted(rows, 'row')} for reads over a range" if rows else ""
+        how = "rewritten in every step" if self.system.edits else "each written once"
+        made = f"{_counted(plan.slots - rows, 'slot')}, {how}{finding}"
+        return f"{made}; {_counted(len(plan.regions), 'region')}, at most {_counted(len(plan.heads), 'read')}"
+
+    def bound(self, kind: Kind, length: int) -> tuple[int, int]:
+        """(steps, padding) that the construction promises: by counting the recurrence, not the rows of the model."""
+        unfolding = self._unfolding(length)
+        if self.system.edits:
+            return unfolding.steps, unfolding.size
+        if kind in STRINGS:
+            unfolding = self._repeating(length)._unfolding(length)
+        if kind == "cot":
+            return unfolding.size, unfolding.size
+        steps = max(unfolding.depth.values())
+        return steps, steps * unfolding.widest if kind == "pcot" else unfolding.size
+
+    def extent(self, kind: Kind, length: int) -> Extent:
+        """Counted on the programs: how many regions and reads there are is up to the recurrence."""
+        if kind in STRINGS:
+            placement = self.placement(kind, length)
+            symbols = placement.plan.symbols.vocabulary.symbols
+            return extent_of([system_string(placement)], len(symbols), placement.codes)
+        plan = self.plan(kind, length)
+        return extent_of(self._programs(kind, plan).values(), len(plan.symbols.vocabulary.symbols), plan.room)
+
+    def compile(self, kind: Kind, length: int, precision: Precision) -> Model:
+        if kind not in self.kinds:
+            raise ProblemError(
+                f"{self.system.name} rewrites its slots, so it compiles to {', '.join(self.kinds)}; "
+                f"compile to mdm, then `unmask convert --to {kind}`"
+            )
+        if kind in STRINGS:
+            return self._string(kind, length, precision)
+        plan = self.plan(kind, length, precision)
+        steps, _ = self.bound(kind, length)
+        names = plan.row_names[length:]
+        programs = self._programs(kind, plan)
+        return self._model(kind, programs, precision, plan, names, padding=plan.slots, steps=steps)
+
+    def _programs(self, kind: Kind, plan: Plan) -> dict[str, Program]:
+        if kind == "plt":
+            return {"model": system_loop(plan)}
+        if kind == "topk":
+            return {"model": system_predictor(plan, own_slot=True)}
+        return {"planner": system_planner(plan), "predictor": system_predictor(plan)}
+
+    def placement(self, kind: Kind, length: int, precision: Precision = USUAL) -> Placement:
+        """Where slots stand in a string."""
+        return STRINGS[kind](self._repeating(length).plan(kind, length, precision))
+
+    def _string(self, kind: Kind, length: int, precision: Precision) -> Model:
+        placement = self.placement(kind, length, precision)
+        padding = placement.rows - length - placement.begin
+        programs = {"model": system_string(placement)}
+        frame = {"padding": padding, "steps": placement.steps, "block": placement.block}
+        return self._model(kind, programs, precision, placement.plan, placement.names[-padding:], **frame)
+
+    def _model(
+        self,
+        kind: Kind,
+        programs: dict[str, Program],
+        precision: Precision,
+        plan: Plan,
+        names: list[str],
+        **frame: Any,
+    ) -> Model:
+        """What a folder keeps of a program says how many answers there are, and how its slots are called."""
+        problem = {**self.problem, "outputs": len(plan.unfolding.answers), "slots": names} if self.problem else {}
+        vocabulary = plan.symbols.vocabulary
+        return model_of(kind, programs, precision, vocabulary, length=plan.length, problem=problem, **frame)
+
+    def plan(self, kind: Kind, length: int, precision: Precision = USUAL) -> Plan:
+        """The plan of one kind and length."""
+        begin = ("begin",) if kind == "cot" and length <= 1 else ()
+        return self._plan(length, {"plt": ("pad",), "cot": begin}.get(kind, ("mask",)), most_added(precision))
+
+    def _repeating(self, length: int) -> "SystemCompiler":
+        """The compiler of the system whose answers nobody reads."""
+        return self._repeat(length)
+
+    @cached_property
+    def _repeat(self):
+        def repeating(length: int) -> SystemCompiler:
+            system = with_copied_answers(self.system, self._unfolding(length))
+            return self if system is self.system else replace(self, system=system)
+
+        return lru_cache(maxsize=8)(repeating)
+
+    @cached_property
+    def _unfolding(self):
+        return lru_cache(maxsize=8)(lambda length: _checked(Unfolding(self.system, length)))
+
+    @cached_property
+    def _plan(self):
+        def planned(length: int, roles: tuple[str, ...], most: int) -> Plan:
+            return Plan(self._unfolding(length), symbols_of(self.system, roles), most_added=most)
+
+        return lru_cache(maxsize=8)(planned)
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
+def _checked(unfolding: Unfolding) -> Unfolding:
+    """The same, after everything that can be wrong at this length has been looked at."""
+    edits = unfolding.system.edits
+    _ = unfolding.answers, (unfolding.rules, unfolding.starts, unfolding.steps) if edits else unfolding.depth
+    return unfolding

@@ -1,0 +1,113 @@
+"""Program of every N × N → Program: the one way in which a family becomes a program of one length.
+
+    register    its columns as they are; a code has as many as its room at N needs
+    head        its columns as they are; a block that reads a code, once for every bit of it, the highest first
+    the rest    the same edges between the same named columns: embedding, value maps, MLPs and logits read and write
+                no code
+
+So the weights of two lengths differ in the number of bits alone, and every entry is a function of (tensor, row, column,
+N). What cannot be said in this way is refused here, whatever N is.
+"""
+
+import numpy as np
+
+from unmask.programs.language.builders import Columns, Edges, Form, HeadBuilder
+from unmask.programs.language.program import Program, bits_for
+
+
+class NotAFamily(AssertionError):
+    """A program of every N that reads or writes a code other than bit by bit."""
+
+
+def program_at(program: Program, length: int) -> Program:
+    """The program of one length."""
+    assert program.every is not None, "this is the program of one length already"
+    if program.noise is not None:
+        raise NotAFamily("a program of every N receives no noise")
+    made = Program(program.symbols, program.outputs, length, program.every.at(length), program.attention)
+    for name, labels in program.registers.items():
+        if name != "one":
+            size = bits_for(program.codes[name].at(length)) if name in program.codes else labels
+            made.register(name, size, program.positions.get(name))
+    place = _Places(program, made)
+    made.embedding += [Edges(e.source, place.finite(e.target), e.weight) for e in program.embedding]
+    made.readout += [Edges(e.source, place.finite(e.target), e.weight) for e in program.readout]
+    for layer in program.layers:
+        new = made.layer()
+        for head in layer.heads:
+            _head(head, new.head(), place)
+        new.mlp.size = layer.mlp.size
+        new.mlp.biases += layer.mlp.biases
+        new.mlp.inputs += [Edges(place.finite(e.source), e.target, e.weight) for e in layer.mlp.inputs]
+        new.mlp.outputs += [Edges(e.source, place.finite(e.target), e.weight) for e in layer.mlp.outputs]
+        new.mlp.offsets += [(place.finite(columns), weight) for columns, weight in layer.mlp.offsets]
+    made.loop = program.loop
+    return made
+
+
+class _Places:
+    """Columns of a program of every N → those of one N."""
+
+    def __init__(self, program: Program, made: Program) -> None:
+        self._finite = np.full(program.width, -1)
+        self._bits: dict[int, Columns] = {}
+        for name in program.registers:
+            if name in program.codes:
+                self._bits[int(program.columns(name)[0])] = made.columns(name)
+            else:
+                self._finite[program.columns(name)] = made.columns(name)
+
+    def finite(self, columns: Columns) -> Columns:
+        moved = self._finite[columns]
+        if (moved < 0).any():
+            raise NotAFamily("a code is read or written outside the blocks of a head")
+        return moved
+
+    def bits(self, form: Form) -> list[Columns]:
+        """Of every code that a form reads, its columns."""
+        return [self._bits[c] for columns, _ in form for c in np.atleast_1d(columns).tolist() if c in self._bits]
+
+    def form(self, form: Form, bit: int | None) -> Form:
+        """The form over the columns of one N, for one bit of every code."""
+        return [(self._columns(np.atleast_1d(columns), bit), weight) for columns, weight in form]
+
+    def _columns(self, columns: Columns, bit: int | None) -> Columns:
+        if bit is None:
+            return self.finite(columns)
+        return np.array([self._bits[c][bit] if c in self._bits else self._finite[c] for c in columns.tolist()])
+
+
+def _head(head: HeadBuilder, made: HeadBuilder, place: _Places) -> None:
+    forms = forms_of(head)
+    for first, last in pieces_of(head):
+        block = forms[first:last]
+        codes = [bits for query, key in block for bits in (*place.bits(query), *place.bits(key))]
+        if len({bits.size for bits in codes}) > 1:
+            raise NotAFamily("a block of a head reads codes with different numbers of bits")
+        for bit in range(codes[0].size) if codes else (None,):
+            made.bit(*((place.form(query, bit), place.form(key, bit)) for query, key in block))
+    made.value += [Edges(place.finite(e.source), place.finite(e.target), e.weight) for e in head.value]
+
+
+def forms_of(head: HeadBuilder) -> list[tuple[Form, Form]]:
+    """(query, key) of every column of a head."""
+    forms: list[tuple[list, list]] = [([], []) for _ in range(head.width)]
+    for side, edges in enumerate((head.query, head.key)):
+        for e in edges:
+            for source, target, weight in zip(*np.broadcast_arrays(e.source, e.target), _weights(e), strict=True):
+                forms[target][side].append((np.array([source]), weight))
+    return [(query, key) for query, key in forms]
+
+
+def _weights(edges: Edges) -> list:
+    return list(edges.weight) if isinstance(edges.weight, np.ndarray) else [edges.weight] * edges.source.size
+
+
+def pieces_of(head: HeadBuilder) -> list[tuple[int, int]]:
+    """The columns of a head in pieces [first, last): its blocks, and the columns between them one by one."""
+    pieces, column = [], 0
+    for first, last in (*head.blocks, (head.width, head.width)):
+        pieces += [(c, c + 1) for c in range(column, first)]
+        pieces += [(first, last)] if last > first else []
+        column = last
+    return pieces

@@ -1,0 +1,276 @@
+"""Systems of recurrences by masked diffusion, in as many steps as they are deep.
+
+Statement:    a system of recurrences with P slots, rows of reads over ranges included, and depth T is computed by a
+              masked diffusion model with T steps and P slots; one that is rewritten in every step in the stated steps.
+Construction: a slot looks up what it reads, by addresses that are formulas in its indices, and applies its rule. The
+              planner chooses a masked slot once everything that it reads is written; where slots are rewritten, every
+              slot in every step, and a masked slot counts as what it starts with.
+Bounds:       T = depth or the stated steps; predictor 1 layer, 3 with reads over a range, one more where slots are
+              rewritten; planner 1, 2 with reads over a range, none where slots are rewritten; width O(log N).
+Exactness:    for every N and p >= 1, where the program is right for N.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from unmask.programs.gadgets.lookup import lookup
+from unmask.programs.gadgets.threshold import threshold
+from unmask.programs.language.builders import Columns, HeadBuilder, MlpBuilder
+from unmask.programs.language.coefficients import ONE, TOP, B
+from unmask.programs.language.program import Program, bits_for
+from unmask.programs.planners.logits import planner_logits
+from unmask.programs.recurrences.features import Feature
+from unmask.programs.recurrences.node import Features, Node, attend, embed_meaning, features
+from unmask.programs.recurrences.placement import Placement
+from unmask.programs.recurrences.plan import Plan, Planned
+from unmask.recurrences.slots import Slots
+
+
+def system_planner(plan: Plan) -> Program:
+    """u = masked slot ∧ nothing that it reads is masked; every slot where slots are rewritten."""
+    vocabulary = plan.symbols.vocabulary
+    program = Program(vocabulary.symbols, 2, plan.length, plan.rows)
+    slots = [plan.blocks[group] for group in plan.groups]
+    if plan.system.edits:
+        planner_logits(program, program.flag("is a slot", plan.in_blocks(slots, 1)))
+        return program
+    bits = bits_for(plan.room)
+    masked = program.register("masked")
+    program.embed(vocabulary["mask"], masked)
+    take = program.register("take", 2)
+    first = program.layer()
+    absent: list[Columns] = []
+    if plan.heads and plan.waits:
+        here = program.code("here", plan.here(), bits)
+        for h in range(len(plan.heads)):
+            address = program.code(f"address {h}", plan.address(h, plan.regions), bits)
+            absent.append(program.register(f"masked {h}"))
+            lookup(first, address, here).copy(masked, absent[h])
+    layer, shares = first, []
+    if plan.channels:
+        layer = program.layer()
+        for c, channel in enumerate(plan.channels):
+            target = program.code(f"target {c}", plan.target(c), bits)
+            head = attend(layer, target, program.flag(f"finds nothing {c}", plan.in_blocks(channel.blocks, 0)))
+            shares.append(program.register(f"share of masked {c}", 2))
+            for flag in absent:
+                head.copy(flag, shares[c])
+    _choose(program, plan, layer.mlp, masked, absent, shares, take)
+    for output, sign in ((1, B), (0, -B)):
+        program.read_out(output, program.one, -sign)
+        program.read_out(output, take, sign)
+    return program
+
+
+def _choose(
+    program: Program,
+    plan: Plan,
+    mlp: MlpBuilder,
+    masked: Columns,
+    absent: list[Columns],
+    shares: list[Columns],
+    take: Columns,
+) -> None:
+    """take = ReLU(masked - Σ what is read and masked - other rows), for slots with the same reads over ranges.
+
+    A share is 0 or at least 2^-p: twice 2^(p-1) of it outweighs `masked`.
+    """
+    alike: dict[tuple[Any, ...], list[Planned]] = {}
+    for region in plan.regions:
+        if region.group is not None:
+            alike.setdefault((bool(region.heads), region.channels), []).append(region)
+    for number, ((reads, channels), regions) in enumerate(alike.items()):
+        unit = mlp.units(1)
+        mlp.read(unit, masked)
+        for flag in absent if reads else ():  # a slot without a read asks for itself
+            mlp.read(unit, flag, -ONE)
+        for c in channels:
+            for column in shares[c]:
+                mlp.read(unit, np.array([column]), -TOP)
+        if plan.channels or len(alike) > 1:
+            mlp.read(unit, program.flag(f"not of kind {number}", plan.not_in(regions)), -ONE)
+        mlp.write(unit, take)
+
+
+def system_predictor(plan: Plan, *, own_slot: bool = False) -> Program:
+    """The value of every slot whose reads are written; with `own_slot` (a topk model) of masked slots only."""
+    vocabulary = plan.symbols.vocabulary
+    program = Program(vocabulary.symbols, len(vocabulary.symbols), plan.length, plan.rows)
+    return predictor_of(program, plan, waits=plan.waits and not plan.system.edits, own_slot=own_slot)
+
+
+def predictor_of(
+    program: Program, plan: Plan, placement: Placement | None = None, *, waits: bool, own_slot: bool = False
+) -> Program:
+    """The program of every row; without `waits` everything that is read is written already."""
+    vocabulary = plan.symbols.vocabulary
+    outcome = Outcome.of(program, plan, placement, own_slot=own_slot)
+    node = Node.of(program, plan, placement)
+    node.embed_own(range(len(vocabulary.symbols)))
+    masked, written = program.one, []
+    if waits or own_slot:
+        masked = program.register("masked")
+        program.embed(vocabulary["mask"], masked)
+    if waits:
+        written = [program.register(f"masked {h}") for h in range(len(plan.heads))]
+    if plan.system.edits:
+        _start(program, node)
+
+    def bring(head: HeadBuilder, h: int) -> None:
+        head.copy(node.own[h].all, node.fetched[h].all)
+        if waits:
+            head.copy(masked, written[h])
+
+    def unread(region: Planned) -> list[Columns]:
+        return [written[h] for h in region.heads] if waits else []
+
+    layer = program.layer()
+    node.fetch(layer, bring)
+    unknown: list[Columns] = []
+    if plan.channels:
+        node.find(layer.mlp, unread)
+        layer = program.layer()
+        heads = node.gather(layer)
+        if waits:
+            unknown = _unknown(program, heads, written, layer.mlp)
+        layer = program.layer()
+    outcome.decide(layer.mlp, node, unread, unknown, masked if own_slot else None)
+    outcome.read_out()
+    return program
+
+
+def _unknown(program: Program, heads: list, absent: list[Columns], mlp: MlpBuilder) -> list[Columns]:
+    """Whether a row that finds for a slot waits for something."""
+    flags = []
+    for c, head in enumerate(heads):
+        share, flag = program.register(f"share of masked {c}"), program.register(f"waits {c}")
+        for column in absent:
+            head.copy(column, share)
+        threshold(mlp, share, flag)
+        flags.append(flag)
+    return flags
+
+
+def _start(program: Program, node: Node) -> None:
+    """A masked slot is as if it held what it starts with."""
+    plan = node.plan
+    written = program.register("written")
+    others = np.setdiff1d(plan.symbols.vocabulary.everything, plan.symbols.vocabulary["mask"])
+    program.embed(others, written)
+
+    def held(feature: Feature) -> list[int]:
+        """Where heads find a feature of a slot, each under what it means to it."""
+        sort, value = feature
+        if sort != "is":
+            return sorted({own.columns[feature] for own in node.own if feature in own.columns})
+        token = plan.symbols.token[value]
+        meanings = [sorted(head.meaning.get(token, ()), key=str) for head in plan.heads]
+        return sorted({own.columns[f] for own, meaning in zip(node.own, meanings, strict=True) for f in meaning})
+
+    start_layer(program, node, [written], held)
+
+
+def start_layer(program: Program, node: Node, blocks: list[Columns], targets: Callable[[Feature], list[int]]) -> None:
+    """A layer before all others: what slots start with, from the letters that they read."""
+    plan = node.plan
+    layer = program.layer()
+    start = Node(program, plan, node.here)
+    for h, head in enumerate(plan.start_heads):
+        own = features(program, f"as letter {h}", head.features)
+        embed_meaning(program, head, own, range(len(plan.system.letters)))
+        start.fetched.append(features(program, f"letter {h}", head.features))
+        address = program.code(f"letter address {h}", plan.address(h, plan.starts), node.here.size)
+        lookup(layer, address, node.here).copy(own.all, start.fetched[h].all)
+    for region in plan.starts:
+        start.no[region] = program.flag(f"not start of {region.name}", plan.not_in([region]))
+        start.units(layer.mlp, region, region.terms, blocks, targets)
+
+
+class Outcome:
+    """Results and their logits: B for the symbol that is chosen, -B for all others.
+
+    While a slot waits, the symbols that it may hold tie at 0, or with `own_slot` have -B like all others.
+
+    The columns stand in the order of the sum: what a row may hold, whether it is ready, what it is.
+    """
+
+    def __init__(self, program: Program, plan: Plan, *, own_slot: bool) -> None:
+        self.program, self.plan, self.own_slot = program, plan, own_slot
+        self.finds: Columns = np.zeros(0, dtype=np.int64)
+        self.member: dict[Slots, Columns] = {}
+        self.ready: dict[Slots, Columns] = {}
+        self.results: dict[bool, list[Features]] = {}
+
+    @classmethod
+    def of(cls, program: Program, plan: Plan, placement: Placement | None, *, own_slot: bool) -> "Outcome":
+        self = cls(program, plan, own_slot=own_slot)
+        for group in plan.groups:
+            inside = plan.in_blocks([plan.blocks[group]], 1)
+            inside = inside if placement is None else placement.asks(inside, 0)
+            self.member[group] = program.flag(f"in {group.name}", inside)
+        finding = [block for channel in plan.channels for block in channel.blocks]
+        if finding and placement is None and not own_slot:
+            self.finds = program.flag("finds", plan.in_blocks(finding, 1), 2)
+        for group in plan.groups:
+            self.ready[group] = program.register(f"{group.name} ready", 2 if own_slot else 1)
+        for sets in (False, True):
+            listed = dict.fromkeys(
+                f for g in plan.groups if plan.coded_as_sets(g) is sets for f in plan.result_features(g)
+            )
+            if listed:
+                name = "set" if sets else "value"
+                self.results[sets] = [features(program, f"{name}, copy {i}", list(listed)) for i in (1, 2)]
+        return self
+
+    def decide(self, mlp: MlpBuilder, node: Node, unread, unknown: list[Columns], masked: Columns | None) -> None:
+        """The units of every rule, and whether a slot is ready."""
+        for region in self.plan.regions:
+            group = region.group
+            if group is None:
+                continue
+            blocks = [*unread(region), *(unknown[c] for c in region.channels if unknown)]
+            first = mlp.size
+            copies = self.results[self.plan.coded_as_sets(group)]
+            node.units(mlp, region, region.terms, blocks, lambda f, c=copies: [part.columns[f] for part in c])
+            unit = mlp.units(1, bias=ONE)
+            for flag in (node.no[region], *blocks):
+                mlp.read(unit, flag, -ONE)
+            for column in self.ready[group]:
+                mlp.write(unit, np.array([column]))
+            if masked is not None:
+                made = np.arange(first, mlp.size)
+                mlp.read(made, self.program.one, -ONE)
+                mlp.read(made, masked)
+
+    def read_out(self) -> None:
+        program, plan = self.program, self.plan
+        program.read_out(plan.symbols.vocabulary.everything, program.one, -B)
+        for column in self.finds:  # nobody reads these rows: a sampler that fills all slots may fill them at once
+            program.read_out(plan.symbols.vocabulary["reject"], np.array([column]), B)
+        for group in plan.groups:
+            tokens = np.array(plan.symbols.tokens(group.values))
+            sets = plan.coded_as_sets(group)
+            if not self.own_slot:
+                program.read_out(tokens, self.member[group], B)
+            if sets:
+                for column in self.ready[group]:
+                    program.read_out(tokens, np.array([column]), B)
+            elif not self.own_slot:
+                program.read_out(tokens, self.ready[group], -B)
+        self._read_out_results()
+
+    def _read_out_results(self) -> None:
+        program, plan = self.program, self.plan
+        done: set[tuple[int, int]] = set()
+        for group in plan.groups:
+            sets = plan.coded_as_sets(group)
+            for copy in self.results[sets]:
+                for value, token in zip(group.values, plan.symbols.tokens(group.values), strict=True):
+                    for sort, item in plan.token_features(group, value):
+                        feature = (sort, item) if sort == "is" else ("out" if sort == "in" else "in", item)
+                        column = copy.columns[feature]
+                        if (token, column) not in done:
+                            done.add((token, column))
+                            program.read_out(token, np.array([column]), B if sort == "is" else -B)

@@ -1,0 +1,357 @@
+"""System × N → Plan: rows, heads and conjunctions, before anything is a register.
+
+region    rows of a group in which one table holds the rule; a read over a range gives rows of its own
+head      the m-th read of every region, by the code of the row that it reads
+channel   the c-th read over a range of every region: rows that find, and the slots for which they find
+term      region ∧ literals → result
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from unmask.errors import ProblemError
+from unmask.numerics.precision import Precision
+from unmask.programs.language.positions import Expression as Formula
+from unmask.programs.language.positions import n as row
+from unmask.programs.recurrences.features import (
+    Feature,
+    Head,
+    coded,
+    is_sets,
+    items_of,
+    meaning_of,
+    variables_of,
+)
+from unmask.programs.recurrences.given import Given, is_each
+from unmask.programs.recurrences.layout import (
+    Block,
+    Piece,
+    extended,
+    taken,
+)
+from unmask.programs.recurrences.regions import Fetch, Known, Ranged, Region, regions
+from unmask.programs.recurrences.rows import Rows
+from unmask.programs.recurrences.symbols import Symbols
+from unmask.programs.recurrences.tables import NEVER, Cube, all_given, check_entries, cubes
+from unmask.recurrences.expressions import Expression, choose, constant
+from unmask.recurrences.interpreter import found_by, result_of
+from unmask.recurrences.slots import Case, Mapped, Over, Slot, Slots
+from unmask.recurrences.system import System, cases_of, read_parts
+from unmask.recurrences.unfolding import Unfolding, slot_name
+
+MOST_ADDED = 3
+
+
+def most_added(precision: Precision) -> int:
+    """How many literals a unit may add up: their sum, and not less, must be a number of F_p."""
+    return MOST_ADDED if precision.p > 1 else 1
+
+
+@dataclass(frozen=True)
+class Term:
+    """A conjunction, and the features that hold if it does."""
+
+    cube: Cube
+    results: tuple[Feature, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Planned:
+    """A region with its heads, channels and terms; `group` is None for rows that find."""
+
+    name: str
+    block: Block
+    where: Expression
+    group: Slots | None
+    heads: dict[int, Expression]  # the head of each fetch, and the code that it asks for
+    channels: tuple[int, ...]
+    terms: tuple[Term, ...]
+
+    @property
+    def computes(self) -> tuple[Any, ...]:
+        """What it does with what it reads, wherever that stands."""
+        return tuple(self.heads), self.channels, self.terms
+
+
+@dataclass(frozen=True, eq=False)
+class Finders:
+    """The rows of a read over a range of `index`: they find for the slot of `group` with this code."""
+
+    block: Block
+    code: Expression
+    group: Slots
+    index: str
+
+
+@dataclass(eq=False)
+class Channel:
+    """Reads over a range, and which items may be found."""
+
+    finders: list[Finders] = field(default_factory=list)
+    items: dict[Any, None] = field(default_factory=dict)
+
+    @property
+    def features(self) -> list[Feature]:
+        return [("in", item) for item in self.items]
+
+    @property
+    def blocks(self) -> list[Block]:
+        return [finders.block for finders in self.finders]
+
+
+class Plan(Rows):
+    """Everything that the programs of all kinds need to know; `starts` for the values before the first step."""
+
+    def __init__(self, unfolding: Unfolding, symbols: Symbols, *, most_added: int = MOST_ADDED) -> None:
+        super().__init__(unfolding)
+        self.symbols, self.most_added = symbols, most_added
+        self.waits = False  # does a slot read another?
+        self.heads: list[Head] = []
+        self.start_heads: list[Head] = []
+        self.channels: list[Channel] = []
+        self.regions: list[Planned] = []
+        self.starts: list[Planned] = []
+        self._whole = set(_read_whole(self.system))
+        drafts = [(group, case, region) for group in self.groups for case, region in self._regions(group, group.rules)]
+        finders = self._finders(drafts)
+        self.blocks = self._blocks(sum(block.count for block in finders.values()))
+        self._plan(drafts, finders)
+        if self.system.edits:
+            for group in self.groups:
+                for case, region in self._regions(group, group.starts):
+                    self.starts.append(self._planned(group, case, region, {}, self.start_heads))
+
+    @property
+    def room(self) -> int:
+        """How many codes there are."""
+        return self._codes + sum(block.count for channel in self.channels for block in channel.blocks)
+
+    @property
+    def row_names(self) -> list[str]:
+        """`cell[2,5]` for a slot, `cell[2,5] k=3` for a row that finds for it, "" for a letter."""
+        names = [""] * self.rows
+        for group in self.groups:
+            block, over = self.blocks[group], [part.name for part in group.ranges]
+            for place, at in enumerate(block.tuples(over)):
+                names[block.first + place] = slot_name((group.name, at))
+        for channel in self.channels:
+            for found in channel.finders:
+                over = [*(part.name for part in found.group.ranges), found.index]
+                for place, (*at, k) in enumerate(found.block.tuples(over)):
+                    names[found.block.first + place] = f"{slot_name((found.group.name, tuple(at)))} {found.index}={k}"
+        return names
+
+    def _finders(self, drafts: list[tuple[Slots, Case, Region]]) -> dict[tuple[int, int], Block]:
+        """The rows of every read over a range, by the number of the region and the read."""
+        found, first = {}, self.length
+        for number, (group, _, region) in enumerate(drafts):
+            for place, leaf in enumerate(region.leaves):
+                if isinstance(leaf, Ranged):
+                    rows = taken(self._indices[group], np.flatnonzero(region.rows))
+                    block = Block(first, extended(rows, [leaf.over.range]), None)
+                    found[number, place] = block
+                    first += block.count
+        return found
+
+    def _plan(self, drafts: list[tuple[Slots, Case, Region]], finders: dict[tuple[int, int], Block]) -> None:
+        for number, (group, case, region) in enumerate(drafts):
+            found: dict[int, tuple[int, list[Any]]] = {}
+            for place, leaf in enumerate(region.leaves):
+                if isinstance(leaf, Ranged):
+                    block = finders[number, place]
+                    channel = len(found)
+                    if channel == len(self.channels):
+                        self.channels.append(Channel())
+                    items = self._plan_finders(group, leaf.over, block, channel)
+                    found[place] = channel, items
+            self._add(self._planned(group, case, region, found, self.heads))
+
+    def _add(self, region: Planned) -> None:
+        """A region that computes the same as another one of its block becomes a part of it."""
+        for number, other in enumerate(self.regions):
+            if other.block is region.block and other.computes == region.computes:
+                where = choose(other.where, 1, region.where)
+                heads = {h: choose(other.where, code, region.heads[h]) for h, code in other.heads.items()}
+                self.regions[number] = replace(other, where=where, heads=heads)
+                return
+        self.regions.append(region)
+
+    def _plan_finders(self, group: Slots, over: Over, block: Block, channel: int) -> list[Any]:
+        """The regions of rows that find; returns the items that may be found."""
+        where = constant(1) if over.where is None else over.where
+        rows = block.evaluate(where) != 0
+        items: dict[Any, None] = {}
+        for region in regions(over.reads, where, rows, block.evaluate):
+            name = self._name(f"{group.name}: {over.range.name}")
+            fetched, given = self._fetch(region, {}, self.heads)
+            if not (fetched or self.length):
+                raise ProblemError(f"{name} reads neither a letter nor a slot at N = 0; compile it for longer words")
+            listed = [items_of(v) if is_each(leaf) else v for leaf, v in zip(region.leaves, given.values, strict=True)]
+            check_entries([len(values) for values in listed], name)
+            terms: list[Term] = []
+            for numbers, values in all_given(listed):
+                whole = tuple(
+                    frozenset([v]) if is_each(leaf) else v for leaf, v in zip(region.leaves, values, strict=True)
+                )
+                results = items_of([found_by(over, whole, name)])
+                if results:
+                    items.update(dict.fromkeys(results))
+                    cube = given.cube(region.leaves, numbers, values)
+                    terms.append(Term(cube, tuple(("in", item) for item in results)))
+            self._add(Planned(name, block, region.where, None, fetched, (), tuple(terms)))
+        ordered = items_of([frozenset(items)]) if over.kind == "collect" else [True]
+        self.channels[channel].items.update(dict.fromkeys(ordered))
+        self.channels[channel].finders.append(Finders(block, self.own_code(group), group, over.range.name))
+        return ordered
+
+    def _fetch(
+        self, region: Region, found: dict[int, tuple[int, list[Any]]], heads: list[Head]
+    ) -> tuple[dict[int, Expression], Given]:
+        """A head for every fetch, and what all reads may give."""
+        used: dict[int, Expression] = {}
+        given = Given()
+        for place, leaf in enumerate(region.leaves):
+            if isinstance(leaf, Known):
+                given.add([leaf.value], [], [()])
+            elif isinstance(leaf, Ranged):
+                channel, items = found[place]
+                given.add_found(leaf.over, channel, items)
+            else:
+                meaning, values = meaning_of(leaf, self.symbols.token, self.system.letters)
+                number = next(
+                    h for h in range(len(heads) + 1) if h not in used and (h == len(heads) or heads[h].agrees(meaning))
+                )
+                if number == len(heads):
+                    heads.append(Head())
+                heads[number].meaning.update(meaning)
+                self.waits |= leaf.source is not None
+                used[number] = self._address(leaf)
+                given.add(values, *variables_of(("read", number), values))
+        return used, given
+
+    def _address(self, fetch: Fetch) -> Expression:
+        return fetch.places[0] if fetch.source is None else self.boxes[fetch.source].code(fetch.places)
+
+    def _planned(
+        self,
+        group: Slots,
+        case: Case,
+        region: Region,
+        found: dict[int, tuple[int, list[Any]]],
+        heads: list[Head],
+    ) -> Planned:
+        name = self._name(group.name)
+        fetched, given = self._fetch(region, found, heads)
+        check_entries([len(listed) for listed in given.values], group.name)
+        place = {value: i for i, value in enumerate(group.values)}
+        results = given.table()
+        for numbers, values in all_given(given.values):
+            results[given.index(numbers)] = place[result_of(group, case, values, group.name)]
+        channels = tuple(channel for channel, _ in found.values())
+        terms = tuple(self._terms(group, given, results))
+        return Planned(name, self.blocks[group], region.where, group, fetched, channels, terms)
+
+    def _terms(self, group: Slots, given: Given, results: np.ndarray) -> Iterator[Term]:
+        """A cube for every result; of a set, for every item."""
+        if not self.coded_as_sets(group):
+            for cube in cubes(given.variables, results):
+                yield Term(cube, (("is", group.values[cube.result]),))
+            return
+        for item in items_of(group.values):
+            holds = np.array([item in value for value in group.values], dtype=np.int64)
+            for cube in cubes(given.variables, np.where(results == NEVER, NEVER, holds[results])):
+                yield Term(cube, (("in" if cube.result else "out", item),))
+
+    def coded_as_sets(self, group: Slots) -> bool:
+        """Is a slot of the group computed item by item?"""
+        return is_sets(group.values) and group not in self._whole
+
+    def result_features(self, group: Slots) -> list[Feature]:
+        items = items_of(group.values) if self.coded_as_sets(group) else None
+        if items is None:
+            return [("is", value) for value in group.values]
+        return [feature for item in items for feature in (("in", item), ("out", item))]
+
+    def token_features(self, group: Slots, value: Any) -> list[Feature]:
+        """What a slot of the group has computed when it is to hold this value."""
+        return coded(value, items_of(group.values) if self.coded_as_sets(group) else None)
+
+    def _name(self, base: str) -> str:
+        taken_names = {region.name for region in (*self.regions, *self.starts)}
+        return (
+            base
+            if base not in taken_names
+            else next(n for i in range(2, 10_000) if (n := f"{base} ({i})") not in taken_names)
+        )
+
+    def here(self) -> Formula | np.ndarray:
+        """The code of every row: no two rows share one."""
+        finding = [block for channel in self.channels for block in channel.blocks]
+        if finding:
+            table = np.arange(self.rows)
+            for block in finding:
+                table[block.first : block.first + block.count] += self._codes - self.length
+            for group in self.groups:
+                block = self.blocks[group]
+                table[block.first : block.first + block.count] = block.evaluate(self.own_code(group))
+            return table
+        return self.declared([(self.blocks[group], self.own_code(group)) for group in self.groups], row)
+
+    def address(self, head: int, planned: Sequence[Planned], unread: int | None = None) -> Formula | np.ndarray:
+        """Which code a row asks for: one that has no such read repeats its first.
+
+        A row that reads nothing asks for `unread`; if that is not given, for itself, and one that finds for letter 0.
+        """
+        every = [(self.blocks[group], self.own_code(group)) for group in self.groups]
+        every += [(found.block, constant(0)) for channel in self.channels for found in channel.finders]
+        pieces: list[Piece] = []
+        for block, own in every:
+            rest = own if unread is None else constant(unread)
+            asked = {
+                r: r.heads.get(head, next(iter(r.heads.values()))) for r in planned if r.heads and r.block is block
+            }
+            pieces += self._pieces(asked, rest) or [(block, rest)]
+        return self.declared(pieces, row)
+
+    def target(self, channel: int, otherwise: int | None = None) -> Formula | np.ndarray:
+        """Of rows that find, the code of the slot they find for; of such a slot its own; elsewhere that of some."""
+        finders = self.channels[channel].finders
+        first = next(found for found in finders if found.block.count)
+        some = int(first.block.evaluate(first.code)[0]) if otherwise is None else otherwise
+        asked = {
+            region: self.own_code(region.group)
+            for region in self.regions
+            if channel in region.channels and region.group is not None
+        }
+        pieces = [*((found.block, found.code) for found in finders), *self._pieces(asked, constant(some))]
+        return self.declared(pieces, some)
+
+    def not_in(self, regions: Sequence[Planned]) -> Formula | np.ndarray:
+        """1 in the rows outside of some regions."""
+        return self.declared(self._pieces(dict.fromkeys(regions, constant(0)), constant(1)), 1)
+
+    def in_blocks(self, blocks: Sequence[Block], inside: int) -> Formula | np.ndarray:
+        """`inside` in the rows of some blocks, its opposite elsewhere."""
+        return self.declared([(block, inside) for block in blocks], 1 - inside)
+
+    def _pieces(self, asked: dict[Planned, Expression], rest: Expression) -> list[Piece]:
+        """Per block: the expression of the region that a row belongs to."""
+        pieces: dict[Block, Expression] = {}
+        for region, expression in asked.items():
+            pieces[region.block] = _if(region.where, expression, pieces.get(region.block, rest))
+        return list(pieces.items())
+
+
+def _if(condition: Expression, then: Expression, otherwise: Expression) -> Expression:
+    return then if condition.operator == "constant" and condition.value else choose(condition, then, otherwise)
+
+
+def _read_whole(system: System) -> Iterator[Slots]:
+    """Groups of sets of which some read takes the set for a whole, through a function."""
+    for _, case in cases_of(system):
+        for read in read_parts(case.reads):
+            if isinstance(read, Mapped):
+                yield from (part.group for part in read_parts([read]) if isinstance(part, Slot))

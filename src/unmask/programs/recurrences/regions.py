@@ -1,0 +1,159 @@
+"""Group × rule → regions: parts of a group in which every read exists, so that one table holds the rule.
+
+A read with `or_else` is a constant where there is no such slot, `pick` is one read or the other, and a read over an
+empty range is known: each of these cuts a group in two. In a region a read is one of three leaves.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from unmask.recurrences.expressions import Expression, both, choose, constant
+from unmask.recurrences.interpreter import gathered
+from unmask.recurrences.slots import Case, Choice, Each, Letter, Mapped, Number, Over, Read, Slot, Slots, has_default
+
+
+@dataclass(frozen=True, eq=False)
+class Fetch:
+    """A letter (`source` is None) or a slot, at these places; then a function of its value."""
+
+    source: Slots | None
+    places: tuple[Expression, ...]
+    mapping: Callable[[Any], Any] | None = None
+    each: bool = False
+
+    def value(self, held: Any) -> Any:
+        return held if self.mapping is None else self.mapping(held)
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """A constant."""
+
+    value: Any
+    each: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Ranged:
+    """A read over a range that is not empty."""
+
+    over: Over
+
+
+Leaf = Fetch | Known | Ranged
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """Rows of a block, by a condition, and what each read of a rule is there."""
+
+    where: Expression
+    rows: np.ndarray  # flags
+    leaves: tuple[Leaf, ...]
+
+
+Evaluate = Callable[[Expression], np.ndarray]
+
+
+def case_regions(cases: Sequence[Case], count: int, evaluate: Evaluate) -> Iterator[tuple[Case, Region]]:
+    """The regions of a group with `count` slots, rule by rule."""
+    rest, before = np.ones(count, dtype=bool), constant(1)
+    for case in cases:
+        condition = constant(1) if case.where is None else case.where
+        holds = rest & (evaluate(condition) != 0)
+        where = _and(before, condition)
+        for region in regions(case.reads, where, holds, evaluate):
+            yield case, region
+        rest = rest & ~holds
+        before = _and(before, _not(condition))
+
+
+def regions(reads: Sequence[Read], where: Expression, rows: np.ndarray, evaluate: Evaluate) -> Iterator[Region]:
+    """The regions of one rule within some rows."""
+    if not rows.any():
+        return
+    if not reads:
+        yield Region(where, rows, ())
+        return
+    for conditions, leaf in alternatives(reads[0]):
+        kept, condition = rows, where
+        for part in conditions:
+            kept = kept & (evaluate(part) != 0)
+            condition = _and(condition, part)
+        if kept.all() or np.array_equal(kept, rows):
+            condition = where
+        for rest in regions(reads[1:], condition, kept, evaluate):
+            yield replace(rest, leaves=(leaf, *rest.leaves))
+
+
+def alternatives(read: Read) -> list[tuple[tuple[Expression, ...], Leaf]]:
+    """What a read may be, under which conditions."""
+    if isinstance(read, Letter):
+        return _existing(read, read.at >= 0, read.at < _LENGTH, Fetch(None, (read.at,)))
+    if isinstance(read, Slot):
+        return _existing(read, *_in_range(read), Fetch(read.group, read.places))
+    if isinstance(read, Number):
+        return [((read.expression.equals(value),), Known(value)) for value in read.among]
+    if isinstance(read, Choice):
+        first = [((read.condition, *conditions), leaf) for conditions, leaf in alternatives(read.then)]
+        return first + [((_not(read.condition), *c), leaf) for c, leaf in alternatives(read.otherwise)]
+    if isinstance(read, Mapped):
+        return [(conditions, _mapped(leaf, read.function)) for conditions, leaf in alternatives(read.read)]
+    if isinstance(read, Each):
+        return [(c, replace(leaf, each=True)) for c, leaf in alternatives(read.read) if not isinstance(leaf, Ranged)]
+    assert isinstance(read, Over)
+    empty = read.range.last <= read.range.first
+    return [((_not(empty),), Ranged(read)), ((empty,), Known(gathered(read, frozenset())))]
+
+
+_LENGTH = Expression("index", name="N")
+
+
+def _existing(read: Letter | Slot, *parts: Any) -> list[tuple[tuple[Expression, ...], Leaf]]:
+    *conditions, fetch = parts
+    if not has_default(read):
+        return [((), fetch)]  # that it exists was checked when the system was unfolded
+    if not conditions:
+        return [((), fetch)]
+    exists = both(*conditions)
+    return [((exists,), fetch), ((_not(exists),), Known(read.default))]
+
+
+def _in_range(read: Slot) -> list[Expression]:
+    """The conditions under which the slot exists."""
+    found: list[Expression] = []
+    known: dict[str, Expression] = {}
+    for over, place in zip(read.group.ranges, read.places, strict=True):
+        found += [place >= substituted(over.first, known), place < substituted(over.last, known)]
+        known[over.name] = place
+    return found
+
+
+def substituted(expression: Expression, known: dict[str, Expression]) -> Expression:
+    """The expression with other expressions for its indices."""
+    if expression.operator == "index":
+        return known.get(expression.name, expression)
+    return replace(expression, operands=tuple(substituted(part, known) for part in expression.operands))
+
+
+def _mapped(leaf: Leaf, function: Callable[[Any], Any]) -> Leaf:
+    if isinstance(leaf, Known):
+        return replace(leaf, value=function(leaf.value))
+    assert isinstance(leaf, Fetch), "a read over a range has a function of its own"
+    inner = leaf.mapping
+    return replace(leaf, mapping=function if inner is None else lambda value: function(inner(value)))
+
+
+def _and(left: Expression, right: Expression) -> Expression:
+    if left.operator == "constant" and left.value:
+        return right
+    return left if right.operator == "constant" and right.value else both(left, right)
+
+
+def _not(condition: Expression) -> Expression:
+    if condition.operator == "constant":
+        return constant(0 if condition.value else 1)
+    return choose(condition, 0, 1)

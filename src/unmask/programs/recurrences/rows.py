@@ -1,0 +1,104 @@
+"""System × N → Rows: which rows the slots have, and by which codes they are addressed.
+
+Rows that find, of reads over a range, stand between the letters and the slots.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from unmask.programs.language.positions import Expression as Formula
+from unmask.programs.recurrences.layout import (
+    Block,
+    Box,
+    Piece,
+    box_formulas,
+    box_of,
+    index_arrays,
+    piecewise,
+    taken,
+)
+from unmask.programs.recurrences.regions import Region, case_regions
+from unmask.recurrences.expressions import Expression
+from unmask.recurrences.slots import Case, Slots
+from unmask.recurrences.system import System
+from unmask.recurrences.unfolding import Unfolding
+
+
+class Rows:
+    """The rows of a system at one length."""
+
+    blocks: dict[Slots, Block]
+
+    def __init__(self, unfolding: Unfolding) -> None:
+        self.unfolding = unfolding
+        self.system: System = unfolding.system
+        self.length = unfolding.length
+        self._indices = {group: index_arrays(group.ranges, self.length) for group in self.groups}
+        self.boxes = self._boxes()
+        self._codes = self.length + sum(box.size for box in self.boxes.values())
+
+    @cached_property
+    def groups(self) -> list[Slots]:
+        """That of the answer last."""
+        return sorted(self.system.groups, key=lambda group: group is self.system.answer_group)
+
+    @property
+    def rows(self) -> int:
+        last = self.blocks[self.groups[-1]]
+        return last.first + last.count
+
+    @property
+    def slots(self) -> int:
+        """P: slots, and rows that find."""
+        return self.rows - self.length
+
+    def own_code(self, group: Slots) -> Expression:
+        """The code of a slot, in its own indices."""
+        return self.boxes[group].code([over.index for over in group.ranges])
+
+    def declared(self, pieces: Sequence[Piece], otherwise: Formula | int) -> Formula | np.ndarray:
+        return piecewise(pieces, self.rows, otherwise)
+
+    def _boxes(self) -> dict[Slots, Box]:
+        boxes, base = {}, self.length
+        for group in self.groups:
+            boxes[group] = box_of(group.ranges, self._indices[group], base)
+            base += boxes[group].size
+        return boxes
+
+    def _regions(self, group: Slots, cases: Sequence[Case]) -> Iterator[tuple[Case, Region]]:
+        indices = self._indices[group]
+        count = indices["N"].size
+
+        def evaluate(expression: Expression) -> np.ndarray:
+            return np.broadcast_to(np.asarray(expression.evaluate(indices)), (count,))
+
+        return case_regions(cases, count, evaluate)
+
+    def _blocks(self, finders: int) -> dict[Slots, Block]:
+        blocks, first = {}, self.length + finders
+        for group in self.groups:
+            indices, box = self._indices[group], self.boxes[group]
+            count = indices["N"].size
+            order, swap = self._order(group, count)
+            formulas = box_formulas(group.ranges, first, box, swap) if order is None or swap is not None else None
+            blocks[group] = Block(first, indices if order is None else taken(indices, order), formulas)
+            first += count
+        return blocks
+
+    def _order(self, group: Slots, count: int) -> tuple[np.ndarray | None, tuple[int, int] | None]:
+        """How the rows of a group are permuted, so that the answers stand last: (None, None) if they are not."""
+        if group is not self.system.answer_group:
+            return None, None
+        place = {at: i for i, at in enumerate(self.unfolding.slots[group.name])}
+        answers = [place[at] for _, at in self.unfolding.answers]
+        if answers == list(range(count - len(answers), count)):
+            return None, None
+        if len(answers) == 1:
+            swap = answers[0], count - 1
+            order = np.arange(count)
+            order[list(swap)] = order[list(reversed(swap))]
+            return order, swap
+        return np.concatenate([np.setdiff1d(np.arange(count), answers), answers]), None

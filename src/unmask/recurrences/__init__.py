@@ -1,0 +1,42 @@
+"""Systems of recurrences: programs for masked diffusion, as plain Python objects. No transformer is known here.
+
+Groups of slots (`slots.py`) over ranges of indices (`expressions.py`), with rules that read letters and other slots,
+make a `System` (`system.py`). `unfolding.py` writes it out for one N, `interpreter.py` says what every slot holds, and
+both find what is wrong with it.
+
+>>> i, = indices("i")
+>>> prefix = Slots("prefix", i.range(N), BOOLEAN)
+>>> prefix.rule((prefix[i - 1].or_else(False), letter(i)), lambda odd, x: odd != (x == "b"))
+>>> parity = System("ab", prefix, answer=prefix[N - 1])
+>>> Interpreter(parity, 4).run("abab").answers
+[False]
+"""
+
+from unmask.recurrences.expressions import N, both, choose, either, indices, maximum, minimum, power_of_two_below, table
+from unmask.recurrences.interpreter import Interpreter
+from unmask.recurrences.slots import BOOLEAN, Slots, collect, each, every, letter, number, pick, some, subsets
+from unmask.recurrences.system import System
+
+__all__ = [
+    "BOOLEAN",
+    "Interpreter",
+    "N",
+    "Slots",
+    "System",
+    "both",
+    "choose",
+    "collect",
+    "each",
+    "either",
+    "every",
+    "indices",
+    "letter",
+    "maximum",
+    "minimum",
+    "number",
+    "pick",
+    "power_of_two_below",
+    "some",
+    "subsets",
+    "table",
+]

@@ -1,0 +1,255 @@
+"""Slots and what they read: the nouns of a system of recurrences.
+
+    cell = Slots("cell", (i.range(N), j.range(i, N)), values=BOOLEAN)
+    cell.rule((cell[i + 1, j - 1], letter(i), letter(j)), lambda inside, a, b: inside and a == b, where=i < j)
+    cell.rule((), lambda: True)                                             # everywhere else
+
+A slot takes the first of its rules whose condition holds. A rule is a function of the values that its reads give; it
+must be defined for all values that they may have, and give one of the values of the group.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations, islice
+from typing import Any, Literal
+
+from unmask.errors import ProblemError, TooLarge, shortened
+from unmask.recurrences.expressions import Expression, Range, lifted
+
+Value = Hashable
+Rule = Callable[..., Any]
+BOOLEAN: tuple[bool, bool] = (False, True)
+
+MOST_VALUES = 1 << 14
+MOST_ITEMS = 18  # of which there are subsets
+
+_NOTHING = object()
+
+
+class Read:
+    """What a rule is given: the value of a letter or a slot, or what is found over a range."""
+
+    def or_else(self, value: Value) -> "Read":  # noqa: ARG002
+        """The value where there is no such letter or slot; without it, a read out of range is an error."""
+        raise ProblemError(f"or_else belongs to a letter or a slot that may not exist, not to {self}")
+
+    def map(self, function: Callable[[Any], Value]) -> "Read":
+        """The value after a function of it alone."""
+        return Mapped(self, function)
+
+
+@dataclass(frozen=True, eq=False)
+class Letter(Read):
+    """The letter of the word at a place, as a string; see `letter`."""
+
+    at: Expression
+    default: Any = _NOTHING
+
+    def or_else(self, value: Value) -> "Letter":
+        return replace(self, default=value)
+
+    @property
+    def places(self) -> tuple[Expression, ...]:
+        return (self.at,)
+
+    def __str__(self) -> str:
+        return f"letter({self.at})"
+
+
+@dataclass(frozen=True, eq=False)
+class Slot(Read):
+    """The value of a slot: `cell[i, j]`."""
+
+    group: "Slots"
+    places: tuple[Expression, ...]
+    default: Any = _NOTHING
+
+    def or_else(self, value: Value) -> "Slot":
+        return replace(self, default=value)
+
+    def __str__(self) -> str:
+        return f"{self.group.name}[{', '.join(map(str, self.places))}]"
+
+
+@dataclass(frozen=True, eq=False)
+class Number(Read):
+    """The value of an index expression, one of a few; see `number`."""
+
+    expression: Expression
+    among: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"number({self.expression})"
+
+
+@dataclass(frozen=True, eq=False)
+class Choice(Read):
+    """One of two reads, by a condition in the indices; see `pick`."""
+
+    condition: Expression
+    then: Read
+    otherwise: Read
+
+    def __str__(self) -> str:
+        return f"(if {self.condition} then {self.then} else {self.otherwise})"
+
+
+@dataclass(frozen=True, eq=False)
+class Mapped(Read):
+    """A function of what is read."""
+
+    read: Read
+    function: Callable[[Any], Value]
+
+    def __str__(self) -> str:
+        return f"{self.read}.map(…)"
+
+
+@dataclass(frozen=True, eq=False)
+class Each(Read):
+    """Any member of a set that is read: the function of `some`, `every` or `collect` is given one after the other."""
+
+    read: Read
+
+    def __str__(self) -> str:
+        return f"each({self.read})"
+
+
+@dataclass(frozen=True, eq=False)
+class Over(Read):
+    """What is found over a range of an index; see `some`, `every`, `collect`."""
+
+    kind: Literal["some", "every", "collect"]
+    range: Range
+    reads: tuple[Read, ...]
+    function: Rule
+    where: Expression | None = None
+
+    def __str__(self) -> str:
+        return f"{self.kind}({self.range})"
+
+
+def letter(at: Expression | int) -> Letter:
+    """The letter at a place, counted from 0."""
+    return Letter(lifted(at))
+
+
+def number(expression: Expression, among: Iterable[int] = (0, 1)) -> Number:
+    """The value of an index expression, which must be one of a few numbers: a rule that differs from place to place."""
+    return Number(lifted(expression), tuple(among))
+
+
+def pick(condition: Expression, then: Read, otherwise: Read) -> Choice:
+    """One of two reads, by a condition in the indices: `pick(i < N, letter(i), node[i - N])`."""
+    return Choice(lifted(condition), then, otherwise)
+
+
+def each(read: Read) -> Each:
+    """Inside `some`, `every` and `collect`: every member of the set that is read, one at a time."""
+    return Each(read)
+
+
+def some(over: Range, reads: "Reads", function: Rule, *, where: Expression | None = None) -> Over:
+    """Is the function true for some value of the index? False over an empty range."""
+    return Over("some", over, as_reads(reads), function, where)
+
+
+def every(over: Range, reads: "Reads", function: Rule, *, where: Expression | None = None) -> Over:
+    """Is the function true for every value of the index? True over an empty range."""
+    return Over("every", over, as_reads(reads), function, where)
+
+
+def collect(over: Range, reads: "Reads", function: Rule, *, where: Expression | None = None) -> Over:
+    """The union of what the function gives for every value of the index, a frozenset; it gives some collection."""
+    return Over("collect", over, as_reads(reads), function, where)
+
+
+Reads = Read | Sequence[Read]
+
+
+def as_reads(reads: Reads) -> tuple[Read, ...]:
+    listed = (reads,) if isinstance(reads, Read) else tuple(reads)
+    for read in listed:
+        if not isinstance(read, Read):
+            raise ProblemError(f"a rule reads letters and slots, such as letter(i) or cell[i, j], not {read!r}")
+    return listed
+
+
+def subsets(items: Iterable[Value]) -> tuple[frozenset, ...]:
+    """All subsets of some items, the smaller ones first: the values of a group whose slots hold sets."""
+    listed = tuple(dict.fromkeys(items))
+    if len(listed) > MOST_ITEMS:
+        raise TooLarge(f"{len(listed):,} items have too many subsets, beyond {MOST_ITEMS}; take a slot for every item")
+    return tuple(frozenset(chosen) for size in range(len(listed) + 1) for chosen in combinations(listed, size))
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A rule, and where it holds."""
+
+    reads: tuple[Read, ...]
+    rule: Rule
+    where: Expression | None = None
+
+
+@dataclass(eq=False)
+class Slots:
+    """A group of slots: its name, the ranges of its indices (a later range may depend on earlier indices), its values.
+
+    `rule` says what a slot becomes. In a system with steps, where slots are rewritten in every step, `start` says what
+    it is before the first.
+    """
+
+    name: str
+    ranges: tuple[Range, ...]
+    values: tuple[Any, ...]
+    rules: list[Case] = field(default_factory=list, init=False)
+    starts: list[Case] = field(default_factory=list, init=False)
+
+    def __init__(self, name: str, ranges: Range | Sequence[Range], values: Iterable[Value]) -> None:
+        self.name = name
+        self.ranges = _as_ranges(ranges, name)
+        self.values = tuple(islice(values, MOST_VALUES + 1))
+        if len(self.values) > MOST_VALUES:
+            raise TooLarge(f"{name} has more than {MOST_VALUES:,} values; split what a slot holds into several groups")
+        self.rules, self.starts = [], []
+        for value in self.values:
+            if not isinstance(value, Hashable):
+                raise ProblemError(
+                    f"the value {shortened(repr(value))} of {name} can change, so it cannot be looked up; "
+                    "take a tuple or a frozenset"
+                )
+        if not self.values or len(set(self.values)) < len(self.values):
+            raise ProblemError(f"the values of {name} must be distinct, and at least one, not {list(self.values)!r}")
+
+    def __getitem__(self, at: Expression | int | tuple[Expression | int, ...]) -> Slot:
+        places = at if isinstance(at, tuple) else (at,)
+        if len(places) != len(self.ranges):
+            raise ProblemError(f"{self.name} has {len(self.ranges)} indices, and {len(places)} are given; give each")
+        return Slot(self, tuple(lifted(place) for place in places))
+
+    def rule(self, reads: Reads, rule: Rule, *, where: Expression | None = None) -> None:
+        """What a slot becomes; the first rule whose condition holds counts."""
+        self.rules.append(Case(as_reads(reads), rule, None if where is None else lifted(where)))
+
+    def start(self, reads: Reads, rule: Rule, *, where: Expression | None = None) -> None:
+        """What a slot is before the first step; it may read letters alone."""
+        self.starts.append(Case(as_reads(reads), rule, None if where is None else lifted(where)))
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def _as_ranges(ranges: Range | Sequence[Range], name: str) -> tuple[Range, ...]:
+    listed = tuple(ranges) if isinstance(ranges, Sequence) else (ranges,)
+    for given in listed:
+        if not isinstance(given, Range):
+            raise ProblemError(
+                f"the slots of {name} are counted by ranges such as i.range(N), and {given} is none; "
+                "no range at all, (), is one slot"
+            )
+    return listed
+
+
+def has_default(read: Letter | Slot) -> bool:
+    return read.default is not _NOTHING

@@ -1,0 +1,290 @@
+"""System × N → every slot with what it reads: the recurrence written out, and everything that is wrong with it.
+
+A slot is named by its group and its indices. Its operands are letters, slots, constants, or lists of operands for every
+index of a range. Whatever does not exist at this N is reported with N and the indices.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from unmask.errors import ProblemError, TooLarge
+from unmask.recurrences.expressions import Expression, Range
+from unmask.recurrences.slots import Case, Choice, Each, Letter, Mapped, Number, Over, Read, Slot, Slots, has_default
+from unmask.recurrences.system import System
+
+MOST_SLOTS = 1 << 20
+MOST_ROWS = 1 << 22
+
+Key = tuple[str, tuple[int, ...]]
+"""(group, indices)."""
+
+
+@dataclass(frozen=True)
+class FromLetter:
+    place: int
+
+
+@dataclass(frozen=True)
+class FromSlot:
+    key: Key
+
+
+@dataclass(frozen=True)
+class Fixed:
+    value: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Through:
+    """A function of an operand, or with `members` each member of it."""
+
+    operand: "Operand"
+    read: Mapped | Each
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What `over` finds among these tuples of operands, one for each value of its index."""
+
+    over: Over
+    operands: tuple[tuple["Operand", ...], ...]
+    span: int
+
+
+Operand = FromLetter | FromSlot | Fixed | Through | Found
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """How a slot is computed: a rule and its operands."""
+
+    case: Case
+    operands: tuple[Operand, ...]
+
+
+def slot_name(key: Key) -> str:
+    """`cell[2,5]`, or the group alone where it has no index."""
+    group, at = key
+    return f"{group}[{','.join(map(str, at))}]" if at else group
+
+
+class Unfolding:
+    """A system at one length."""
+
+    def __init__(self, system: System, length: int) -> None:
+        self.system, self.length = system, length
+        self._rows = 0  # indices that reads over a range have run through so far
+        self.groups = {group.name: group for group in system.groups}
+        self.slots: dict[str, list[tuple[int, ...]]] = {}
+        for group in system.groups:
+            self.slots[group.name] = list(self._tuples(group.ranges, {"N": length}, group.name))
+            if sum(map(len, self.slots.values())) > MOST_SLOTS:
+                raise TooLarge(
+                    f"{system.name} has more than {MOST_SLOTS:,} slots at N = {length}; take a shorter length"
+                )
+        self._exists = {name: set(listed) for name, listed in self.slots.items()}
+
+    @property
+    def keys(self) -> list[Key]:
+        """Every slot, group by group."""
+        return [(name, at) for name, listed in self.slots.items() for at in listed]
+
+    @cached_property
+    def rules(self) -> dict[Key, Step]:
+        """How every slot is computed."""
+        return {key: self._step(key, self.groups[key[0]].rules) for key in self.keys}
+
+    @cached_property
+    def starts(self) -> dict[Key, Step]:
+        """What every slot is before the first step."""
+        return {key: self._step(key, self.groups[key[0]].starts) for key in self.keys}
+
+    @cached_property
+    def answers(self) -> list[Key]:
+        """The slots of the answer, in their order."""
+        if isinstance(self.system.answers, Slots):
+            found = [(self.system.answers.name, at) for at in self.slots[self.system.answers.name]]
+        else:
+            found = [self._answer(slot) for slot in self.system.answers]
+        if not found:
+            raise ProblemError(
+                f"{self.system.name} has no answer at N = {self.length}: {self.system.answer_group} is empty"
+            )
+        if len(set(found)) < len(found):
+            raise ProblemError(
+                f"{self.system.name} names one slot twice as its answer at N = {self.length}; name it once"
+            )
+        return found
+
+    @cached_property
+    def steps(self) -> int:
+        """The stated number of steps of a system that edits."""
+        assert self.system.steps is not None
+        steps = int(self.system.steps.evaluate({"N": self.length}))
+        if steps < 1:
+            raise ProblemError(f"{self.system.name} takes {steps} steps at N = {self.length}; it must take 1 at least")
+        return steps
+
+    def read_slots(self, key: Key) -> Iterator[Key]:
+        """The slots that a slot reads."""
+        return slots_in(self.rules[key].operands)
+
+    @cached_property
+    def order(self) -> list[Key]:
+        """Every slot after those that it reads; refused where a slot needs itself."""
+        done: dict[Key, bool] = {}
+        order: list[Key] = []
+        for root in self.keys:
+            path: list[tuple[Key, Iterator[Key]]] = [(root, self.read_slots(root))] if root not in done else []
+            if path:
+                done[root] = False
+            while path:
+                key, rest = path[-1]
+                child = next(rest, None)
+                if child is None:
+                    done[key] = True
+                    order.append(key)
+                    path.pop()
+                elif child not in done:
+                    done[child] = False
+                    path.append((child, self.read_slots(child)))
+                elif not done[child]:
+                    self._refuse_cycle([k for k, _ in path], child)
+        return order
+
+    @cached_property
+    def depth(self) -> dict[Key, int]:
+        """In which step a slot can be written: one after the last that it reads."""
+        depth: dict[Key, int] = {}
+        for key in self.order:
+            depth[key] = 1 + max((depth[child] for child in self.read_slots(key)), default=0)
+        return depth
+
+    @cached_property
+    def size(self) -> int:
+        """Slots, and indices that reads over a range run through."""
+        return sum(map(self.weight, self.keys))
+
+    @cached_property
+    def widest(self) -> int:
+        """The largest size of the slots of one depth; answers count among the deepest."""
+        steps, answers = max(self.depth.values()), set(self.answers)
+        sizes = [0] * steps
+        for key in self.keys:
+            sizes[(steps if key in answers else self.depth[key]) - 1] += self.weight(key)
+        return max(sizes)
+
+    def weight(self, key: Key) -> int:
+        """1, and one for every index that its reads over a range run through, also where a condition leaves it out."""
+        return 1 + sum(operand.span for operand in self.rules[key].operands if isinstance(operand, Found))
+
+    def _refuse_cycle(self, path: list[Key], again: Key) -> None:
+        cycle = [*path[path.index(again) :], again]
+        shown = cycle if len(cycle) <= 5 else [*cycle[:3], *cycle[-2:]]
+        arrows = " reads ".join(map(slot_name, shown[:3])) + (" reads … reads " if len(cycle) > 5 else "")
+        arrows += "".join(f" reads {slot_name(k)}" for k in shown[3:]) if len(cycle) <= 5 else slot_name(shown[-1])
+        raise ProblemError(
+            f"at N = {self.length} {slot_name(again)} waits for itself: {arrows}; "
+            "mend an index, or give the System steps if its slots are to be rewritten"
+        )
+
+    def _tuples(self, ranges: Sequence[Range], values: dict[str, int], name: str) -> Iterator[tuple[int, ...]]:
+        if not ranges:
+            yield ()
+            return
+        over, *rest = ranges
+        first, last = int(over.first.evaluate(values)), int(over.last.evaluate(values))
+        if last - first > MOST_SLOTS:
+            raise TooLarge(f"{name} has more than {MOST_SLOTS:,} slots at N = {self.length}; take a shorter length")
+        for value in range(first, last):
+            for further in self._tuples(rest, {**values, over.name: value}, name):
+                yield (value, *further)
+
+    def _values(self, key: Key) -> dict[str, int]:
+        names = (over.name for over in self.groups[key[0]].ranges)
+        return {"N": self.length, **dict(zip(names, key[1], strict=True))}
+
+    def _step(self, key: Key, cases: Sequence[Case]) -> Step:
+        values = self._values(key)
+        for case in cases:
+            if case.where is None or case.where.evaluate(values):
+                return Step(case, tuple(self._operand(read, values, key) for read in case.reads))
+        raise ProblemError(
+            f"nobody writes {slot_name(key)} at N = {self.length}: no condition of its rules holds there; "
+            f"add {key[0]}.rule(…) without a condition, for everywhere else"
+        )
+
+    def _operand(self, read: Read, values: dict[str, int], key: Key) -> Operand:
+        if isinstance(read, Letter):
+            place = int(read.at.evaluate(values))
+            if 0 <= place < self.length:
+                return FromLetter(place)
+            return self._missing(read, f"letter {place} of a word of {self.length}", key, values)
+        if isinstance(read, Slot):
+            source = (read.group.name, tuple(int(place.evaluate(values)) for place in read.places))
+            if source[1] in self._exists[source[0]]:
+                return FromSlot(source)
+            return self._missing(read, slot_name(source), key, values)
+        if isinstance(read, Number):
+            found = int(read.expression.evaluate(values))
+            if found in read.among:
+                return Fixed(found)
+            raise ProblemError(
+                f"at N = {self.length} {slot_name(key)} has {read.expression} = {found}, "
+                f"which is not among {list(read.among)}; name it there"
+            )
+        if isinstance(read, Choice):
+            return self._operand(read.then if read.condition.evaluate(values) else read.otherwise, values, key)
+        if isinstance(read, Mapped | Each):
+            return Through(self._operand(read.read, values, key), read)
+        assert isinstance(read, Over)
+        first, last = int(read.range.first.evaluate(values)), int(read.range.last.evaluate(values))
+        self._rows += max(0, last - first)
+        if self._rows > MOST_ROWS:
+            raise TooLarge(
+                f"the reads over a range of {self.system.name} run through more than {MOST_ROWS:,} indices "
+                f"at N = {self.length}; take a shorter length"
+            )
+        found = []
+        for value in range(first, last):
+            inner = {**values, read.range.name: value}
+            if read.where is None or read.where.evaluate(inner):
+                found.append(tuple(self._operand(part, inner, key) for part in read.reads))
+        return Found(read, tuple(found), max(0, last - first))
+
+    def _missing(self, read: Letter | Slot, what: str, key: Key, values: dict[str, int]) -> Operand:
+        if has_default(read):
+            return Fixed(read.default)
+        extra = [f"{k} = {v}" for k, v in values.items() if k != "N" and k not in self._values(key)]
+        at = f" with {', '.join(extra)}" if extra else ""
+        raise ProblemError(
+            f"at N = {self.length} {slot_name(key)}{at} reads {what}, which does not exist; "
+            f"mend the index, give {read}.or_else(value), or a rule of its own there"
+        )
+
+    def _answer(self, slot: Slot) -> Key:
+        key = (slot.group.name, tuple(int(_number(place, self.length)) for place in slot.places))
+        if key[1] not in self._exists[key[0]]:
+            raise ProblemError(
+                f"{self.system.name} has no answer at N = {self.length}: there is no {slot_name(key)}; "
+                "mend its index, or take another length"
+            )
+        return key
+
+
+def slots_in(operands: Sequence[Operand]) -> Iterator[Key]:
+    """The slots among operands."""
+    for operand in operands:
+        if isinstance(operand, FromSlot):
+            yield operand.key
+        elif isinstance(operand, Through):
+            yield from slots_in((operand.operand,))
+        elif isinstance(operand, Found):
+            for listed in operand.operands:
+                yield from slots_in(listed)
+
+
+def _number(expression: Expression, length: int) -> int:
+    return int(expression.evaluate({"N": length}))

@@ -1,0 +1,140 @@
+"""Every mistake in a program is one sentence that says where it is."""
+
+import pytest
+
+from unmask.errors import ProblemError, TooLarge, UnmaskError
+from unmask.pipeline import compile_problem
+from unmask.recurrences import BOOLEAN, Interpreter, N, Slots, System, collect, indices, letter, some, subsets
+
+i, j, k = indices("i j k")
+
+
+def chain(rule=lambda before, x: before or x == "a", reads=None, values=BOOLEAN):
+    slot = Slots("slot", i.range(N), values)
+    slot.rule(reads(slot) if reads else (slot[i - 1].or_else(False), letter(i)), rule)
+    return System("ab", slot, answer=slot[N - 1])
+
+
+MISTAKES = {
+    "read out of range": (
+        lambda: Interpreter(chain(reads=lambda s: (s[i - 1], letter(i))), 3),
+        r"at N = 3 slot\[0\] reads slot\[-1\], which does not exist; mend the index, give slot\[i - 1\]\.or_else",
+    ),
+    "letter out of range": (
+        lambda: Interpreter(chain(reads=lambda s: (s[i - 1].or_else(True), letter(i + 1))), 3),
+        r"at N = 3 slot\[2\] reads letter 3 of a word of 3, which does not exist",
+    ),
+    "range": (
+        lambda: Interpreter(chain(lambda a: a, lambda s: some(k.range(N), s[i + k], bool)), 3),
+        r"at N = 3 slot\[0\] waits for itself|at N = 3 slot\[1\] with k = 2 reads slot\[3\]",
+    ),
+    "cycle": (
+        lambda: Interpreter(chain(reads=lambda s: (s[(i + 1) % N], letter(i))), 3),
+        r"at N = 3 slot\[0\] waits for itself: slot\[0\] reads slot\[1\] reads slot\[2\] reads slot\[0\]",
+    ),
+    "raises": (
+        lambda: Interpreter(chain(lambda *given: given[9]), 3).run("aba"),
+        r"the rule of slot\[0\] \(line \d+\) raises IndexError .* for \(False, a\)",
+    ),
+    "value outside": (
+        lambda: Interpreter(chain(lambda *given: given[-1]), 3).run("aba"),
+        r"the rule of slot\[0\] \(line \d+\) gives 'a' for \(False, a\), which is not among the values of slot",
+    ),
+    "no collection": (
+        lambda: Interpreter(chain(len, lambda _: collect(k.range(N), letter(k), lambda _: 5)), 3).run("aba"),
+        r"collect in the rule of slot\[0\] \(line \d+\) is given 5, which is no collection",
+    ),
+    "no range": (lambda: Slots("slot", (i, j), BOOLEAN), r"the slots of slot are counted by ranges .* i is none"),
+    "a value that can change": (lambda: Slots("slot", (), [[1]]), r"the value \[1\] of slot can change"),
+    "no slot as answer": (lambda: System("ab", (), answer=letter(0)), r"the answer is a slot, .* and not letter\(0\)"),
+    "no answer at all": (lambda: System("ab", (), answer=[]), r"the answer names no slot"),
+    "division": (lambda: N / 2, r"write \(N\) // 2 in place of /"),
+    "power": (lambda: i**2, r"there is no \(i\)\*\*2"),
+    "no answer": (lambda: Interpreter(chain(), 0), r"has no answer at N = 0: there is no slot\[-1\]"),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_is_a_sentence(name):
+    make, sentence = MISTAKES[name]
+    with pytest.raises(ProblemError, match=sentence):
+        make()
+
+
+def test_a_slot_that_nobody_writes():
+    slot = Slots("slot", i.range(N), BOOLEAN)
+    with pytest.raises(ProblemError, match="nobody writes slot: it has no rule"):
+        System("ab", slot, answer=slot[0])
+    slot.rule(letter(i), lambda x: x == "a", where=i < 2)
+    with pytest.raises(ProblemError, match=r"nobody writes slot\[2\] at N = 3: no condition of its rules holds there"):
+        Interpreter(System("ab", slot, answer=slot[0]), 3).run("aba")
+
+
+def test_conditions_are_not_decided_by_python():
+    with pytest.raises(ProblemError, match=r"write both\(…, …\)"):
+        _ = 0 <= i < N
+    slot = Slots("slot", i.range(N), BOOLEAN)
+    with pytest.raises(ProblemError, match=r"write i\.equals\(0\)"):
+        slot.rule(letter(i), bool, where=i == 0)
+    slot.rule(letter(j), bool)
+    with pytest.raises(ProblemError, match="j uses j, which is not an index there"):
+        System("ab", slot, answer=slot[0])
+
+
+BEGIN = """from unmask.recurrences import *
+i, k = indices("i k")
+a = Slots("a", i.range(N), (0, 1, 2))
+"""
+FILES = {
+    "a.rule((a[i + 2], letter(i)), lambda x, y: x)": r"at N = 3 a\[1\] reads a\[3\], which does not exist",
+    "a.rule(some(k.range(N), letter(k + i), str.isupper), int)": (
+        r"at N = 3 a\[1\] with k = 2 reads letter 3 of a word of 3"
+    ),
+    "a.rule(a[(i + 1) % N], abs)": r"at N = 3 a\[0\] waits for itself: a\[0\] reads a\[1\] reads a\[2\] reads a\[0\]",
+    "a.rule(letter(i), len, where=i < 2)": r"nobody writes a\[2\] at N = 3: .*; add a\.rule\(…\) without a condition",
+    "a.rule(letter(i), lambda x: {}[x])": r"the rule of a \(line 4\) raises KeyError \('a'\) for \(a\)",
+    "a.rule(letter(i), lambda x: 3)": r"the rule of a \(line 4\) gives 3 for \(a\), which is not among the values of a",
+    "a.rule([letter(i)] * 20, lambda *x: 0)": r"the rule of a is a table of .* entries, beyond 262,144",
+    "a.rule(letter(i), len, where=0 < i < 3)": r"line 4 of slip\.py: the condition .* ~\(…\) for `not`",
+    "a.rule(letter(k), len)": r"line 5 of slip\.py: .* k uses k, which is not an index there; there are i, N",
+    "a.rule(letter(i), len": r"slip\.py raises SyntaxError at line 4",
+}
+
+
+@pytest.mark.parametrize("line", FILES)
+def test_a_mistake_in_a_file_is_a_sentence_that_names_the_place(tmp_path, line):
+    file = tmp_path / "slip.py"
+    file.write_text(f'{BEGIN}{line}\nprogram = System("ab", a, answer=a)\n')
+    with pytest.raises(UnmaskError, match=FILES[line]):
+        compile_problem(f"program:{file}", "mdm", length=3)
+
+
+def wide():
+    slot = Slots("wide", i.range(2**N), BOOLEAN)
+    slot.rule((), lambda: True)
+    return System("ab", slot, answer=slot[0])
+
+
+TOO_LARGE = {
+    "values": (lambda: Slots("slot", (), range(10**12)), r"slot has more than 16,384 values"),
+    "subsets": (lambda: subsets(range(40)), r"40 items have too many subsets, beyond 18"),
+    "slots": (lambda: Interpreter(wide(), 60), r"wide has more than 1,048,576 slots at N = 60"),
+    "rows": (
+        lambda: Interpreter(chain(bool, lambda _: some(k.range(10**12), letter(0), bool)), 3),
+        r"the reads over a range of program run through more than 4,194,304 indices at N = 3",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TOO_LARGE)
+def test_what_is_too_large_is_refused_before_it_is_made(name):
+    make, sentence = TOO_LARGE[name]
+    with pytest.raises(TooLarge, match=sentence):
+        make()
+
+
+def test_conditions_are_combined_by_signs():
+    at = [{"N": 5, "i": value} for value in range(5)]
+    assert [((i > 1) & (i < 4)).evaluate(v) for v in at] == [0, 0, 1, 1, 0]
+    assert [((i < 1) | ~(i < 4)).evaluate(v) for v in at] == [1, 0, 0, 0, 1]
+    assert [(-i + 7 // N + 7 % N).evaluate(v) for v in at] == [3, 2, 1, 0, -1]
