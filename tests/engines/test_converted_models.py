@@ -9,7 +9,7 @@ from unmask.errors import UnmaskError
 from unmask.pipeline import compile_problem
 from unmask.testing import random_model
 from unmask.testing.random_model import all_words
-from unmask.theorems import THEOREMS, VARIANTS
+from unmask.theorems.catalogue import THEOREMS, VARIANTS
 
 
 @pytest.mark.parametrize("theorem", [*THEOREMS, *VARIANTS], ids=lambda theorem: theorem.stem)

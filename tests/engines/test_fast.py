@@ -9,17 +9,17 @@ import pytest
 from engines.agreement import Recorder, assert_same_run, outcome, same
 from engines.planted import Planter, token_runs
 from unmask.engines import attention, head_state, layer_state
-from unmask.engines.attention import Attention
-from unmask.engines.bit_codes import Code
-from unmask.engines.code_index import CodeIndex
+from unmask.engines.attention import HeadAttention
 from unmask.engines.engine import forward
 from unmask.engines.fast import FastEngine
 from unmask.engines.head_state import HeadState
 from unmask.engines.reference import ReferenceEngine
+from unmask.engines.shared.bit_codes import Code
+from unmask.engines.shared.code_index import CodeIndex
 from unmask.numerics.compact import Compact
 from unmask.numerics.precision import Precision
-from unmask.problems.problem import parse_problem
-from unmask.programs.regular import RegularCompiler
+from unmask.problems.catalogue import parse_problem
+from unmask.programs.compilers.regular import RegularCompiler
 from unmask.reasoners.run import answers
 from unmask.reasoners.tape import Tape
 from unmask.testing import random_model
@@ -88,7 +88,7 @@ def test_compiled_models(compiler, kind):
 
 
 def test_a_large_batch_is_answered_in_parts(monkeypatch):
-    monkeypatch.setattr("unmask.reasoners.run.ROWS_AT_ONCE", 40)
+    monkeypatch.setattr("unmask.reasoners.cost.ROWS_AT_ONCE", 40)
     for kind in KINDS:
         model = random_model(3, kind, 4)
         words = all_words(model)
@@ -171,13 +171,13 @@ def test_planted_structure_takes_every_path(monkeypatch):
 
         monkeypatch.setattr(owner, name, counted)
 
-    counting(Attention, "_gather", "gather")
-    counting(Attention, "_joined", "lists", lambda *a: not a[3].constant)
-    counting(Attention, "_joined", "guarded", lambda *a: a[3].holds is not None)
-    counting(Attention, "_all", "all")
-    counting(Attention, "_all", "mixed", lambda *a: a[3].chosen.size > 0)
+    counting(HeadAttention, "_gather", "gather")
+    counting(HeadAttention, "_joined", "lists", lambda *a: not a[3].constant)
+    counting(HeadAttention, "_joined", "guarded", lambda *a: a[3].holds is not None)
+    counting(HeadAttention, "_all", "all")
+    counting(HeadAttention, "_all", "mixed", lambda *a: a[3].deciding.size > 0)
     counting(Compact, "_scan", "scan")
-    counting(Attention, "_distinct", "distinct")
+    counting(HeadAttention, "_distinct", "distinct")
     counting(layer_state, "AttendsToNothing", "errors")
     for seed in range(60):
         check_planted(seed, 2)
@@ -189,7 +189,7 @@ def test_planted_structure_takes_every_path(monkeypatch):
 
 def no_key_is_hidden(code: Code) -> Code:
     """The proof accepts every bit."""
-    return replace(code, chosen=np.arange(code.bits.query.size)[:20], holds=None)
+    return replace(code, deciding=np.arange(code.bits.query.size)[:20], holds=None)
 
 
 def forgets_all(Q, places, *_):
@@ -214,7 +214,9 @@ BREAKS = {
     ),
     "an index is never made anew": lambda m: (
         m.setattr(attention, "COMPARED_AT_ONCE", 0),
-        m.setattr(Attention, "index", property(lambda s: s.__dict__.get("i"), lambda s, v: keep(s, v)), raising=False),
+        m.setattr(
+            HeadAttention, "index", property(lambda s: s.__dict__.get("i"), lambda s, v: keep(s, v)), raising=False
+        ),
     ),
     "rows that were not asked for are taken as done": lambda m: m.setattr(
         layer_state.LayerState, "_multiply", only_once(layer_state.LayerState._multiply)

@@ -6,9 +6,10 @@ from itertools import product
 import numpy as np
 import pytest
 
+from unmask.numerics.gumbel_law import gumbel_law
 from unmask.numerics.noise import DRAWS, noise_counts
 from unmask.numerics.precision import Precision
-from unmask.reasoners.decoding import confidence, decode, gumbel_law
+from unmask.reasoners.decoding import confidence, decode
 from unmask.reasoners.tape import OTHER, Tape
 
 

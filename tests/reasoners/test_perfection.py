@@ -7,7 +7,7 @@ import pytest
 
 import by_hand
 from unmask.engines.reference import ReferenceEngine
-from unmask.reasoners.decoding import gumbel_law
+from unmask.numerics.gumbel_law import gumbel_law
 from unmask.reasoners.perfection import Imperfection, Task, model_conditionals, perfect
 from unmask.weights.matrix import Matrix
 from unmask.weights.transformer import Head, Layer, Mlp

@@ -40,5 +40,5 @@ def test_an_engine_from_outside_is_used():
         def session(self, transformer, *, name="model"):
             raise UnmaskError(f"no {name} of width {transformer.width}")
 
-    with pytest.raises(UnmaskError, match="no predictor of width"):
+    with pytest.raises(UnmaskError, match="no planner of width"):
         run_word(random_model(0, "mdm", 1), "a", engine=Refusing())

@@ -1,1 +1,6 @@
-"""One forward pass: `reference` is the definition."""
+"""One forward pass of one transformer: tokens → logits, or layers [a, b) of a residual stream.
+
+Every engine gives the same integers: `reference` is the definition, equation by equation; `fast` detects from values
+what it need not compute. `engine` says what every engine offers; the loops are not here but in reasoners/. `shared/` is
+what the fast engine and the prover both rest on: a proof trusts it.
+"""

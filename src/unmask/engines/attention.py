@@ -1,4 +1,4 @@
-"""Attention: the output of one head at some rows, by the cheapest way that is proved to be exact.
+"""HeadAttention: the output of one head at some rows, by the cheapest way that is proved to be exact.
 
     one key of the same code, all with one score      a gather
     several keys of the same code                     lists of nearly one length at a time
@@ -9,11 +9,12 @@ Rows of a word with one effective query have one output where all of them see al
 
 import numpy as np
 
-from unmask.engines.bit_codes import Code, Range, Steps
-from unmask.engines.code_index import CodeIndex
-from unmask.engines.grid import Grid
-from unmask.engines.proof import forgotten
+from unmask.budget import check
 from unmask.engines.scores import AT_ONCE, Operands
+from unmask.engines.shared.bit_codes import Code, Range, Steps
+from unmask.engines.shared.code_index import CodeIndex
+from unmask.engines.shared.grid import Grid
+from unmask.engines.shared.visible_keys import forgotten
 
 COMPARED_AT_ONCE = 1 << 16
 NONE = -1
@@ -27,7 +28,7 @@ class AttendsNowhere(Exception):
         self.row = row
 
 
-class Attention:
+class HeadAttention:
     """One head of one session; codes have the word before them, or are NONE."""
 
     def __init__(self, operands: Operands, causal: bool, query_code: np.ndarray, key_code: np.ndarray) -> None:
@@ -43,20 +44,20 @@ class Attention:
         if self.weights is not None:
             self.weights[rows] = 0
         joined = self._may_join(rows, grid, code)
-        for chosen, attend in ((joined, self._joined), (~joined, self._all)):
-            if chosen.all():
+        for members, attend in ((joined, self._joined), (~joined, self._all)):
+            if members.all():
                 attend(rows, grid, code, keys, result, Z)
-            elif chosen.any():
-                part, part_Z = result[:, chosen], Z[chosen]
-                attend(rows[chosen], grid, code, keys, part, part_Z)
-                result[:, chosen], Z[chosen] = part, part_Z
+            elif members.any():
+                part, part_Z = result[:, members], Z[members]
+                attend(rows[members], grid, code, keys, part, part_Z)
+                result[:, members], Z[members] = part, part_Z
         if not Z.all():
             raise AttendsNowhere(int(rows[np.argmin(Z)]))
         return result
 
     def _may_join(self, rows: np.ndarray, grid: Grid, code: Code) -> np.ndarray:
         """Rows with a code, in words in which all keys have one."""
-        if not code.chosen.size:
+        if not code.deciding.size:
             return np.zeros(rows.size, dtype=bool)
         regular = self._query_code[rows] != NONE
         keys = grid.exists(self._key_code)
@@ -73,12 +74,12 @@ class Attention:
             self._gather(rows, keys[start], grid, code, result, Z)
             return
         if not self._causal and int(count.sum()) > 8 * rows.size:
-            chosen, inverse = self._distinct(rows, grid, range_)
+            computed, inverse = self._distinct(rows, grid, range_)
         else:
-            chosen, inverse = np.arange(rows.size), None
-        size = np.searchsorted(1 << np.arange(40), count[chosen])
+            computed, inverse = np.arange(rows.size), None
+        size = np.searchsorted(1 << np.arange(40), count[computed])
         for s in np.unique(size):
-            members = chosen[(size == s) & (count[chosen] > 0)]
+            members = computed[(size == s) & (count[computed] > 0)]
             longest = int(count[members].max(initial=0))
             for block in _blocks(members, longest):
                 offset = np.arange(longest)
@@ -86,34 +87,34 @@ class Attention:
                 listed = keys[np.where(real, start[block, None] + offset, start[block, None])]
                 visible = real & (listed <= rows[block, None]) if self._causal else real
                 self._block(rows, block, listed, visible, code.equal, grid, result, Z)
-        self._spread(rows, chosen, inverse, result, Z)
+        self._spread(rows, computed, inverse, result, Z)
 
     def _all(self, rows: np.ndarray, grid: Grid, code: Code, range_: Range, result: np.ndarray, Z: np.ndarray) -> None:
         """Every key that a row may see."""
-        chosen, inverse = (np.arange(rows.size), None) if self._causal else self._distinct(rows, grid, range_)
-        words = grid.word(rows[chosen])
+        computed, inverse = (np.arange(rows.size), None) if self._causal else self._distinct(rows, grid, range_)
+        words = grid.word(rows[computed])
         position = np.arange(grid.length)
         if grid.length < 256 and words[0] != words[-1]:
-            for block in _blocks(chosen, grid.length):
+            for block in _blocks(computed, grid.length):
                 keys = grid.word(rows[block])[:, None] * grid.capacity + position
                 visible = keys <= rows[block, None] if self._causal else np.ones_like(keys, dtype=bool)
                 self._block(rows, block, keys, visible, code.any, grid, result, Z)
         else:
             for word in np.unique(words):
                 first = int(word) * grid.capacity
-                for block in _blocks(chosen[words == word], grid.length):
+                for block in _blocks(computed[words == word], grid.length):
                     visible = np.ones((block.size, grid.length), dtype=bool)
                     if self._causal:
                         visible = position <= rows[block, None] - first
                     self._block(rows, block, slice(first, first + grid.length), visible, code.any, grid, result, Z)
-        self._spread(rows, chosen, inverse, result, Z)
+        self._spread(rows, computed, inverse, result, Z)
 
     def _matches(self, rows: np.ndarray, grid: Grid, code: Code) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(start, count, keys): the keys of the code of rows[i] are keys[start[i] : start[i] + count[i]]."""
         codes, index = self._query_code[rows], self.index
         if index is None and rows.size * grid.length > COMPARED_AT_ONCE:
             present = grid.rows[grid.exists(self._key_code) != NONE]
-            index = CodeIndex(self._key_code[present], present, grid.batch << code.chosen.size)
+            index = CodeIndex(self._key_code[present], present, grid.batch << code.deciding.size)
             if present.size == grid.batch * grid.length:  # with irregular keys it serves this call alone
                 self.index = index
         if index is not None:
@@ -132,8 +133,8 @@ class Attention:
         e = self._operands.constant_exp(code.equal)
         Z[:] = e if not self._causal else np.where(keys <= rows, e, 0)
         weight = int(compact.divide(np.array([e]), np.array([max(e, 1)], dtype=compact.wide))[0])
-        for values, kept in zip(result, self._operands.V, strict=True):
-            values[:] = kept.take(keys)
+        for values, column in zip(result, self._operands.V, strict=True):
+            values[:] = column.take(keys)
         if weight != compact.precision.one:
             result[:] = compact.multiply(result, np.array(weight, dtype=compact.wide))
         if self.weights is not None:
@@ -150,6 +151,7 @@ class Attention:
         result: np.ndarray,
         Z: np.ndarray,
     ) -> None:
+        check()
         result[:, block], weights, Z[block] = self._operands.attend(rows[block], keys, visible, steps)
         if self.weights is None:
             return
@@ -165,9 +167,10 @@ class Attention:
         places = self._operands.places
         Q = np.take(self._operands.Q, rows, axis=1)
         since, score = forgotten(Q, places, keys, self._compact)
-        columns = np.where(np.arange(places[0].size)[:, None] >= since, Q[places[0]], 0)
-        parts = np.ascontiguousarray(np.vstack([grid.word(rows), since, score, columns]).T)
-        parts = parts.view(np.dtype((np.void, parts.itemsize * parts.shape[1]))).ravel()
+        columns = np.where(np.arange(places[0].size)[:, None] >= since, Q[places[0]], self._compact.narrow.type(0))
+        before = np.vstack([grid.word(rows), since, score])
+        parts = np.concatenate([np.ascontiguousarray(part.T).view(np.uint8) for part in (before, columns)], axis=1)
+        parts = parts.view(np.dtype((np.void, parts.shape[1]))).ravel()
         _, first, inverse = np.unique(parts, return_index=True, return_inverse=True)
         order = np.argsort(first)
         rank = np.empty_like(order)
@@ -175,11 +178,11 @@ class Attention:
         return first[order], rank[inverse.reshape(-1)]
 
     def _spread(
-        self, rows: np.ndarray, chosen: np.ndarray, inverse: np.ndarray | None, result: np.ndarray, Z: np.ndarray
+        self, rows: np.ndarray, computed: np.ndarray, inverse: np.ndarray | None, result: np.ndarray, Z: np.ndarray
     ) -> None:
         if inverse is None:
             return
-        source = chosen[inverse]
+        source = computed[inverse]
         result[:] = result[:, source]
         Z[:] = Z[source]
         if self.weights is not None:

@@ -4,13 +4,16 @@ A session serves one transformer through a whole run, so that an engine may keep
 engine returns the same integers for the same calls. Arrays lead with a batch axis: one entry per word.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Int
 
 from unmask.weights.transformer import Transformer
+
+FIXED = 16 << 20  # bytes of buffers of fixed size, and what Python takes for its part
 
 Watch = Callable[[str, np.ndarray], None]
 """Told the name and value of what a pass computes: `embed`, `layers.0.heads.1.weights`, `layers.0.residual`."""
@@ -46,11 +49,41 @@ class Session(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Footprint:
+    """Bytes that stay while a run goes on, and bytes that come and go."""
+
+    kept: int
+    at_once: int
+
+    @staticmethod
+    def together(parts: "Iterable[Footprint]") -> int:
+        """Bytes of sessions that take turns."""
+        parts = list(parts)
+        return sum(part.kept for part in parts) + max((part.at_once for part in parts), default=0) + FIXED
+
+
+@runtime_checkable
+class Continuing(Protocol):
+    """A session that can write a whole chain by itself."""
+
+    def continued(self, tokens: Int[np.ndarray, "batch seq"], steps: int) -> np.ndarray | None:
+        """The symbols of so many steps, [batch, steps], each the decoded last row of all before it.
+
+        None where that is nothing but reading row after row: the caller does so, and sees what fails.
+        """
+        ...
+
+
 @runtime_checkable
 class Engine(Protocol):
     """Makes sessions."""
 
     name: str
+
+    def footprint(self, transformer: Transformer, batch: int, *, watched: bool = False) -> Footprint:
+        """What a session takes at most for so many words; `watched` if someone is shown every attention weight."""
+        ...
 
     def session(self, transformer: Transformer, *, name: str = "model") -> Session:
         """A session; `name` says which transformer an error is about."""

@@ -2,12 +2,13 @@
 
     sparse_product   products with few weights, in small integers
     bit_codes,       a proof, from the values of queries and keys, that most exponentials are 0
-    proof
+    visible_keys
     code_index,      then a head is a join of codes, not a comparison of all pairs
     attention
     scores           the exact attention of what is left
     head_state,      what is kept from call to call: a row is computed again only if something it reads
     layer_state      changed
+    chains/          a whole chain of thought, row after row, in a compiled kernel
 
 Everything is detected from values; what cannot be proved is computed. Where no row reads another any more, only the
 rows that were asked for are computed.
@@ -19,19 +20,27 @@ from contextlib import contextmanager
 import numpy as np
 from jaxtyping import Int
 
-from unmask.engines.engine import Watch
-from unmask.engines.grid import Grid, Span, count, gather, put, span
+from unmask.budget import check
+from unmask.engines.chains.chain import chain
+from unmask.engines.engine import Footprint, Watch
+from unmask.engines.footprint import fast_footprint
 from unmask.engines.layer_state import LayerState
-from unmask.engines.prepared import Prepared, prepared
 from unmask.engines.reference import LARGEST_SCORES
+from unmask.engines.shared.grid import Grid, Span, count, gather, put, span
+from unmask.engines.shared.prepared import Prepared, prepared
 from unmask.errors import TooLarge
 from unmask.weights.transformer import Transformer
+
+LONG_CHAIN = 256  # symbols, from which a compiled kernel pays
 
 
 class FastEngine:
     """Exact, and nearly free."""
 
     name = "fast"
+
+    def footprint(self, transformer: Transformer, batch: int, *, watched: bool = False) -> Footprint:
+        return fast_footprint(transformer, batch, watched=watched)
 
     def session(self, transformer: Transformer, *, name: str = "model") -> "FastSession":
         return FastSession(transformer, name)
@@ -41,32 +50,34 @@ class FastSession:
     """One transformer through a run, and all that was computed for it."""
 
     def __init__(self, transformer: Transformer, name: str = "model") -> None:
-        self._weights: Prepared = prepared(transformer)
-        self._name = name
+        self._transformer, self._name = transformer, name
+        self._weights: Prepared = prepared(transformer, every=transformer.loop is not None)
         self._forget(Grid(0, self._weights.capacity, 0))
 
     def read(
         self, tokens: Int[np.ndarray, "batch seq"], rows: tuple[int, int], *, watch: Watch | None = None
     ) -> np.ndarray:
+        self._take_up(every=False)
         with self._ready(tokens.shape, watch) as grid:
-            if self._reader is None:
+            if self._ends is None:
                 self._forget(grid, watched=self._watched)
-                self._reader = _Reader(self._weights, grid)
-            changed, touched = self._reader.take(self._store, tokens, grid)
+                self._ends = _Ends(self._weights, grid)
+            changed, touched = self._ends.take(self._store, tokens, grid)
             if watch:
                 watch("embed", self._residual(0))
             asked = None if watch else grid.part(*rows)
             for i in range(len(self._layers)):
                 last = asked if i >= self._weights.last_head else None
                 changed = self._step(i, changed, touched, last, watch)
-            return self._reader.logits(self._store, changed, rows, grid)
+            return self._ends.logits(self._store, changed, rows, grid)
 
     def embed(
         self, tokens: Int[np.ndarray, "batch seq"], *, watch: Watch | None = None
     ) -> Int[np.ndarray, "batch seq width"]:
-        grid = Grid(tokens.shape[0], self._weights.capacity, tokens.shape[1])
-        store = np.zeros((self._weights.width, grid.size), dtype=self._weights.compact.narrow)
-        _Reader(self._weights, grid).take(store, tokens, grid)
+        weights = prepared(self._transformer, every=True)
+        grid = Grid(tokens.shape[0], weights.capacity, tokens.shape[1])
+        store = np.zeros((weights.width, grid.size), dtype=weights.compact.narrow)
+        _Ends(weights, grid).take(store, tokens, grid)
         if watch:
             watch("embed", grid.matrix(store).astype(np.int64))
         return grid.matrix(store)
@@ -81,8 +92,9 @@ class FastSession:
     ) -> Int[np.ndarray, "batch seq width"]:
         if first >= last:
             return residual
+        self._take_up(every=True)
         with self._ready(residual.shape[:2], watch) as grid:
-            if self._reader is not None:
+            if self._ends is not None:
                 self._forget(grid, watched=self._watched)
             # the store keeps one value of each column: layers outside of this call may have taken in another
             for i in (*range(first), *range(last, len(self._layers))):
@@ -95,17 +107,29 @@ class FastSession:
             return self._residual(last)
 
     def logits(self, residual: Int[np.ndarray, "batch rows width"]) -> Int[np.ndarray, "batch rows outputs"]:
-        weights = self._weights
+        weights = prepared(self._transformer, every=True)
         store = np.zeros((weights.columns, residual.shape[0] * residual.shape[1]), dtype=weights.compact.narrow)
         store[weights.places[-1]] = residual.reshape(-1, weights.width).T
         result = readout(weights, store, slice(0, store.shape[1]))
         return np.ascontiguousarray(result.T).reshape(*residual.shape[:2], weights.outputs)
 
+    def continued(self, tokens: Int[np.ndarray, "batch seq"], steps: int) -> np.ndarray | None:
+        if not self._weights.causal or len(tokens) * steps < LONG_CHAIN:
+            return None
+        return chain(self._transformer, tokens, steps)
+
+    def _take_up(self, *, every: bool) -> None:
+        """The weights in the form that the call wants."""
+        wanted = prepared(self._transformer, every=every)
+        if wanted is not self._weights:
+            self._weights = wanted
+            self._forget(Grid(0, wanted.capacity, 0))
+
     def _forget(self, grid: Grid, *, watched: bool = False) -> None:
         self._grid = grid
         self._store = np.zeros((self._weights.columns, grid.size), dtype=self._weights.compact.narrow)
         self._layers: list[LayerState | None] = [None] * len(self._weights.layers)
-        self._reader: _Reader | None = None
+        self._ends: _Ends | None = None
         self._watched = watched
 
     @contextmanager
@@ -148,6 +172,7 @@ class FastSession:
         self, i: int, changed: np.ndarray, touched: np.ndarray, asked: np.ndarray | None, watch: Watch | None
     ) -> np.ndarray:
         """Run layer i on the changed rows."""
+        check()
         state = self._state(i)
         if not state.taken[changed].all():
             touched[:] = True
@@ -161,7 +186,7 @@ class FastSession:
         return self._grid.matrix(self._store[self._weights.places[i]])
 
 
-class _Reader:
+class _Ends:
     """Tokens in, logits out: the two ends of a transformer, kept from call to call."""
 
     def __init__(self, weights: Prepared, grid: Grid) -> None:
@@ -172,22 +197,22 @@ class _Reader:
     def take(self, store: np.ndarray, tokens: np.ndarray, grid: Grid) -> tuple[np.ndarray, np.ndarray]:
         """Embed the tokens that are not what they were; (their rows, the columns that may have changed)."""
         weights = self._weights
-        kept = self._tokens[:, : grid.length]
-        word, position = np.nonzero(kept != tokens)
+        known = self._tokens[:, : grid.length]
+        word, position = np.nonzero(known != tokens)
         changed = word * grid.capacity + position
         where = span(changed)
         at = where if grid.batch == 1 else position
         touched = np.zeros(weights.columns, dtype=bool)
-        if (kept[word, position] < 0).any():
+        if (known[word, position] < 0).any():
             touched[:] = True
-            every = np.arange(weights.width)
+            every = np.arange(weights.given.size)
             put(store, every, where, gather(weights.positions, every, at))
         else:
             touched[weights.embedded] = True
         symbols = gather(weights.symbols, np.arange(weights.embedded.size), tokens[word, position])
-        known = gather(weights.positions, weights.embedded, at)
-        put(store, weights.embedded, where, weights.compact.add(known, symbols))
-        kept[:] = tokens
+        placed = gather(weights.positions, weights.embedded, at)
+        put(store, weights.embedded, where, weights.compact.add(placed, symbols))
+        known[:] = tokens
         return changed, touched
 
     def logits(self, store: np.ndarray, changed: np.ndarray, rows: tuple[int, int], grid: Grid) -> np.ndarray:

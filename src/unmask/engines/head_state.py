@@ -2,17 +2,17 @@
 
 A row's head output depends on its query, on the keys of its code, and on their values. `update` takes in the rows
 that changed and tells which outputs may have changed with them; `attend` computes outputs. Without a code (see
-`proof`), a row depends on every row it may see.
+`shared/visible_keys`), a row depends on every row it may see.
 """
 
 import numpy as np
 
-from unmask.engines.attention import NONE, Attention
-from unmask.engines.bit_codes import Bits, Code, Range, find_bits
-from unmask.engines.grid import Grid, Span, span
-from unmask.engines.prepared import PreparedHead
-from unmask.engines.proof import MOST_BITS, prove
+from unmask.engines.attention import NONE, HeadAttention
 from unmask.engines.scores import Operands
+from unmask.engines.shared.bit_codes import BitColumns, Code, Range, find_bits
+from unmask.engines.shared.grid import Grid, Span, span
+from unmask.engines.shared.prepared import PreparedHead
+from unmask.engines.shared.visible_keys import MOST_BITS, prove
 from unmask.numerics.compact import Compact
 
 
@@ -27,14 +27,14 @@ class HeadState:
             for size in (head.query.size, head.key.size, head.value.size)
         )
         self._ranges: tuple[Range, Range] | None = None
-        self._bits: Bits | None = None
+        self._bits: BitColumns | None = None
         self._code: Code | None = None
         self._looked_at = 0  # how many rows there were when bits were last looked for
         # code with the word before it, or NONE for irregular rows and rows that do not exist
         self._query_code = np.full(grid.size, NONE, dtype=np.int64)
         self._key_code = np.full(grid.size, NONE, dtype=np.int64)
         operands = Operands(self._Q, self._K, self._V, self._places, compact)
-        self.attention = Attention(operands, causal, self._query_code, self._key_code)
+        self.attention = HeadAttention(operands, causal, self._query_code, self._key_code)
 
     @property
     def code(self) -> Code:
@@ -43,7 +43,7 @@ class HeadState:
 
     @property
     def coded(self) -> bool:
-        return self._code is not None and self._code.chosen.size > 0
+        return self._code is not None and self._code.deciding.size > 0
 
     def attend(self, rows: np.ndarray, grid: Grid) -> np.ndarray:
         """The head's output at the given rows, [values, rows]."""
@@ -77,45 +77,52 @@ class HeadState:
         return self._affected(rows[moved], before, new[moved], grid)
 
     def _learn(self, Q: np.ndarray, K: np.ndarray, grid: Grid) -> bool:
-        """Widen the ranges; True if codes mean something else now, so that all rows were encoded anew."""
-        ranges, before = self._ranges, self._code
-        if ranges is None:
-            self._ranges = (Range.of(Q), Range.of(K))
-        elif not (ranges[0].holds(Q) and ranges[1].holds(K)):
-            self._ranges = (ranges[0].union(Range.of(Q)), ranges[1].union(Range.of(K)))
-        existing = grid.batch * grid.length
-        look = self._bits is None or (existing >= 2 * self._looked_at and not self.coded)
-        if look:
-            self._looked_at = existing
-            self._bits = find_bits(grid.exists(self._Q), grid.exists(self._K), self._places)
-        if self._ranges is ranges and not look:
+        """Take in new queries and keys; True if codes mean something else now, so that all rows were encoded anew."""
+        ranges, widened = self._widened(Q, K)
+        bits, looked = self._looked_for_bits(grid)
+        if not (widened or looked):
             return False
-        assert self._bits is not None
-        assert self._ranges is not None
         most = MOST_BITS - grid.batch.bit_length()
-        self._code = prove(self._bits, self._places, self._ranges, self._compact, grid.exists(self._Q), most)
-        guarded = self._code.holds is not None or (before is not None and before.holds is not None)
-        if before is not None and not look and not guarded and np.array_equal(before.chosen, self._code.chosen):
+        before, after = self._code, prove(bits, self._places, ranges, self._compact, grid.exists(self._Q), most)
+        self._code = after
+        if before is not None and not looked and _same_meaning(before, after):
             return False
         self._query_code[:] = self._key_code[:] = NONE
         self.attention.index = None
         if self.coded:
-            rows = grid.rows
-            where = span(rows)
-            self._encode(rows, where, self._Q[:, where], self._K[:, where], grid)
+            where = span(grid.rows)
+            self._encode(grid.rows, where, self._Q[:, where], self._K[:, where], grid)
         return True
+
+    def _widened(self, Q: np.ndarray, K: np.ndarray) -> tuple[tuple[Range, Range], bool]:
+        """(the ranges of all queries and keys, these among them; are they new?)"""
+        known = self._ranges
+        if known is not None and known[0].holds(Q) and known[1].holds(K):
+            return known, False
+        new = Range.of(Q), Range.of(K)
+        self._ranges = new if known is None else (known[0].union(new[0]), known[1].union(new[1]))
+        return self._ranges, True
+
+    def _looked_for_bits(self, grid: Grid) -> tuple[BitColumns, bool]:
+        """(the bits; were they looked for again?) Without a code, they are whenever the rows have doubled."""
+        existing = grid.batch * grid.length
+        if self._bits is not None and (self.coded or existing < 2 * self._looked_at):
+            return self._bits, False
+        self._looked_at = existing
+        self._bits = find_bits(grid.exists(self._Q), grid.exists(self._K), self._places)
+        return self._bits, True
 
     def _encode(self, rows: np.ndarray, where: Span, Q: np.ndarray, K: np.ndarray, grid: Grid) -> None:
         code = self.code
-        word = grid.word(rows) << code.chosen.size if grid.batch > 1 else 0
-        for kept, (codes, regular) in (
+        word = grid.word(rows) << code.deciding.size if grid.batch > 1 else 0
+        for known, (codes, regular) in (
             (self._query_code, code.of_queries(Q)),
             (self._key_code, code.of_keys(K)),
         ):
             codes = np.where(regular, codes + word, NONE)
-            if kept is self._key_code and not np.array_equal(codes, kept[where]):
+            if known is self._key_code and not np.array_equal(codes, known[where]):
                 self.attention.index = None
-            kept[where] = codes
+            known[where] = codes
 
     # which outputs may have changed
 
@@ -137,7 +144,7 @@ class HeadState:
     def _joined(self, moved: np.ndarray, codes: np.ndarray, grid: Grid) -> np.ndarray:
         """The rows with one of these codes, and irregular rows, which may see any key."""
         query_codes = grid.exists(self._query_code)
-        space = grid.batch << self.code.chosen.size
+        space = grid.batch << self.code.deciding.size
         if codes.size <= 2:
             wanted = (query_codes == codes[0]) | (query_codes == codes[-1])
         elif space <= 4 * query_codes.size + 1024:
@@ -153,6 +160,11 @@ class HeadState:
         return affected[affected >= _first_moved(moved, grid)[grid.word(affected)]] if self._causal else affected
 
 
+def _same_meaning(before: Code, after: Code) -> bool:
+    """Do two codes of the same bits give every row the same code? Not surely where one holds for some queries only."""
+    return before.holds is None and after.holds is None and np.array_equal(before.deciding, after.deciding)
+
+
 def _first_moved(moved: np.ndarray, grid: Grid) -> np.ndarray:
     """The first moved row of every word; beyond all rows where none moved."""
     first = np.full(grid.batch, grid.size)
@@ -160,8 +172,8 @@ def _first_moved(moved: np.ndarray, grid: Grid) -> np.ndarray:
     return first
 
 
-def _replace(kept: np.ndarray, where: Span, values: np.ndarray) -> np.ndarray:
-    """kept[:, where] = values; tells which rows were not equal."""
-    differs = (kept[:, where] != values).any(axis=0)
-    kept[:, where] = values
+def _replace(known: np.ndarray, where: Span, values: np.ndarray) -> np.ndarray:
+    """known[:, where] = values; tells which rows were not equal."""
+    differs = (known[:, where] != values).any(axis=0)
+    known[:, where] = values
     return differs

@@ -2,11 +2,12 @@
 
 import numpy as np
 
+from unmask.budget import check
 from unmask.engines.attention import AttendsNowhere
 from unmask.engines.engine import Watch
-from unmask.engines.grid import Grid, gather, put, span
 from unmask.engines.head_state import HeadState
-from unmask.engines.prepared import Prepared
+from unmask.engines.shared.grid import Grid, gather, put, span
+from unmask.engines.shared.prepared import Prepared
 from unmask.errors import AttendsToNothing
 
 AT_ONCE = 1 << 20
@@ -77,9 +78,9 @@ class LayerState:
                 raise AttendsToNothing(layer=self._number, head=i, row=row, word=word, transformer=self._name) from None
             if watch:
                 assert head.attention.weights is not None
-                kept = head.attention.weights.reshape(grid.batch, grid.capacity, grid.capacity)
+                every = head.attention.weights.reshape(grid.batch, grid.capacity, grid.capacity)
                 watch(
-                    f"layers.{self._number}.heads.{i}.weights", kept[:, : grid.length, : grid.length].astype(np.int64)
+                    f"layers.{self._number}.heads.{i}.weights", every[:, : grid.length, : grid.length].astype(np.int64)
                 )
             total[target] = compact.add(total[target], values)
         after = compact.add(gather(x, layer.before, where), total)
@@ -96,6 +97,7 @@ class LayerState:
             return
         step = max(16, AT_ONCE // layer.mlp.size)
         for first in range(0, rows.size, step):
+            check()
             where = span(rows[first : first + step])
             G = gather(x, layer.mlp_before, where)
             put(x, layer.mlp_after, where, compact.add(G, layer.mlp(x, where)))

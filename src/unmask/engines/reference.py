@@ -16,7 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Int
 
-from unmask.engines.engine import Watch, forward
+from unmask.budget import check
+from unmask.engines.engine import Footprint, Watch, forward
+from unmask.engines.footprint import dense_footprint
 from unmask.errors import AttendsToNothing, TooLarge
 from unmask.numerics.arithmetic import add, divide, product, relu, total, weighted
 from unmask.numerics.exponential import exp
@@ -31,6 +33,9 @@ class ReferenceEngine:
     """Slow, readable, obviously right."""
 
     name = "reference"
+
+    def footprint(self, transformer: Transformer, batch: int, *, watched: bool = False) -> Footprint:
+        return dense_footprint(transformer, batch, terms=LARGEST_HIDDEN, watched=watched)
 
     def session(self, transformer: Transformer, *, name: str = "model") -> "ReferenceSession":
         return ReferenceSession(transformer, name)
@@ -83,6 +88,7 @@ class ReferenceSession:
     def _attend(self, H: np.ndarray, head: Head, where: tuple[int, int], watch: Watch | None) -> np.ndarray:
         precision = self.transformer.precision
         batch, rows, _ = H.shape
+        check()
         if batch * rows * rows > LARGEST_SCORES:
             raise TooLarge(
                 f"the reference engine would hold {batch} × {rows} × {rows} attention scores; "

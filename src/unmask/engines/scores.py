@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unmask.engines.bit_codes import Shift, Steps
+from unmask.engines.shared.bit_codes import Shift, Steps
 from unmask.numerics.compact import Compact
 
 AT_ONCE = 1 << 18

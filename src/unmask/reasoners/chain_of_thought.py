@@ -8,25 +8,15 @@ Both are causal; positions and N do not change while the string grows.
 
 from collections.abc import Iterator
 
-import numpy as np
-
-from unmask.reasoners.decoding import decode
-from unmask.reasoners.frame import Frame, Step
-from unmask.reasoners.tape import OTHER
+from unmask.reasoners.medium import Choice, Logits, Medium, Residual, Symbols, Tokens
 
 
-def chain_of_thought(frame: Frame) -> Iterator[Step]:
-    """After every step, all symbols generated so far; the last ones are new."""
-    model, session = frame.model, frame.session("model")
-    fresh = model.block or 1
-    masks = frame.copies(model.mask, model.block or 0)
-    generated = frame.copies(None, 0)
+def chain_of_thought(medium: Medium[Tokens, Logits, Symbols, Choice, Residual]) -> Iterator[Tokens]:
+    """After every step, all symbols generated so far; the last P' (or the last one) are new."""
+    model = medium.model
+    masks = medium.copies(model.mask, model.block or 0)
+    generated = medium.copies(None, 0)
     for step in range(model.steps):
-        tokens = frame.before(np.concatenate([generated, masks], axis=1))
-        watch = frame.watching(f"steps.{step}.model")
-        rows = (tokens.shape[1] - fresh, tokens.shape[1])
-        noise = frame.noise(step, OTHER, rows, len(model.vocabulary))
-        symbols = decode(session.read(tokens, rows, watch=watch), frame.precision, noise=noise)
-        generated = np.concatenate([generated, symbols], axis=1)
-        new = np.arange(generated.shape[1]) >= generated.shape[1] - fresh
-        yield Step(generated, np.broadcast_to(new, generated.shape))
+        logits = medium.read(step, "model", medium.joined(generated, masks), model.block or 1)
+        generated = medium.joined(generated, medium.written(medium.decode(logits)))
+        yield generated

@@ -13,7 +13,8 @@ from itertools import product
 import numpy as np
 
 from unmask.engines.engine import Engine
-from unmask.reasoners.decoding import decode, gumbel_law
+from unmask.numerics.gumbel_law import gumbel_law
+from unmask.reasoners.decoding import decode
 from unmask.reasoners.frame import Frame
 from unmask.weights.model import Model
 

@@ -67,7 +67,7 @@ class Confidence:
     k: int
 
     def choose(self, situation: Situation) -> np.ndarray:
-        return _smallest(-situation.confidence, situation.masked, self.k)
+        return surest(situation.confidence, situation.masked, self.k)
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Threshold:
         bound = situation.precision.bound
         units = max(-bound - 1, min(bound, floor(self.x * situation.precision.one)))
         sure = situation.confidence > units
-        return (sure & situation.masked) | _smallest(-situation.confidence, situation.masked, 1)
+        return (sure & situation.masked) | surest(situation.confidence, situation.masked, 1)
 
 
 @dataclass(frozen=True)
@@ -133,6 +133,11 @@ def parse_planner(text: str, tape: Tape) -> Planner:
         f"there is no planner {shortened(text)!r}; use uniform:K, confidence:K, threshold:X, left-to-right:K "
         "or blockwise:W:PLANNER"
     )
+
+
+def surest(confidence: np.ndarray, among: np.ndarray, k: int) -> np.ndarray:
+    """Among some slots, the k of the largest confidence; the lowest slot wins a tie."""
+    return _smallest(-confidence, among, k)
 
 
 def _smallest(key: np.ndarray, masked: np.ndarray, k: int) -> np.ndarray:

@@ -3,6 +3,8 @@
 from bisect import bisect_right
 from collections.abc import Sequence
 
+import numpy as np
+
 from unmask.errors import WordError, shortened
 from unmask.reasoners.typed_expressions import blank_between, reads_expressions, spelled
 from unmask.weights.model import Model
@@ -23,6 +25,49 @@ def read_word(model: Model, word: str | Sequence[str]) -> list[int]:
             f"take another word or compile with --length {len(symbols)}"
         )
     return [model.token[s] for s in symbols]
+
+
+def read_words(model: Model, words: Sequence[str]) -> tuple[np.ndarray, np.ndarray, dict[int, WordError]]:
+    """(token ids [readable words, N], which words these are, what is wrong with each of the others)."""
+    ranges = _ranges(model)
+    fitting = [] if ranges is None else [i for i, word in enumerate(words) if len(word) == model.length]
+    points = np.frombuffer("".join(words[i] for i in fitting).encode("utf-32-le", "surrogatepass"), dtype="<u4")
+    tokens = np.zeros((0, model.length), dtype=np.int64)
+    which, errors = np.array(fitting, dtype=np.int64), {}
+    if ranges is not None:
+        first, last, token = ranges
+        place = np.searchsorted(first, points, side="right") - 1
+        known = (place >= 0) & (points <= last[place])
+        whole = known.reshape(-1, model.length).all(axis=1) if model.length else np.ones(len(fitting), dtype=bool)
+        tokens, which = token[place].reshape(len(fitting), model.length)[whole], which[whole]
+    rest = np.ones(len(words), dtype=bool)
+    rest[which] = False
+    read: dict[int, list[int]] = {}
+    for i in np.flatnonzero(rest).tolist():
+        try:
+            read[i] = read_word(model, words[i])
+        except WordError as error:
+            errors[i] = error
+    if read:
+        more = np.array(list(read.values()), dtype=np.int64).reshape(len(read), model.length)
+        tokens, which = np.concatenate([tokens, more]), np.concatenate([which, np.array(list(read), dtype=np.int64)])
+        order = np.argsort(which)
+        tokens, which = tokens[order], which[order]
+    return tokens, which, errors
+
+
+def _ranges(model: Model) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """(first, last, token) of ranges of code points, sorted, where a word is read letter by letter."""
+    if model.characters is not None:
+        ranges = [(first, last, symbol) for first, last, symbol in model.characters if symbol in model.input_symbols]
+    elif not reads_expressions(model.input_symbols) and all(len(s) == 1 for s in model.input_symbols):
+        ranges = sorted((ord(s), ord(s), s) for s in model.input_symbols)
+    else:
+        return None
+    if not ranges:
+        return None
+    first, last, symbols = zip(*ranges, strict=True)
+    return np.array(first), np.array(last), np.array([model.token[s] for s in symbols])
 
 
 def spell(model: Model, word: str) -> list[str]:
@@ -55,7 +100,8 @@ def _symbol_of(ranges: tuple[tuple[int, int, str], ...], character: str, positio
     i = bisect_right(ranges, code, key=lambda r: r[0]) - 1
     if i < 0 or ranges[i][1] < code:
         raise WordError(
-            f"the character {character!r} at position {position} of the word has no token in this model; use another"
+            f"the character {character!r} at position {position} of the word has no token in this model, or more than "
+            "one; use another"
         )
     return ranges[i][2]
 

@@ -1,6 +1,7 @@
 """Trace × Trace → the first place where they differ."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,6 +9,8 @@ import numpy as np
 from unmask.traces.trace import Trace, TraceError
 
 _NAME = re.compile(r"(?:steps\.(\d+)|initial|final)\.(\w+)\.(?:embed|layers\.(\d+)\.(residual|heads\.(\d+)\.weights))")
+_MOMENT = re.compile(r"(initial|final|steps\.(\d{1,15}))\.")
+BEFORE, AFTER = -1, 1 << 62
 
 
 @dataclass(frozen=True)
@@ -47,22 +50,35 @@ def first_difference(left: Trace, right: Trace) -> Difference | None:
     """
     if left.symbols(left.word) != right.symbols(right.word):
         raise TraceError("the two traces read different words; compare runs of one word")
-    shared = [name for name in left.activations if name in right.activations]
-    for prefix in (
-        "initial.",
-        *(f"steps.{t}." for t in range(max(left.steps_taken, right.steps_taken))),
-        "final.",
-    ):
-        for name in shared:
-            if name.startswith(prefix):
-                found = _inside(name, left, right)
-                if found:
-                    return found
-        if prefix.startswith("steps.") and left.kind != "plt":
-            found = _outside(int(prefix.split(".")[1]), left, right)
+    recorded = _by_step(name for name in left.activations if name in right.activations)
+    for moment in sorted({*recorded, *_steps_told_of(left, right)}):
+        for name in recorded.get(moment, ()):
+            found = _inside(name, left, right)
+            if found:
+                return found
+        if BEFORE < moment < AFTER and left.kind != "plt":
+            found = _outside(moment, left, right)
             if found:
                 return found
     return _outside(0, left, right) if left.kind == "plt" else None
+
+
+def _by_step(names: Iterable[str]) -> dict[int, list[str]]:
+    """The step to which a name belongs, or BEFORE all of them, or AFTER → names."""
+    found: dict[int, list[str]] = {}
+    for name in names:
+        match = _MOMENT.match(name)
+        if match is not None:
+            moment = {"initial": BEFORE, "final": AFTER}.get(match[1])
+            found.setdefault(int(match[2]) if moment is None else moment, []).append(name)
+    return found
+
+
+def _steps_told_of(left: Trace, right: Trace) -> set[int]:
+    """The steps that have a canvas in one of the traces, and that in which one of them has ended already."""
+    kept = {t for trace in (left, right) for t in range(trace.steps_taken - len(trace.canvas), trace.steps_taken)}
+    ended = {min(left.steps_taken, right.steps_taken)} if left.steps_taken != right.steps_taken else set()
+    return {step for step in kept | ended if step >= 0}
 
 
 def _inside(name: str, left: Trace, right: Trace) -> Difference | None:

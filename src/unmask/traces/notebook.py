@@ -1,23 +1,20 @@
-"""Trace → what a notebook shows of it: the viewer's page, in a frame that may run its script and do nothing else."""
+"""What a notebook shows of a trace. Traces know no viewer: the front door says who draws them."""
 
-from html import escape
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import Any
 
-if TYPE_CHECKING:
-    from unmask.traces.trace import Trace
+Drawing = Callable[[Any], str]
+"""Trace → HTML."""
 
-HEIGHT = 640
-UNRECORDED = "This run was not recorded: run_word(model, word, record=True) also keeps what every slot read and held."
+_drawing: Drawing | None = None
 
 
-def framed(trace: "Trace") -> str:
-    """An `iframe` that holds its page."""
-    from unmask.viewer.panel import Panel
-    from unmask.viewer.render import View, render
+def draw_with(drawing: Drawing) -> None:
+    """From now on, traces are drawn by this."""
+    global _drawing
+    _drawing = drawing
 
-    remarks = () if trace.activations else (UNRECORDED,)
-    page = render(View("", trace.text, (Panel.of_trace(trace),), remarks))
-    return (
-        f'<iframe srcdoc="{escape(page)}" title="{escape(str(trace))}" sandbox="allow-scripts" '
-        f'style="width:100%;height:{HEIGHT}px;border:0" loading="lazy"></iframe>'
-    )
+
+def drawn(trace: Any) -> str | None:
+    """None, so that the notebook shows the line of text, where nobody draws."""
+    return None if _drawing is None else _drawing(trace)

@@ -7,19 +7,56 @@ before the first. A looped model has `initial.model.…`, `steps.T.model.…` pe
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 import numpy as np
 
+from unmask.documents import Sentences, read, said
 from unmask.errors import UnmaskError, shortened
+from unmask.traces.notebook import drawn
 from unmask.weights.model import KINDS, Kind, Model
 
 FORMAT = "unmask-trace/1"
-_PLAIN = ("kind", "length", "padding", "accept", "reject", "mask", "steps_taken")
 
 
 class TraceError(UnmaskError):
     """Traces that cannot be read or compared."""
+
+
+SENTENCES = Sentences(
+    no_object=f'a trace is a JSON object with "format": "{FORMAT}"',
+    unknown="this trace is damaged: it has the unknown key {key!r}; remove it",
+    missing="this trace is damaged: it lacks the key {key!r}; record it again",
+    wrong="this trace is damaged: {key} must be {expected}, not {value}; record it again",
+    error=TraceError,
+)
+_PLAIN = ("kind", "length", "padding", "accept", "reject", "mask", "steps_taken")
+
+Int64 = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
+Whole = Annotated[int, said("an integer")]
+Symbol = Annotated[str, said("a string")]
+Tokens = Annotated[tuple[Int64, ...], said("a list of integers")]
+
+
+class TraceDocument(msgspec.Struct, frozen=True):
+    """The JSON object of a trace; `chosen` holds the numbers of the slots."""
+
+    kind: Annotated[Kind, said(f"one of {', '.join(KINDS)}")]
+    length: Whole
+    padding: Whole
+    accept: Symbol
+    reject: Symbol
+    mask: Symbol | None
+    steps_taken: Whole
+    vocabulary: Annotated[tuple[str, ...], said("a list of strings")]
+    word: Tokens
+    canvas: Annotated[tuple[tuple[Int64, ...], ...], said("lists of integers")]
+    chosen: Annotated[tuple[tuple[Int64, ...], ...], said("lists of integers")]
+    activations: Annotated[dict[str, list[list[Int64]]], said("names with tables of integers")]
+    registers: Annotated[dict[str, tuple[str, ...]], said("names with lists of strings")]
+    aliases: Annotated[dict[str, str], said("an object that maps symbols to symbols")]
+    slots: Annotated[tuple[str, ...], said("a list of strings")] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +86,10 @@ class Trace:
     activations: dict[str, np.ndarray] = field(default_factory=dict)
     registers: dict[str, tuple[str, ...]] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
+    slots: tuple[str, ...] = ()
+    """Names of the slots, where a program gives them; a comment."""
+    left_out: str | None = None
+    """What was not kept, and why: a sentence for those who look for it."""
 
     @classmethod
     def of(
@@ -59,6 +100,8 @@ class Trace:
         chosen: Sequence[np.ndarray],
         steps_taken: int,
         activations: dict[str, np.ndarray] | None = None,
+        *,
+        left_out: str | None = None,
     ) -> "Trace":
         return cls(
             kind=model.kind,
@@ -75,6 +118,8 @@ class Trace:
             activations=activations or {},
             registers={name: t.registers.names for name, t in model.transformers.items() if t.registers is not None},
             aliases=dict(model.aliases),
+            slots=model.slot_names,
+            left_out=left_out,
         )
 
     @property
@@ -111,11 +156,9 @@ class Trace:
         steps = f"{self.steps_taken} step{'' if self.steps_taken == 1 else 's'}"
         return f"Trace({self.kind}, {shortened(self.text)!r}, {answer} after {steps})"
 
-    def _repr_html_(self) -> str:
+    def _repr_html_(self) -> str | None:
         """What a notebook shows: the page of `unmask view`."""
-        from unmask.traces.notebook import framed
-
-        return framed(self)
+        return drawn(self)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -128,43 +171,40 @@ class Trace:
             "activations": {name: array.tolist() for name, array in self.activations.items()},
             "registers": {name: list(names) for name, names in self.registers.items()},
             "aliases": self.aliases,
+            "slots": list(self.slots),
         }
 
     @classmethod
     def from_json(cls, data: Any) -> "Trace":
         if not isinstance(data, dict) or data.get("format") != FORMAT:
-            raise TraceError(f'a trace is a JSON object with "format": "{FORMAT}"')
+            raise SENTENCES.refusal(SENTENCES.no_object)
+        document = read(data, TraceDocument, SENTENCES)
         try:
             trace = cls(
-                **{name: data[name] for name in _PLAIN},
-                vocabulary=tuple(data["vocabulary"]),
-                word=tuple(data["word"]),
-                canvas=tuple(_integers(tokens, axes=1) for tokens in data["canvas"]),
-                chosen=tuple(_flags(c, len(t)) for c, t in zip(data["chosen"], data["canvas"], strict=True)),
-                activations={name: _integers(a, axes=2) for name, a in data["activations"].items()},
-                registers={name: tuple(names) for name, names in data["registers"].items()},
-                aliases={str(old): str(new) for old, new in data["aliases"].items()},
+                **{
+                    name: getattr(document, name)
+                    for name in (*_PLAIN, "vocabulary", "word", "registers", "aliases", "slots")
+                },
+                canvas=tuple(_integers(tokens, axes=1) for tokens in document.canvas),
+                chosen=tuple(_flags(c, len(t)) for c, t in zip(document.chosen, document.canvas, strict=True)),
+                activations={name: _integers(a, axes=2) for name, a in document.activations.items()},
             )
             trace._check()
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
-            raise TraceError(f"this trace is damaged: {shortened(repr(error), most=120)}") from None
+        except (ValueError, IndexError) as error:
+            raise TraceError(f"this trace is damaged: {shortened(str(error), most=120)}; record it again") from None
         return trace
 
     def _check(self) -> None:
-        """What reading and comparing a trace relies on; a trace from a file may hold anything."""
-        for name in ("kind", "accept", "reject"):
-            _require(isinstance(getattr(self, name), str), f"{name} is not a string")
-        for name in ("length", "padding", "steps_taken"):
-            _require(type(getattr(self, name)) is int, f"{name} is not an integer")
+        """What reading and comparing a trace relies on, and no type can say."""
         _require(self.mask is None or self.mask in self.vocabulary, "the mask is not in the vocabulary")
-        _require(all(isinstance(s, str) for s in self.vocabulary), "the vocabulary is not made of strings")
-        _require(self.kind in KINDS and len(self.canvas) > 0, "there is no such kind, or no canvas")
+        _require(len(self.canvas) > 0 and self.canvas[-1].size > 0, "there is no canvas, or the last one is empty")
+        _require(len(self.word) == self.length, "its word has another length than it says")
+        _require(all(tokens.size <= self.padding for tokens in self.canvas), "a canvas has more slots than it says")
+        _require(self.steps_taken >= 0, "its steps are fewer than none")
         _require(self.kind == "plt" or len(self.canvas) <= self.steps_taken, "it has more canvases than steps")
-        for tokens in (_integers(list(self.word), axes=1), *self.canvas):
+        for tokens in (_integers(self.word, axes=1), *self.canvas):
             within = ((tokens >= 0) & (tokens < len(self.vocabulary))).all()
             _require(within, "a token is not in the vocabulary")
-        for names in self.registers.values():
-            _require(all(isinstance(name, str) for name in names), "a register is not a string")
 
 
 def _require(holds: object, reason: str) -> None:
@@ -172,16 +212,15 @@ def _require(holds: object, reason: str) -> None:
         raise ValueError(reason)
 
 
-def _integers(value: object, *, axes: int) -> np.ndarray:
-    """Nested lists of integers, and of nothing that could be taken for one."""
+def _integers(value: Sequence, *, axes: int) -> np.ndarray:
+    """Nested lists of integers; one that is empty may have lost its other axes."""
     array = np.array(value)
     if array.size == 0:
-        array = array.astype(np.int64).reshape(array.shape if array.ndim == axes else (0,) * axes)
-    _require(array.ndim == axes and array.dtype == np.int64, f"it holds no list of integers with {axes} axes")
+        return array.astype(np.int64).reshape(array.shape if array.ndim == axes else (0,) * axes)
     return array
 
 
-def _flags(indices: list[int], size: int) -> np.ndarray:
+def _flags(indices: Sequence[int], size: int) -> np.ndarray:
     flags = np.zeros(size, dtype=bool)
     flags[_integers(indices, axes=1)] = True
     return flags

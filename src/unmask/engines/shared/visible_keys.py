@@ -24,7 +24,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unmask.engines.bit_codes import Bits, Code, Range, Shift, Steps
+from unmask.engines.shared.bit_codes import BitColumns, Code, Range, Shift, Steps
 from unmask.numerics.compact import Compact
 
 MOST_BITS = 62
@@ -35,7 +35,7 @@ Places = tuple[np.ndarray, np.ndarray]
 
 
 def prove(
-    bits: Bits, places: Places, ranges: tuple[Range, Range], compact: Compact, queries: np.ndarray, most: int
+    bits: BitColumns, places: Places, ranges: tuple[Range, Range], compact: Compact, queries: np.ndarray, most: int
 ) -> Code:
     """The code of at most `most` bits; empty where nothing can be proved. `queries` are those there are."""
     low, high = _product_range(places, ranges, compact)
@@ -45,11 +45,11 @@ def prove(
     if not proved.any() and telling.any() and queries.shape[1] > 1:
         proved = _usual(bounds.of_queries(queries)) & telling
         holds = bounds.holds(np.flatnonzero(proved)[:most]) if proved.any() else None
-    chosen = np.flatnonzero(proved)[:most]
-    decided, constant = np.isin(bits.of_column, chosen), low == high
+    deciding = np.flatnonzero(proved)[:most]
+    decided, constant = np.isin(bits.of_column, deciding), low == high
     return Code(
         bits,
-        chosen,
+        deciding,
         _steps(np.where(decided, bounds.agree, low), decided | constant, compact.bound),
         _steps(low, constant, compact.bound),
         holds,
@@ -69,7 +69,7 @@ def _usual(proved: np.ndarray) -> np.ndarray:
 class _Bounds:
     """U_b of every bit."""
 
-    bits: Bits
+    bits: BitColumns
     places: Places
     keys: Range
     compact: Compact
@@ -96,19 +96,24 @@ class _Bounds:
 
     def of_queries(self, Q: np.ndarray) -> np.ndarray:
         """The same with each query's own products."""
-        step = max(1, AT_ONCE // max(1, self.bits.query.size))
+        step = max(1, AT_ONCE // max(1, self.places[0].size))
         parts = []
         for first in range(0, Q.shape[1], step):
             _, high = _products(Q[:, first : first + step], self.places, self.keys, self.compact)
             parts.append(self.below(high))
         return np.concatenate(parts, axis=1)
 
-    def holds(self, chosen: np.ndarray):
-        return lambda Q: self.of_queries(Q)[chosen].all(axis=0)
+    def holds(self, deciding: np.ndarray):
+        return lambda Q: self.of_queries(Q)[deciding].all(axis=0)
 
 
 def forgotten(Q: np.ndarray, places: Places, keys: Range, compact: Compact) -> tuple[np.ndarray, np.ndarray]:
     """(column, score) of every query: before this column, every key has led to this one score."""
+    step = max(1, AT_ONCE // max(1, places[0].size))
+    if Q.shape[1] > step:
+        parts = [forgotten(Q[:, i : i + step], places, keys, compact) for i in range(0, Q.shape[1], step)]
+        since, score = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return since, score
     low, high = (np.zeros(Q.shape[1], dtype=np.int64) for _ in range(2))
     since, score = (np.zeros(Q.shape[1], dtype=np.int64) for _ in range(2))
     least, largest = _products(Q, places, keys, compact)

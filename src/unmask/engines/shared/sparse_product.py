@@ -7,7 +7,7 @@ would take many such rounds; they are summed at once instead, in blocks padded w
 
 import numpy as np
 
-from unmask.engines.grid import Span, count, gather
+from unmask.engines.shared.grid import Span, count, gather
 from unmask.numerics.compact import Compact
 from unmask.weights.matrix import Matrix
 
@@ -68,16 +68,16 @@ class SparseProduct:
         return result
 
     def _round(self, first: int, last: int, r: int) -> tuple[int, "_Entries"]:
-        chosen = self._start[first:last] + r
-        return last, _Entries(self._source[chosen], self._local[chosen], self._value[chosen], self._compact)
+        entry = self._start[first:last] + r
+        return last, _Entries(self._source[entry], self._local[entry], self._value[entry], self._compact)
 
     def _block(self, first: int, last: int) -> tuple[int, int, "_Entries"]:
         """Columns with nearly as many entries each, padded with weight 0."""
         offset = np.arange(int(self._fan_in[first]))
         real = offset < self._fan_in[first:last, None]
-        chosen = np.where(real, self._start[first:last, None] + offset, 0).ravel()
-        values = np.where(real.ravel(), self._value[chosen], 0)
-        return first, last, _Entries(self._source[chosen], self._local[chosen], values, self._compact)
+        entry = np.where(real, self._start[first:last, None] + offset, 0).ravel()
+        values = np.where(real.ravel(), self._value[entry], 0)
+        return first, last, _Entries(self._source[entry], self._local[entry], values, self._compact)
 
 
 class _Entries:

@@ -1,8 +1,9 @@
 """Prepared: the weights of a transformer in the form in which the fast engine multiplies them, made once.
 
-All that is computed for a row stands in one store of columns: H⁰, and for each layer only the columns that it
-writes, once after its heads and once after its MLP. `place` says where in the store a column of the residual
-stream stands at some point of the pass; a column that a layer does not write stays where it was.
+All that is computed for a row stands in one store of columns: what H⁰ may hold, one column that stays 0 for all that it
+cannot, and for each layer only the columns that it writes, once after its heads and once after its MLP. `place` says
+where in the store a column of the residual stream stands at some point of the pass; a column that a layer does not
+write stays where it was.
 """
 
 from functools import cached_property
@@ -10,11 +11,14 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from unmask.engines.grid import Span
-from unmask.engines.sparse_product import SparseProduct
+from unmask.engines.shared.grid import Span
+from unmask.engines.shared.sparse_product import SparseProduct
 from unmask.numerics.compact import Compact
 from unmask.weights.matrix import Matrix
+from unmask.weights.positions import PositionTable
 from unmask.weights.transformer import Head, Layer, Mlp, Transformer
+
+AT_ONCE = 1 << 14  # rows that are turned at a time
 
 
 class Projection:
@@ -32,8 +36,8 @@ class Projection:
             key = row[part].tobytes() + value[part].tobytes()
             first[j] = key not in numbers
             number[j] = numbers.setdefault(key, len(numbers))
-        kept = first[column]
-        distinct = Matrix.from_entries((matrix.shape[0], len(numbers)), row[kept], number[column[kept]], value[kept])
+        once = first[column]
+        distinct = Matrix.from_entries((matrix.shape[0], len(numbers)), row[once], number[column[once]], value[once])
         self._product = SparseProduct(distinct, compact, every=True, place=place)
         self.used = self._product.used
         moved = np.empty(len(numbers), dtype=np.int64)
@@ -49,11 +53,30 @@ class Projection:
 
 
 class PreparedHead:
-    """Queries, keys, values; `value.columns` are the columns of the residual stream that the head writes."""
+    """Queries, keys, values; `value.columns` are the columns of the residual stream that the head writes.
+
+    A column that is 0 in Wq or in Wk adds 0 to every score, and is left out.
+    """
 
     def __init__(self, head: Head, compact: Compact, place: np.ndarray) -> None:
+        head = telling(head)
         self.query, self.key = Projection(head.wq, compact, place), Projection(head.wk, compact, place)
         self.value = SparseProduct(head.wv, compact, place=place)
+
+
+def telling(head: Head) -> Head:
+    """The head without the columns of a score that are always 0: those that Wq or Wk does not write."""
+    kept = np.intersect1d(head.wq.column, head.wk.column)
+    if kept.size == head.wq.shape[1]:
+        return head
+    return Head(_columns(head.wq, kept), _columns(head.wk, kept), head.wv)
+
+
+def _columns(matrix: Matrix, kept: np.ndarray) -> Matrix:
+    """Only these columns, numbered anew."""
+    there = np.isin(matrix.column, kept)
+    column = np.searchsorted(kept, matrix.column[there])
+    return Matrix.from_entries((matrix.shape[0], kept.size), matrix.row[there], column, matrix.value[there])
 
 
 class PreparedMlp:
@@ -112,7 +135,8 @@ def _moved(place: np.ndarray, columns: np.ndarray, free: int) -> tuple[np.ndarra
 class Prepared:
     """A transformer's weights. It keeps no reference to the transformer, which may then be forgotten."""
 
-    def __init__(self, transformer: Transformer) -> None:
+    def __init__(self, transformer: Transformer, *, every: bool = False) -> None:
+        """With `every`, each column of H⁰ has a place of its own: a residual stream from outside may hold anything."""
         self.compact = Compact(transformer.precision)
         self.width = transformer.width
         self.causal = transformer.attention == "causal"
@@ -120,8 +144,14 @@ class Prepared:
         self.capacity = len(transformer.positions)
         self._positions, self._embed, self._out = transformer.positions, transformer.embed, transformer.out
         self.layers: list[PreparedLayer] = []
-        self.places = [np.arange(transformer.width)]  # before layer 0, before layer 1, …, after the last
-        self.columns = transformer.width
+        embedded, placed = np.unique(transformer.embed.column), PositionTable.of(transformer.positions).columns
+        # the columns that H⁰ may hold; store column i is `given[i]`, and the one after them is 0
+        self.given = np.arange(self.width) if every else np.union1d(embedded, placed).astype(np.int64)
+        self.embedded = np.searchsorted(self.given, embedded)
+        first = np.full(self.width, self.given.size)
+        first[self.given] = np.arange(self.given.size)
+        self.places = [first]  # before layer 0, before layer 1, …, after the last
+        self.columns = self.given.size + 1
         for layer in transformer.layers:
             self.layers.append(PreparedLayer(layer, self.compact, self.places[-1], self.columns))
             self.places.append(self.layers[-1].place)
@@ -131,19 +161,20 @@ class Prepared:
 
     @cached_property
     def positions(self) -> np.ndarray:
-        """[width, rows]"""
-        return np.ascontiguousarray(self._positions.T.astype(self.compact.narrow))
-
-    @cached_property
-    def embedded(self) -> np.ndarray:
-        """The columns that the embedding writes."""
-        return np.unique(self._embed.column).astype(np.int64)
+        """[given columns, rows]"""
+        placed = PositionTable.of(self._positions)
+        table = np.zeros((self.given.size, self.capacity), dtype=self.compact.narrow)
+        columns = np.searchsorted(self.given, placed.columns)
+        for first in range(0, self.capacity, AT_ONCE):
+            part = slice(first, first + AT_ONCE)
+            table[columns, part] = placed.table[part].T
+        return table
 
     @cached_property
     def symbols(self) -> np.ndarray:
         """[columns that the embedding writes, symbols]"""
         table = np.zeros((self.embedded.size, self._embed.shape[0]), dtype=self.compact.narrow)
-        table[np.searchsorted(self.embedded, self._embed.column), self._embed.row] = self._embed.value
+        table[np.searchsorted(self.given[self.embedded], self._embed.column), self._embed.row] = self._embed.value
         return table
 
     @cached_property
@@ -152,11 +183,12 @@ class Prepared:
         return SparseProduct(self._out.transposed(), self.compact, place=self.places[-1])
 
 
-_PREPARED: WeakKeyDictionary[Transformer, Prepared] = WeakKeyDictionary()
+_PREPARED: WeakKeyDictionary[Transformer, dict[bool, Prepared]] = WeakKeyDictionary()
 
 
-def prepared(transformer: Transformer) -> Prepared:
+def prepared(transformer: Transformer, *, every: bool = False) -> Prepared:
     """The prepared weights, shared by all sessions of a transformer."""
-    if transformer not in _PREPARED:
-        _PREPARED[transformer] = Prepared(transformer)
-    return _PREPARED[transformer]
+    forms = _PREPARED.setdefault(transformer, {})
+    if every not in forms:
+        forms[every] = Prepared(transformer, every=every)
+    return forms[every]

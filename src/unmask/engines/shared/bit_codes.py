@@ -2,8 +2,8 @@
 
 A column j of a head is a *bit* if |Q_j| = c in (nearly) every row and |K_j| = k in (nearly) every row. It then adds
 +t or -t to the score, t = [ck], as the signs agree or differ; columns with the same query and key columns are one
-bit. `proof` finds out which bits decide; those are the *code* of a row. Rows in which a bit of the code is not ±c
-are *irregular*.
+bit. `visible_keys` finds out which bits decide; those are the *code* of a row. Rows in which a bit of the code is not
+±c are *irregular*.
 """
 
 from collections.abc import Callable
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 SAMPLED = 256
+AT_ONCE = 1 << 14
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +34,7 @@ class Range:
 
 
 @dataclass(frozen=True, eq=False)
-class Bits:
+class BitColumns:
     """The bits of a head: per bit its query and key column, with their magnitudes; per column its bit, or -1."""
 
     query: np.ndarray
@@ -43,7 +44,7 @@ class Bits:
     of_column: np.ndarray
 
 
-def find_bits(Q: np.ndarray, K: np.ndarray, places: tuple[np.ndarray, np.ndarray]) -> Bits:
+def find_bits(Q: np.ndarray, K: np.ndarray, places: tuple[np.ndarray, np.ndarray]) -> BitColumns:
     """The columns whose values are ±c in nearly every row; `places` are the rows of Q and K of each column."""
     sizes = [np.array([_usual_magnitude(x) for x in side], dtype=np.int64) for side in (Q, K)]
     numbers: dict[tuple[int, int], int] = {}
@@ -52,7 +53,7 @@ def find_bits(Q: np.ndarray, K: np.ndarray, places: tuple[np.ndarray, np.ndarray
         if sizes[0][pair[0]] and sizes[1][pair[1]]:
             of_column[j] = numbers.setdefault(pair, len(numbers))
     pairs = np.array(list(numbers), dtype=np.int64).reshape(-1, 2)
-    return Bits(pairs[:, 0], pairs[:, 1], sizes[0][pairs[:, 0]], sizes[1][pairs[:, 1]], of_column)
+    return BitColumns(pairs[:, 0], pairs[:, 1], sizes[0][pairs[:, 0]], sizes[1][pairs[:, 1]], of_column)
 
 
 def _usual_magnitude(x: np.ndarray) -> int:
@@ -80,8 +81,8 @@ Steps = list[Shift | int]
 class Code:
     """The bits that decide; the score of pairs of equal code, and of any pair."""
 
-    bits: Bits
-    chosen: np.ndarray
+    bits: BitColumns
+    deciding: np.ndarray
     equal: Steps
     any: Steps
     holds: Callable[[np.ndarray], np.ndarray] | None = None
@@ -94,20 +95,23 @@ class Code:
 
     def of_queries(self, Q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(code, regular) of every query: rows for which the proof does not hold are irregular as well."""
-        code, regular = _codes(Q, self.bits.query[self.chosen], self.bits.query_size[self.chosen])
+        code, regular = _codes(Q, self.bits.query[self.deciding], self.bits.query_size[self.deciding])
         return code, regular if self.holds is None else regular & self.holds(Q)
 
     def of_keys(self, K: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return _codes(K, self.bits.key[self.chosen], self.bits.key_size[self.chosen])
+        return _codes(K, self.bits.key[self.deciding], self.bits.key_size[self.deciding])
 
 
 def _codes(x: np.ndarray, rows: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(code, regular) of every column of x."""
-    chosen = x[rows]
-    regular = (np.abs(chosen) == sizes[:, None]).all(axis=0)
-    packed = np.packbits(chosen > 0, axis=0)
-    code = np.zeros(x.shape[1], dtype=np.int64)
-    for byte in packed:
-        code <<= 8
-        code |= byte
-    return code >> (-len(rows) % 8), regular
+    """(code, regular) of every column of x; a part of the columns at a time, which stays in the cache."""
+    code, regular = np.zeros(x.shape[1], dtype=np.int64), np.ones(x.shape[1], dtype=bool)
+    for first in range(0, x.shape[1], AT_ONCE):
+        part = slice(first, first + AT_ONCE)
+        values = x[:, part][rows]
+        regular[part] = (np.abs(values) == sizes[:, None]).all(axis=0)
+        some = code[part]
+        for byte in np.packbits(values > 0, axis=0):
+            some <<= 8
+            some |= byte
+        some >>= -len(rows) % 8
+    return code, regular

@@ -42,7 +42,8 @@ class Grid:
             return x
         if self.batch == 1:
             return x[..., : self.length]
-        return x.reshape(*x.shape[:-1], self.batch, self.capacity)[..., : self.length].reshape(*x.shape[:-1], -1)
+        existing = x.reshape(*x.shape[:-1], self.batch, self.capacity)[..., : self.length]
+        return existing.reshape(*x.shape[:-1], self.batch * self.length)
 
     def word(self, rows: np.ndarray) -> np.ndarray:
         return rows // self.capacity

@@ -1,0 +1,131 @@
+"""Footprint: the bytes that a session takes at most, from the declared sizes and what is not 0 in the weights.
+
+    fast    kept: rows × (columns of the store + queries, keys, values)
+            at once: what one head or one product needs while it is computed
+    dense   rows × widths, and every pair of rows: an engine that computes the definition
+
+Both are bounds, and measured: a run stays below.
+"""
+
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from unmask.engines import scores
+from unmask.engines.engine import Footprint
+from unmask.engines.shared import sparse_product, visible_keys
+from unmask.numerics.compact import Compact
+from unmask.weights.matrix import Matrix
+from unmask.weights.transformer import Head, Transformer
+
+PER_ENTRY = 160  # of a weight: row, column, value, and their prepared copies
+PER_COLUMN = 200  # of a matrix, whether it has entries or not, but for queries and keys
+VECTORS = 24  # of one 64-bit number per row, at once: codes, their index, counts, and what is sorted
+
+
+def fast_footprint(transformer: Transformer, batch: int, *, watched: bool = False) -> Footprint:
+    """A session of the fast engine for so many words."""
+    sizes, rows, outputs = _sizes(transformer), len(transformer.positions), transformer.out.shape[0]
+    narrow, wide = sizes.compact.narrow.itemsize, sizes.compact.wide.itemsize
+    kept = narrow * (sizes.store + outputs) + sum(narrow * head.kept + 16 for head in sizes.heads)
+    kept += 2 * len(transformer.layers) + 8 + sizes.chained * (transformer.attention == "causal")
+    most = max((head.at_once(narrow, wide) for head in sizes.heads), default=0)
+    at_once = max(most, (4 * narrow + 1) * transformer.width, 32 * outputs) + 8 * VECTORS
+    pairs = batch * rows * rows if watched else 0
+    blocks = (
+        (scores.AT_ONCE + rows) * 10 * 8
+        + visible_keys.AT_ONCE * 5 * wide
+        + (sparse_product.AT_ONCE * 4 * wide if sizes.heavy else 0)
+    )
+    hidden = max(1 << 20, 16 * sizes.hidden) * (2 * narrow + 4 * wide) if sizes.hidden else 0
+    return Footprint(
+        batch * rows * kept + narrow * len(sizes.heads) * pairs + narrow * transformer.positions.size + sizes.weights,
+        batch * rows * at_once + 24 * pairs + blocks + hidden,
+    )
+
+
+def dense_footprint(transformer: Transformer, batch: int, *, terms: int, watched: bool = False) -> Footprint:
+    """A session that computes every pair of rows, in 64-bit integers, and so many `terms` at once."""
+    sizes, rows = _sizes(transformer), batch * len(transformer.positions)
+    widest = max((head.shape for head in sizes.heads), default=0)
+    cells = rows * (10 * transformer.width + 4 * widest + 4 * transformer.out.shape[0])
+    pairs = rows * len(transformer.positions) * (8 + 2 * watched if sizes.heads else 0)
+    hidden = 4 * min(max(terms, sizes.hidden), rows * sizes.hidden)
+    return Footprint(sizes.weights, 8 * (cells + pairs + hidden))
+
+
+@dataclass(frozen=True)
+class _HeadSizes:
+    """The columns of a score that may not be 0, and so of queries and keys; those of values; those declared."""
+
+    scores: int
+    values: int
+    shape: int
+
+    @classmethod
+    def of(cls, head: Head) -> "_HeadSizes":
+        telling = np.intersect1d(head.wq.column, head.wk.column)
+        return cls(telling.size, np.unique(head.wv.column).size, head.wq.shape[1])
+
+    @property
+    def kept(self) -> int:
+        return 2 * self.scores + self.values
+
+    def at_once(self, narrow: int, wide: int) -> int:
+        """Bytes per row while the head is computed: products that come in, then queries that are found alike."""
+        product = max(self.scores, self.values) * (2 * narrow + 4 * wide)
+        coming_in = narrow * 2 * self.kept + product
+        alike = 5 * (24 + narrow * self.scores) + narrow * self.scores
+        return max(coming_in, alike) + 3 * narrow * self.values
+
+
+@dataclass(frozen=True, eq=False)
+class _Sizes:
+    """What a transformer's footprint depends on, beside its rows."""
+
+    compact: Compact
+    heads: list[_HeadSizes]
+    store: int
+    hidden: int
+    heavy: bool
+    weights: int
+
+    @property
+    def chained(self) -> int:
+        """Bytes per row that the kernel of chains keeps: 32-bit keys and values, and an index of the keys."""
+        widths = (max((getattr(head, name) for head in self.heads), default=0) for name in ("scores", "values"))
+        return len(self.heads) * (4 * sum(widths) + 8 + 64) + 8
+
+    @classmethod
+    def of(cls, transformer: Transformer) -> "_Sizes":
+        store, scored = transformer.width, 0
+        matrices: list[Matrix] = [transformer.embed, transformer.out]
+        for layer in transformer.layers:
+            written = [head.wv.column for head in layer.heads]
+            store += np.unique(np.concatenate(written)).size if written else 0
+            store += np.union1d(layer.mlp.w2.column, np.flatnonzero(layer.mlp.b2 > 0)).size
+            matrices += [layer.mlp.w1, layer.mlp.w2, *(head.wv for head in layer.heads)]
+            scored += sum(head.wq.nonzeros + head.wk.nonzeros for head in layer.heads)
+        return cls(
+            Compact(transformer.precision),
+            [_HeadSizes.of(head) for layer in transformer.layers for head in layer.heads],
+            store,
+            max((layer.mlp.w1.shape[1] for layer in transformer.layers), default=0),
+            any(_most_entries(matrix) > sparse_product.HEAVY for matrix in matrices),
+            PER_ENTRY * scored + sum(PER_ENTRY * m.nonzeros + PER_COLUMN * sum(m.shape) for m in matrices),
+        )
+
+
+def _most_entries(matrix: Matrix) -> int:
+    """Of one column."""
+    return int(np.unique(matrix.column, return_counts=True)[1].max(initial=0))
+
+
+_SIZES: WeakKeyDictionary[Transformer, _Sizes] = WeakKeyDictionary()
+
+
+def _sizes(transformer: Transformer) -> _Sizes:
+    if transformer not in _SIZES:
+        _SIZES[transformer] = _Sizes.of(transformer)
+    return _SIZES[transformer]

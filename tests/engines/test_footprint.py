@@ -1,0 +1,82 @@
+"""A run stays below what was foreseen: the resident memory of a process of its own, several kinds and shapes."""
+
+import subprocess
+import sys
+
+import pytest
+
+from command_line import ENVIRONMENT
+from unmask.engines.engine import Footprint
+from unmask.engines.fast import FastEngine
+from unmask.engines.reference import ReferenceEngine
+from unmask.pipeline import compile_problem
+from unmask.testing import random_model
+
+MEASURED = """
+import re, sys
+from pathlib import Path
+import numpy as np
+from unmask.budget import resident
+from unmask.pipeline import ENGINES, compile_problem
+from unmask.reasoners.cost import canvas_cost, run_cost
+from unmask.reasoners.run import run_batch
+from unmask.testing import random_model
+
+problem, kind, length, precision, batch, engine, canvas = sys.argv[1:]
+length, precision, batch = int(length), int(precision), int(batch)
+if problem == "random":
+    model = random_model(7, kind, length, precision=precision)
+else:
+    model = compile_problem(problem, kind, length=length, precision=precision)
+engine = ENGINES[engine]()
+letters = np.array([model.token[s] for s in model.input_symbols])
+words = letters[np.random.default_rng(0).integers(0, letters.size, (batch, length))]
+foreseen = run_cost(model, engine, batch) + (batch * canvas_cost(model) if canvas == "True" else 0)
+before = resident()
+traces = run_batch(model, words, engine=engine, canvas=canvas == "True")
+# not the largest of getrusage, which a child inherits from whoever started it
+most = int(re.search(r"VmHWM:\\s*([0-9]+) kB", Path("/proc/self/status").read_text())[1]) * 1024
+print(most - before, foreseen)
+"""
+
+CASES = [
+    ("(a|b)*abb", "mdm", 8192, 2, 1, "fast", True),
+    ("(a|b)*abb", "plt", 8192, 2, 1, "fast", False),
+    ("(a|b)*abb", "cot", 1000, 3, 20, "fast", True),
+    ("(a|b)*abb", "pcot", 1024, 2, 2, "fast", True),
+    ("group:A5", "mdm", 32, 8, 400, "fast", False),
+    ("family:sorting", "smdm", 8, 4, 60, "fast", True),
+    ("random", "topk", 8, 5, 4000, "fast", True),
+    ("random", "plt", 8, 8, 4000, "fast", False),
+    ("(a|b)*abb", "mdm", 100, 2, 4, "reference", True),
+]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="resident memory is read from /proc")
+@pytest.mark.parametrize("case", CASES, ids=lambda case: " ".join(map(str, case)))
+def test_a_run_takes_no_more_than_was_foreseen(case):
+    command = [sys.executable, "-c", MEASURED, *map(str, case)]
+    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, check=True, timeout=300, text=True)
+    taken, foreseen = map(int, done.stdout.split())
+    assert 0 < taken < foreseen
+
+
+@pytest.mark.parametrize("engine", [FastEngine(), ReferenceEngine()], ids=lambda engine: engine.name)
+def test_more_words_and_eyes_take_more(engine):
+    transformer = random_model(3, "cot", 4).transformers["model"]
+    one, two = (engine.footprint(transformer, batch) for batch in (1, 2))
+    watched = engine.footprint(transformer, 1, watched=True)
+    assert Footprint.together([one]) < Footprint.together([two])
+    assert Footprint.together([one]) < Footprint.together([watched])
+
+
+def test_sessions_that_take_turns_share_what_comes_and_goes():
+    parts = [Footprint(10, 100), Footprint(20, 300)]
+    assert Footprint.together(parts) - Footprint.together([]) == 330
+
+
+def test_a_long_word_is_not_refused():
+    """The bound must not forbid what fits: what is kept of a row is about a kilobyte."""
+    model = compile_problem("(a|b)*abb", "mdm", length=1 << 12)
+    per_row = [FastEngine().footprint(t, 1).kept // model.rows for t in model.transformers.values()]
+    assert sum(per_row) < 1500

@@ -1,0 +1,93 @@
+"""The loops over any medium: what they ask for, and in which order; and that the three media answer it all."""
+
+import numpy as np
+import pytest
+
+from unmask.engines.reference import ReferenceEngine
+from unmask.reasoners.arrays import Arrays
+from unmask.reasoners.frame import Frame
+from unmask.reasoners.framework import canvases
+from unmask.reasoners.masked_diffusion import OutsidePlanner, masked_diffusion
+from unmask.reasoners.medium import Medium
+from unmask.testing.random_model import random_model
+from unmask.verification.circuits.medium import Wires
+from unmask.verification.circuits.saturating_sum import saturating_sum
+from unmask.verification.symbolic.medium import Tables
+
+
+class Questions:
+    """A medium that answers everything with the name of the question, and keeps the questions."""
+
+    def __init__(self, model):
+        self.model, self.asked = model, []
+
+    def __getattr__(self, name):
+        def answer(*args, **_):
+            transformer = [part for part in args if part in ("planner", "predictor", "model")]
+            self.asked.append(" ".join([name, *transformer]))
+            return name
+
+        return answer
+
+
+def asked(model):
+    questions = Questions(model)
+    for _ in canvases(questions):
+        pass
+    return questions.asked
+
+
+def topk(counting):
+    models = (random_model(seed, "topk", 1) for seed in range(40))
+    return next(model for model in models if (model.k is not None) == counting)
+
+
+STEPS = {
+    "mdm": ["read planner", "taken", "read predictor", "decode", "overwrite"],
+    "smdm": ["read planner", "taken", "masks_alone", "read predictor", "decode", "overwrite"],
+    "cot": ["joined", "read model", "decode", "written", "joined"],
+    "pcot": ["joined", "read model", "decode", "written", "joined"],
+}
+
+
+@pytest.mark.parametrize("kind", STEPS)
+def test_what_a_step_asks_for(kind):
+    model = random_model(3, kind, 2)
+    before = ["copies"] if kind in ("mdm", "smdm") else ["copies", "copies"]
+    assert asked(model) == before + STEPS[kind] * model.steps
+
+
+@pytest.mark.parametrize(("counting", "rule"), [(True, "surest"), (False, "above_least")])
+def test_a_topk_reads_once_and_chooses_by_confidence(counting, rule):
+    model = topk(counting)
+    assert asked(model) == ["copies", *["read model", rule, "decode", "overwrite"] * model.steps]
+
+
+def test_a_looped_model_adds_noise_before_every_turn():
+    model = random_model(3, "plt", 2, steps=3)
+    assert asked(model) == [
+        "copies",
+        "embed",
+        "layers",
+        *["noisy", "layers"] * 3,
+        "layers",
+        "last_row",
+        "decode",
+        "written",
+    ]
+
+
+def test_a_planner_from_outside_replaces_the_models_own_and_ends_the_run():
+    questions = Questions(random_model(3, "smdm", 2))
+    left = iter([True, True, False])
+    outside = OutsidePlanner(goes_on=lambda _: next(left), choose=lambda step, *_: f"choice {step}")
+    assert [choice for _, choice in masked_diffusion(questions, outside)] == ["choice 0", "choice 1"]
+    assert questions.asked == ["copies", *["read predictor", "decode", "overwrite"] * 2]
+
+
+def test_three_media():
+    model = random_model(3, "mdm", 2, precision=1)
+    words = np.zeros((1, 2), dtype=np.int64)
+    media = (Arrays(Frame(model, words, ReferenceEngine())), Tables(model), Wires(model, saturating_sum))
+    assert all(isinstance(medium, Medium) for medium in media)
+    assert not isinstance(model, Medium)
