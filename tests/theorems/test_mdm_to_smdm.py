@@ -5,27 +5,28 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from theorems.checking import check_theorem
 from theorems.odd_sources import check_divisions, engine, odd_sources, peaked, wrong
 from unmask.engines.reference import ReferenceEngine
 from unmask.pipeline import compile_problem, verify_model
-from unmask.programs.attention import hide
+from unmask.programs.gadgets.hide import hide
 from unmask.reasoners.run import run
 from unmask.testing import random_model
 from unmask.theorems import mdm_to_smdm as module
+from unmask.theorems.checking.conversions import check_theorem
 from unmask.theorems.mdm_to_smdm import THEOREM
-from unmask.theorems.theorem import Conversion, Price
+from unmask.theorems.theorem import Conversion
 from unmask.weights.matrix import Matrix
+from unmask.weights.price import Price
 
 
 @pytest.mark.parametrize("precision", [1, 2, 3])
 def test_mdm_to_smdm_correct(precision):
-    assert check_theorem(THEOREM, range(100 if precision > 1 else 20), precision=precision) == []
+    assert check_theorem(THEOREM, range(24 if precision > 1 else 20), precision=precision) == []
 
 
 @pytest.mark.parametrize("precision", [1, 2, 3])
 def test_any_source_is_converted(precision):
-    assert wrong(THEOREM.convert, odd_sources(precision)) == 0
+    assert wrong(THEOREM.convert, odd_sources(precision, range(6))) == 0
 
 
 def test_the_conversion_divides_by_zero_where_the_source_does():
@@ -46,7 +47,9 @@ def test_the_price_is_better_than_the_stated_one():
     for seed in range(20):
         source = random_model(seed, "mdm", 1)
         price = Price.of(THEOREM.convert(source).model)
-        assert price.within(Price(source.steps, source.steps * source.padding, Price.of(source).layers + 2))
+        assert price == THEOREM.bound(source)
+        assert price.layers <= Price.of(source).layers + 2
+        assert (price.steps, price.padding) == (source.steps, source.steps * source.padding)
 
 
 def test_the_proxy_takes_a_free_name_and_an_alias():

@@ -2,16 +2,17 @@
 
 import pytest
 
-from theorems.checking import check_source, check_theorem
-from unmask.programs import attention
+from unmask.programs.gadgets.focus import focus
+from unmask.programs.language.builders import HeadBuilder
 from unmask.testing import random_model
 from unmask.theorems import pcot_to_cot as module
+from unmask.theorems.checking.conversions import check_source, check_theorem
 from unmask.theorems.pcot_to_cot import THEOREM
 
 
 @pytest.mark.parametrize("precision", [1, 2, 3])
 def test_pcot_to_cot_correct(precision):
-    assert check_theorem(THEOREM, range(100), precision=precision) == []
+    assert check_theorem(THEOREM, range(24), precision=precision) == []
 
 
 def test_twice_the_steps_and_no_more():
@@ -22,22 +23,22 @@ def test_twice_the_steps_and_no_more():
 
 @pytest.mark.parametrize("copies", [0, 1])
 def test_one_copy_of_focus_is_not_enough(monkeypatch, copies):
-    monkeypatch.setattr(module, "same_block", lambda *arguments: _same_block(*arguments[:-1], copies))
+    def with_copies(head, a, b, *, cares, **_):
+        focus(head, a, b, cares=cares, copies=copies)
+
+    monkeypatch.setattr(module, "focus", with_copies)
     assert any(_check(seed) for seed in range(60))
 
 
 def test_symbols_must_not_see_scratch_rows(monkeypatch):
-    real = attention.HeadBuilder.column
+    real = HeadBuilder.column
 
     def without_hiding(self, query, key):
         hides = len(query) == 1 and query[0][1] == -module.B
         real(self, [] if hides else query, [] if hides else key)
 
-    monkeypatch.setattr(attention.HeadBuilder, "column", without_hiding)
+    monkeypatch.setattr(HeadBuilder, "column", without_hiding)
     assert any(_check(seed) for seed in range(40))
-
-
-_same_block = module.same_block
 
 
 def _check(seed):

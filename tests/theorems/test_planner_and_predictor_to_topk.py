@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from theorems.checking import check_theorem
 from theorems.odd_sources import check_divisions, engine, odd_sources, wrong
 from unmask.engines.engine import forward
 from unmask.engines.reference import ReferenceEngine
@@ -14,17 +13,18 @@ from unmask.reasoners.run import run
 from unmask.testing import random_model
 from unmask.testing.random_model import all_words
 from unmask.theorems import planner_and_predictor_to_topk as module
+from unmask.theorems.checking.conversions import check_theorem
 from unmask.theorems.planner_and_predictor_to_topk import THEOREM
 
 
 @pytest.mark.parametrize("precision", [1, 2, 3])
 def test_planner_and_predictor_to_topk_correct(precision):
-    assert check_theorem(THEOREM, range(100 if precision > 1 else 20), precision=precision) == []
+    assert check_theorem(THEOREM, range(24 if precision > 1 else 20), precision=precision) == []
 
 
 @pytest.mark.parametrize("precision", [1, 2, 3])
 def test_any_source_is_converted(precision):
-    assert wrong(THEOREM.convert, odd_sources(precision)) == 0
+    assert wrong(THEOREM.convert, odd_sources(precision, range(6))) == 0
 
 
 def test_the_conversion_divides_by_zero_where_the_source_does():

@@ -10,10 +10,10 @@ from unmask.errors import UnmaskError
 from unmask.reasoners.run import answers
 from unmask.testing import random_model
 from unmask.testing.random_model import all_words
-from unmask.theorems import THEOREMS
+from unmask.theorems.catalogue import THEOREMS
 from unmask.theorems.route import convert, named, route
-from unmask.theorems.theorem import Price
 from unmask.weights.model import KINDS
+from unmask.weights.price import Price
 
 ROUND = ("pcot", "mdm", "plt", "mdm", "pcot", "cot")
 

@@ -2,15 +2,15 @@
 
 import pytest
 
-from theorems.checking import check_source
 from unmask.errors import UnmaskError
 from unmask.pipeline import compile_problem
-from unmask.programs.coefficients import ULP
+from unmask.programs.language.coefficients import ULP
 from unmask.testing import random_model
 from unmask.theorems import planner_and_predictor_to_topk as fusion
 from unmask.theorems import topk_to_mdm as module
-from unmask.theorems.theorem import Price
+from unmask.theorems.checking.conversions import check_source
 from unmask.theorems.topk_to_mdm import THEOREM
+from unmask.weights.price import Price
 
 
 def fused(seed, precision):
@@ -19,9 +19,10 @@ def fused(seed, precision):
     return fusion.THEOREM.convert(source).model
 
 
+@pytest.mark.parametrize("seeds", [range(24), pytest.param(range(24, 140), marks=pytest.mark.long)])
 @pytest.mark.parametrize("precision", [2, 3])
-def test_topk_to_mdm_correct(precision):
-    for seed in range(100):
+def test_topk_to_mdm_correct(precision, seeds):
+    for seed in seeds:
         source = fused(seed, precision)
         conversion = THEOREM.convert(source)
         assert Price.of(conversion.model).within(THEOREM.bound(source))

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from unmask.errors import TooLarge, UnmaskError
-from unmask.programs.attention import focus
+from unmask.programs.gadgets.focus import focus
 from unmask.theorems import unmasked_to_causal as module
+from unmask.theorems.checking.transformer_conversions import check_transformers, random_transformer
 from unmask.theorems.unmasked_to_causal import THEOREM
-from unmask.verification.transformer_conversions import check_transformers, random_transformer
 
 
 @pytest.mark.parametrize("precision", [1, 2, 3])
@@ -32,8 +32,8 @@ def test_more_layers_and_none():
 @pytest.mark.parametrize(
     ("gadget", "instead"),
     [
-        ("boost", lambda head, flag, one: None),  # noqa: ARG005
-        ("focus", lambda head, a, b, one, *, copies: focus(head, a, b, one, copies=1)),  # noqa: ARG005
+        ("boost", lambda head, flag: None),  # noqa: ARG005
+        ("focus", lambda head, a, b, *, copies: focus(head, a, b, copies=1)),  # noqa: ARG005
     ],
     ids=["no BOOST", "one copy of FOCUS"],
 )
@@ -51,5 +51,5 @@ def test_what_cannot_be_converted_is_refused():
     with pytest.raises(UnmaskError, match="without a loop"):
         THEOREM.convert(replace(source, attention="unmasked", loop=(0, 1)), 1)
     long = replace(source, attention="unmasked", positions=np.broadcast_to(np.int8(0), (1 << 26, source.width)))
-    with pytest.raises(TooLarge, match="refuses beyond 2 GB"):
+    with pytest.raises(TooLarge, match=r"rows of width .* numbers, .* beyond the limits"):
         THEOREM.convert(long, 1 << 26)

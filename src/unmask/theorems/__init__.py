@@ -1,39 +1,8 @@
-"""Weights to weights: one file per theorem that relates two frameworks."""
+"""Weights to weights: one file per theorem that relates two frameworks, under the theorem's stem.
 
-from unmask.theorems.causal_to_unmasked import THEOREM as CAUSAL_TO_UNMASKED
-from unmask.theorems.causal_to_unmasked_by_blocks import THEOREM as CAUSAL_TO_UNMASKED_BY_BLOCKS
-from unmask.theorems.cot_to_pcot import THEOREM as COT_TO_PCOT
-from unmask.theorems.mdm_to_pcot import PADDED as MDM_TO_PCOT_PADDED
-from unmask.theorems.mdm_to_pcot import THEOREM as MDM_TO_PCOT
-from unmask.theorems.mdm_to_plt import THEOREM as MDM_TO_PLT
-from unmask.theorems.mdm_to_smdm import THEOREM as MDM_TO_SMDM
-from unmask.theorems.pcot_to_cot import THEOREM as PCOT_TO_COT
-from unmask.theorems.pcot_to_mdm import THEOREM as PCOT_TO_MDM
-from unmask.theorems.planner_and_predictor_to_topk import THEOREM as PLANNER_AND_PREDICTOR_TO_TOPK
-from unmask.theorems.plt_to_mdm import THEOREM as PLT_TO_MDM
-from unmask.theorems.smdm_to_mdm import THEOREM as SMDM_TO_MDM
-from unmask.theorems.theorem import Theorem, TransformerTheorem
-from unmask.theorems.topk_to_mdm import THEOREM as TOPK_TO_MDM
-from unmask.theorems.unmasked_to_causal import THEOREM as UNMASKED_TO_CAUSAL
-
-THEOREMS: tuple[Theorem, ...] = (
-    PLANNER_AND_PREDICTOR_TO_TOPK,
-    MDM_TO_SMDM,
-    MDM_TO_PLT,
-    PLT_TO_MDM,
-    COT_TO_PCOT,
-    PCOT_TO_COT,
-    PCOT_TO_MDM,
-    MDM_TO_PCOT,
-    SMDM_TO_MDM,
-    TOPK_TO_MDM,
-)
-
-VARIANTS: tuple[Theorem, ...] = (MDM_TO_PCOT_PADDED,)
-"""Other forms of a conversion, taken only when asked for by name."""
-
-TRANSFORMER_THEOREMS: tuple[TransformerTheorem, ...] = (
-    UNMASKED_TO_CAUSAL,
-    CAUSAL_TO_UNMASKED,
-    CAUSAL_TO_UNMASKED_BY_BLOCKS,
-)
+In comes a `Model` of one kind, or a `Transformer`; out goes a `Conversion`: the model of the other kind, and an
+`Alignment` that says where it holds every state of its source. Each file offers a `THEOREM` with its label, its
+converter and the most that the result may use (`Price`). `catalogue.py` lists them all, `route.py` finds the way from
+kind to kind, and `checking/` runs random models through a converter. Converters write a `Program` around their source
+(`programs.simulation`) and `assemble` it; nothing here makes weights of its own.
+"""

@@ -20,26 +20,26 @@ Deviations:   the printed proof fails in these places. The copy penalises keys n
 
 import numpy as np
 
-from unmask.programs.assemble import assemble
-from unmask.programs.attention import boost, eq, focus, hide
-from unmask.programs.buffers import Buffers, itself, overwrite
-from unmask.programs.causal_copies import focus_copies
-from unmask.programs.expressions import N, constant, n
-from unmask.programs.program import Columns, Flag, HeadBuilder, LayerBuilder, Program, SignedBits, bits_for
-from unmask.programs.simulation import Simulation, column_labels, source_positions
-from unmask.theorems.theorem import (
-    Held,
-    Price,
-    TransformerConversion,
-    TransformerTheorem,
-    check_source_rows,
-    refuse_if_huge,
-)
+from unmask.programs.gadgets.boost import boost
+from unmask.programs.gadgets.buffers import Buffers, overwrite
+from unmask.programs.gadgets.equal import eq
+from unmask.programs.gadgets.focus import focus, focus_copies
+from unmask.programs.gadgets.hide import hide
+from unmask.programs.gadgets.lookup import itself
+from unmask.programs.language.assemble import assemble
+from unmask.programs.language.builders import Columns, HeadBuilder, LayerBuilder
+from unmask.programs.language.positions import N, n
+from unmask.programs.language.program import Program, bits_for
+from unmask.programs.simulation.transformer import Simulation, column_labels, source_positions
+from unmask.theorems.size import TransformerSize
+from unmask.theorems.theorem import Held, TransformerConversion, TransformerTheorem, check_source_rows
+from unmask.weights.price import Price
 from unmask.weights.transformer import Transformer
 
 
-def bound(source: Transformer, rows: int) -> Price:
-    return Price(0, rows * (rows - 1), 2 * len(source.layers) + 1)
+def bound(source: TransformerSize, rows: int) -> Price:
+    width = 2 * source.width + bits_for(rows * rows) + 2 * bits_for(rows) + 4
+    return Price(0, rows * (rows - 1), 2 * source.layers + 1, width, source.symbols + 1)
 
 
 def causal_to_unmasked_by_blocks(source: Transformer, rows: int) -> TransformerConversion:
@@ -48,41 +48,41 @@ def causal_to_unmasked_by_blocks(source: Transformer, rows: int) -> TransformerC
     symbols, bits = source.embed.shape[0], bits_for(rows)
     program = Program((*map(str, range(symbols)), "□"), source.out.shape[0], rows, rows * rows)
     block, row = n // N, n % N
-    one = program.register("one", declaration=Flag(constant(1)))
-    own = program.register("own", bits_for(program.rows), SignedBits(n))
-    of_block = program.register("block", bits, SignedBits(block))
-    of_row = program.register("row", bits, SignedBits(row))
-    padding = program.register("pad", declaration=Flag(n >= N))
-    inactive = program.register("inactive", declaration=Flag(row > block))
-    off_diagonal = program.register("off the diagonal", declaration=Flag(row.equals(block).equals(0)))
+    own = program.code("own", n)
+    of_block = program.code("block", block, bits)
+    of_row = program.code("row", row, bits)
+    padding = program.flag("pad", n >= N)
+    inactive = program.flag("inactive", row > block)
+    off_diagonal = program.flag("off the diagonal", row.equals(block).equals(0))
     simulation = Simulation.of(program, source, "first buffer", source_positions(source, row, n < N))
     buffers = Buffers(simulation.work, program.register("second buffer", column_labels(source)))
-    refuse_if_huge("causal_to_unmasked_by_blocks", rows=program.rows, width=program.width)
     simulation.embed_symbols(program)
 
     def take_over(layer: LayerBuilder, buffers: Buffers, others: Columns) -> Buffers:
         """Every row takes over the stream of the row with its r that `others` does not flag."""
         gather = layer.head()
-        eq(gather, of_row, of_row, one)
-        hide(gather, others, one, copies=1)
-        return overwrite(gather, itself(layer, own, one), buffers.current, buffers)
+        eq(gather, of_row, of_row)
+        hide(gather, others, copies=1)
+        return overwrite(gather, itself(layer, own), buffers.current, buffers)
 
     def guard(head: HeadBuilder) -> None:
-        boost(head, inactive, one)
-        focus(head, of_block, of_block, one, copies=focus_copies(source.precision.p))
-        hide(head, inactive, one)
+        boost(head, inactive)
+        focus(head, of_block, of_block, copies=focus_copies(source.precision.p))
+        hide(head, inactive)
 
-    every = np.arange(program.rows)
-    held = []
     buffers = take_over(program.layer(), buffers, padding)
-    held.append(Held(0, 1, (every % rows, every), buffers.current))
+    streams = [buffers.current]
     for number in range(simulation.depth):
         simulation.layer(number, program.layer(), guard, buffers.current)
         buffers = take_over(program.layer(), buffers, off_diagonal)
-        held.append(Held(number + 1, 2 * number + 3, (every % rows, every), buffers.current))
+        streams.append(buffers.current)
     simulation.read_out(program, buffers.current)
+
+    transformer = assemble(program, source.precision)
+    every = np.arange(program.rows)
+    held = [Held(layer, 2 * layer + 1, (every % rows, every), stream) for layer, stream in enumerate(streams)]
     result = Held(simulation.depth, len(program.layers), (np.arange(rows), every[-rows:]), buffers.current)
-    return TransformerConversion(assemble(program, source.precision), rows, symbols, (*held, result))
+    return TransformerConversion(transformer, rows, symbols, (*held, result))
 
 
 THEOREM = TransformerTheorem(

@@ -5,58 +5,58 @@ Construction: the rows before the mask are those of the source, which cannot see
               more layer lets every row LOOKUP the row before it, so that the mask row holds what the source's last
               row holds, and the logits are read from there. The mask row itself is BOOSTed: it may attend anywhere,
               but must not divide by zero.
-Bounds:       T steps, T symbols (P' = 1), L + 1 layers, width 2D + O(log(N + T)).
+Bounds:       T steps, T symbols (P' = 1), L + 1 layers, one symbol more, width 2D + 2⌈log2(N + T)⌉ + 2.
 Exactness:    bit by bit, for p >= 1.
 Deviations:   none; the source always has a row to read (an input or its begin symbol).
 """
 
 import numpy as np
 
-from unmask.programs.assemble import assemble
-from unmask.programs.attention import boost, eq
-from unmask.programs.coefficients import B
-from unmask.programs.expressions import n
-from unmask.programs.program import Flag, HeadBuilder, Program, SignedBits, bits_for
-from unmask.programs.simulation import Simulation, column_labels, source_positions
-from unmask.programs.vocabulary import SPECIAL_NAMES, free_name
-from unmask.theorems.theorem import Conversion, Price, Theorem, converted, refuse_if_huge
-from unmask.traces.alignment import Alignment, Copy, slots
+from unmask.programs.gadgets.boost import boost
+from unmask.programs.gadgets.lookup import lookup
+from unmask.programs.language.assemble import assemble
+from unmask.programs.language.builders import HeadBuilder
+from unmask.programs.language.coefficients import B
+from unmask.programs.language.positions import n
+from unmask.programs.language.program import Program, bits_for
+from unmask.programs.language.vocabulary import SPECIAL_NAMES, free_name
+from unmask.programs.simulation.transformer import Simulation, column_labels, source_positions
+from unmask.theorems.alignment import Alignment, layer_copies, slots
+from unmask.theorems.size import Size
+from unmask.theorems.theorem import Conversion, Theorem, converted
 from unmask.weights.model import Model
+from unmask.weights.price import Price
 
 
-def bound(source: Model) -> Price:
-    return Price(source.steps, source.steps, Price.of(source).layers + 1)
+def bound(source: Size) -> Price:
+    width = 2 * source.width + 2 * bits_for(source.rows) + 2
+    return Price(source.steps, source.steps, source.layers + 1, width, source.symbols + 1)
 
 
 def cot_to_pcot(source: Model) -> Conversion:
     """The parallel chain of thought of a chain of thought."""
     given = source.transformers["model"]
-    refuse_if_huge("cot_to_pcot", rows=source.rows, width=2 * given.width)
     mask = len(source.vocabulary)
     vocabulary = (*source.vocabulary, free_name(SPECIAL_NAMES["mask"], source.vocabulary))
 
-    program = Program(vocabulary, len(vocabulary), source.length, source.rows)
-    one = program.register("one", declaration=Flag(n >= 0))
+    program = Program(vocabulary, len(vocabulary), source.length, source.rows, "causal")
     masked = program.register("masked")
-    here = program.register("here", bits_for(source.rows), SignedBits(n))
-    before = program.register("row before", bits_for(source.rows), SignedBits((n - 1).positive_part()))
+    here = program.code("here", n)
+    before = program.code("row before", (n - 1).positive_part())
     simulation = Simulation.of(program, given, "model", source_positions(given, n))
     final = program.register("final", column_labels(given))
     simulation.embed_symbols(program)
     program.embed(mask, masked)
 
     def guard(head: HeadBuilder) -> None:
-        boost(head, masked, one)
+        boost(head, masked)
 
     for number in range(simulation.depth):
         simulation.layer(number, program.layer(), guard)
-    fetch = program.layer().head()
-    eq(fetch, before, here, one)
-    fetch.copy(simulation.work, final)
+    lookup(program.layer(), before, here).copy(simulation.work, final)
     simulation.read_out(program, final)
-    program.read_out(mask, one, -B)  # the last symbol: it loses even a tie at -B
+    program.read_out(mask, program.one, -B)  # the last symbol: it loses even a tie at -B
 
-    transformer = assemble(program, given.precision, attention="causal")
     model = converted(
         source,
         "cot_to_pcot",
@@ -64,22 +64,18 @@ def cot_to_pcot(source: Model) -> Conversion:
         block=1,
         vocabulary=vocabulary,
         mask=vocabulary[mask],
-        transformers={"model": transformer},
+        transformers={"model": assemble(program, given.precision)},
     )
     return Conversion(model, _alignment(source, simulation))
 
 
 def _alignment(source: Model, simulation: Simulation) -> Alignment:
     first = source.rows - source.padding
-    copies = tuple(
-        Copy(
-            source=f"steps.{{t}}.model.layers.{number}.residual",
-            converted=f"steps.{{t}}.model.layers.{number}.residual",
-            rows=lambda t: (np.arange(first + t), np.arange(first + t)),
-            columns=simulation.work,
-        )
-        for number in range(simulation.depth)
-    )
+
+    def rows(t: int) -> tuple[np.ndarray, np.ndarray]:
+        return np.arange(first + t), np.arange(first + t)
+
+    copies = layer_copies("model", "model", simulation, rows)
     return Alignment(slots(lambda t: np.arange(t + 1)), copies)
 
 

@@ -38,26 +38,45 @@ from functools import partial
 
 import numpy as np
 
-from unmask.programs.assemble import assemble
-from unmask.programs.attention import boost, eq, focus
-from unmask.programs.buffers import itself
-from unmask.programs.coefficients import ONE, ULP, B
-from unmask.programs.decisions import left_as_it_is, no_preference, unchosen
-from unmask.programs.expressions import Expression, N, both, choose, n
-from unmask.programs.program import Flag, HeadBuilder, OneHot, Program, SignedBits, bits_for
-from unmask.programs.simulation import Simulation, column_labels, shared_attention, source_positions
-from unmask.programs.vocabulary import free_name
-from unmask.theorems.theorem import Conversion, Price, Theorem, converted, refuse_if_huge
-from unmask.traces.alignment import Alignment, Copy, slots
+from unmask.programs.gadgets.boost import boost
+from unmask.programs.gadgets.decisions import left_as_it_is, no_preference, unchosen
+from unmask.programs.gadgets.focus import focus, focus_copies
+from unmask.programs.gadgets.lookup import itself, lookup
+from unmask.programs.language.assemble import assemble
+from unmask.programs.language.builders import HeadBuilder
+from unmask.programs.language.coefficients import ONE, ULP, B
+from unmask.programs.language.declarations import OneHot
+from unmask.programs.language.positions import Expression, N, both, choose, n
+from unmask.programs.language.program import Program, bits_for
+from unmask.programs.language.vocabulary import free_name
+from unmask.programs.simulation.transformer import Simulation, shared_attention, source_positions
+from unmask.theorems.alignment import Alignment, layer_copies, slots
+from unmask.theorems.size import Size
+from unmask.theorems.theorem import Conversion, Theorem, converted
 from unmask.weights.model import Model
-from unmask.weights.transformer import Transformer
+from unmask.weights.price import Price
+from unmask.weights.transformer import Attention
 
 PADDING_NAMES = ("ĥ", "<padding>")
 
 
-def bound(source: Model, *, padded: bool = False) -> Price:
-    layout = _Layout.of(source, padded=padded)
-    return Price(source.steps, source.steps * layout.fresh, layout.depth + 2)
+def bound(source: Size, *, padded: bool = False) -> Price:
+    depth, further = max(1, source.layers), 0 if padded else source.padding
+    fresh = depth * source.rows + further
+    address = bits_for(source.rows - further + source.steps * fresh)
+    codes = bits_for(source.steps + 1) + bits_for(depth + 1)
+    return Price(
+        steps=source.steps,
+        padding=source.steps * fresh,
+        layers=depth + 2,
+        width=(2 + padded) * (source.width + address)
+        + 4 * source.symbols
+        + 2 * codes
+        + depth
+        + 8
+        + source.causal_columns(stays=False),
+        symbols=source.symbols + padded,
+    )
 
 
 def mdm_to_pcot(source: Model, *, padded: bool = False) -> Conversion:
@@ -76,7 +95,7 @@ def mdm_to_pcot(source: Model, *, padded: bool = False) -> Conversion:
             "aliases": {**source.aliases, padding: source.aliases.get(mask, mask)},
             "problem": {},
         }
-    transformer, simulations = _transformer(source, layout, vocabulary)
+    chain = _Chain(source, layout, vocabulary)
     model = converted(
         source,
         "mdm_to_pcot",
@@ -84,10 +103,10 @@ def mdm_to_pcot(source: Model, *, padded: bool = False) -> Conversion:
         padding=source.steps * layout.fresh,
         block=layout.fresh,
         vocabulary=vocabulary,
-        transformers={"model": transformer},
+        transformers={"model": assemble(chain.program, source.precision)},
         **changes,
     )
-    return Conversion(model, _alignment(source, layout, simulations))
+    return Conversion(model, _alignment(source, layout, chain.simulations))
 
 
 @dataclass(frozen=True)
@@ -155,6 +174,11 @@ class _Layout:
         return both(self.block.equals(self.depth), self.position >= self.first)
 
     @property
+    def next_one(self) -> Expression:
+        """[as a key, a row of block 0 of the next step]."""
+        return self.emits if self.padded else n < 0
+
+    @property
     def looked_up(self) -> Expression:
         """The row whose symbol this row has before the step."""
         slot = self.position - self.first
@@ -162,98 +186,116 @@ class _Layout:
         return choose(both(self.step >= 1, self.position >= self.first), last_slots + slot, self.position)
 
 
-def _transformer(
-    source: Model, layout: _Layout, vocabulary: tuple[str, ...]
-) -> tuple[Transformer, dict[str, Simulation]]:
-    size, mask, depth = len(source.vocabulary), source.token[source.mask or ""], layout.depth
-    writable = np.setdiff1d(np.arange(size), [mask])
-    rows, copies = layout.start + source.steps * layout.fresh, 3 if source.precision.p == 1 else 2
-    bits, step_bits, block_bits = bits_for(rows), bits_for(source.steps + 1), bits_for(depth + 1)
-    given, next_one = n < layout.first, layout.emits if layout.padded else n < 0
-    anywhere = 1 - given
+class _Chain:
+    """The program: registers in the order of the construction, then its layers (a), (b), (c) and the logits."""
 
-    program = Program(vocabulary, len(vocabulary), layout.length, rows)
-    one = program.register("one", declaration=Flag(n >= 0))
-    here = program.register("here", bits, SignedBits(n))
-    address = program.register("looked up", bits, SignedBits(layout.looked_up))
-    not_given = program.register("not given", declaration=Flag(anywhere))
-    block = program.register("block", depth + 1, OneHot(layout.block))
-    step_read = program.register("step that is read", step_bits, SignedBits(layout.step, anywhere))
-    block_read = program.register("block that is read", block_bits, SignedBits((layout.block - 1).positive_part()))
-    step_for = program.register(
-        "step that reads this", step_bits, SignedBits(choose(next_one, layout.step + 1, layout.step), anywhere)
-    )
-    block_for = program.register("block, as it is read", block_bits, SignedBits(choose(next_one, 0, layout.block)))
-    symbol = program.register("symbol", source.vocabulary)
-    standing = program.register("symbol before the step", source.vocabulary)
-    tables = {
-        name: program.register(f"{name} positions", t.width, source_positions(t, layout.position))
-        for name, t in source.transformers.items()
-    }
-    simulations = {name: Simulation.of(program, t, name) for name, t in source.transformers.items()}
-    first_keys = {}
-    if layout.padded:
-        first_keys = {
-            name: Simulation(t, program.register(f"{name} for the first layer's keys", column_labels(t)))
-            for name, t in source.transformers.items()
+    def __init__(self, source: Model, layout: _Layout, vocabulary: tuple[str, ...]) -> None:
+        self.source, self.layout = source, layout
+        self.mask = source.token[source.mask or ""]
+        self.writable = np.setdiff1d(np.arange(len(source.vocabulary)), [self.mask])
+        rows = layout.start + source.steps * layout.fresh
+        self.program = program = Program(vocabulary, len(vocabulary), layout.length, rows, "causal")
+        self.here = program.code("here", n)
+        self.address = program.code("looked up", layout.looked_up)
+        self._declare_blocks()
+        self.symbol = program.register("symbol", source.vocabulary)
+        self.standing = program.register("symbol before the step", source.vocabulary)
+        self._declare_streams()
+        self.decision = program.register("decision", ("keep", "take"))
+        self.logits = program.register("logits", self.writable.size)
+        self.undecided = program.register("no preference")
+        self.not_chosen = program.register("not chosen", 2)
+        self.kept = program.register("kept", source.vocabulary)
+        self.silent = program.flag("silent", 1 - layout.emits)
+        transformers = [simulation.source for simulation in self.simulations.values()]
+        self.shared = shared_attention(program, transformers, layout.position, source.rows, causal=False)
+        self._embed()
+        for number in range(max(simulation.depth for simulation in self.simulations.values())):
+            self._simulate(number)
+        self._decide()
+        self._read_out()
+
+    def _declare_blocks(self) -> None:
+        """Which block of which step a row reads, and for which it is read; given rows are of every step."""
+        program, layout = self.program, self.layout
+        step_bits, block_bits = bits_for(self.source.steps + 1), bits_for(layout.depth + 1)
+        next_one, step = layout.next_one, layout.step
+        anywhere = 1 - (n < layout.first)
+        self.not_given = program.flag("not given", anywhere)
+        self.block = program.register("block", layout.depth + 1, OneHot(layout.block))
+        self.step_read = program.code("step that is read", step, step_bits, only=anywhere)
+        self.block_read = program.code("block that is read", (layout.block - 1).positive_part(), block_bits)
+        self.step_for = program.code("step that reads this", choose(next_one, step + 1, step), step_bits, only=anywhere)
+        self.block_for = program.code("block, as it is read", choose(next_one, 0, layout.block), block_bits)
+
+    def _declare_streams(self) -> None:
+        """The streams of U and S, their positions, and where a row has two roles, the streams of its other one."""
+        program, transformers = self.program, self.source.transformers
+        self.tables = {
+            name: program.register(f"{name} positions", t.width, source_positions(t, self.layout.position))
+            for name, t in transformers.items()
         }
-    U, S = simulations["planner"], simulations["predictor"]
-    decision, logits = program.register("decision", ("keep", "take")), program.register("logits", writable.size)
-    undecided = program.register("no preference")
-    not_chosen = program.register("not chosen", 2)
-    kept = program.register("kept", source.vocabulary)
-    silent = program.register("silent", declaration=Flag(1 - layout.emits))
-    shared = shared_attention(program, [U.source, S.source], layout.position, source.rows, causal=False)
-    own_or_looked_up = (
-        program.register("row of the first keys", bits, SignedBits(choose(next_one, n, layout.looked_up)))
-        if layout.padded
-        else address
-    )
-    refuse_if_huge("mdm_to_pcot", rows=rows, width=program.width)
+        self.simulations = {name: Simulation.of(program, t, name) for name, t in transformers.items()}
+        self.first_keys = {
+            name: Simulation.of(program, t, f"{name} for the first layer's keys")
+            for name, t in transformers.items()
+            if self.layout.padded
+        }
 
-    program.embed(np.arange(size), symbol)
-    if layout.padded:
-        program.embed(size, symbol[mask])
-    embed = program.layer()
-    for code, streams in ((address, simulations), (own_or_looked_up, first_keys)):
-        if streams:
-            head = embed.head()
-            eq(head, code, here, one)
-            for name, simulation in streams.items():
-                simulation.embed_in(head, symbol, tables[name])
-    embed.heads[0].copy(symbol, standing)
+    def _embed(self) -> None:
+        """(a) LOOKUP of the source's symbol; padded: also of the symbol that stands for a key of the next step."""
+        program, layout, size = self.program, self.layout, len(self.source.vocabulary)
+        program.embed(np.arange(size), self.symbol)
+        embed = program.layer()
+        own_symbol = lookup(embed, self.address, self.here)
+        self._embed_streams(own_symbol, self.simulations)
+        own_symbol.copy(self.symbol, self.standing)
+        if layout.padded:
+            program.embed(size, self.symbol[self.mask])
+            row = program.code("row of the first keys", choose(layout.next_one, n, layout.looked_up))
+            self._embed_streams(lookup(embed, row, self.here), self.first_keys)
 
-    for number in range(max(U.depth, S.depth)):
-        layer = program.layer()
-        for name, simulation in simulations.items():
+    def _embed_streams(self, head: HeadBuilder, streams: dict[str, Simulation]) -> None:
+        for name, simulation in streams.items():
+            simulation.embed_in(head, self.symbol, self.tables[name])
 
-            def guard(head: HeadBuilder, number=number, kind=simulation.source.attention) -> None:
-                boost(head, block[: number + 1], one)
-                focus(head, step_read, step_for, not_given, copies=copies)
-                focus(head, block_read, block_for, one, copies=copies)
-                shared.guard[kind](head)
+    def _simulate(self, number: int) -> None:
+        """(b) one layer of U and S: BOOST for the blocks that are done, FOCUS on the block before."""
+        layer, copies = self.program.layer(), focus_copies(self.source.precision.p)
+        for name, simulation in self.simulations.items():
 
-            keys = first_keys[name].work if number == 0 and layout.padded else None
+            def guard(head: HeadBuilder, kind: Attention = simulation.source.attention) -> None:
+                boost(head, self.block[: number + 1])
+                focus(head, self.step_read, self.step_for, copies=copies, asks=self.not_given, cares=self.not_given)
+                focus(head, self.block_read, self.block_for, copies=copies)
+                self.shared.guard[kind](head)
+
+            keys = self.first_keys[name].work if number == 0 and self.layout.padded else None
             simulation.layer(number, layer, guard, keys=keys)
 
-    decide = program.layer()
-    head = itself(decide, here, one)
-    U.logits_in(head, decision)
-    head.copy(silent, decision[0], B)
-    head.copy(silent, decision[1], -B)
-    S.logits_in(head, logits, writable)
-    unchosen(decide.mlp, decision, not_chosen)
-    left_as_it_is(decide.mlp, decision, standing, kept)
-    no_preference(decide.mlp, decision, logits, undecided)
+    def _decide(self) -> None:
+        """(c) SELF takes the logits, an MLP decides; silent rows keep what they have."""
+        layer = self.program.layer()
+        head = itself(layer, self.here)
+        self.simulations["planner"].logits_in(head, self.decision)
+        head.copy(self.silent, self.decision[0], B)
+        head.copy(self.silent, self.decision[1], -B)
+        self.simulations["predictor"].logits_in(head, self.logits, self.writable)
+        unchosen(layer.mlp, self.decision, self.not_chosen)
+        left_as_it_is(layer.mlp, self.decision, self.standing, self.kept)
+        no_preference(layer.mlp, self.decision, self.logits, self.undecided)
 
-    S.read_out(program, S.work, without=mask)
-    program.read_out([mask, *range(size, len(vocabulary))], one, -B)
-    program.read_out(writable[0], undecided, ULP)  # else the mask, which a pCoT may write, could win a tie at -B
-    for column in not_chosen:
-        program.read_out(np.arange(len(vocabulary)), column, -B)
-    program.read_out(np.arange(size), kept, ONE)
-    program.read_out(mask, silent, B)
-    return assemble(program, source.precision, attention="causal"), simulations
+    def _read_out(self) -> None:
+        """The logits of S; -B twice and 1 for the old symbol where the source keeps its slot; m from silent rows."""
+        program, predictor, size = self.program, self.simulations["predictor"], len(self.source.vocabulary)
+        predictor.read_out(program, predictor.work, without=self.mask)
+        program.read_out([self.mask, *range(size, program.outputs)], program.one, -B)
+        # else the mask, which a pCoT may write, could win a tie at -B
+        program.read_out(self.writable[0], self.undecided, ULP)
+        for column in self.not_chosen:
+            program.read_out(np.arange(program.outputs), column, -B)
+        program.read_out(np.arange(size), self.kept, ONE)
+        program.read_out(self.mask, self.silent, B)
 
 
 def _with_character(
@@ -275,17 +317,12 @@ def _alignment(source: Model, layout: _Layout, simulations: dict[str, Simulation
         """The last block holds every state."""
         return every, layout.start + (t + 1) * layout.fresh - source.rows + every
 
-    copies = tuple(
-        Copy(
-            source=f"steps.{{t}}.{name}.layers.{number}.residual",
-            converted=f"steps.{{t}}.model.layers.{number + 1}.residual",
-            rows=rows,
-            columns=simulation.work,
-        )
+    copies = [
+        copy
         for name, simulation in simulations.items()
-        for number in range(simulation.depth)
-    )
-    return Alignment(slots(lambda t: (t + 1) * layout.fresh - source.padding + canvas), copies)
+        for copy in layer_copies(name, "model", simulation, rows, later=1)
+    ]
+    return Alignment(slots(lambda t: (t + 1) * layout.fresh - source.padding + canvas), tuple(copies))
 
 
 THEOREM = Theorem("mdm_to_pcot", "thm:cot-can-simulate-mdms", "mdm", "pcot", mdm_to_pcot, bound)

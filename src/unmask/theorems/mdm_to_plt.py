@@ -6,7 +6,8 @@ Construction: the stream carries the current symbol of every row, one-hot. One l
               (a) SELF embeds the symbols for planner U and predictor S; (b) their layers side by side; (c) SELF takes
               the logits, with the noise, ARGMAX decodes them; (d) the chosen symbol or the old one; (e) SELF puts it
               in place and clears the rest.
-Bounds:       T loops, P pads, max(L_U, L_S) + 4 looped layers, width D_U + D_S + O(|Σ| + log(N + P)).
+Bounds:       T loops, P pads, max(L_U, L_S) + 4 looped layers, the same vocabulary, width
+              2(D_U + D_S) + 6|Σ| + ⌈log2(N + P)⌉ + 6.
 Exactness:    bit by bit after every loop, for p >= 1, sampled too: the same tape gives the same path.
 Deviations:   the predictor does not depend on the planner's decision, so both run at once; the pad is the mask, so
               that the vocabulary, and with it the tape, is the same; planner and predictor with different attention
@@ -15,121 +16,121 @@ Deviations:   the predictor does not depend on the planner's decision, so both r
 
 import numpy as np
 
-from unmask.programs.assemble import assemble
-from unmask.programs.attention import clear
-from unmask.programs.buffers import itself
-from unmask.programs.coefficients import B
-from unmask.programs.expressions import N, n
-from unmask.programs.logic import argmax, conjunction
-from unmask.programs.program import Columns, Flag, MlpBuilder, Program, SignedBits, bits_for
-from unmask.programs.simulation import Simulation, shared_attention, source_positions
-from unmask.theorems.theorem import Conversion, Price, Theorem, converted, refuse_if_huge
-from unmask.traces.alignment import Alignment, Copy, register_symbols
+from unmask.programs.gadgets.argmax import argmax
+from unmask.programs.gadgets.logic import conjunction
+from unmask.programs.gadgets.lookup import clear, itself
+from unmask.programs.language.assemble import assemble
+from unmask.programs.language.coefficients import B
+from unmask.programs.language.positions import N, n
+from unmask.programs.language.program import Program, bits_for
+from unmask.programs.simulation.transformer import Simulation, shared_attention, source_positions
+from unmask.theorems.alignment import Alignment, layer_copies, register_symbols
+from unmask.theorems.size import Size
+from unmask.theorems.theorem import Conversion, Theorem, check_argmax, converted
 from unmask.weights.model import Model
+from unmask.weights.price import Price
 from unmask.weights.transformer import Noise
 
 
-def bound(source: Model) -> Price:
-    return Price(source.steps, source.padding, Price.of(source).layers + 4)
+def bound(source: Size) -> Price:
+    width = 2 * source.width + 6 * source.symbols + bits_for(source.rows) + 6 + source.causal_columns()
+    return Price(source.steps, source.padding, source.layers + 4, width, source.symbols)
 
 
 def mdm_to_plt(source: Model) -> Conversion:
     """The looped transformer of a masked diffusion model."""
-    planner, predictor = source.transformers["planner"], source.transformers["predictor"]
-    size, mask = len(source.vocabulary), source.token[source.mask or ""]
-    rows, first = source.rows, N + int(source.begin is not None)
-    refuse_if_huge("mdm_to_plt", rows=rows, width=2 * (planner.width + predictor.width), vocabulary=size)
-    writable = np.setdiff1d(np.arange(size), [mask])
-    writable_names = [source.vocabulary[c] for c in writable]
-
-    program = Program(source.vocabulary, size, source.length, rows)
-    one = program.register("one", declaration=Flag(n >= 0))
-    here = program.register("here", bits_for(rows), SignedBits(n))
-    slot = program.register("slot", declaration=Flag(n >= first))
-    given = program.register("given", declaration=Flag(n < first))
-    symbol = program.register("symbol", source.vocabulary)
-    tables = [
-        program.register(f"{name} positions", t.width, source_positions(t, n))
-        for name, t in (("planner", planner), ("predictor", predictor))
-    ]
-    U, S = Simulation.of(program, planner, "planner"), Simulation.of(program, predictor, "predictor")
-    noise = program.register("planner noise", ("keep", "take")), program.register("predictor noise", source.vocabulary)
-    decision, logits = program.register("decision", 2), program.register("logits", writable_names)
-    plan, drawn = program.register("plan", ("keep", "take")), program.register("drawn", writable_names)
-    fresh, kept = program.register("fresh", writable_names), program.register("kept", source.vocabulary)
-    shared = shared_attention(program, [planner, predictor], n, rows)
-    program.embed(np.arange(size), symbol)
-
-    embed = itself(program.layer(), here, one)
-    for simulation, table in ((U, tables[0]), (S, tables[1])):
-        simulation.embed_in(embed, symbol, table)
-    for number in range(max(U.depth, S.depth)):
-        layer = program.layer()
-        for simulation in (U, S):
-            simulation.layer(number, layer, shared.guard[simulation.source.attention])
-    decode = program.layer()
-    head = itself(decode, here, one)
-    U.logits_in(head, decision)
-    head.copy(noise[0], decision)
-    S.logits_in(head, logits, writable)
-    head.copy(noise[1][writable], logits)
-    argmax(decode.mlp, decision, plan)
-    argmax(decode.mlp, logits, drawn)
-    replace_chosen(program.layer().mlp, symbol[writable], symbol, drawn, plan, slot, given, fresh, kept)
-    place = itself(program.layer(), here, one)
-    clear(place, symbol, U.work, S.work, *noise, decision, logits, plan, drawn, fresh, kept)
-    place.copy(fresh, symbol[writable])
-    place.copy(kept, symbol)
-    program.read_out(np.arange(size), symbol, B)
-
-    depth = len(program.layers)
-    transformer = assemble(
-        program,
-        planner.precision,
-        attention=shared.kind,
-        loop=(0, depth),
-        noise=Noise(tuple(noise[0].tolist()), tuple(noise[1].tolist())),
-    )
-    model = converted(source, "mdm_to_plt", kind="plt", pad=source.mask, mask=None, transformers={"model": transformer})
-    return Conversion(model, _alignment(source, U, S, symbol, depth))
+    check_argmax("mdm_to_plt", len(source.vocabulary))
+    step = _Step(source)
+    transformers = {"model": assemble(step.program, source.precision)}
+    model = converted(source, "mdm_to_plt", kind="plt", pad=source.mask, mask=None, transformers=transformers)
+    return Conversion(model, _alignment(source, step))
 
 
-def replace_chosen(
-    mlp: MlpBuilder,
-    writable: Columns,
-    symbol: Columns,
-    drawn: Columns,
-    plan: Columns,
-    slot: Columns,
-    given: Columns,
-    fresh: Columns,
-    kept: Columns,
-) -> None:
-    """fresh_c = take ∧ slot ∧ drawn_c;  kept_c = symbol_c ∧ (keep ∨ given). All with one positive literal."""
-    assert writable.size == drawn.size == fresh.size
-    keep, take = plan[0], plan[1]
-    mlp.write(conjunction(mlp, drawn, [[keep, given[0]]] * drawn.size), fresh)
-    mlp.write(conjunction(mlp, symbol, [[take, given[0]]] * symbol.size), kept)
-    mlp.write(conjunction(mlp, symbol, [[slot[0]]] * symbol.size), kept)
+class _Step:
+    """The program: one loop is one denoising step, layers (a) to (e) of the construction."""
+
+    def __init__(self, source: Model) -> None:
+        self.source, symbols = source, source.vocabulary
+        self.writable = np.setdiff1d(np.arange(len(symbols)), [source.token[source.mask or ""]])
+        writable = [symbols[c] for c in self.writable]
+        first = N + int(source.begin is not None)
+        self.program = program = Program(symbols, len(symbols), source.length, source.rows)
+        self.here = program.code("here", n)
+        self.slot, self.given = program.flag("slot", n >= first), program.flag("given", n < first)
+        self.symbol = program.register("symbol", symbols)
+        given = {name: source.transformers[name] for name in ("planner", "predictor")}
+        self.tables = {
+            name: program.register(f"{name} positions", t.width, source_positions(t, n)) for name, t in given.items()
+        }
+        self.simulations = {name: Simulation.of(program, t, name) for name, t in given.items()}
+        self.planner_noise = program.register("planner noise", ("keep", "take"))
+        self.predictor_noise = program.register("predictor noise", symbols)
+        self.decision, self.logits = program.register("decision", 2), program.register("logits", writable)
+        self.plan, self.drawn = program.register("plan", ("keep", "take")), program.register("drawn", writable)
+        self.fresh, self.kept = program.register("fresh", writable), program.register("kept", symbols)
+        self.shared = shared_attention(program, list(given.values()), n, source.rows)
+        program.embed(np.arange(len(symbols)), self.symbol)
+        self._embed()
+        self._simulate()
+        self._decode()
+        self._replace()
+        self._put_in_place()
+        program.attention, program.loop = self.shared.kind, (0, len(program.layers))
+        program.noise = Noise(tuple(self.planner_noise.tolist()), tuple(self.predictor_noise.tolist()))
+        program.read_out(np.arange(len(symbols)), self.symbol, B)
+
+    def _embed(self) -> None:
+        """(a) SELF embeds the symbols for planner and predictor."""
+        own_row = itself(self.program.layer(), self.here)
+        for name, simulation in self.simulations.items():
+            simulation.embed_in(own_row, self.symbol, self.tables[name])
+
+    def _simulate(self) -> None:
+        """(b) the layers of both, side by side."""
+        for number in range(max(simulation.depth for simulation in self.simulations.values())):
+            layer = self.program.layer()
+            for simulation in self.simulations.values():
+                simulation.layer(number, layer, self.shared.guard[simulation.source.attention])
+
+    def _decode(self) -> None:
+        """(c) SELF takes the logits and the noise, ARGMAX decodes them."""
+        layer = self.program.layer()
+        own_row = itself(layer, self.here)
+        self.simulations["planner"].logits_in(own_row, self.decision)
+        own_row.copy(self.planner_noise, self.decision)
+        self.simulations["predictor"].logits_in(own_row, self.logits, self.writable)
+        own_row.copy(self.predictor_noise[self.writable], self.logits)
+        argmax(layer.mlp, self.decision, self.plan)
+        argmax(layer.mlp, self.logits, self.drawn)
+
+    def _replace(self) -> None:
+        """(d) fresh_c = take ∧ slot ∧ drawn_c;  kept_c = symbol_c ∧ (keep ∨ given). All with one positive literal."""
+        mlp, (keep, take) = self.program.layer().mlp, self.plan
+        mlp.write(conjunction(mlp, self.drawn, [[keep, *self.given]] * self.drawn.size), self.fresh)
+        mlp.write(conjunction(mlp, self.symbol, [[take, *self.given]] * self.symbol.size), self.kept)
+        mlp.write(conjunction(mlp, self.symbol, [self.slot] * self.symbol.size), self.kept)
+
+    def _put_in_place(self) -> None:
+        """(e) SELF puts the new symbol in place and clears the rest."""
+        own_row = itself(self.program.layer(), self.here)
+        streams = [simulation.work for simulation in self.simulations.values()]
+        decoded = [self.decision, self.logits, self.plan, self.drawn, self.fresh, self.kept]
+        clear(own_row, self.symbol, *streams, self.planner_noise, self.predictor_noise, *decoded)
+        own_row.copy(self.fresh, self.symbol[self.writable])
+        own_row.copy(self.kept, self.symbol)
 
 
-def _alignment(source: Model, U: Simulation, S: Simulation, symbol: Columns, depth: int) -> Alignment:
+def _alignment(source: Model, step: _Step) -> Alignment:
     every = np.arange(source.rows)
-    copies = []
-    for name, simulation in (("planner", U), ("predictor", S)):
-        for number in range(simulation.depth):
-            copies.append(
-                Copy(
-                    source=f"steps.{{t}}.{name}.layers.{number}.residual",
-                    converted=f"steps.{{t}}.model.layers.{number + 1}.residual",
-                    rows=lambda t: (every, every),  # noqa: ARG005
-                    columns=simulation.work,
-                )
-            )
+    copies = [
+        copy
+        for name, simulation in step.simulations.items()
+        for copy in layer_copies(name, "model", simulation, lambda _: (every, every), later=1)
+    ]
     canvas = register_symbols(
-        f"steps.{{t}}.model.layers.{depth - 1}.residual",
+        f"steps.{{t}}.model.layers.{len(step.program.layers) - 1}.residual",
         every[source.rows - source.padding :],
-        symbol,
+        step.symbol,
         source.vocabulary,
     )
     return Alignment(canvas, tuple(copies))

@@ -11,7 +11,8 @@ Construction: T blocks of P slots; step t writes block t whole, with the state o
               logits as soon as U is done, an MLP decides. The logits are those of S; where the source keeps its slot,
               B is subtracted twice and the old symbol, or ĥ, gains 1.
 Bounds:       T steps, T·P slots, 1 symbol more, max(L_U + 1, L_S) + 1 layers (the planner 1),
-              width D_U + D_S + O(|Σ| + log(N + T·P)).
+              width 2(D_U + D_S) + 3|Σ| + 2⌈log2(N + T·P)⌉ + 11; two columns more per row for a causal source that
+              cannot stay causal.
 Exactness:    bit by bit after every step, for p >= 1; block t is the source's canvas after step t, up to ĥ = m. If the
               source divides by zero, so does the result; ignored rows never do.
 Deviations:   the paper lets the predictor copy what the planner keeps, but it cannot write m, and a slot with m would
@@ -25,36 +26,48 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unmask.programs.assemble import assemble
-from unmask.programs.attention import boost, eq, hide
-from unmask.programs.buffers import itself
-from unmask.programs.coefficients import ONE, B
-from unmask.programs.decisions import left_as_it_is, unchosen
-from unmask.programs.expressions import Expression, N, both, choose, n
-from unmask.programs.logic import conjunction
-from unmask.programs.program import Columns, Flag, HeadBuilder, LayerBuilder, Program, SignedBits, bits_for
-from unmask.programs.select_block import planner_logits
-from unmask.programs.simulation import Simulation, shared_attention, source_positions
-from unmask.programs.vocabulary import free_name
-from unmask.theorems.theorem import Conversion, Price, Theorem, converted, refuse_if_huge
-from unmask.traces.alignment import Alignment, Copy, slots
+from unmask.programs.gadgets.boost import boost
+from unmask.programs.gadgets.decisions import left_as_it_is, unchosen
+from unmask.programs.gadgets.hide import hide
+from unmask.programs.gadgets.logic import conjunction
+from unmask.programs.gadgets.lookup import itself, lookup
+from unmask.programs.language.assemble import assemble_all
+from unmask.programs.language.builders import Columns, HeadBuilder, LayerBuilder
+from unmask.programs.language.coefficients import ONE, B
+from unmask.programs.language.positions import Expression, N, both, choose, n
+from unmask.programs.language.program import Program, bits_for
+from unmask.programs.language.vocabulary import free_name
+from unmask.programs.planners.logits import planner_logits
+from unmask.programs.simulation.transformer import Simulation, shared_attention, source_positions
+from unmask.theorems.alignment import Alignment, layer_copies, slots
+from unmask.theorems.size import Size
+from unmask.theorems.theorem import Conversion, Theorem, converted
 from unmask.weights.model import Model
-from unmask.weights.transformer import Transformer
+from unmask.weights.price import Price
+from unmask.weights.transformer import Attention
 
 STILL_MASKED = ("ĥ", "<still-masked>")
 """Names for the proxy of the mask."""
 
 
-def bound(source: Model) -> Price:
-    U, S = (len(source.transformers[name].layers) for name in ("planner", "predictor"))
-    return Price(source.steps, source.steps * source.padding, max(U + 1, S) + 1)
+def bound(source: Size) -> Price:
+    rows = source.rows + (source.steps - 1) * source.padding
+    causal = source.causal_columns(stays=source.rows > source.padding)
+    U, S = (source.transformers[name].layers for name in ("planner", "predictor"))
+    return Price(
+        steps=source.steps,
+        padding=source.steps * source.padding,
+        layers=max(U + 1, S) + 1,
+        width=2 * source.width + 3 * source.symbols + 2 * bits_for(rows) + 11 + causal,
+        symbols=source.symbols + 1,
+    )
 
 
 def mdm_to_smdm(source: Model) -> Conversion:
     """The mask-dominated model of a masked diffusion model."""
     vocabulary = (*source.vocabulary, free_name(STILL_MASKED, source.vocabulary))
     mask = source.mask or ""
-    predictor, simulations = _predictor(source, vocabulary)
+    predictor = _Predictor(source, vocabulary)
     model = converted(
         source,
         "mdm_to_smdm",
@@ -62,9 +75,11 @@ def mdm_to_smdm(source: Model) -> Conversion:
         padding=source.steps * source.padding,
         vocabulary=vocabulary,
         aliases={**source.aliases, vocabulary[-1]: source.aliases.get(mask, mask)},
-        transformers={"planner": _planner(source, vocabulary), "predictor": predictor},
+        transformers=assemble_all(
+            {"planner": _planner(source, vocabulary), "predictor": predictor.program}, source.precision
+        ),
     )
-    return Conversion(model, _alignment(source, simulations))
+    return Conversion(model, _alignment(source, predictor.simulations))
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +87,6 @@ class _Start:
     """The first layer of planner and predictor: its head looks one block back, its MLP finds the current block."""
 
     program: Program
-    one: Columns
     here: Columns
     layer: LayerBuilder
     look_back: HeadBuilder
@@ -83,84 +97,98 @@ class _Start:
         rows, first = source.rows + (source.steps - 1) * source.padding, _first_slot(source)
         earliest = n < first + source.padding
         program = Program(vocabulary, outputs, source.length, rows)
-        one = program.register("one", declaration=Flag(n >= 0))
-        here = program.register("here", bits_for(rows), SignedBits(n))
-        back = program.register("one block back", bits_for(rows), SignedBits(choose(earliest, n, n - source.padding)))
-        first_block = program.register("first block", declaration=Flag(both(n >= first, earliest)))
-        elsewhere = program.register("not the first block", declaration=Flag(choose(n >= first, 1 - earliest, 1)))
+        here = program.code("here", n)
+        back = program.code("one block back", choose(earliest, n, n - source.padding))
+        first_block = program.flag("first block", both(n >= first, earliest))
+        elsewhere = program.flag("not the first block", choose(n >= first, 1 - earliest, 1))
         masked, before = program.register("masked"), program.register("masked one block back")
         program.embed(source.token[source.mask or ""], masked)
 
         layer = program.layer()
-        look_back = layer.head()
-        eq(look_back, back, here, one)
+        look_back = lookup(layer, back, here)
         look_back.copy(masked, before)
         later = conjunction(layer.mlp, masked, [[before[0], first_block[0]]])
         at_first = conjunction(layer.mlp, masked, [elsewhere])
-        return cls(program, one, here, layer, look_back, np.concatenate([later, at_first]))
+        return cls(program, here, layer, look_back, np.concatenate([later, at_first]))
 
 
-def _planner(source: Model, vocabulary: tuple[str, ...]) -> Transformer:
+def _planner(source: Model, vocabulary: tuple[str, ...]) -> Program:
     start = _Start.of(source, vocabulary, 2)
     current = start.program.register("current")
     start.layer.mlp.write(start.is_current, current)
-    planner_logits(start.program, current, start.one)
-    return assemble(start.program, source.precision)
+    planner_logits(start.program, current)
+    return start.program
 
 
-def _predictor(source: Model, vocabulary: tuple[str, ...]) -> tuple[Transformer, dict[str, Simulation]]:
-    size, mask, first = len(source.vocabulary), source.token[source.mask or ""], _first_slot(source)
-    simulated = source.rows
-    start = _Start.of(source, vocabulary, size + 1)
-    program, one = start.program, start.one
-    position = choose(n < first, n, first + (n - first) % source.padding)
-    slot = program.register("slot", declaration=Flag(n >= first))
-    ignored = program.register("ignored")
-    symbol = program.register("symbol", source.vocabulary)
-    standing = program.register("symbol one block back", source.vocabulary)
-    tables = {
-        name: program.register(f"{name} positions", t.width, source_positions(t, position))
-        for name, t in source.transformers.items()
-    }
-    simulations = {name: Simulation.of(program, t, name) for name, t in source.transformers.items()}
-    U, S = simulations["planner"], simulations["predictor"]
-    decision = program.register("decision", ("keep", "take"))
-    not_chosen = program.register("not chosen", 2)
-    kept = program.register("kept", source.vocabulary)
-    # an ignored row of a causal model must see something: a row before all slots
-    shared = shared_attention(program, [U.source, S.source], position, simulated, causal=simulated > source.padding)
-    refuse_if_huge("mdm_to_smdm", rows=program.rows, width=program.width)
+class _Predictor:
+    """The program: the look back, the layers of U and S under HIDE, the logits of S or the old symbol."""
 
-    program.embed(np.arange(size), symbol)
-    program.embed(size, symbol[mask])
-    start.look_back.copy(symbol, standing)
-    for name, simulation in simulations.items():
-        simulation.embed_in(start.look_back, symbol, tables[name])
-    mlp = start.layer.mlp
-    mlp.write(conjunction(mlp, slot, [[]]), ignored)
-    mlp.write(start.is_current, ignored, -ONE)
+    def __init__(self, source: Model, vocabulary: tuple[str, ...]) -> None:
+        self.source, first = source, _first_slot(source)
+        self.start = _Start.of(source, vocabulary, len(vocabulary))
+        self.program = program = self.start.program
+        position = choose(n < first, n, first + (n - first) % source.padding)
+        self.slot = program.flag("slot", n >= first)
+        self.ignored = program.register("ignored")
+        self.symbol = program.register("symbol", source.vocabulary)
+        self.standing = program.register("symbol one block back", source.vocabulary)
+        self.tables = {
+            name: program.register(f"{name} positions", t.width, source_positions(t, position))
+            for name, t in source.transformers.items()
+        }
+        self.simulations = {name: Simulation.of(program, t, name) for name, t in source.transformers.items()}
+        self.decision = program.register("decision", ("keep", "take"))
+        self.not_chosen = program.register("not chosen", 2)
+        self.kept = program.register("kept", source.vocabulary)
+        # an ignored row of a causal model must see something: a row before all slots
+        causal = source.rows > source.padding
+        transformers = [simulation.source for simulation in self.simulations.values()]
+        self.shared = shared_attention(program, transformers, position, source.rows, causal=causal)
+        program.attention = self.shared.kind
+        self._look_back()
+        planner, predictor = (self.simulations[name].depth for name in ("planner", "predictor"))
+        for number in range(max(planner + 1, predictor)):
+            self._simulate(number)
+        self._read_out()
 
-    for number in range(max(U.depth + 1, S.depth)):
-        layer = program.layer()
-        for simulation in (U, S):
+    def _look_back(self) -> None:
+        """The symbol one block back, embedded for U and S; ignored = slot and not current."""
+        size, start = len(self.source.vocabulary), self.start
+        self.program.embed(np.arange(size), self.symbol)
+        self.program.embed(size, self.symbol[self.source.token[self.source.mask or ""]])
+        start.look_back.copy(self.symbol, self.standing)
+        for name, simulation in self.simulations.items():
+            simulation.embed_in(start.look_back, self.symbol, self.tables[name])
+        mlp = start.layer.mlp
+        mlp.write(conjunction(mlp, self.slot, [[]]), self.ignored)
+        mlp.write(start.is_current, self.ignored, -ONE)
 
-            def guard(head: HeadBuilder, kind=simulation.source.attention) -> None:
-                boost(head, ignored, one)
-                shared.guard[kind](head)
-                hide(head, ignored, one)
+    def _simulate(self, number: int) -> None:
+        """One layer of U and S, and the decision as soon as U is done."""
+        layer, planner = self.program.layer(), self.simulations["planner"]
+        for name in ("planner", "predictor"):
+            simulation = self.simulations[name]
+
+            def guard(head: HeadBuilder, kind: Attention = simulation.source.attention) -> None:
+                boost(head, self.ignored)
+                self.shared.guard[kind](head)
+                hide(head, self.ignored)
 
             simulation.layer(number, layer, guard)
-        if number == U.depth:
-            U.logits_in(itself(layer, start.here, one), decision)
-            unchosen(layer.mlp, decision, not_chosen)
-            left_as_it_is(layer.mlp, decision, standing, kept)
+        if number == planner.depth:
+            planner.logits_in(itself(layer, self.start.here), self.decision)
+            unchosen(layer.mlp, self.decision, self.not_chosen)
+            left_as_it_is(layer.mlp, self.decision, self.standing, self.kept)
 
-    S.read_out(program, S.work)
-    program.read_out(size, one, -B)  # the last symbol: it loses even a tie at -B
-    for column in not_chosen:
-        program.read_out(np.arange(size + 1), column, -B)
-    program.read_out(np.where(np.arange(size) == mask, size, np.arange(size)), kept, ONE)
-    return assemble(program, source.precision, attention=shared.kind), simulations
+    def _read_out(self) -> None:
+        """The logits of S; -B twice and 1 for the old symbol, or ĥ, where the source keeps its slot."""
+        program, predictor, size = self.program, self.simulations["predictor"], len(self.source.vocabulary)
+        mask = self.source.token[self.source.mask or ""]
+        predictor.read_out(program, predictor.work)
+        program.read_out(size, program.one, -B)  # the last symbol: it loses even a tie at -B
+        for column in self.not_chosen:
+            program.read_out(np.arange(size + 1), column, -B)
+        program.read_out(np.where(np.arange(size) == mask, size, np.arange(size)), self.kept, ONE)
 
 
 def _first_slot(source: Model) -> Expression:
@@ -174,17 +202,12 @@ def _alignment(source: Model, simulations: dict[str, Simulation]) -> Alignment:
     def rows(t: int) -> tuple[np.ndarray, np.ndarray]:
         return every, np.where(every < first, every, every + t * source.padding)
 
-    copies = tuple(
-        Copy(
-            source=f"steps.{{t}}.{name}.layers.{number}.residual",
-            converted=f"steps.{{t}}.predictor.layers.{number + 1}.residual",
-            rows=rows,
-            columns=simulation.work,
-        )
+    copies = [
+        copy
         for name, simulation in simulations.items()
-        for number in range(simulation.depth)
-    )
-    return Alignment(slots(lambda t: block + t * source.padding), copies)
+        for copy in layer_copies(name, "predictor", simulation, rows, later=1)
+    ]
+    return Alignment(slots(lambda t: block + t * source.padding), tuple(copies))
 
 
 THEOREM = Theorem("mdm_to_smdm", "thm:mdms-can-simulate-emdms", "mdm", "smdm", mdm_to_smdm, bound)

@@ -3,13 +3,13 @@
 Statement:    pCoT[T, P] ⊆ MDM[T, P + (N + P)(⌈log2(N + P)⌉ - 1)]: every parallel chain of thought is a masked
               diffusion model with unmasked attention that takes as many steps; its last P slots are, after step t, the
               first t blocks of the chain. N counts the begin symbol.
-Construction: the predictor keeps ⌈log2(N + P)⌉ copies of the N + P rows of the chain (`programs.causal_copies`): the
+Construction: the predictor keeps ⌈log2(N + P)⌉ copies of the N + P rows of the chain (`simulation.causal_copies`): the
               given rows are the first, the last P slots, where the output is written, are the last, and what lies
               between is workspace that stays masked. One layer copies the embeddings, then every layer of the
               source is one layer; an output slot is a copy of its own row, so it ends with its own logits.
               The planner takes the masked output slots whose block before is written (lem:select-block).
 Bounds:       T steps, P + (N + P)·max(0, ⌈log2(N + P)⌉ - 1) <= P + (N + P)² slots, L + 1 layers of the predictor and
-              1 of the planner, width 2D + O(log(N + P)).
+              1 of the planner, one symbol more, width 2D + 4⌈log2(N + P)⌉ + 7.
 Exactness:    bit by bit: after every step and every layer, each copy of each row that the chain has read so far holds
               the chain's stream; for p >= 1. It divides by zero if and only if the source does.
 Deviations:   the paper takes (N + P)² workspace slots and 2L + 1 layers. It writes the output into the first P slots,
@@ -22,27 +22,40 @@ Deviations:   the paper takes (N + P)² workspace slots and 2L + 1 layers. It wr
 
 import numpy as np
 
-from unmask.programs.assemble import assemble
-from unmask.programs.attention import boost, eq, hide
-from unmask.programs.causal_copies import CausalCopies, focus_copies
-from unmask.programs.expressions import Expression, N, both, choose, constant, n
-from unmask.programs.logic import conjunction
-from unmask.programs.program import Columns, Flag, HeadBuilder, Program, SignedBits, bits_for
-from unmask.programs.select_block import planner_logits, select_block
-from unmask.programs.simulation import Simulation, source_positions
-from unmask.programs.vocabulary import SPECIAL_NAMES, free_name
-from unmask.theorems.theorem import Conversion, Price, Theorem, converted, refuse_if_huge
-from unmask.traces.alignment import Alignment, Copy, slots
+from unmask.programs.gadgets.boost import boost
+from unmask.programs.gadgets.equal import eq
+from unmask.programs.gadgets.focus import focus_copies
+from unmask.programs.gadgets.hide import hide
+from unmask.programs.gadgets.logic import conjunction
+from unmask.programs.language.assemble import assemble_all
+from unmask.programs.language.builders import Columns, HeadBuilder
+from unmask.programs.language.positions import Expression, N, both, choose, n
+from unmask.programs.language.program import Program, bits_for
+from unmask.programs.language.vocabulary import SPECIAL_NAMES, free_name
+from unmask.programs.planners.logits import planner_logits
+from unmask.programs.planners.select_block import select_block
+from unmask.programs.simulation.causal_copies import CausalCopies
+from unmask.programs.simulation.transformer import Simulation, source_positions
+from unmask.theorems.alignment import Alignment, Copy, slots
+from unmask.theorems.size import Size
+from unmask.theorems.theorem import Conversion, Theorem, converted
 from unmask.weights.model import Model
-from unmask.weights.transformer import Transformer
+from unmask.weights.price import Price
 
 MASKS = (*SPECIAL_NAMES["mask"], "m'")
 """Names for the mask of the converted model; the chain's own stays an ordinary symbol."""
 
 
-def bound(source: Model) -> Price:
-    workspace = source.rows * (bits_for(source.rows) - 1)
-    return Price(source.steps, source.padding + workspace, Price.of(source).layers + 1)
+def bound(source: Size) -> Price:
+    levels = bits_for(source.rows)
+    predictor, planner = 2 * source.width + 4 * levels + 7, 2 * bits_for(source.rows * levels) + 5
+    return Price(
+        steps=source.steps,
+        padding=source.padding + source.rows * (levels - 1),
+        layers=source.layers + 1,
+        width=max(predictor, planner),
+        symbols=source.symbols + 1,
+    )
 
 
 def pcot_to_mdm(source: Model) -> Conversion:
@@ -57,7 +70,7 @@ def pcot_to_mdm(source: Model) -> Conversion:
         vocabulary=(*source.vocabulary, mask),
         mask=mask,
         block=None,
-        transformers={"planner": _planner(source, mask), "predictor": predictor},
+        transformers=assemble_all({"planner": _planner(source, mask), "predictor": predictor}, source.precision),
     )
     return Conversion(model, _alignment(source, model, work))
 
@@ -70,31 +83,25 @@ def _program(source: Model, mask: str, outputs: int) -> tuple[Program, Expressio
     return program, count, count * levels - source.padding
 
 
-def _predictor(source: Model, mask: str) -> tuple[Transformer, Columns]:
+def _predictor(source: Model, mask: str) -> tuple[Program, Columns]:
     """The chain's transformer on every copy of its rows, and the columns of its stream."""
     transformer = source.transformers["model"]
     size, block = len(source.vocabulary), source.block or 1
     program, count, output = _program(source, mask, size + 1)
     given = N + int(source.begin is not None)
-    one = program.register("one", declaration=Flag(constant(1)))
     masked = program.register("masked")
-    earlier = CausalCopies.of(program, one, count, source.rows)
+    earlier = CausalCopies.of(program, count, source.rows)
     row = earlier.simulated
     written = choose(n < given, 1, n >= output)  # the given rows and the output: what the chain reads
-    workspace = program.register("workspace", declaration=Flag(written.equals(0)))
-    first = program.register("not after the first block", declaration=Flag(row < given + block))
-    row_before = program.register(
-        "row a block before", earlier.levels, SignedBits(choose(row < given + block, row, row - block))
-    )
+    workspace = program.flag("workspace", written.equals(0))
+    first = program.flag("not after the first block", row < given + block)
+    row_before = program.code("row a block before", choose(row < given + block, row, row - block), earlier.levels)
     before, unreached = program.register("masked a block before"), program.register("unreached")
     read = Simulation.of(program, transformer, "given", source_positions(transformer, row, written))
     simulation = Simulation.of(program, transformer, "work")
-    refuse_if_huge("pcot_to_mdm", rows=program.rows, width=program.width)
 
     read.embed_symbols(program)
-    embed, chains_mask = transformer.embed, source.token[source.mask or ""]
-    like = embed.row == chains_mask
-    program.embed(np.full(int(like.sum()), size), read.work[embed.column[like]], embed.value[like])
+    read.embed_as(program, source.token[source.mask or ""], size)
     program.embed(size, masked)
 
     layer = program.layer()
@@ -103,40 +110,36 @@ def _predictor(source: Model, mask: str) -> tuple[Transformer, Columns]:
         (row_before, masked, before),
     ):
         head = layer.head()
-        eq(head, wanted, earlier.position, one)
-        hide(head, workspace, one, copies=1)
+        eq(head, wanted, earlier.position)
+        hide(head, workspace, copies=1)
         head.copy(what, where)
     layer.mlp.write(conjunction(layer.mlp, before, [first]), unreached)
 
     def guard(head: HeadBuilder) -> None:
-        boost(head, unreached, one)
+        boost(head, unreached)
         earlier.see_earlier(head, copies=focus_copies(transformer.precision.p))
 
     for number in range(simulation.depth):
         simulation.layer(number, program.layer(), guard)
     simulation.read_out(program, simulation.work)
-    return assemble(program, transformer.precision), simulation.work
+    return program, simulation.work
 
 
-def _planner(source: Model, mask: str) -> Transformer:
+def _planner(source: Model, mask: str) -> Program:
     """Masked output slots whose block before is written; the first block is told by a flag."""
     block = source.block or 1
     program, _, output = _program(source, mask, 2)
-    bits = bits_for(program.rows)
-    one = program.register("one", declaration=Flag(constant(1)))
-    own = program.register("own", bits, SignedBits(n))
-    previous = program.register("a block before", bits, SignedBits(choose(n < output + block, n, n - block)))
-    later = program.register(
-        "not in the first block", declaration=Flag(both(n >= output, n < output + block).equals(0))
-    )
+    own = program.code("own", n)
+    previous = program.code("a block before", choose(n < output + block, n, n - block))
+    later = program.flag("not in the first block", both(n >= output, n < output + block).equals(0))
     masked, before, chosen = (program.register(name) for name in ("masked", "before", "chosen"))
     program.embed(len(source.vocabulary), masked)
     layer = program.layer()
     # a row that looks at itself is never chosen here: workspace, and the first block, which is added below
-    select_block(layer, masked, own=own, previous=previous, one=one, before=before, chosen=chosen)
+    select_block(layer, masked, own=own, previous=previous, before=before, chosen=chosen)
     layer.mlp.write(conjunction(layer.mlp, masked, [later]), chosen)
-    planner_logits(program, chosen, one)
-    return assemble(program, source.precision)
+    planner_logits(program, chosen)
+    return program
 
 
 def _alignment(source: Model, model: Model, work: Columns) -> Alignment:

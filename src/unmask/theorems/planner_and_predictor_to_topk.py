@@ -6,7 +6,8 @@ Construction: planner U and predictor S run side by side, each on its own column
               One more layer: SELF takes the logits of both; an MLP tells whether the slot is unchosen, in two columns,
               and whether it is chosen though every symbol has the logit -B. The logits are those of S, minus B, minus
               B where the slot is unchosen; in the degenerate case the lowest symbol is lifted by 2^-p.
-Bounds:       T steps, P slots, the same vocabulary, max(L_U, L_S) + 1 layers, width D_U + D_S + O(|Σ| + log(N + P)).
+Bounds:       T steps, P slots, the same vocabulary, max(L_U, L_S) + 1 layers, width
+              D_U + D_S + |Σ| + ⌈log2(N + P)⌉ + 5; two columns more per row if only one of U and S is causal.
 Exactness:    bit by bit, for p >= 1 and any source. At chosen slots the logits are those of the predictor, so that
               its law is, too; only in the degenerate case one logit of the law is 2^-p higher. Under a tape the
               symbols of chosen slots are drawn alike; the choice is that of the planner without noise.
@@ -18,22 +19,25 @@ Deviations:   k cannot be a constant, as planners choose any number of slots: th
 
 import numpy as np
 
-from unmask.programs.assemble import assemble
-from unmask.programs.buffers import itself
-from unmask.programs.coefficients import ULP, B
-from unmask.programs.decisions import no_preference, unchosen
-from unmask.programs.expressions import n
-from unmask.programs.program import Flag, Program, SignedBits, bits_for
-from unmask.programs.simulation import Simulation, shared_attention, source_positions
-from unmask.theorems.theorem import Conversion, Price, Theorem, converted, refuse_if_huge
-from unmask.traces.alignment import Alignment, Copy, slots
+from unmask.programs.gadgets.decisions import no_preference, unchosen
+from unmask.programs.gadgets.lookup import itself
+from unmask.programs.language.assemble import assemble
+from unmask.programs.language.coefficients import ULP, B
+from unmask.programs.language.positions import n
+from unmask.programs.language.program import Program, bits_for
+from unmask.programs.simulation.transformer import Simulation, shared_attention, source_positions
+from unmask.theorems.alignment import Alignment, layer_copies, slots
+from unmask.theorems.size import Size
+from unmask.theorems.theorem import Conversion, Theorem, converted
 from unmask.weights.model import Model
+from unmask.weights.price import Price
 
 SUBTRACTIONS = 2
 
 
-def bound(source: Model) -> Price:
-    return Price(source.steps, source.padding, Price.of(source).layers + 1)
+def bound(source: Size) -> Price:
+    width = source.width + source.symbols + bits_for(source.rows) + 5 + source.causal_columns()
+    return Price(source.steps, source.padding, source.layers + 1, width, source.symbols)
 
 
 def planner_and_predictor_to_topk(source: Model) -> Conversion:
@@ -43,8 +47,7 @@ def planner_and_predictor_to_topk(source: Model) -> Conversion:
     writable = np.setdiff1d(np.arange(size), [source.token[source.mask or ""]])
 
     program = Program(source.vocabulary, size, source.length, rows)
-    one = program.register("one", declaration=Flag(n >= 0))
-    here = program.register("here", bits_for(rows), SignedBits(n))
+    here = program.code("here", n)
     U, S = (
         Simulation.of(program, transformer, name, source_positions(transformer, n))
         for name, transformer in (("planner", planner), ("predictor", predictor))
@@ -53,7 +56,7 @@ def planner_and_predictor_to_topk(source: Model) -> Conversion:
     not_chosen = program.register("not chosen", SUBTRACTIONS)
     undecided = program.register("no preference")
     shared = shared_attention(program, [planner, predictor], n, rows)
-    refuse_if_huge("planner_and_predictor_to_topk", rows=rows, width=program.width)
+    program.attention = shared.kind
 
     for simulation in (U, S):
         simulation.embed_symbols(program)
@@ -62,7 +65,7 @@ def planner_and_predictor_to_topk(source: Model) -> Conversion:
         for simulation in (U, S):
             simulation.layer(number, layer, shared.guard[simulation.source.attention])
     decide = program.layer()
-    head = itself(decide, here, one)
+    head = itself(decide, here)
     U.logits_in(head, decision)
     S.logits_in(head, logits, writable)
     unchosen(decide.mlp, decision, not_chosen)
@@ -77,24 +80,19 @@ def planner_and_predictor_to_topk(source: Model) -> Conversion:
         "planner_and_predictor_to_topk",
         kind="topk",
         k=None,
-        transformers={"model": assemble(program, source.precision, attention=shared.kind)},
+        transformers={"model": assemble(program, source.precision)},
     )
     return Conversion(model, _alignment(source, {"planner": U, "predictor": S}))
 
 
 def _alignment(source: Model, simulations: dict[str, Simulation]) -> Alignment:
     every, canvas = np.arange(source.rows), np.arange(source.padding)
-    copies = tuple(
-        Copy(
-            source=f"steps.{{t}}.{name}.layers.{number}.residual",
-            converted=f"steps.{{t}}.model.layers.{number}.residual",
-            rows=lambda _: (every, every),
-            columns=simulation.work,
-        )
+    copies = [
+        copy
         for name, simulation in simulations.items()
-        for number in range(simulation.depth)
-    )
-    return Alignment(slots(lambda _: canvas), copies)
+        for copy in layer_copies(name, "model", simulation, lambda _: (every, every))
+    ]
+    return Alignment(slots(lambda _: canvas), tuple(copies))
 
 
 THEOREM = Theorem(

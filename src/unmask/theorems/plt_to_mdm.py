@@ -1,58 +1,90 @@
 """A padded looped transformer inside masked diffusion (thm:emdms-can-simulate-fplts, with lem:idenitity-dump).
 
-Statement:    PLT[T, P] ⊆ MDM[T, (N + P)·D + 1]: every looped transformer of width D is a masked diffusion model that
-              takes one step per loop and keeps the residual stream of all N + P rows in its slots.
+Statement:    PLT[T, P] ⊆ MDM[T, (N + P)·D + ⌈log2 T⌉ + 1]: every looped transformer of width D is a masked diffusion
+              model that takes one step per loop and keeps the residual stream of all N + P rows in its slots. Its
+              alphabet does not depend on N and T, its width only by logarithms.
 Construction: the alphabet is that of the source and F_p; slot (r, d) holds entry d of row r as after the last loop,
-              the last slot the answer. The planner takes every slot in every step. The predictor (see
-              programs.looped_in_slots) reads the stored stream, or takes the initial one where nothing is stored
+              the last slot the answer. The planner takes every slot in every step. The predictor
+              (`simulation.looped_in_slots`) reads the stored stream, or takes the initial one where nothing is stored
               yet, runs the looped layers on it, stores the result, and answers by the final layers.
 Bounds:       max(T, 1) steps, (F + P)·D + 1 slots with F = N, or N + 1 with a begin symbol; 3 layers more
               than the source; 4 if it has no final layers; 1 more for the single-head read (D > 32) if it has no
-              initial layers. Symbols: 2^(2p+1) more, and T - 1 for the clock, if there is one.
+              initial layers. 2^(2p+1) symbols more, whatever N and T are. If final layers attend, ⌈log2 T⌉ slots
+              and 2·⌈log2 T⌉ + 9 columns more for the clock. Width O(D + |Σ| + 4^p + log(N + P) + log T); a causal
+              source costs two columns per row, which is not logarithmic.
               Stochastic: T + 1 steps, one more slot per row and noise column.
 Exactness:    bit by bit after every loop, for p >= 1; Z = 0 in the same loop. For p >= 2 no tape can change
               what a deterministic source's conversion writes: its logits are ±B.
               Stochastic sources: exact without a tape. With one, noise slots draw what the next loop adds, so that
               the first step only stores the initial stream; the source, given what the slots drew as its noise, takes
-              the same path bit by bit. The same tape gives another path, since addresses differ, and laws agree only
-              up to the distance of a noise slot's law from that of the noise (see programs.noise_slots).
+              the same path bit by bit. The same tape gives another path, since addresses differ.
+Law:          not exactly that of a stochastic source. A noise slot draws a number of noise within d of its law, in
+              total variation: d < 0.296, 0.0991, 0.0234, 0.0117 for p = 1, 2, 3, 4 (`simulation.noise_slots`, computed
+              exactly). The (N + P)·C·T numbers of a run, with C noisy columns, are drawn independently, so that the
+              laws of its paths and answers are within 1 - (1 - d)^((N + P)·C·T); `unmask convert` prints both.
 Deviations:   only N rows are given but N + P are to be hosted; the answer needs a slot of its own (+ 1); the stream
               is in F_p, not in {0, 1}; the proof ends with T·P·D slots. The initial layers must run once, the final
               ones after the last loop, but there is no clock: the initial stream is let through where nothing is
               stored yet, the answer rewritten in every step as if it were the last. That is still wrong where a
-              final layer divides by zero on the stream of an earlier loop, which the source never does; if there are
-              final layers, the last slot counts the steps until the answer is due, and earlier steps BOOST.
+              final layer divides by zero on the stream of an earlier loop, which the source never does; if final
+              layers attend, a binary counter in ⌈log2 T⌉ slots (`simulation.binary_clock`) tells when the answer is
+              due, and earlier steps BOOST.
 """
 
 import numpy as np
 
-from unmask.programs.assemble import assemble
-from unmask.programs.looped_in_slots import MOST_HEADS, Alphabet, Predictor, Shape, planner
-from unmask.programs.program import Columns
-from unmask.theorems.theorem import Conversion, Price, Theorem, converted, refuse_if_huge
-from unmask.traces.alignment import Alignment, Copy, Stored, slots
+from unmask.programs.language.assemble import assemble_all
+from unmask.programs.language.builders import Columns
+from unmask.programs.language.program import bits_for
+from unmask.programs.simulation.binary_clock import clock_slots
+from unmask.programs.simulation.looped_in_slots import Predictor, planner
+from unmask.programs.simulation.looped_shape import MOST_HEADS, Alphabet, Shape
+from unmask.programs.simulation.noise_slots import noise_distance
+from unmask.theorems.alignment import Alignment, Copy, Stored, slots
+from unmask.theorems.law import Law
+from unmask.theorems.size import Size
+from unmask.theorems.theorem import Conversion, Theorem, check_argmax, converted
 from unmask.traces.trace import Trace
 from unmask.weights.model import Model
+from unmask.weights.price import Price
+
+COMPUTED = 3
+"""The largest p for which the distance of a noise slot from the noise is computed on the way."""
 
 
-def bound(source: Model) -> Price:
-    model, stochastic = source.transformers["model"], source.transformers["model"].noise if source.steps else None
-    noise = len(stochastic.planner) + len(stochastic.predictor) if stochastic else 0
-    first, last = model.loop or (0, 0)
-    more = 3 + int(last == len(model.layers)) + int(model.width > MOST_HEADS and first == 0)
+def bound(source: Size) -> Price:
+    model, p = source.model, source.precision
+    noise = model.noise if source.steps else 0
+    entries, one_head = model.width + noise, model.width > MOST_HEADS
+    steps = max(source.steps, 1) + int(noise > 0)
+    clock = clock_slots(steps) if model.final_attends else 0
+    padding = source.rows * entries + clock + 1
+    given = source.rows - source.padding
+    addresses = bits_for(given + padding) + 3 * bits_for(source.rows + 1) + bits_for(entries)
+    streams = (5 + int(noise > 0)) * model.width + entries
+    reader = 4 * p + 12 * p * entries if one_head else 1 + entries
     return Price(
-        steps=max(source.steps, 1) + int(noise > 0),
-        padding=source.rows * (model.width + noise) + 1,
-        layers=len(model.layers) + more,
+        steps=steps,
+        padding=padding,
+        layers=model.layers + 3 + int(model.final == 0) + int(one_head and model.initial == 0),
+        width=addresses
+        + streams
+        + reader
+        + (2 * clock + 9 if clock else 0)
+        + 2 * source.numbers
+        + 3 * source.symbols
+        + 12
+        + source.causal_columns(stays=False),
+        symbols=source.symbols + source.numbers + 1,
     )
 
 
 def plt_to_mdm(source: Model, *, most_heads: int = MOST_HEADS) -> Conversion:
     """The masked diffusion model of a looped transformer; its predictor reads with one head beyond `most_heads`."""
     shape = Shape.of(source, most_heads)
-    alphabet = Alphabet.of(source.vocabulary, source.precision, shape.clock)
+    alphabet = Alphabet.of(source.vocabulary, source.precision)
     rows = source.rows - source.padding + shape.slots
-    refuse_if_huge("plt_to_mdm", rows=rows, width=_estimate(source, shape), vocabulary=len(source.vocabulary))
+    check_argmax("plt_to_mdm", len(source.vocabulary))
     predictor = Predictor(source, shape, alphabet, rows)
     model = converted(
         source,
@@ -63,20 +95,11 @@ def plt_to_mdm(source: Model, *, most_heads: int = MOST_HEADS) -> Conversion:
         vocabulary=alphabet.symbols,
         mask=alphabet.symbols[alphabet.mask],
         pad=None,
-        transformers={
-            "planner": planner(source, alphabet, rows),
-            "predictor": assemble(predictor.program, source.precision),
-        },
+        transformers=assemble_all(
+            {"planner": planner(source, alphabet, rows), "predictor": predictor.program}, source.precision
+        ),
     )
     return Conversion(model, _alignment(source, shape, alphabet, predictor))
-
-
-def _estimate(source: Model, shape: Shape) -> int:
-    """The columns of the predictor, but for its addresses."""
-    planes = 12 * source.precision.p if shape.one_head else 2
-    codes = 2 * (source.precision.size + shape.clock) + 3 * len(source.vocabulary)
-    later = 2 * shape.rows if source.transformers["model"].attention == "causal" else 0
-    return (6 if shape.noise else 5) * shape.width + planes * shape.entries + codes + later
 
 
 def _alignment(source: Model, shape: Shape, alphabet: Alphabet, predictor: Predictor) -> Alignment:
@@ -93,7 +116,8 @@ def _alignment(source: Model, shape: Shape, alphabet: Alphabet, predictor: Predi
         return Copy(f"{name}.residual", at, lambda t: (every, hosts), columns, step)  # noqa: ARG005
 
     def stored(trace: Trace, t: int) -> np.ndarray:
-        held = trace.canvas[t + delay][:-1].reshape(shape.rows, shape.entries)[:, : shape.width]
+        numbers = trace.canvas[t + delay][: shape.rows * shape.entries]
+        held = numbers.reshape(shape.rows, shape.entries)[:, : shape.width]
         return held - alphabet.numbers[0] - source.precision.bound
 
     copies: list[Copy | Stored] = []
@@ -113,4 +137,14 @@ def _alignment(source: Model, shape: Shape, alphabet: Alphabet, predictor: Predi
     return Alignment(answer, tuple(copies))
 
 
-THEOREM = Theorem("plt_to_mdm", "thm:emdms-can-simulate-fplts", "plt", "mdm", plt_to_mdm, bound)
+def law(source: Model) -> Law | None:
+    """How far what noise slots draw is from the noise of a stochastic source."""
+    columns = Size.of(source).model.noise
+    if not columns or not source.steps:
+        return None
+    precision = source.precision
+    distance = noise_distance(precision) if precision.p <= COMPUTED else None
+    return Law(distance, source.rows * columns * source.steps)
+
+
+THEOREM = Theorem("plt_to_mdm", "thm:emdms-can-simulate-fplts", "plt", "mdm", plt_to_mdm, bound, law)

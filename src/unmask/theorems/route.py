@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Iterator
 
 from unmask.errors import UnmaskError
-from unmask.theorems import THEOREMS, VARIANTS
+from unmask.theorems.catalogue import THEOREMS, VARIANTS
 from unmask.theorems.theorem import Conversion, Theorem
 from unmask.weights.model import Kind, Model
 

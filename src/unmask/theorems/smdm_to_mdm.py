@@ -8,13 +8,16 @@ Exactness:    the same run, sampled or not.
 
 import numpy as np
 
-from unmask.theorems.theorem import Conversion, Price, Theorem, converted
-from unmask.traces.alignment import Alignment, slots
+from unmask.theorems.alignment import Alignment, slots
+from unmask.theorems.size import Size
+from unmask.theorems.theorem import Conversion, Theorem, converted
 from unmask.weights.model import Model
+from unmask.weights.price import Price
 
 
-def bound(source: Model) -> Price:
-    return Price.of(source)
+def bound(source: Size) -> Price:
+    width = max(t.width for t in source.transformers.values())
+    return Price(source.steps, source.padding, source.layers, width, source.symbols)
 
 
 def smdm_to_mdm(source: Model) -> Conversion:

@@ -7,28 +7,15 @@ from typing import Any
 import numpy as np
 
 from unmask.errors import TooLarge, UnmaskError
-from unmask.traces.alignment import Alignment
+from unmask.theorems.alignment import Alignment
+from unmask.theorems.growth import Growth, growth
+from unmask.theorems.law import Law
+from unmask.theorems.size import Size, TransformerSize
 from unmask.weights.model import Kind, Model
+from unmask.weights.price import Price
 from unmask.weights.transformer import Attention, Transformer
 
 LARGEST_ARGMAX = 200
-LARGEST_BYTES = 2 << 30
-
-
-@dataclass(frozen=True)
-class Price:
-    """What a model uses: steps, padding, layers of its deepest transformer."""
-
-    steps: int
-    padding: int
-    layers: int
-
-    @classmethod
-    def of(cls, model: Model) -> "Price":
-        return cls(model.steps, model.padding, max(len(t.layers) for t in model.transformers.values()))
-
-    def within(self, bound: "Price") -> bool:
-        return self.steps <= bound.steps and self.padding <= bound.padding and self.layers <= bound.layers
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,14 +28,24 @@ class Conversion:
 
 @dataclass(frozen=True)
 class Theorem:
-    """`convert` takes any model of kind `source`; `bound` is the most that the result may use."""
+    """`convert` takes any model of kind `source`; `most` is a formula for the most that the result may use."""
 
     stem: str
     label: str
     source: Kind
     target: Kind
     convert: Callable[[Model], Conversion]
-    bound: Callable[[Model], Price]
+    most: Callable[[Size], Price]
+    law: Callable[[Model], Law | None] = lambda _: None
+    """How far sampled runs are from those of the source, where the conversion draws what the source draws otherwise."""
+
+    def bound(self, source: Model) -> Price:
+        """The most that the conversion of this source may use."""
+        return self.most(Size.of(source))
+
+    def growth(self, source: Size) -> Growth:
+        """What becomes of width, layers and alphabet as N and T grow, for sources like this one."""
+        return growth(self.most, source)
 
 
 def converted(source: Model, stem: str, **changes: Any) -> Model:
@@ -58,17 +55,12 @@ def converted(source: Model, stem: str, **changes: Any) -> Model:
     return replace(source, provenance=[*lineage, step], **changes)
 
 
-def refuse_if_huge(stem: str, *, rows: int, width: int, vocabulary: int = 0) -> None:
-    """Refuse a conversion that would be absurdly large, with the estimate."""
-    if vocabulary > LARGEST_ARGMAX:
+def check_argmax(stem: str, symbols: int) -> None:
+    """Refuse a conversion that would take the argmax of too many symbols."""
+    if symbols > LARGEST_ARGMAX:
         raise TooLarge(
-            f"{stem} would take the argmax of {vocabulary} symbols with {2 * vocabulary * (vocabulary - 1)} hidden "
+            f"{stem} would take the argmax of {symbols} symbols with {2 * symbols * (symbols - 1)} hidden "
             f"units; it refuses beyond {LARGEST_ARGMAX} symbols"
-        )
-    if rows * width > LARGEST_BYTES:
-        raise TooLarge(
-            f"{stem} would need a table of {rows} rows by {width} columns, about {rows * width >> 30} GB; "
-            f"it refuses beyond {LARGEST_BYTES >> 30} GB, take a shorter or narrower model"
         )
 
 
@@ -97,7 +89,9 @@ class TransformerConversion:
 
     @property
     def price(self) -> Price:
-        return Price(0, len(self.transformer.positions) - self.rows, len(self.transformer.layers))
+        transformer = self.transformer
+        padding = len(transformer.positions) - self.rows
+        return Price(0, padding, len(transformer.layers), transformer.width, transformer.embed.shape[0])
 
     def padded(self, tokens: np.ndarray) -> np.ndarray:
         """tokens · pads, for a batch of words."""
@@ -107,12 +101,16 @@ class TransformerConversion:
 
 @dataclass(frozen=True)
 class TransformerTheorem:
-    """Like `Theorem`, one level below: `convert` and `bound` take a transformer and how many rows it reads."""
+    """Like `Theorem`, one level below: `convert` takes a transformer and how many rows it reads."""
 
     stem: str
     label: str
     convert: Callable[[Transformer, int], TransformerConversion]
-    bound: Callable[[Transformer, int], Price]
+    most: Callable[[TransformerSize, int], Price]
+
+    def bound(self, source: Transformer, rows: int) -> Price:
+        """The most that the conversion of this source may use."""
+        return self.most(TransformerSize.of(source), rows)
 
 
 def check_source_rows(stem: str, source: Transformer, rows: int, attention: Attention) -> None:

@@ -18,26 +18,26 @@ Deviations:   the lemma says L layers and L(N - 1) pads, with the result in rows
 
 import numpy as np
 
-from unmask.programs.assemble import assemble
-from unmask.programs.attention import boost, eq, focus, hide
-from unmask.programs.causal_copies import focus_copies
-from unmask.programs.expressions import N, constant, n
-from unmask.programs.program import Flag, HeadBuilder, Program, SignedBits, Thermometer, bits_for
-from unmask.programs.simulation import Simulation, source_positions
-from unmask.theorems.theorem import (
-    Held,
-    Price,
-    TransformerConversion,
-    TransformerTheorem,
-    check_source_rows,
-    refuse_if_huge,
-)
+from unmask.programs.gadgets.boost import boost
+from unmask.programs.gadgets.equal import eq
+from unmask.programs.gadgets.focus import focus, focus_copies
+from unmask.programs.gadgets.hide import hide
+from unmask.programs.language.assemble import assemble
+from unmask.programs.language.builders import HeadBuilder
+from unmask.programs.language.declarations import Thermometer
+from unmask.programs.language.positions import N, n
+from unmask.programs.language.program import Program, bits_for
+from unmask.programs.simulation.transformer import Simulation, source_positions
+from unmask.theorems.size import TransformerSize
+from unmask.theorems.theorem import Held, TransformerConversion, TransformerTheorem, check_source_rows
+from unmask.weights.price import Price
 from unmask.weights.transformer import Transformer
 
 
-def bound(source: Transformer, rows: int) -> Price:
-    depth = len(source.layers)
-    return Price(0, depth * rows, depth + 1)
+def bound(source: TransformerSize, rows: int) -> Price:
+    blocks = source.layers + 1
+    width = 2 * source.width + blocks + bits_for(rows) + 2 * bits_for(blocks) + 2
+    return Price(0, source.layers * rows, source.layers + 1, width, source.symbols + 1)
 
 
 def unmasked_to_causal(source: Transformer, rows: int) -> TransformerConversion:
@@ -47,38 +47,36 @@ def unmasked_to_causal(source: Transformer, rows: int) -> TransformerConversion:
     blocks = depth + 1
     copies = focus_copies(source.precision.p)
 
-    program = Program((*map(str, range(symbols)), "□"), source.out.shape[0], rows, rows * blocks)
+    program = Program((*map(str, range(symbols)), "□"), source.out.shape[0], rows, rows * blocks, "causal")
     block, row = n // N, n % N
-    one = program.register("one", declaration=Flag(constant(1)))
-    position = program.register("row", bits_for(rows), SignedBits(row))
-    padding = program.register("pad", declaration=Flag(n >= N))
-    own = program.register("block", bits_for(blocks), SignedBits(block))
-    before = program.register("block before", bits_for(blocks), SignedBits((block - 1).positive_part()))
+    position = program.code("row", row, bits_for(rows))
+    padding = program.flag("pad", n >= N)
+    own = program.code("block", block, bits_for(blocks))
+    before = program.code("block before", (block - 1).positive_part(), bits_for(blocks))
     finished = program.register("finished before layer", blocks, Thermometer(block))
     given = Simulation.of(program, source, "given", source_positions(source, row, n < N))
     simulation = Simulation.of(program, source, "work")
-    refuse_if_huge("unmasked_to_causal", rows=program.rows, width=program.width)
     given.embed_symbols(program)
 
     copy = program.layer().head()
-    eq(copy, position, position, one)
-    hide(copy, padding, one, copies=1)
+    eq(copy, position, position)
+    hide(copy, padding, copies=1)
     copy.copy(given.work, simulation.work)
     for number in range(depth):
 
         def guard(head: HeadBuilder, layer: int = number + 1) -> None:
-            boost(head, finished[layer], one)
-            focus(head, before, own, one, copies=copies)
+            boost(head, finished[layer])
+            focus(head, before, own, copies=copies)
 
         simulation.layer(number, program.layer(), guard)
     simulation.read_out(program, simulation.work)
 
+    transformer = assemble(program, source.precision)
     held = []
     for layer in range(depth + 1):
         there = np.arange(rows * layer, program.rows)
         held.append(Held(layer, layer + 1, (there % rows, there), simulation.work))
     last = Held(depth, depth + 1, (np.arange(rows), np.arange(rows * depth, program.rows)), simulation.work)
-    transformer = assemble(program, source.precision, attention="causal")
     return TransformerConversion(transformer, rows, symbols, (*held, last))
 
 

@@ -1,0 +1,107 @@
+"""Width, alphabet and layers are part of every price: measured, bounded by a formula that keeps its promises."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+
+from unmask.errors import UnmaskError
+from unmask.programs.language.program import Program
+from unmask.testing.random_model import drawn
+from unmask.theorems import cot_to_pcot
+from unmask.theorems.catalogue import THEOREMS, TRANSFORMER_THEOREMS, VARIANTS
+from unmask.theorems.checking.conversions import check_theorem
+from unmask.theorems.checking.transformer_conversions import random_transformer
+from unmask.theorems.growth import growth
+from unmask.theorems.size import Size, TransformerSize
+from unmask.theorems.theorem import Theorem
+from unmask.weights.price import Price
+
+ALL = [pytest.param(theorem, id=theorem.stem) for theorem in (*THEOREMS, *VARIANTS)]
+
+
+def sources(theorem, seeds, **sizes):
+    for seed in seeds:
+        source = drawn(seed, theorem.source, seed % 4, precision=2, **sizes)
+        try:
+            yield source, theorem.convert(source).model
+        except UnmaskError:  # topk_to_mdm refuses models that rank
+            continue
+
+
+@pytest.mark.parametrize("theorem", ALL)
+def test_the_formula_is_the_price(theorem):
+    compared = 0
+    for source, model in sources(theorem, range(12)):
+        assert Price.of(model) == theorem.bound(source)
+        compared += 1
+    assert compared > 6
+
+
+@pytest.mark.parametrize("theorem", ALL)
+def test_width_is_logarithmic_and_alphabet_and_depth_are_constant(theorem):
+    for source, _ in sources(theorem, range(8)):
+        assert theorem.growth(Size.of(source).as_in_the_paper()).as_promised
+
+
+@pytest.mark.parametrize("theorem", TRANSFORMER_THEOREMS, ids=lambda theorem: theorem.stem)
+def test_conversions_of_transformers_too(theorem):
+    attention = "unmasked" if theorem.stem == "unmasked_to_causal" else "causal"
+    for seed in range(6):
+        source = random_transformer(seed, attention, precision=2)
+        for rows in range(1, len(source.positions) + 1):
+            assert theorem.convert(source, rows).price == theorem.bound(source, rows)
+    size = TransformerSize.of(source)
+    prices = [theorem.most(replace(size, width=size.width * k), 1 << k) for k in (64, 128, 256, 512)]
+    assert all(twice.width <= 2 * once.width for once, twice in pairwise(prices))
+    assert len({(price.layers, price.symbols) for price in prices}) == 1
+
+
+def test_a_causal_source_in_an_unmasked_model_is_said_to_cost_more():
+    """`hide_later` takes two columns per row: the check must see that."""
+    theorem = next(theorem for theorem in THEOREMS if theorem.stem == "plt_to_mdm")
+    source = Size.of(drawn(3, "plt", 2, precision=2)).as_in_the_paper()
+    causal = replace(source, transformers={"model": replace(source.model, attention="causal")})
+    assert theorem.growth(source).to_json() == {"width": "O(log)", "layers": "O(1)", "symbols": "O(1)"}
+    assert theorem.growth(causal).to_json() == {"width": "not O(log)", "layers": "O(1)", "symbols": "O(1)"}
+
+
+@pytest.mark.parametrize(
+    ("worse", "which"),
+    [
+        (lambda size, price: replace(price, width=price.width + size.length), "width"),
+        (lambda size, price: replace(price, width=price.width + size.steps.bit_length() ** 2), "width"),
+        (lambda size, price: replace(price, symbols=price.symbols + size.steps - 1), "symbols"),
+        (lambda size, price: replace(price, layers=price.layers + size.steps.bit_length()), "layers"),
+    ],
+)
+def test_bounds_that_grow_too_fast_are_caught(worse, which):
+    """A column per row, a square of a logarithm, a symbol per step, a layer per bit."""
+    source = Size.of(drawn(1, "cot", 2, precision=2))
+    good = growth(cot_to_pcot.THEOREM.most, source)
+    bad = growth(lambda size: worse(size, cot_to_pcot.THEOREM.most(size)), source)
+    assert good.as_promised
+    assert not bad.as_promised
+    assert [name for name in good.to_json() if good.to_json()[name] != bad.to_json()[name]] == [which]
+
+
+def test_a_construction_that_is_too_wide_is_caught(monkeypatch):
+    """The same conversion with a column per row: its states agree, its price does not."""
+
+    class Wide(Program):
+        def __post_init__(self):
+            super().__post_init__()
+            self.register("nothing", self.rows)
+
+    assert check_theorem(cot_to_pcot.THEOREM, range(3), precision=2) == []
+    monkeypatch.setattr(cot_to_pcot, "Program", Wide)
+    with pytest.raises(AssertionError, match="Price"):
+        check_theorem(cot_to_pcot.THEOREM, range(3), precision=2)
+
+
+def test_a_promise_that_is_not_kept_is_caught():
+    """A bound that is generous enough for everything, and therefore promises too little."""
+    generous = replace(cot_to_pcot.THEOREM, most=lambda size: Price(*(10**9 * size.rows,) * 5))
+    assert isinstance(generous, Theorem)
+    with pytest.raises(AssertionError, match="Growth"):
+        check_theorem(generous, range(3), precision=2)
