@@ -73,6 +73,8 @@ def with_tensor(transformer, name, dense):
         case ["layers", i, "mlp", part]:
             layer = transformer.layers[int(i)]
             changed = Layer(layer.heads, Mlp(**{**vars(layer.mlp), part: tensor}))
+        case ["pos"]:
+            return replace(transformer, positions=np.array(dense))
         case [part]:
             return replace(transformer, **{part: tensor})
     layers = list(transformer.layers)

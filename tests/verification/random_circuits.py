@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from unmask.problems.circuit import CircuitBuilder
+from unmask.problems.circuits.circuit import CircuitBuilder
 
 
 def random_circuit(seed, inputs, gates, outputs=1):

@@ -1,15 +1,19 @@
 """Measured resources beside their bounds."""
 
+from dataclasses import replace
+
 import pytest
 
 from unmask.pipeline import compare_frameworks
-from unmask.verification.compare import Bound, Row
+from unmask.verification.compare import Row, grows_as_promised
+from unmask.weights.price import Extent
 
 FRAMEWORKS = ("mdm", "smdm", "topk", "plt", "pcot", "cot")
 KEYS = {
     *("framework", "length", "steps", "padding", "width", "layers", "heads", "parameters", "precision"),
-    *("bound", "within_bound", "seconds", "correct"),
+    *("symbols", "bound", "width_bound", "within_bound", "seconds", "correct"),
 }
+EXTENT = Extent(layers=2, symbols=5, fixed=7, per_bit=1, places=8)
 
 
 @pytest.mark.parametrize(
@@ -37,6 +41,22 @@ def test_chain_of_thought_takes_n_steps_and_diffusion_their_logarithm():
 
 
 def test_beyond_a_bound():
-    row = Row("mdm", 8, 4, 8, 10, 2, 2, 99, 2, Bound(3, 8), 0.1, True)
+    row = Row("mdm", 8, 4, 8, 10, 2, 2, 99, 2, 5, EXTENT.price(3, 8), EXTENT, 0.1, True)
     assert not row.within_bound
     assert row.to_json()["within_bound"] is False
+
+
+@pytest.mark.parametrize("too_much", [{"layers": 3}, {"symbols": 6}, {"width": 11}, {"padding": 9}, {"steps": 4}])
+def test_width_layers_and_alphabet_are_part_of_the_price(too_much):
+    row = Row("mdm", 8, 3, 8, 10, 2, 2, 99, 2, 5, EXTENT.price(3, 8), EXTENT, 0.1, True)
+    assert row.within_bound
+    assert not replace(row, **too_much).within_bound
+
+
+def test_only_the_number_of_places_may_depend_on_the_length():
+    rows = list(compare_frameworks("(ab)*", [1, 4, 8]))
+    for kind in FRAMEWORKS:
+        same = [row for row in rows if row.framework == kind]
+        assert grows_as_promised(same)
+        for change in ({"fixed": 99}, {"per_bit": 9}, {"symbols": 99}, {"layers": 9}):
+            assert not grows_as_promised([*same[:-1], replace(same[-1], extent=replace(same[-1].extent, **change))])

@@ -1,1 +1,8 @@
-"""Is a model right? Verdicts, and measured resources beside their bounds."""
+"""Is a model right? Model × what is right → Verdict (`verify.py`, the one walk); and measured resources beside their
+bounds (`compare.py`).
+
+Rooms: `question/` (what is asked, and what may be answered), `running/` (words → a verdict), `symbolic/` (weights →
+tables over the letters), `proofs/` (tables → a verdict for every word), `circuits/` (models as circuits of AND, OR and
+NOT). And what holds for every width and every length: `folds/` (gadgets → lemmas for every width), `uniformity/`
+(compilers and conversions → are their positions uniform?). `trusted.py` lists the modules that a proof rests on.
+"""

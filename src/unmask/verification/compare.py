@@ -1,40 +1,37 @@
 """Problem × lengths → measured resources of every framework, beside their bounds.
 
-Steps, padding and width are read off the model that was written to a folder and loaded again; steps are those a
-run took. A run shows upper bounds only: that log N steps of chain of thought do not decide parity is a theorem that
-the paper cites (thm:cot-mdm-separation), not something a table can show.
+Steps, padding, width, layers and alphabet are read off the model that was written to a folder and loaded again; steps
+are those a run took. A run shows upper bounds only: that log N steps of chain of thought do not decide parity is a
+theorem that the paper cites (thm:cot-mdm-separation), not something a table can show.
 """
 
 import random
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from unmask.engines.engine import Engine
 from unmask.errors import TooLarge
+from unmask.problems.problem import Problem
 from unmask.reasoners.run import run
 from unmask.reasoners.words import read_word
-from unmask.verification.cases import Oracle, symbols_outcome
+from unmask.verification.question.outcomes import outcome_of_symbols
 from unmask.weights.model import Kind, Model
+from unmask.weights.price import Extent, Price
 from unmask.weights.storage import load, save
 
 WORDS = 3
-
-
-@dataclass(frozen=True)
-class Bound:
-    """What a framework may use at most."""
-
-    steps: int
-    padding: int
+LEAST_LENGTH = 4
 
 
 @dataclass(frozen=True)
 class Row:
-    """One framework at one length. `seconds` is the time of a run, None where the engine could not afford one."""
+    """One framework at one length. `bound` is the most that it may use, `extent` the formula behind layers, symbols and
+    width. `seconds` is the time of a run, None where the engine could not afford one."""
 
     framework: Kind
     length: int
@@ -45,41 +42,59 @@ class Row:
     heads: int
     parameters: int
     precision: int
-    bound: Bound
+    symbols: int
+    bound: Price
+    extent: Extent
     seconds: Any
     correct: bool | None
 
     @property
     def within_bound(self) -> bool:
-        return self.steps <= self.bound.steps and self.padding <= self.bound.padding
+        return Price(self.steps, self.padding, self.layers, self.width, self.symbols).within(self.bound)
+
+    @property
+    def width_formula(self) -> str:
+        """The bound on the width, as a formula of N; only the number of places depends on N."""
+        extent = self.extent
+        return f"{extent.fixed} + {extent.per_bit}·⌈log2 {extent.places}⌉"
 
     def to_json(self) -> dict[str, Any]:
         names = ("framework", "length", "steps", "padding", "width", "layers", "heads", "parameters", "precision")
         return {
             **{name: getattr(self, name) for name in names},
-            "bound": {"steps": self.bound.steps, "padding": self.bound.padding},
+            "symbols": self.symbols,
+            "bound": self.bound.to_json(),
+            "width_bound": asdict(self.extent) | {"formula": self.width_formula},
             "within_bound": self.within_bound,
             "seconds": self.seconds,
             "correct": self.correct,
         }
 
 
-def measure(
-    model: Model, bound: Bound, words: Callable[[random.Random], Iterator[str]], oracle: Oracle, engine: Engine
-) -> Row:
-    """Write the model, load it again, run a few words, and read off what it took."""
+def grows_as_promised(rows: Sequence[Row]) -> bool:
+    """One framework at several lengths: O(1) layers and symbols, a width that only the number of places moves.
+
+    Lengths below 4 do not count: a recurrence may not have all its cases there.
+    """
+    return len({row.extent.without_places for row in rows if row.length >= LEAST_LENGTH}) <= 1
+
+
+def measure(model: Model, bound: tuple[int, int], extent: Extent, problem: Problem, engine: Engine) -> Row:
+    """Write the model, load it again, run a few words of the problem, and read off what it took."""
     with tempfile.TemporaryDirectory() as scratch:
         model = load(save(model, Path(scratch) / "model"))
     steps, seconds, correct = model.steps, None, None
+    outputs = 1 if model.kind == "plt" else problem.outputs(model.length)
     try:
-        for word in words(random.Random(model.length)):
+        for word in islice(problem.words(model.length, random.Random(model.length)), WORDS):
             tokens = read_word(model, word)
             start = time.perf_counter()
             trace = run(model, tokens, engine=engine, canvas=False)
             took = time.perf_counter() - start
             seconds = took if seconds is None else min(seconds, took)
             steps = trace.steps_taken
-            correct = correct is not False and oracle(word) == symbols_outcome(model, trace.output[-1:])
+            said = outcome_of_symbols(model, trace.output[-outputs:], problem.answer_symbols(model.length))
+            correct = correct is not False and said == problem.outcome(word).last(outputs)
     except TooLarge:
         pass  # the row says so: seconds is None
     transformers = model.transformers.values()
@@ -93,7 +108,9 @@ def measure(
         heads=max((len(layer.heads) for t in transformers for layer in t.layers), default=0),
         parameters=sum(t.parameters for t in transformers),
         precision=model.precision.p,
-        bound=bound,
+        symbols=len(model.vocabulary),
+        bound=extent.price(*bound),
+        extent=extent,
         seconds=seconds,
         correct=correct,
     )

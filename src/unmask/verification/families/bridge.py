@@ -1,0 +1,276 @@
+"""Family × N → every entry of every tensor, one by one; and whether a folder has exactly these.
+
+    entry(tensor, row, column, N)  =  the family's edge between the named columns, whose numbers depend on N alone
+
+This shares no code with `instance` and `assemble`, by which `compile` comes to its weights, and computes positions from
+the trees of their expressions, which the solver is given, and not from their arrays.
+"""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from unmask.budget import check
+from unmask.numerics.precision import Precision
+from unmask.programs.compilers.family import Family
+from unmask.programs.language.builders import Edges, HeadBuilder, Weight
+from unmask.programs.language.coefficients import Coefficient
+from unmask.programs.language.declarations import Flag, OneHot, SignedBits
+from unmask.programs.language.positions import Expression, by_parts
+from unmask.programs.language.program import Program, Size
+from unmask.verification.families.ledger import Open
+from unmask.weights.model import Model
+from unmask.weights.transformer import Transformer
+
+Entries = dict[tuple[int, int], int]
+AT_ONCE = 1 << 12  # rows
+
+
+def compare(family: Family, model: Model) -> int:
+    """How many entries were compared; raises `Open` where a folder is not the family's of its length."""
+    length, design, precision = model.length, family.design, model.precision
+    frame = {
+        "reasoner": (model.kind, family.kind),
+        "steps": (model.steps, _size(design.steps, length)),
+        "padding": (model.padding, _size(design.padding, length)),
+        "block": (model.block, None if design.block is None else _size(design.block, length)),
+        "vocabulary": (model.vocabulary, design.vocabulary.symbols),
+        "input_symbols": (model.input_symbols, design.vocabulary.input_symbols),
+        "transformers": (tuple(model.transformers), tuple(design.programs)),
+        "characters": (model.characters, family.characters),
+        "aliases": (dict(model.aliases), {}),
+        "k": (model.k, None),
+        **{
+            role: (getattr(model, role), design.vocabulary.name(role))
+            for role in ("mask", "pad", "begin", "accept", "reject")
+        },
+    }
+    for name, (found, wanted) in frame.items():
+        if found != wanted:
+            raise Open(f"{name} of the folder is {found}, that of the family {wanted}", (length,))
+    return sum(
+        _transformer(name, _Expanded(program, length, precision), model.transformers[name])
+        for name, program in design.programs.items()
+    )
+
+
+def _transformer(name: str, wanted: "_Expanded", found: Transformer) -> int:
+    program = wanted.program
+    if (found.attention, found.loop, found.noise) != (program.attention, program.loop, program.noise):
+        raise Open(f"the {name} has another attention, loop or noise than the family", (wanted.length,))
+    shapes = [(len(layer.heads), layer.mlp.w1.shape[1]) for layer in found.layers]
+    if shapes != [(len(layer.heads), layer.mlp.size) for layer in program.layers]:
+        raise Open(f"the {name} has other heads or hidden units than the family", (wanted.length,))
+    tensors: dict[str, tuple[Entries, Entries]] = {
+        "embed": (wanted.matrix(program.embedding, target=True), _stored(found.embed)),
+        "out": (wanted.matrix(program.readout, target=True), _stored(found.out)),
+    }
+    for i, (layer, weights) in enumerate(zip(program.layers, found.layers, strict=True)):
+        mlp, stored = layer.mlp, weights.mlp
+        tensors[f"layers.{i}.mlp.w1"] = wanted.matrix(mlp.inputs, source=True), _stored(stored.w1)
+        tensors[f"layers.{i}.mlp.b1"] = wanted.vector(mlp.biases, moved=False), _vector(stored.b1)
+        tensors[f"layers.{i}.mlp.w2"] = wanted.matrix(mlp.outputs, target=True), _stored(stored.w2)
+        tensors[f"layers.{i}.mlp.b2"] = wanted.vector(mlp.offsets, moved=True), _vector(stored.b2)
+        for j, (head, its) in enumerate(zip(layer.heads, weights.heads, strict=True)):
+            query, key = wanted.scores(head)
+            tensors[f"layers.{i}.heads.{j}.wq"] = query, _stored(its.wq)
+            tensors[f"layers.{i}.heads.{j}.wk"] = key, _stored(its.wk)
+            tensors[f"layers.{i}.heads.{j}.wv"] = wanted.matrix(head.value, source=True, target=True), _stored(its.wv)
+    for tensor, (right, stored_entries) in tensors.items():
+        check()
+        if right != stored_entries:
+            place = min(set(right.items()) ^ set(stored_entries.items()))[0]
+            raise Open(f"entry {place} of {name}, {tensor}, is not the family's", (wanted.length,))
+    return sum(len(right) for right, _ in tensors.values()) + _positions(name, wanted, found)
+
+
+def _positions(name: str, wanted: "_Expanded", found: Transformer) -> int:
+    if (len(found.positions), found.width) != (wanted.rows, wanted.width):
+        raise Open(f"the positions of the {name} have another shape than the family's", (wanted.length,))
+    for first in range(0, wanted.rows, AT_ONCE):
+        check()
+        rows = np.arange(first, min(first + AT_ONCE, wanted.rows))
+        wrong = np.flatnonzero((np.asarray(found.positions[rows]) != wanted.positions(rows)).any(axis=1))
+        if wrong.size:
+            place = first + int(wrong[0])
+            raise Open(f"row {place} of the positions of the {name} is not the family's", (wanted.length,))
+    return wanted.rows * wanted.width
+
+
+class _Expanded:
+    """A program of every N at one N: where its columns stand, and what stands between them."""
+
+    def __init__(self, program: Program, length: int, precision: Precision) -> None:
+        assert program.every is not None
+        self.program, self.length, self.precision = program, length, precision
+        self.rows = value_at(program.every, 0, length)
+        self._columns: dict[int, list[int]] = {}
+        self._codes: set[int] = set()
+        self._of: dict[str, list[int]] = {}
+        free, symbolic = 0, 0
+        for name, labels in program.registers.items():
+            count = _bits(value_at(program.codes[name], 0, length)) if name in program.codes else len(labels)
+            self._of[name] = list(range(free, free + count))
+            if name in program.codes:
+                self._columns[symbolic] = self._of[name]
+                self._codes.add(symbolic)
+            else:
+                self._columns |= {symbolic + i: [free + i] for i in range(count)}
+            free, symbolic = free + count, symbolic + len(labels)
+        self.width = free
+
+    def _moved(self, column: int) -> int:
+        if column in self._codes:
+            raise Open("a code is read or written outside a head's comparison")
+        return self._columns[column][0]
+
+    def matrix(self, edges: list[Edges], *, source: bool = False, target: bool = False) -> Entries:
+        entries: Entries = {}
+        for one in edges:
+            for a, b, weight in _each(one):
+                if number := self._integer(weight):
+                    entries[self._moved(a) if source else a, self._moved(b) if target else b] = number
+        return entries
+
+    def vector(self, parts: list[tuple[np.ndarray, Weight]], *, moved: bool) -> Entries:
+        entries: Entries = {}
+        for columns, weight in parts:
+            for k, column in enumerate(columns.tolist()):
+                number = self._integer(weight[k] if isinstance(weight, np.ndarray) else weight)
+                if number:
+                    entries[self._moved(column) if moved else column, 0] = number
+        return entries
+
+    def scores(self, head: HeadBuilder) -> tuple[Entries, Entries]:
+        """Wq and Wk: a block that reads codes stands there once for every bit."""
+        forms: list[tuple[int, int, int, Weight]] = [
+            (b, side, a, weight)
+            for side, edges in enumerate((head.query, head.key))
+            for one in edges
+            for a, b, weight in _each(one)
+        ]
+        block_of = {c: block for block in head.blocks for c in range(*block)}
+        bits: dict[tuple[int, int], int] = {}
+        for b, _, a, _ in forms:
+            if a in self._codes:
+                bits[block_of[b]] = len(self._columns[a])
+        sides: tuple[Entries, Entries] = {}, {}
+        free, column = 0, 0
+        start: dict[int, tuple[int, int, int]] = {}  # column → (its place for the first bit, columns per bit, bits)
+        while column < head.width:
+            first, last = block_of.get(column, (column, column + 1))
+            times = bits.get((first, last), 1)
+            start |= {c: (free + c - first, last - first, times) for c in range(first, last)}
+            free, column = free + times * (last - first), last
+        for b, side, a, weight in forms:
+            place, stride, times = start[b]
+            for bit in range(times):
+                source = self._columns[a][bit if a in self._codes else 0]
+                if number := self._integer(weight):
+                    sides[side][source, place + bit * stride] = number
+        return sides
+
+    def positions(self, n: np.ndarray) -> np.ndarray:
+        """[rows, columns]: these rows of the positions."""
+        table, one = np.zeros((n.size, self.width), dtype=np.int64), self.precision.one
+        for name, declared in self.program.positions.items():
+            if not isinstance(declared, SignedBits | Flag | OneHot):
+                raise Open(f"the register {name} is declared by {type(declared).__name__}, which is not looked at")
+            columns = self._of[name]
+            values = values_at(declared.expression, n, self.length)
+            only = getattr(declared, "only", None)
+            there = np.ones(n.size, dtype=bool) if only is None else values_at(only, n, self.length) != 0
+            for i, column in enumerate(columns):
+                if isinstance(declared, SignedBits):
+                    held = np.where(values >> (len(columns) - 1 - i) & 1, one, -one)
+                else:
+                    held = one * (values != 0 if isinstance(declared, Flag) else values == i)
+                table[:, column] = np.where(there, held, 0)
+        return table
+
+    def _integer(self, weight: Weight) -> int:
+        return weight.integer(self.precision) if isinstance(weight, Coefficient) else int(weight)
+
+
+def value_at(expression: Expression, n: int, length: int) -> int:
+    """The value of an expression at one row."""
+    return int(values_at(expression, np.array([n]), length)[0])
+
+
+def values_at(expression: Expression, n: np.ndarray, length: int) -> np.ndarray:
+    """The values of an expression, by its tree."""
+    values = by_parts((expression,), lambda node, parts: _computed(node, parts, n, length))
+    return values[id(expression)]
+
+
+def _computed(node: Expression, parts: list[np.ndarray], n: np.ndarray, length: int) -> np.ndarray:
+    match node.operator, parts:
+        case "n", []:
+            return n.astype(np.int64)
+        case "N", []:
+            return np.full(n.shape, length, dtype=np.int64)
+        case "constant", [] if node.value is not None:
+            return np.full(n.shape, node.value, dtype=np.int64)
+        case "power of two below", [x]:
+            return _each_number(x, lambda v: 1 << (v.bit_length() - 1) if v >= 1 else 1)
+        case "log2 above", [x]:
+            return _each_number(x, lambda v: (v - 1).bit_length() if v >= 1 else 0)
+        case "pos", [x]:
+            return np.where(x > 0, x, 0)
+        case "if", [condition, yes, no]:
+            return np.where(condition != 0, yes, no)
+        case "mod", [x, y]:
+            return x - y * _quotient(x, y)
+        case "div", [x, y]:
+            return _quotient(x, y)
+        case operator, [x, y] if operator in OPERATIONS:
+            return OPERATIONS[operator](x, y).astype(np.int64)
+    raise Open(f"{node} is not a formula of the operators of positions")
+
+
+OPERATIONS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
+    "+": lambda x, y: x + y,
+    "-": lambda x, y: x - y,
+    "·": lambda x, y: x * y,
+    "<=": lambda x, y: x <= y,
+    "<": lambda x, y: x < y,
+    ">=": lambda x, y: x >= y,
+    ">": lambda x, y: x > y,
+    "=": lambda x, y: x == y,
+}
+
+
+def _quotient(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """⌊x / y⌋; 0 where y is, in a branch that is not taken."""
+    return np.where(y == 0, 0, x // np.where(y == 0, 1, y))
+
+
+def _each_number(x: np.ndarray, of: Callable[[int], int]) -> np.ndarray:
+    different, back = np.unique(x, return_inverse=True)
+    return np.array([of(v) for v in different.tolist()], dtype=np.int64)[back.reshape(x.shape)]
+
+
+def _size(size: Size, length: int) -> int:
+    return size if isinstance(size, int) else value_at(size, 0, length)
+
+
+def _bits(room: int) -> int:
+    """The least m >= 1 with room <= 2^m."""
+    m = 1
+    while room > 1 << m:
+        m += 1
+    return m
+
+
+def _each(edges: Edges) -> Iterator[tuple[int, int, Weight]]:
+    many = isinstance(edges.weight, np.ndarray)
+    for k, (a, b) in enumerate(zip(edges.source.tolist(), edges.target.tolist(), strict=True)):
+        yield a, b, edges.weight[k] if many else edges.weight
+
+
+def _stored(matrix) -> Entries:
+    return dict(zip(zip(matrix.row.tolist(), matrix.column.tolist(), strict=True), matrix.value.tolist(), strict=True))
+
+
+def _vector(vector: np.ndarray) -> Entries:
+    return {(int(i), 0): int(vector[i]) for i in np.flatnonzero(vector)}

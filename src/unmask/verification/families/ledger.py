@@ -1,0 +1,53 @@
+"""Ledger: the obligations of a proof, each with how it was settled. What is not proved ends the proof."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Obligation:
+    """One thing to show: `proved`, or `open` with the reason."""
+
+    name: str
+    method: str
+    verdict: str
+    seconds: float
+    detail: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "method": self.method,
+            "seconds": round(self.seconds, 4),
+            "verdict": self.verdict,
+            **({"detail": self.detail} if self.detail else {}),
+        }
+
+
+class Open(Exception):
+    """An obligation that is not shown; `lengths` are values of N at which it may fail."""
+
+    def __init__(self, reason: str, lengths: tuple[int, ...] = ()) -> None:
+        super().__init__(reason)
+        self.lengths = lengths
+
+
+@dataclass
+class Ledger:
+    """Obligations in the order in which they were settled."""
+
+    obligations: list[Obligation] = field(default_factory=list)
+    questions: dict[str, str] = field(default_factory=dict)
+    """What the solver was asked, in SMT-LIB, by the name of the obligation: it holds if the answer is `unsat`."""
+
+    def settle(self, name: str, method: str, show: Callable[[], str | None]) -> None:
+        """`show` returns a detail where it succeeds, and raises `Open` where it does not."""
+        start = perf_counter()
+        try:
+            detail = show() or ""
+        except Open as reason:
+            self.obligations.append(Obligation(name, method, "open", perf_counter() - start, str(reason)))
+            raise
+        self.obligations.append(Obligation(name, method, "proved", perf_counter() - start, detail))

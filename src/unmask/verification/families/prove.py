@@ -1,0 +1,265 @@
+"""Problem × kind → proved for every N, refuted at one N, or unknown with the obligation that is open.
+
+    N below the family's least     the folder itself, by the prover of folders
+    every N from there on          the family: heads, rows, layout, language (one file per kind)
+    an obligation that is open     folders of small N and of the N that the solver names, by the prover of folders
+
+A refutation is a word that a folder gets wrong, or a folder beyond its bounds; whatever else is open leaves it unknown.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from unmask.engines.engine import Engine
+from unmask.errors import OutOfTime, ProblemError, TooLarge, UnmaskError, WeightsError
+from unmask.numerics.precision import Precision
+from unmask.problems.automata.automaton import Automaton
+from unmask.problems.problem import Problem
+from unmask.programs.compilers.compiler import Compiler
+from unmask.programs.compilers.family import Family
+from unmask.programs.compilers.regular import RegularCompiler
+from unmask.programs.language.instance import NotAFamily
+from unmask.verification.families.arithmetic import Arithmetic
+from unmask.verification.families.chain import prove_chain
+from unmask.verification.families.check_lengths import check_lengths
+from unmask.verification.families.claim import Claim
+from unmask.verification.families.diffusion import prove_diffusion
+from unmask.verification.families.ledger import Ledger, Obligation, Open
+from unmask.verification.families.looped import prove_looped
+from unmask.verification.families.parallel import prove_parallel
+from unmask.verification.proofs.equivalence import prove
+from unmask.verification.proofs.specified import symbol_numbers, token_numbers
+from unmask.verification.question.question import Question
+from unmask.verification.question.standard import standard_of
+from unmask.weights.model import KINDS, Kind, Model
+
+PROVERS: dict[str, Callable[[Claim], None]] = {
+    "mdm": prove_diffusion,
+    "smdm": prove_diffusion,
+    "topk": prove_diffusion,
+    "plt": prove_looped,
+    "pcot": prove_parallel,
+    "cot": prove_chain,
+}
+TRIED = 10
+"""Lengths at which a refutation is looked for."""
+LONGEST_TRIED = 600
+SAMPLE = (2, 3, 4, 5, 7, 8, 9, 31, 100)
+"""Lengths at which the folder is compared with the family, besides those that are asked for."""
+
+
+@dataclass(frozen=True)
+class Refutation:
+    """A word of length N that a folder gets wrong, with what is right; or a folder beyond its bounds."""
+
+    length: int
+    word: str | None
+    expected: str | None
+    got: str | None
+
+    def to_json(self) -> dict[str, Any]:
+        return {"N": self.length, "word": self.word, "expected": self.expected, "got": self.got}
+
+
+@dataclass(frozen=True)
+class EveryLength:
+    """What was found."""
+
+    verdict: str
+    statement: str
+    obligations: tuple[Obligation, ...]
+    counterexample: Refutation | None = None
+    reason: str | None = None
+    questions: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def exit_code(self) -> int:
+        return {"proved": 0, "refuted": 1, "unknown": 2}[self.verdict]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "verdict": self.verdict,
+            "statement": self.statement,
+            "obligations": [obligation.to_json() for obligation in self.obligations],
+            "counterexample": None if self.counterexample is None else self.counterexample.to_json(),
+            **({} if self.reason is None else {"reason": self.reason}),
+        }
+
+    def files(self) -> dict[str, str]:
+        """Ending → content: the obligations, and what the solver was asked, for any solver that reads SMT-LIB."""
+        asked = [f"; {name}\n{text}(reset)\n" for name, text in self.questions.items()]
+        return {".json": json.dumps(self.to_json(), ensure_ascii=False, indent=1) + "\n", ".smt2": "".join(asked)}
+
+
+def every_length(
+    problem: Problem, compiler: Compiler, kind: Kind, precision: int, engine: Engine, lengths: Sequence[int] = ()
+) -> EveryLength:
+    """The front door: any problem, any kind and precision; `lengths` are compared besides those of every proof."""
+    if kind not in KINDS:
+        raise ProblemError(f"there is no kind {kind!r}; use one of {', '.join(KINDS)}")
+    if not 1 <= precision <= 8:
+        raise ProblemError(f"the precision must lie in 1 … 8, not {precision}")
+    p = Precision(precision)
+    if not isinstance(compiler, RegularCompiler):
+        statement = f"{_subject(problem, kind, p)} decides every word of length N."
+        return EveryLength(
+            "unknown", statement, (), reason="only regular languages are compiled as a family of every N"
+        )
+    return prove_every_length(problem, compiler, kind, p, engine, lengths=tuple(dict.fromkeys((*SAMPLE, *lengths))))
+
+
+def prove_every_length(
+    problem: Problem,
+    compiler: RegularCompiler,
+    kind: Kind,
+    precision: Precision,
+    engine: Engine,
+    *,
+    family: Family | None = None,
+    lengths: tuple[int, ...] = SAMPLE,
+) -> EveryLength:
+    """Of the family that the compiler instantiates, or of another in its place.
+
+    For `lengths`, the folder that the compiler writes is compared with the family entry by entry.
+    """
+    attempt = _Attempt(problem, compiler, kind, precision, engine, family or compiler.family(kind), lengths)
+    try:
+        return attempt.answer()
+    except (OutOfTime, TooLarge) as end:
+        return attempt.unknown(str(end))
+
+
+def _subject(problem: Problem, kind: Kind, precision: Precision) -> str:
+    return f"For every N >= 0, the {kind} that `compile` writes for {problem.name} and N, in F_{precision.p},"
+
+
+@dataclass
+class _Attempt:
+    problem: Problem
+    compiler: RegularCompiler
+    kind: Kind
+    precision: Precision
+    engine: Engine
+    family: Family | None
+    lengths: tuple[int, ...]
+    ledger: Ledger = field(default_factory=Ledger)
+
+    @property
+    def statement(self) -> str:
+        steps, slots = {
+            "plt": ("⌈log2 N⌉ loops", "one pad"),
+            "cot": ("max(1, N) steps", "a symbol each"),
+            "pcot": ("max(1, ⌈log2 N⌉) steps", "max(1, ⌈N/2⌉) symbols each"),
+        }.get(self.kind, ("max(1, ⌈log2 N⌉) steps", "max(1, N - 1) slots"))
+        return (
+            f"{_subject(self.problem, self.kind, self.precision)} decides every word of length N as the automaton of "
+            f"the problem does, in {steps} with {slots}."
+        )
+
+    def unknown(self, reason: str) -> EveryLength:
+        return self._found("unknown", reason=reason)
+
+    def _found(
+        self, verdict: str, *, counterexample: Refutation | None = None, reason: str | None = None
+    ) -> EveryLength:
+        obligations, questions = tuple(self.ledger.obligations), dict(self.ledger.questions)
+        return EveryLength(verdict, self.statement, obligations, counterexample, reason, questions)
+
+    def answer(self) -> EveryLength:
+        if self.family is None:
+            return self.unknown("the compiler has no family for this kind: its monoid has more than 1,024 elements")
+        if self.kind not in PROVERS:
+            return self.unknown(f"there is no proof for every length of the kind {self.kind}")
+        arithmetic = Arithmetic(self.ledger, self.family.least)
+        suspects: tuple[int, ...] = ()
+        reason = None
+        try:
+            for length in range(self.family.least):
+                self._short(length)
+            PROVERS[self.kind](self._claim(arithmetic))
+            check_lengths(self.compiler, self.family, self.precision, self.lengths, self.ledger)
+        except Open as found:
+            reason, suspects = str(found), found.lengths
+        except (NotAFamily, WeightsError) as found:
+            reason = str(found)
+        if reason is None:
+            return self._found("proved")
+        refuted = self._refutation(suspects)
+        if refuted is not None:
+            return self._found("refuted", counterexample=refuted, reason=reason)
+        still_open = next((o for o in self.ledger.obligations if o.verdict == "open"), None)
+        return self.unknown(reason if still_open is None else f"{still_open.name}: {reason}")
+
+    def _short(self, length: int) -> None:
+        """The folder of a length that has a design of its own."""
+
+        def show() -> str:
+            verdict = self._folder(self.compiler.compile(self.kind, length, self.precision))
+            if verdict.status != "proved":
+                raise Open(verdict.reason or f"refuted by {verdict.counterexample!r}", (length,))
+            return "the folder"
+
+        self.ledger.settle(f"N = {length}: the folder", "prover of folders", show)
+
+    def _claim(self, arithmetic: Arithmetic) -> Claim:
+        assert self.family is not None
+        family, found = self.family, []
+        automaton = self.problem.specification(family.least)
+        if not isinstance(automaton, Automaton) or automaton is not self.problem.automaton:
+            raise Open("the problem has no automaton, the same for every length, to compare with")
+
+        def show() -> str:
+            model = self._model(family.least)
+            question = self._question(model)
+            unread = question.unread("prove")
+            if unread is not None:
+                raise Open(unread.reason or "a letter of the problem is not read", (model.length,))
+            if model.aliases:
+                raise Open("the family has aliases")
+            found.append((symbol_numbers(model, question.letters), token_numbers(automaton, question.letters)))
+            return f"{len(question.letters)} letters"
+
+        self.ledger.settle("letters: every letter of the problem is read", "enumeration", show)
+        return Claim(family, self.precision, automaton, *found[0], arithmetic)
+
+    def _model(self, length: int) -> Model:
+        assert self.family is not None
+        if length < self.family.least:
+            return self.compiler.compile(self.kind, length, self.precision)
+        return self.family.model_at(length, self.precision)
+
+    def _question(self, model: Model) -> Question:
+        return Question(model, standard_of(model, self.problem, self.engine), self.engine)
+
+    def _folder(self, model: Model):
+        return prove(self._question(model))
+
+    def _refutation(self, suspects: tuple[int, ...]) -> Refutation | None:
+        """The first length at which a folder is wrong, or takes more than it may."""
+        for length in self._lengths(suspects):
+            try:
+                model = self._model(length)
+                if (beyond := self._beyond(model)) is not None:
+                    return beyond
+                verdict = self._folder(model)
+            except (AssertionError, UnmaskError):
+                continue  # no folder of this length: nothing is refuted by it
+            if verdict.status == "refuted":
+                return Refutation(length, verdict.counterexample, verdict.expected, verdict.got)
+        return None
+
+    def _lengths(self, suspects: tuple[int, ...]) -> Iterator[int]:
+        yield from dict.fromkeys((*(s for s in suspects if 0 <= s <= LONGEST_TRIED), *range(TRIED)))
+
+    def _beyond(self, model: Model) -> Refutation | None:
+        steps, padding = self.compiler.bound(self.kind, model.length)
+        if model.steps <= steps and model.padding <= padding:
+            return None
+        return Refutation(
+            model.length,
+            None,
+            f"at most {steps} steps and {padding} slots",
+            f"{model.steps} steps and {model.padding} slots",
+        )

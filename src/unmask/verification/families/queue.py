@@ -1,0 +1,130 @@
+"""The queue (masked diffusion), for every N >= 2: which letters a slot covers, and in which step it is written.
+
+Row N + j multiplies the entries 2j and 2j + 1 of a queue of 2N - 1: entry e < N is the letter e - 2c, or e - 2c + N
+where that is negative, c = N - K; entry e >= N is row e. An entry e >= 2c belongs to the level q, a power of two, with
+q < 2N - e <= 2q <= 2K, and its factors to the level 2q, or, where q = K, to letters. By induction on the levels, from
+q = K down to q = 1:
+
+    neighbours in a level cover adjacent letters, the first begins with letter 0, the last ends with letter N - 1,
+    and an entry is written by step log2(K/q) + [K < N]
+
+Level 1 is row 2N - 2 alone: it covers the word, and is written by step log2 K + [K < N] = ⌈log2 N⌉. Of powers of two it
+is used that those below K are the halves of those up to K, that every number u >= 2 has one with q < u <= 2q, and that
+⌈log2 N⌉ = log2 K + [K < N].
+"""
+
+from unmask.programs.language.positions import Expression
+from unmask.verification.families.arithmetic import Arithmetic, Term
+
+
+def require_queue(arithmetic: Arithmetic, left: Expression, right: Expression) -> None:
+    """Every obligation of the layout, for the factors of a slot as expressions."""
+    z3, N, K = arithmetic.z3, arithmetic.N, arithmetic.K
+    row = arithmetic.row()
+    factors = [arithmetic.at(side, row) for side in (left, right)]
+    slot = [row.n >= N, row.n < 2 * N - 1]
+    for side, factor in enumerate(factors):
+        arithmetic.require(
+            f"layout: the {('left', 'right')[side]} factor of a slot is the entry of the queue",
+            factor == _place(arithmetic, 2 * (row.n - N) + side),
+            slot,
+        )
+    arithmetic.require("layout: factors come earlier", z3.And(*(z3.And(f >= 0, f < row.n) for f in factors)), slot)
+    q, e = arithmetic.variable("q"), arithmetic.variable("e")
+    entries = _Entries(arithmetic)
+    left_entry, right_entry = 2 * (e - N), 2 * (e - N) + 1
+    defined = [entries.defined(x) for x in (e, e + 1, left_entry, right_entry, left_entry + 2, left_entry + 3)]
+    base, e_in_base = [*defined, e >= 0], entries.level(e, K)
+    is_slot = z3.And(e >= N, e < 2 * N - 1)
+    for name, goal in entries.claims(e, K).items():
+        arithmetic.require(f"layout: level K, {name}", goal, base)
+    arithmetic.require(
+        "layout: level K, a slot covers two adjacent letters",
+        z3.Implies(z3.And(e_in_base, is_slot), entries.high(left_entry) == entries.low(right_entry)),
+        base,
+    )
+    arithmetic.require("layout: level K is written by step [K < N]", z3.Implies(e_in_base, entries.in_time(e, 0)), base)
+    delta = arithmetic.variable("delta")
+    below = z3.And(q >= 1, 2 * q <= K, delta >= 0)
+    above = [z3.And(*entries.claims(x, 2 * q).values()) for x in (left_entry, right_entry)]
+    above += [z3.Implies(entries.level(x, 2 * q), entries.in_time(x, delta)) for x in (left_entry, right_entry)]
+    step = [*defined, e >= 0, below, entries.level(e, q), *above]
+    arithmetic.require(
+        "layout: an entry of level q is a slot with factors of level 2q, which are adjacent",
+        z3.And(
+            is_slot,
+            entries.level(left_entry, 2 * q),
+            entries.level(right_entry, 2 * q),
+            entries.high(left_entry) == entries.low(right_entry),
+        ),
+        step,
+    )
+    neighbours = [z3.And(*entries.claims(x, 2 * q).values()) for x in (left_entry + 2, left_entry + 3)]
+    for name, goal in entries.claims(e, q).items():
+        arithmetic.require(f"layout: level q from level 2q, {name}", goal, [*step, *neighbours])
+    arithmetic.require("layout: level q is written one step after level 2q", entries.in_time(e, delta + 1), step)
+    root = 2 * N - 2
+    arithmetic.require(
+        "layout: the last slot is all of level 1, and every slot is in a level",
+        z3.And(
+            entries.level(root, 1),
+            2 * N - root == 2,
+            K >= 2,
+            z3.Implies(is_slot, z3.And(2 * N - e >= 2, 2 * N - e <= 2 * K)),
+        ),
+    )
+    arithmetic.require(
+        "layout: the last slot covers the word",
+        z3.And(entries.low(root) == 0, entries.high(root) == N),
+        [*entries.claims(root, 1).values()],
+    )
+
+
+def _place(arithmetic: Arithmetic, entry: Term) -> Term:
+    """The row of an entry of the queue."""
+    z3, N, K = arithmetic.z3, arithmetic.N, arithmetic.K
+    letter = entry - 2 * (N - K)
+    return z3.If(entry >= N, entry, z3.If(letter >= 0, letter, letter + N))
+
+
+class _Entries:
+    """What entries cover, [low, high), and the step in which they are written, by the recursion of the layout."""
+
+    def __init__(self, arithmetic: Arithmetic) -> None:
+        self._arithmetic = arithmetic
+        self._low, self._high, self._time = (arithmetic.function(name) for name in ("low", "high", "step"))
+
+    def low(self, e: Term) -> Term:
+        return self._low(_place(self._arithmetic, e))
+
+    def high(self, e: Term) -> Term:
+        return self._high(_place(self._arithmetic, e))
+
+    def defined(self, e: Term) -> Term:
+        """A letter covers itself, a slot what its factors cover; it is written one step after the later of them."""
+        z3, N = self._arithmetic.z3, self._arithmetic.N
+        place = _place(self._arithmetic, e)
+        left, right = (_place(self._arithmetic, 2 * (e - N) + side) for side in (0, 1))
+        low, high, time = self._low, self._high, self._time
+        letter = z3.And(low(place) == place, high(place) == place + 1, time(place) == 0)
+        later = z3.If(time(left) > time(right), time(left), time(right))
+        slot = z3.And(low(place) == low(left), high(place) == high(right), time(place) == later + 1)
+        return z3.Implies(z3.And(e >= 0, e < 2 * N - 1), z3.If(place < N, letter, slot))
+
+    def level(self, e: Term, q: Term) -> Term:
+        z3, N = self._arithmetic.z3, self._arithmetic.N
+        return z3.And(e >= 0, e < 2 * N - 1, q < 2 * N - e, 2 * N - e <= 2 * q)
+
+    def claims(self, e: Term, q: Term) -> dict[str, Term]:
+        """What the induction says of an entry of level q."""
+        z3, N = self._arithmetic.z3, self._arithmetic.N
+        here = self.level(e, q)
+        return {
+            "neighbours are adjacent": z3.Implies(z3.And(here, self.level(e + 1, q)), self.high(e) == self.low(e + 1)),
+            "the first begins the word": z3.Implies(z3.And(here, 2 * N - e == 2 * q), self.low(e) == 0),
+            "the last ends the word": z3.Implies(z3.And(here, 2 * N - e == q + 1), self.high(e) == N),
+        }
+
+    def in_time(self, e: Term, delta: Term) -> Term:
+        z3, N, K = self._arithmetic.z3, self._arithmetic.N, self._arithmetic.K
+        return self._time(_place(self._arithmetic, e)) <= delta + z3.If(K < N, 1, 0)

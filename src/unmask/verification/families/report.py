@@ -1,0 +1,78 @@
+"""EveryLength → a page: the statement, every obligation with how it was settled, and what is trusted."""
+
+from collections.abc import Iterator
+from html import escape
+
+from unmask.verification.families.prove import EveryLength
+
+TRUSTED = (
+    "Python, NumPy, and the SMT solver's answers `unsat`; with a certificate these can be asked of another solver.",
+    "`verification/families`: that its obligations, one file per kind, imply the statement. The argument stands at the "
+    "top of each file.",
+    "`programs/language/instance.py`: that a program of every N becomes that of one N as it says. For the lengths that "
+    "were compared, the folder was compared with the family entry by entry, by other code.",
+    "`verification/symbolic` and `verification/proofs`, for the shortest lengths, which are proved as folders.",
+    "Products, sums and MLPs of `engines/shared`, which the enumerations use, and F_p in `numerics`.",
+    "Of powers of two: that those below K are the halves of those up to K, that every u >= 2 lies in some (q, 2q], "
+    "that ⌈log2 N⌉ = log2 K + [K < N] for K <= N < 2K, and N <= 2^⌈log2 N⌉. Of division: that n is q·W + r in one way.",
+    "Problem → automaton (`problems/`), which compiling and proving share.",
+    "Positions are computed in 64 bits, for N < 2^40; a folder of that size is refused.",
+)
+
+
+def report(found: EveryLength, seconds: float, *, html: bool) -> str:
+    """The page, as HTML or Markdown."""
+    return "\n".join((_html if html else _markdown)(found, seconds)) + "\n"
+
+
+def _verdict(found: EveryLength) -> str:
+    return "Proved for every N" if found.verdict == "proved" else found.verdict.capitalize()
+
+
+def _wrong(found: EveryLength) -> str | None:
+    wrong = found.counterexample
+    if wrong is None:
+        return found.reason
+    word = "" if wrong.word is None else f", word {wrong.word!r}"
+    return f"Counterexample: N = {wrong.length}{word}: {wrong.expected}, but the model {wrong.got}."
+
+
+def _rows(found: EveryLength) -> Iterator[tuple[str, ...]]:
+    for obligation in found.obligations:
+        milliseconds = f"{round(obligation.seconds * 1000)} ms"
+        yield obligation.name, obligation.method, obligation.verdict, milliseconds, obligation.detail
+
+
+def _markdown(found: EveryLength, seconds: float) -> Iterator[str]:
+    yield from (f"# {_verdict(found)}", "", _plain(found.statement), "")
+    if (wrong := _wrong(found)) is not None:
+        yield from (_plain(wrong), "")
+    yield from (f"{len(found.obligations)} obligations, {seconds:.1f} s.", "")
+    yield from ("| obligation | method | | time | |", "|---|---|---|---|---|")
+    for row in _rows(found):
+        yield f"| {' | '.join(_plain(cell) for cell in row)} |"
+    yield from ("", "## What is trusted", "")
+    yield from (f"- {line}" for line in TRUSTED)
+
+
+def _plain(text: str) -> str:
+    """Text that Markdown shows as it is."""
+    return "".join(f"\\{c}" if c in "\\|*_<>[]" else c for c in " ".join(text.split()))
+
+
+def _html(found: EveryLength, seconds: float) -> Iterator[str]:
+    yield "<!doctype html><html lang=en><meta charset=utf-8>"
+    yield f"<title>{escape(_verdict(found))}</title>"
+    yield "<style>body{font:16px/1.5 system-ui;max-width:70em;margin:2em auto;padding:0 1em}"
+    yield "td,th{text-align:left;padding:.1em 1em .1em 0;vertical-align:top}.open{color:#b00}</style>"
+    yield f"<h1>{escape(_verdict(found))}</h1><p>{escape(found.statement)}</p>"
+    if (wrong := _wrong(found)) is not None:
+        yield f"<p class=open>{escape(wrong)}</p>"
+    yield f"<p>{len(found.obligations)} obligations, {seconds:.1f} s.</p>"
+    yield "<table><tr><th>obligation<th>method<th><th>time<th></tr>"
+    for row in _rows(found):
+        cells = "".join(f"<td>{escape(cell)}" for cell in row)
+        yield f"<tr class={'open' if row[2] == 'open' else 'proved'}>{cells}</tr>"
+    yield "</table><h2>What is trusted</h2><ul>"
+    yield from (f"<li>{escape(line)}</li>" for line in TRUSTED)
+    yield "</ul></html>"

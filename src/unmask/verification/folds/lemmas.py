@@ -1,0 +1,343 @@
+"""Every lemma about a gadget, with the variants that look right and are not."""
+
+from functools import cache, partial
+
+from unmask.numerics.precision import Precision
+from unmask.programs.gadgets.focus import focus_copies
+from unmask.programs.language.coefficients import ONE, B
+from unmask.verification.folds import carries, columns, emitted, gates, scores, selection, softmax
+from unmask.verification.folds.emitted import HeadDesign
+from unmask.verification.folds.lemma import Decide, Lemma, LemmaEvidence, Outcome, Variant, evidence
+from unmask.verification.folds.scores import ASKED, DIFFERS, LATER, ScoreQuestion, cares, codes, optional, positions
+
+CODES = ScoreQuestion(codes(), DIFFERS)
+CARES = ScoreQuestion(cares, DIFFERS)
+OPTIONAL = ScoreQuestion(optional, ASKED)
+POSITIONS = ScoreQuestion(positions, LATER)
+
+
+def _head(question: ScoreQuestion, design: HeadDesign) -> Decide:
+    return partial(question.decide, design)
+
+
+def _focus(copies: int) -> HeadDesign:
+    return HeadDesign((emitted.score,), emitted.focus(copies), copies)
+
+
+def _restricted(copies: int) -> HeadDesign:
+    return HeadDesign((emitted.score, emitted.boost), emitted.focus(copies), copies, (emitted.hide(2),))
+
+
+def _for_some(copies: int, hide: int) -> HeadDesign:
+    return HeadDesign((emitted.score,), emitted.focus_some(copies), copies, (emitted.hide_from_some(hide),))
+
+
+def _earlier(copies: int) -> HeadDesign:
+    return HeadDesign((emitted.score,), emitted.see_earlier(copies), copies, tail=2)
+
+
+def _none(some: bool, every: bool) -> bool:  # noqa: ARG001
+    return not some
+
+
+def _some(some: bool, every: bool) -> bool:  # noqa: ARG001
+    return some
+
+
+def _every(some: bool, every: bool) -> bool:  # noqa: ARG001
+    return every
+
+
+def _both(*decisions: Decide) -> Decide:
+    """Several statements at once: the first that fails, or all of them."""
+
+    def decide(precision: Precision) -> Outcome:
+        outcomes = [decision(precision) for decision in decisions]
+        failed = [outcome for outcome in outcomes if not outcome.holds]
+        if failed:
+            return failed[0]
+        return Outcome(sum(o.states for o in outcomes), sum(o.cases for o in outcomes))
+
+    return decide
+
+
+def _argmax(emit: emitted.Emit) -> Decide:
+    return partial(columns.argmax, emit)
+
+
+def _selected(emit: emitted.Emit) -> Decide:
+    return _both(partial(selection.select, emit), partial(selection.select, emit, target="negative"))
+
+
+GADGETS = "programs/gadgets"
+LOGIC, INTEGERS = f"{GADGETS}/logic.py", f"{GADGETS}/integers.py"
+
+LEMMAS: tuple[Lemma, ...] = (
+    Lemma(
+        "EQ",
+        "For codes of any number of bits the score is 0 if they are equal and exactly -B if not; a row without a code "
+        "(all 0) is equal to none. After it, HIDE needs its column once.",
+        f"{GADGETS}/equal.py",
+        _both(
+            _head(softmax.EQ, HeadDesign(block=emitted.eq)),
+            _head(softmax.EQ, HeadDesign(block=emitted.eq, after=(emitted.hide(1),))),
+        ),
+        (
+            Variant("B·a_i·b_i alone", _head(CODES, HeadDesign(block=emitted.eq_without_ones))),
+            Variant("[B/2] for B, exponentials", _head(CODES, HeadDesign(block=emitted.eq_in_halves))),
+        ),
+        most=8,
+    ),
+    Lemma(
+        "EQ, scaled",
+        "With [B/m] for B, m = 1, 2, …, and codes of any number of bits, of which h differ: the score is exactly "
+        "max(-B, -2·[B/m]·h).",
+        "numerics/lemmas.py",
+        scores.scaled_equality,
+        (Variant("as printed, at most -2B/m", partial(scores.scaled_equality, printed=True)),),
+    ),
+    Lemma(
+        "ENCODED",
+        "The query forms of a number in one-hot code of any width are its signed bits times B; 0 where there is none.",
+        f"{GADGETS}/equal.py",
+        scores.encoded,
+        most=8,
+    ),
+    Lemma(
+        "LOOKUP",
+        "Among any number of rows of which one has the code: Z = 1, its weight is 1, the others' 0, and any value of "
+        "F_p, in any number of columns, is copied exactly.",
+        f"{GADGETS}/lookup.py",
+        softmax.lookup,
+        (Variant("two rows with the code, of the same value", partial(softmax.lookup, matches=2)),),
+        most=8,
+    ),
+    Lemma(
+        "FOCUS, two copies",
+        "For every score before and codes of any number of bits: the exponential stays as it is if they are equal, "
+        "else it becomes 0.",
+        f"{GADGETS}/focus.py",
+        _head(CODES, _focus(2)),
+        (Variant("one copy", _head(CODES, _focus(1))),),
+        least=2,
+        most=8,
+    ),
+    Lemma(
+        "FOCUS, three copies",
+        "The same, from p = 1 on.",
+        f"{GADGETS}/focus.py",
+        _head(CODES, _focus(3)),
+        (Variant("two copies, p = 1", _head(CODES, _focus(2))),),
+        most=8,
+    ),
+    Lemma(
+        "FOCUS with care bits, two copies",
+        "The same for keys that ask for some bits of the query's code and do not care for the others; then HIDE.",
+        "programs/simulation/causal_copies.py",
+        _head(CARES, _earlier(2)),
+        (Variant("one copy", _head(CARES, _earlier(1))),),
+        least=2,
+        most=8,
+    ),
+    Lemma(
+        "FOCUS with care bits, three copies",
+        "The same, from p = 1 on.",
+        "programs/simulation/causal_copies.py",
+        _head(CARES, _earlier(3)),
+        most=8,
+    ),
+    Lemma(
+        "FOCUS for some, HIDE from some",
+        "FOCUS as often as p asks for, where queries that do not ask see every key and keys that do not care are seen "
+        "by every query; then HIDE from the flagged queries alone.",
+        f"{GADGETS}/focus.py",
+        lambda precision: OPTIONAL.decide(_for_some(focus_copies(precision.p), 2), precision),
+        (
+            Variant("one copy of FOCUS", _head(OPTIONAL, _for_some(1, 2))),
+            Variant("HIDE once", lambda precision: OPTIONAL.decide(_for_some(focus_copies(precision.p), 1), precision)),
+        ),
+        most=8,
+    ),
+    Lemma(
+        "HIDE",
+        "For every score before: the exponential of a flagged key is 0, that of another stays as it is.",
+        f"{GADGETS}/hide.py",
+        _head(CODES, HeadDesign((emitted.score,), after=(emitted.hide(2),))),
+        (
+            Variant("once", _head(CODES, HeadDesign((emitted.score,), after=(emitted.hide(1),)))),
+            Variant("without BOOST, all keys hidden", softmax.division_by_zero),
+        ),
+        most=8,
+    ),
+    Lemma(
+        "HIDE LATER",
+        "For any number of positions: keys beyond the query's position have exponential 0, the others keep theirs.",
+        f"{GADGETS}/hide.py",
+        _head(POSITIONS, HeadDesign((emitted.score,), emitted.hide_later, 2)),
+        (
+            Variant(
+                "once",
+                _head(POSITIONS, HeadDesign((emitted.score,), emitted.hide_later_once)),
+            ),
+        ),
+        most=8,
+    ),
+    Lemma(
+        "BOOST",
+        "For every score before: a flagged query scores B on every key, another keeps its scores.",
+        f"{GADGETS}/boost.py",
+        _head(ScoreQuestion(codes(), DIFFERS, exactly=True), HeadDesign((emitted.score, emitted.boost))),
+        (Variant("once", _head(CODES, HeadDesign((emitted.score, emitted.boost_once)))),),
+        most=8,
+    ),
+    Lemma(
+        "BOOST, FOCUS, HIDE",
+        "In this order in one head, with three copies of FOCUS at p = 1 and two else, for every score before: 0 on "
+        "keys that are hidden or have another code; elsewhere B for a flagged query, else the exponential as it was.",
+        f"{GADGETS}/focus.py",
+        lambda precision: CODES.decide(_restricted(focus_copies(precision.p)), precision),
+        (Variant("two copies of FOCUS, p = 1", _head(CODES, _restricted(2))),),
+        most=8,
+    ),
+    Lemma(
+        "VISIBLE ROWS",
+        "Softmax and the sum of values over any number of rows, hidden ones among them, are those over the visible "
+        "rows alone.",
+        "engines/reference.py",
+        softmax.visible_rows_alone,
+    ),
+    Lemma(
+        "DETECT",
+        "For any number of rows with score 0: THRESH of the average of flags is 1 if and only if some flag is 1.",
+        "programs/gadgets/detection.py",
+        softmax.detection,
+        (Variant("codes 0 and 1/2", lambda precision: softmax.detection(precision, code=precision.one // 2)),),
+    ),
+    Lemma(
+        "NOR",
+        "ReLU(1 - Σ x_i) is NOR of any number of flags, as a hidden unit and as an output column, in any order.",
+        LOGIC,
+        _both(gates.FlagGate(emitted.nor, _none).decide, gates.FlagGate(emitted.outer_nor, _none).decide),
+        (
+            Variant("an OR as the sum of flags", gates.FlagGate(emitted.plain_or, _some).decide),
+            Variant("weights -2^-p", gates.FlagGate(emitted.scaled_nor, _none).decide),
+        ),
+    ),
+    Lemma(
+        "AND",
+        "ReLU(x - Σ y_i) is x and none of any number of flags y_i, wherever x stands among them.",
+        LOGIC,
+        partial(gates.conjunction, emitted.conjunction),
+        (Variant("textbook, ReLU(Σ x_i - (k - 1))", gates.FlagGate(emitted.textbook_and, _every).decide),),
+    ),
+    Lemma(
+        "THRESH",
+        "[x > 0] for every number x, in any number of columns.",
+        f"{GADGETS}/threshold.py",
+        partial(columns.each_column, emitted.threshold, columns.is_positive),
+        (
+            Variant("one unit", partial(columns.each_column, emitted.threshold_once, columns.is_positive)),
+            Variant("factor 1", partial(columns.each_column, emitted.threshold_by_one, columns.is_positive)),
+        ),
+        most=8,
+    ),
+    Lemma("ONEHOT", "[x = v] for all numbers x and v.", f"{GADGETS}/one_hot.py", columns.one_hot),
+    Lemma(
+        "ARGMAX",
+        "The unit vector of the largest of any number of numbers, the lowest index winning ties.",
+        f"{GADGETS}/argmax.py",
+        _argmax(emitted.argmax),
+        (
+            Variant("factor 1", _argmax(emitted.argmax_variant(factor=ONE))),
+            Variant("one unit per rival", _argmax(emitted.argmax_variant(copies=1))),
+            Variant("factor B, one unit per rival", _argmax(emitted.argmax_variant(factor=B, copies=1))),
+            Variant("ties left open", _argmax(emitted.argmax_variant(ties=False))),
+        ),
+    ),
+    Lemma(
+        "SELECT",
+        "The two signs of entry d of any number of numbers, in any order of the columns.",
+        f"{GADGETS}/gate.py",
+        _selected(emitted.select),
+        (Variant("ReLU(x_i + B·e_i - B)", _selected(emitted.select_by_adding)),),
+    ),
+    Lemma(
+        "PROJECT",
+        "Entry d of any number of flags.",
+        "programs/gadgets/projection.py",
+        partial(selection.select, emitted.project, bits=True, target="y"),
+    ),
+    Lemma(
+        "GATE",
+        "The two signs of x if none of any number of flags is 1, else 0, for every number x.",
+        f"{GADGETS}/gate.py",
+        _both(partial(selection.gate, emitted.gate), partial(selection.gate, emitted.gate, target="negative")),
+    ),
+    Lemma(
+        "ADD",
+        "a + b and its carry out, in dual rail, for numbers of any number of bits.",
+        INTEGERS,
+        lambda precision: carries.decide(emitted.sum_of, carries.ADDITION, precision),
+        (
+            Variant(
+                "without the unit for no carry in",
+                lambda precision: carries.decide(emitted.difference_of, carries.ADDITION, precision),
+            ),
+        ),
+    ),
+    Lemma(
+        "SUBTRACT",
+        "a - b modulo 2^k and [a >= b], in dual rail, for numbers of any number k of bits.",
+        INTEGERS,
+        lambda precision: carries.decide(emitted.difference_of, carries.SUBTRACTION, precision),
+    ),
+    Lemma(
+        "COMPARE",
+        "[a >= b] and [a < b] in two MLPs, for numbers of any number of bits.",
+        INTEGERS,
+        lambda precision: carries.decide(emitted.comparison_of, carries.COMPARISON, precision),
+    ),
+)
+
+BY_NAME = {lemma.name: lemma for lemma in LEMMAS}
+
+_FOCUS = ("FOCUS, two copies", "FOCUS, three copies", "BOOST, FOCUS, HIDE", "VISIBLE ROWS")
+CITED: dict[str, tuple[str, ...]] = {
+    "lem:pos-enc-properties": ("EQ", "LOOKUP"),
+    "lem:our-pos-enc-properties": ("EQ, scaled",),
+    "lem:mlp-arithmetic-operations": ("NOR", "AND", "ADD", "SUBTRACT", "COMPARE"),
+    "lem:ignore-positions": ("HIDE", "BOOST", "VISIBLE ROWS"),
+    "lem:focus-on-marked-positions": _FOCUS,
+    "prop:cot-as-pcot": ("LOOKUP", "FOCUS for some, HIDE from some", "VISIBLE ROWS"),
+    "lem:detection": ("THRESH", "DETECT"),
+    "lem:select-block": ("LOOKUP", "AND"),
+    "lem:binary-encoding": ("LOOKUP", "AND"),
+    "lem:mlp-for-argmax": ("ARGMAX",),
+    "lem:projection-mlp": ("PROJECT", "SELECT"),
+    "lem:mask-conversion": ("LOOKUP", *_FOCUS),
+    "lem:unmask-conversion-fp": (
+        "LOOKUP",
+        "HIDE",
+        "FOCUS with care bits, two copies",
+        "FOCUS with care bits, three copies",
+        *_FOCUS,
+    ),
+    "lem:idenitity-dump": ("LOOKUP", "SELECT", "ONEHOT"),
+}
+"""Which lemmas an item of the paper rests on. An item is more than its gadgets: its own check stays."""
+
+
+@cache
+def lemma(name: str, most: int = 4) -> LemmaEvidence:
+    """The evidence of a lemma for p = 1 … most, decided now; raises `LemmaFails` where it does not hold."""
+    return evidence(BY_NAME[name], most=most)
+
+
+def cited(label: str, most: int = 4) -> tuple[LemmaEvidence, ...]:
+    """The evidence of the lemmas that an item of the paper rests on, decided now; none where it rests on none."""
+    return tuple(lemma(name, most) for name in CITED.get(label, ()))
+
+
+def lemmas(*names: str, most: int = 4) -> tuple[LemmaEvidence, ...]:
+    """The evidence of several lemmas; of all where none is named."""
+    return tuple(lemma(name, most) for name in names or BY_NAME)

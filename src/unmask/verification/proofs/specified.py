@@ -1,0 +1,50 @@
+"""Specification × letters → Side: what a proof holds a model against, ready to become gates.
+
+| specification   | side                                         |
+|-----------------|----------------------------------------------|
+| Automaton       | state by state                               |
+| LetteredCircuit | gate by gate                                 |
+| Shape           | operation by operation, a literal per value  |
+| Recurrences     | slot by slot, a literal per value            |
+| Model           | extracted from its weights                   |
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from unmask.errors import WordError, shortened
+from unmask.problems.specification import Automaton, LetteredCircuit, Recurrences, Specification
+from unmask.verification.proofs.recurrence_side import RecurrenceSide
+from unmask.verification.proofs.sides import AutomatonSide, CircuitSide, ExpressionSide, ModelSide, Side
+from unmask.verification.question.letters import symbol_of
+from unmask.verification.symbolic.extract import extract
+from unmask.weights.model import Model
+
+
+def side_of(specification: Specification | Model, letters: Sequence[str], outputs: int) -> Side:
+    """The specification over these letters, as they are typed; its last `outputs` count."""
+    if isinstance(specification, Model):
+        return ModelSide(extract(specification), symbol_numbers(specification, letters).tolist(), outputs)
+    if isinstance(specification, Automaton):
+        return AutomatonSide(specification, token_numbers(specification, letters).tolist())
+    if isinstance(specification, LetteredCircuit):
+        bits = [specification.letters.index(letter) for letter in letters]
+        return CircuitSide(specification.circuit, bits, outputs)
+    if isinstance(specification, Recurrences):
+        return RecurrenceSide(specification.interpreter, letters, outputs)
+    return ExpressionSide(specification, letters)
+
+
+def symbol_numbers(model: Model, letters: Sequence[str]) -> np.ndarray:
+    """The number of the input symbol that a model reads for each letter."""
+    numbers = {symbol: i for i, symbol in enumerate(model.input_symbols)}
+    symbols = [symbol_of(model, letter) for letter in letters]
+    for letter, symbol in zip(letters, symbols, strict=True):
+        if symbol is None:  # `Question.unread` comes first
+            raise WordError(f"{shortened(letter)!r} is a letter of one side alone; compare like with like")
+    return np.array([numbers[symbol] for symbol in symbols if symbol is not None], dtype=np.int64)
+
+
+def token_numbers(automaton: Automaton, letters: Sequence[str]) -> np.ndarray:
+    return np.array([int(automaton.token_ids([letter])[0]) for letter in letters])

@@ -1,0 +1,66 @@
+"""Question: does a model say what is right, of every word of its length?"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from unmask.engines.engine import Engine
+from unmask.errors import WordError
+from unmask.problems.outcome import Outcome
+from unmask.reasoners.words import read_word
+from unmask.verification.question.letters import gap_between, read_letters
+from unmask.verification.question.outcomes import outcomes
+from unmask.verification.question.standard import Standard
+from unmask.verification.question.verdict import Verdict
+from unmask.weights.model import Model
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """A model and what it is held against; the engine runs the words that must be run."""
+
+    model: Model
+    standard: Standard
+    engine: Engine
+    certified: bool = False
+    """Keep a certificate of the proof that is found."""
+    by: str | None = None
+    """The only way to prove that may be taken: induction or sat."""
+
+    @cached_property
+    def readings(self) -> dict[str, str | None]:
+        """What words are made of, as it is typed, and the symbol that the model reads for it, if it does."""
+        return read_letters(self.model, self.standard.letters, self.standard.characters)
+
+    @property
+    def letters(self) -> list[str]:
+        """A letter for whatever one of the sides tells apart; the empty word has none."""
+        return list(self.readings) if self.model.length else []
+
+    def word(self, numbers: Sequence[int]) -> str:
+        """The word of these letters."""
+        letters = self.letters
+        return self._gap.join(letters[k] for k in numbers)
+
+    def said(self, words: Sequence[str]) -> list[Outcome]:
+        """What the model says of each word."""
+        standard = self.standard
+        return outcomes(self.model, words, self.engine, outputs=standard.outputs, answers=standard.answer_symbols)
+
+    def unread(self, method: str) -> Verdict | None:
+        """A word of the problem that the model cannot read refutes it, whatever the method."""
+        plain = next((letter for letter, symbol in self.readings.items() if symbol is not None), None)
+        odd = next((letter for letter, symbol in self.readings.items() if symbol is None), plain)
+        if odd is None or not self.model.length:
+            return None
+        word = self._gap.join([plain or odd] * (self.model.length - 1) + [odd])
+        try:
+            read_word(self.model, word)
+        except WordError as error:
+            expected = str(self.standard.right(word))
+            return Verdict("refuted", method, 1, counterexample=word, expected=expected, got=f"error: {error}")
+        return None
+
+    @property
+    def _gap(self) -> str:
+        return gap_between(self.standard.letters, self.standard.characters)

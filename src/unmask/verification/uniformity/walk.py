@@ -1,0 +1,212 @@
+"""Every compiler and every conversion → are the positions of what it writes uniform? (def:uniform-transformers)
+
+| what                                  | expected         | what it means                                           |
+|---------------------------------------|------------------|---------------------------------------------------------|
+| regular languages, reachability by    | uniform          | formulas on numbers of O(log N) bits, the same for all  |
+| repeated squaring                     |                  | N that were tried                                       |
+| circuits of a file or a `family:`,    | given as a table | positions list the circuit. For a file there is no      |
+| arithmetic expressions, programs      |                  | family; for a `family:` the positions are as uniform    |
+|                                       |                  | as its circuits, for a program as its unfolding, and    |
+|                                       |                  | that these are is not shown here                        |
+| conversions                           | relative         | formulas over the source's positions: uniform if the    |
+|                                       |                  | source is                                               |
+
+About the positions alone: that the weights can be written in logarithmic space is not checked.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from unmask.numerics.precision import Precision
+from unmask.problems.automata.automaton import Automaton
+from unmask.problems.catalogue import parse_problem
+from unmask.problems.family import FamilyProblem
+from unmask.programs.compilers.circuits import CircuitCompiler
+from unmask.programs.compilers.compiler import Compiler, compiler_for
+from unmask.programs.compilers.recurrences import SystemCompiler
+from unmask.programs.compilers.regular import RegularCompiler
+from unmask.programs.language.program import Program
+from unmask.programs.language.recording import recorded_programs
+from unmask.programs.language.uniformity import Growth, growth, uniformity
+from unmask.recurrences import BOOLEAN, N, Slots, System, indices, letter
+from unmask.testing.random_model import random_model
+from unmask.theorems.catalogue import THEOREMS, TRANSFORMER_THEOREMS, VARIANTS
+from unmask.theorems.theorem import Theorem, TransformerTheorem
+from unmask.weights.model import Kind, Model
+
+PRECISION = Precision(2)
+SOURCE_LENGTHS = (3, 6, 12)
+
+
+class NotUniform(AssertionError):
+    """Positions that are not what is claimed of them."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What was written, for several N, and what the check says."""
+
+    name: str
+    expected: str
+    growth: Growth
+    note: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """What can be claimed, and no more."""
+        found = self.growth
+        if found.flaws:
+            return f"refused: {'; '.join(found.flaws)}"
+        if found.status == "given as a table":
+            return f"not uniform: given as a table{self.note}"
+        if found.bits[-1] == 1:
+            return "uniform if its source is: the source's own positions"
+        relative = " if its source is" if found.status == "relative" else ""
+        return f"uniform{relative}: numbers of at most {found.bits[-1]} bits at N = {found.lengths[-1]}"
+
+
+def check() -> tuple[Subject, ...]:
+    """The whole walk; raises `NotUniform` where something is not what is claimed of it."""
+    return tuple(require(subject) for subject in walk())
+
+
+def require(subject: Subject) -> Subject:
+    if subject.growth.status != subject.expected:
+        raise NotUniform(f"{subject.name}: {subject.sentence}; expected: {subject.expected}")
+    return subject
+
+
+def walk() -> Iterator[Subject]:
+    """Every compiler, then every conversion."""
+    for source in SOURCES:
+        compiler = source.compiler()
+        for kind in source.kinds or compiler.kinds:
+            yield compiled(source, compiler, kind)
+    for theorem in (*THEOREMS, *VARIANTS):
+        yield converted(theorem)
+    for transformer_theorem in TRANSFORMER_THEOREMS:
+        yield converted_transformer(transformer_theorem)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A problem, the lengths to compile it for, and what is expected; all kinds that it compiles to, or some.
+
+    The shortest length is long enough that no special case is left.
+    """
+
+    name: str
+    compiler: Callable[[], Compiler]
+    lengths: tuple[int, ...]
+    expected: str
+    kinds: tuple[Kind, ...] = ()
+    note: str = ""
+
+
+def _parsed(problem: str) -> Callable[[], Compiler]:
+    return lambda: compiler_for(parse_problem(problem))
+
+
+def _all_maps_of_five_states() -> Compiler:
+    """Its 3,125 maps are too many for one slot per node."""
+    delta = np.array([[1, 1, 0], [2, 0, 1], [3, 2, 2], [4, 3, 3], [0, 4, 0]])
+    return RegularCompiler.of(Automaton(("a", "b", "c"), delta, 0, np.array([1, 0, 0, 0, 0], dtype=bool)))
+
+
+def _palindromes() -> Compiler:
+    i, j = indices("i j")
+    same = Slots("same", (i.range(N), j.range(i, N)), BOOLEAN)
+    same.rule((same[i + 1, j - 1].or_else(True), letter(i), letter(j)), lambda inside, a, b: inside and a == b)
+    return SystemCompiler(System("ab", same, answer=same[0, N - 1]), {})
+
+
+FILE = ": this circuit alone, there is no family"
+FAMILY = ": as uniform as the family's circuits, which is not shown here"
+SOURCES: tuple[Source, ...] = (
+    Source("(a|b)*abb", _parsed("(a|b)*abb"), (5, 16, 64), "uniform"),
+    Source("group:S3", _parsed("group:S3"), (5, 16, 64), "uniform"),
+    Source("all maps of 5 states", _all_maps_of_five_states, (5, 11, 24), "uniform"),
+    Source("family:reachability", _parsed("family:reachability"), (9, 25, 64), "uniform", ("mdm", "plt")),
+    Source("family:reachability", _parsed("family:reachability"), (9, 16), "given as a table", ("smdm", "cot"), FAMILY),
+    Source("family:parity", _parsed("family:parity"), (4, 9, 16), "given as a table", note=FAMILY),
+    Source("family:addition", _parsed("family:addition"), (4, 8), "given as a table", note=FAMILY),
+    Source(
+        "a circuit of a file",
+        lambda: CircuitCompiler(FamilyProblem("majority").circuit(5), {}),
+        (5,),
+        "given as a table",
+        note=FILE,
+    ),
+    Source(
+        "expr:(a+b)*c in 0..2",
+        _parsed("expr:(a+b)*c in 0..2"),
+        (),
+        "given as a table",
+        note=": this expression alone, there is no family",
+    ),
+    Source(
+        "program: palindromes",
+        _palindromes,
+        (5, 9),
+        "given as a table",
+        note=": as uniform as the program's unfolding, which is not shown here",
+    ),
+)
+
+
+def compiled(source: Source, compiler: Compiler, kind: Kind) -> Subject:
+    """What the compiler of a problem writes."""
+    by_length = {}
+    for length in source.lengths if compiler.length is None else (compiler.length,):
+        programs = assembled(lambda length=length: compiler.compile(kind, length, PRECISION))
+        by_length[length] = [uniformity(program) for program in programs]
+    return Subject(f"{source.name} → {kind}", source.expected, growth(by_length), source.note)
+
+
+def converted(theorem: Theorem) -> Subject:
+    """What a conversion of models writes, from small random sources whose slots grow with N."""
+    by_length = {}
+    for length in SOURCE_LENGTHS:
+        source = small_source(theorem.source, length)
+        programs = assembled(lambda source=source: theorem.convert(source))
+        tables = [transformer.positions for transformer in source.transformers.values()]
+        by_length[length] = [uniformity(program, sources=tables) for program in programs]
+    return Subject(theorem.stem, "relative", growth(by_length, at_best="relative"))
+
+
+def converted_transformer(theorem: TransformerTheorem) -> Subject:
+    """What a conversion of transformers writes."""
+    by_length = {}
+    for length in SOURCE_LENGTHS:
+        source = small_source("topk", length).transformers["model"]
+        source = replace(source, attention="unmasked" if theorem.stem.startswith("unmasked") else "causal")
+        programs = assembled(lambda source=source: theorem.convert(source, len(source.positions)))
+        by_length[length] = [uniformity(program, sources=[source.positions]) for program in programs]
+    return Subject(theorem.stem, "relative", growth(by_length, at_best="relative"))
+
+
+def small_source(kind: Kind, length: int) -> Model:
+    model = random_model(1, kind, length, precision=PRECISION.p, padding=length, steps=2, layers=1, width=3)
+    return replace(model, k=None)
+
+
+def assembled(build: Callable[[], object]) -> list[Program]:
+    """The programs that a compilation or conversion assembles."""
+    with recorded_programs() as programs:
+        build()
+    return programs
+
+
+def table(subjects: tuple[Subject, ...]) -> str:
+    """For docs/uniformity.md, which `python -m unmask.verification.uniformity.walk` prints."""
+    lines = ["| written by | N | its positions |", "|---|---|---|"]
+    for subject in subjects:
+        name, lengths = subject.name.replace("|", "\\|"), ", ".join(map(str, subject.growth.lengths))
+        lines.append(f"| `{name}` | {lengths} | {subject.sentence} |")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    print(table(check()), end="")
