@@ -1,0 +1,81 @@
+"""The form of a certificate: bytes → what they say, typed to the last number; anything else is refused.
+
+    automaton   delta[state][letter]; state 0 is the start; accepting is null for a state that no word ends in
+                tokens are the letters, or characters [first, last, letter] where words are any text
+    elements    maps of the states, in increasing order; pairs name them by number
+    letters     (number of the model's input symbol, element) of every letter
+    variables   the letters of the word, then these: a table over the values of its parents, in row-major order;
+                the interval of letters below it and its pairs (value, element), null where parents overlap
+    steps       of each slot after every step the variable that it follows from, null if it is always the same
+    cuts        the same of rows after a turn of a loop: scores alone, number of the layer in the run, row, variable
+
+A field more or less, true for 1 or 1.0 for 1 is not this form. What the fields must say is checked by `induction`.
+"""
+
+import json
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from unmask.errors import shortened
+
+FORMAT = "unmask-induction/2"
+
+Natural = Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]
+Pair = tuple[Natural, Natural]
+
+
+class Refused(Exception):
+    """The certificate does not prove what it claims; the sentence says where."""
+
+
+def need(holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise Refused(otherwise)
+
+
+class Automaton(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    tokens: list[str] | None
+    characters: list[tuple[Natural, Natural, Natural]] | None
+    delta: list[list[Natural]]
+    accepting: list[bool | None]
+
+
+class Variable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    parents: list[Natural]
+    table: list[Natural]
+    interval: Pair | None
+    pairs: list[Pair] | None
+
+
+class Certificate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    format: Literal["unmask-induction/2"]
+    model: str
+    automaton: Automaton
+    elements: list[list[Natural]]
+    letters: list[Pair]
+    variables: list[Variable]
+    steps: list[list[Natural | None]]
+    cuts: list[tuple[bool, Natural, Natural, Natural | None]]
+
+
+def parsed(content: bytes) -> Any:
+    """JSON without a name that is given twice."""
+    try:
+        return json.loads(content, object_pairs_hook=_once)
+    except (ValueError, RecursionError) as error:
+        raise Refused(f"this is no certificate: {shortened(str(error))}") from None
+
+
+def read(document: Any) -> Certificate:
+    """A document of this form."""
+    try:
+        return msgspec.convert(document, Certificate)
+    except (msgspec.ValidationError, ValueError) as error:
+        raise Refused(f"this is no certificate of the format {FORMAT}: {shortened(str(error), most=200)}") from None
+
+
+def _once(items: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(items)
+    need(len(result) == len(items), "this is no certificate: an object names a field twice")
+    return result

@@ -1,0 +1,37 @@
+"""Certificates to break: a small model of each kind, and what its proof by induction leaves behind."""
+
+from copy import deepcopy
+from functools import cache
+
+from unmask.checker.certificate import Refused
+from unmask.checker.induction import check
+from unmask.pipeline import compile_problem, verify_model
+
+
+@cache
+def certified(problem, kind, length):
+    """(model, certificate as a document)."""
+    model = compile_problem(problem, kind, length=length)
+    verdict = verify_model(model, method="prove", certified=True, by="induction")
+    assert verdict.status == "proved", verdict
+    return model, verdict.certificate.document
+
+
+def refusal(document, model):
+    """The sentence with which a certificate is refused; None if it is accepted."""
+    try:
+        check(document, model)
+    except Refused as error:
+        return str(error)
+    return None
+
+
+def changed(document, *path, to):
+    """A copy with one place changed: `to` is a function of what stands there."""
+    document = deepcopy(document)
+    *steps, last = path
+    inside = document
+    for step in steps:
+        inside = inside[step]
+    inside[last] = to(inside[last])
+    return document
