@@ -5,11 +5,11 @@ import pytest
 
 from unmask.numerics.exponential import exp
 from unmask.numerics.precision import Precision
-from unmask.paper.gadget_runs import blank, settle
-from unmask.programs.attention import eq
-from unmask.programs.coefficients import ONE, B
-from unmask.programs.expressions import constant, n
-from unmask.programs.program import Flag, SignedBits
+from unmask.programs.gadgets.equal import eq
+from unmask.programs.language.coefficients import ONE, B
+from unmask.programs.language.declarations import Flag
+from unmask.programs.language.positions import n
+from unmask.testing.gadget_runs import blank, settle
 
 each_precision = pytest.mark.parametrize("precision", [Precision(p) for p in (1, 2, 3, 4)], ids=str)
 
@@ -28,15 +28,15 @@ def compare(head, size, ones, zeros, one):
 def causal_head(rows, *, lookup=False):
     size = max(1, (rows - 1).bit_length())
     program = blank(rows)
-    one = program.register("one", declaration=Flag(constant(1)))
+    one = program.one
     ones = [program.register(f"1 in bit {i}", declaration=Flag(n // (1 << i) % 2)) for i in range(size)]
     zeros = [program.register(f"0 in bit {i}", declaration=Flag(1 - n // (1 << i) % 2)) for i in range(size)]
-    own = program.register("own", size, SignedBits(n))
+    own = program.code("own", n, size)
     address, x, y = program.register("address", size), program.register("x"), program.register("y")
     head = program.layer().head()
     compare(head, size, ones, zeros, one)
     if lookup:
-        eq(head, address, own, one)
+        eq(head, address, own)
     head.copy(x, y)
     return program, address, x, y, size
 

@@ -8,34 +8,32 @@ import pytest
 
 from unmask.engines.reference import ReferenceEngine
 from unmask.errors import AttendsToNothing
-from unmask.numerics.arithmetic import add, clip, divide, total
+from unmask.numerics.arithmetic import add, clip, divide, multiply, product, total
 from unmask.numerics.exponential import exp
+from unmask.numerics.gumbel_law import gumbel_law
 from unmask.numerics.lemmas import LemmaFails, scaled_codes
 from unmask.numerics.precision import Precision
-from unmask.paper.framework_checks import by_definition
-from unmask.paper.gadget_runs import bits, blank, settle
+from unmask.paper.checks.frameworks import by_definition
 from unmask.pipeline import compile_problem, run_word
-from unmask.programs import logic
-from unmask.programs.attention import hide
-from unmask.programs.coefficients import ONE, B, whole
-from unmask.programs.expressions import constant
-from unmask.programs.program import Flag
-from unmask.reasoners.decoding import decode, gumbel_law
+from unmask.programs.gadgets.hide import hide
+from unmask.programs.language.coefficients import ONE, B, whole
+from unmask.reasoners.decoding import decode
 from unmask.reasoners.run import run
-from unmask.reasoners.tape import Tape
+from unmask.reasoners.tape import OTHER, PLANNER, Tape
 from unmask.testing import random_model
+from unmask.testing.gadget_runs import bits, blank, settle
+from unmask.theorems.checking.transformer_conversions import random_transformer
 from unmask.theorems.mdm_to_plt import mdm_to_plt
 from unmask.theorems.plt_to_mdm import plt_to_mdm
 from unmask.theorems.route import convert
-from unmask.verification.transformer_conversions import random_transformer
-from unmask.weights.transformer import Noise
 
 P2 = Precision(2)
 
 
 def test_01_the_upper_triangle_shows_the_first_row_the_future():
-    printed = np.triu(np.ones((2, 2), dtype=bool))  # row = query, column = key
-    assert printed.tolist() == [[True, True], [False, True]], "row 0 sees key 1, row 1 sees itself alone"
+    scores = np.zeros((2, 2), dtype=np.int64)  # row = query, column = key
+    printed = np.where(np.triu(np.ones((2, 2), dtype=bool)), scores, -P2.bound)
+    assert (exp(printed, P2) > 0).tolist() == [[True, True], [False, True]], "row 1 sees row 2, row 2 itself alone"
 
 
 def test_02_noise_on_probabilities_draws_a_symbol_of_probability_zero():
@@ -62,27 +60,39 @@ def test_04_the_planner_bit_of_a_slot_is_not_that_of_an_input():
     assert u == [0, 0, 1], "slot 1 is u_3 = u_(N+1); by u_1 it would never be written"
 
 
-def test_05_noise_after_the_loop_comes_too_late():
-    """One denoising step, sampled: with the noise before the loop the looped model draws the same symbols."""
-    late = right = differ = 0
+def test_05_noise_after_each_loop_samples_every_step():
+    """The loop body turned round, decoding first and once more in the final layers; noise t is added after loop t."""
+    draws = set()
     for seed in range(30):
-        source = random_model(seed, "mdm", 1, steps=1, padding=2)
-        word, tape = [0], Tape(seed)
-        drawn = by_sampling(source, word, tape)
+        steps = 1 + seed % 3
+        source = random_model(seed, "mdm", 1, steps=steps, padding=2)
+        drawn = run(source, [0], engine=ReferenceEngine(), tape=Tape(seed)).output[-1]
         looped = mdm_to_plt(source).model
-        right += run(looped, word, engine=ReferenceEngine(), tape=tape).output[-1] == drawn
-        transformer = replace(looped.transformers["model"], noise=Noise())
-        silent = replace(looped, transformers={"model": transformer})  # the only loop sees no noise
-        answer = run(silent, word, engine=ReferenceEngine(), tape=tape).output[-1]
-        late += answer == drawn
-        differ += answer != drawn
-    assert right == 30
-    assert late < 30
-    assert differ
+        assert answer_with_noise_after_each_loop(looped, [0], Tape(seed)) == drawn
+        draws.add(drawn == run(source, [0], engine=ReferenceEngine()).output[-1])
+    assert draws == {True, False}, "the noise decides in some of the runs"
 
 
-def by_sampling(source, word, tape):
-    return run(source, word, engine=ReferenceEngine(), tape=tape).output[-1]
+def answer_with_noise_after_each_loop(looped, word, tape):
+    transformer, precision = looped.transformers["model"], looped.precision
+    first, last = transformer.loop
+    body, rest = transformer.layers[first:last], transformer.layers[last:]
+    decoding = len(body) - 3  # the layers that decode, choose and clear
+    session = ReferenceEngine().session(
+        replace(transformer, layers=(*body[decoding:], *body[:decoding], *body[decoding:], *rest), loop=None)
+    )
+    begin = [] if looped.begin is None else [looped.token[looped.begin]]
+    stream = session.embed(np.array([[*begin, *word, *[looped.token[looped.pad]] * looped.padding]]))
+    for step in range(looped.steps):
+        stream = session.layers(stream, 0, len(body))
+        for columns, transformer_of_noise, symbols in (
+            (transformer.noise.planner, PLANNER, 2),
+            (transformer.noise.predictor, OTHER, len(looped.vocabulary)),
+        ):
+            noise = tape.noise(step, transformer_of_noise, (0, stream.shape[1]), symbols, precision)
+            stream[:, :, columns] = add(stream[:, :, columns], noise, precision)
+    stream = session.layers(stream, len(body), len(body) + 3 + len(rest))
+    return looped.vocabulary[decode(session.logits(stream[:, -1:]), precision)[0, 0]]
 
 
 def test_06_a_mask_row_attends_to_itself():
@@ -97,12 +107,15 @@ def test_06_a_mask_row_attends_to_itself():
 
 
 def test_07_subtracting_b_once_lets_an_unchosen_slot_win():
-    chosen, unchosen = -1, P2.bound  # largest logits: -1/4 where the planner chooses, B where it does not
-    assert clip(unchosen - P2.bound, P2) > chosen
-    assert clip(clip(unchosen - P2.bound, P2) - P2.bound, P2) < chosen
+    """Two slots, of which the planner chooses the first; k = 1 picks the slot with the largest maximal logit."""
+    logits = np.array([[-1, -2], [P2.bound, 0]])
+    unchosen = np.array([[False], [True]])
+    once = np.where(unchosen, clip(logits - P2.bound, P2), logits)
+    twice = np.where(unchosen, clip(once - P2.bound, P2), once)
+    assert [int(found.max(axis=1).argmax()) for found in (once, twice)] == [1, 0]
 
 
-def test_07_no_fixed_k_follows_a_planner():
+def test_07_no_fixed_k_chooses_what_a_planner_chooses():
     model = compile_problem("group:Z2", "mdm", length=4)
     trace = run_word(model, "+0 +1 +1 +0")
     assert [int(chosen.sum()) for chosen in trace.chosen] == [2, 1]
@@ -138,24 +151,18 @@ def test_10_a_mismatch_does_not_reach_minus_b():
 
 def test_11_a_marked_row_divides_by_zero():
     program = blank(2)
-    one = program.register("one", declaration=Flag(constant(1)))
+    one = program.one
     marked = program.register("marked")
     head = program.layer().head()
     head.column([(marked, -B)], [(one, ONE)])  # the simulated layer: the marked row scores -B everywhere
-    hide(head, marked, one)
+    hide(head, marked)
     with pytest.raises(AttendsToNothing):
         settle(program, P2, (marked, P2.one * np.array([[[0], [1]]])))
 
 
-def test_12_an_and_of_four_flags_clips():
-    program = blank()
-    x, y = program.register("x", 4), program.register("y")
-    mlp = program.layer().mlp
-    unit = mlp.units(1, bias=whole(-3))
-    mlp.read(unit, x)
-    mlp.write(unit, y)
-    found = settle(program, P2, (x, np.full((1, 4), P2.one)))[0, 0, y[0]]
-    assert found == 3, "3/4 instead of 1"
+def test_12_a_signed_code_has_no_sign_bit():
+    codes = 2 * bits(2) - 1  # sbin of 0, 1, 2, 3
+    assert codes[:, 0].tolist() == [-1, -1, 1, 1], "its first entry tells 2 from 1, and not numbers from negative ones"
 
 
 def test_12_an_mlp_has_no_negative_output():
@@ -175,26 +182,41 @@ def test_13_the_factor_of_argmax_is_no_number(p):
     assert 2**p > Precision(p).meaning(Precision(p).bound)
 
 
+def printed_argmax(x, precision, factor):
+    """g_d = factor·ReLU(2^-p - Σ_{j≠d} ReLU(x_j - x_d)), every operation in F_p; numbers in units of 2^-p."""
+    found = []
+    for d, own in enumerate(x):
+        above = [max(0, int(clip(other - own, precision))) for j, other in enumerate(x) if j != d]
+        left = max(0, int(add(1, -int(total(np.array(above), precision)), precision)))
+        found.append(int(multiply(factor, left, precision)))
+    return found
+
+
+def test_13_with_b_for_the_factor_one_is_not_reached_at_p_1():
+    """2^p is no number, so take B: [B·2^-p] is 1 from p = 2 on, and 1/2 for p = 1."""
+    reached = [
+        printed_argmax([3, 1], precision, precision.bound) == [precision.one, 0]
+        for precision in map(Precision, (1, 2, 3))
+    ]
+    assert reached == [False, True, True]
+
+
 def test_13_a_tie_has_no_winner_as_printed():
-    """2^-p - Σ ReLU(x_j - x_d) with x = (1, 1): both are 1, and decoding needs one symbol."""
-    program = blank()
-    x, y = program.register("x", 2), program.register("y", 2)
-    mlp = program.layer().mlp
-    logic.argmax(mlp, x, y)
-    mlp.biases.clear()  # no tie-break
-    assert settle(program, P2, (x, np.array([[1, 1]])))[0, 0, y].tolist() == [P2.one, P2.one]
+    """x = (1, 1): both entries are 1, and decoding needs one symbol."""
+    assert printed_argmax([P2.one, P2.one], P2, P2.bound) == [P2.one, P2.one]
 
 
-def test_14_the_first_block_waits_for_itself():
-    """N = 1, P = 3: the slots of the first block stand in the rows 1, 2, 3 and look at the rows -2, -1, 0."""
+def test_14_the_first_block_looks_at_rows_that_do_not_exist():
+    """N = 1, P = 3: the slots of the first block stand in the rows 1, 2, 3 (from 0), and n - P is -2, -1, 0."""
     length, block = 1, 3
-    rows = range(length, length + block)
-    assert [n - block for n in rows] == [-2, -1, 0], "two of the three do not exist"
+    assert [n - block for n in range(length, length + block)] == [-2, -1, 0]
 
 
 def test_15_the_last_position_needs_one_bit_more():
     N = 4
-    assert N.bit_length() == 3 > (N - 1).bit_length() == 2, "n = N = 4 in ⌈log2 4⌉ = 2 bits is 0"
+    size = (N - 1).bit_length()  # ⌈log2 4⌉ = 2
+    codes = {n: tuple(n >> i & 1 for i in reversed(range(size))) for n in range(1, N + 1)}
+    assert codes == {1: (0, 1), 2: (1, 0), 3: (1, 1), 4: (0, 0)}, "the code of n = N = 4 is that of 0"
 
 
 def test_16_the_first_causal_row_cannot_know_the_second_symbol():
@@ -214,9 +236,30 @@ def test_16_the_first_causal_row_cannot_know_the_second_symbol():
 
 
 def test_16_the_block_of_a_row():
+    """Printed: row n is in block ⌊n/L⌋ + 1, and each block holds N rows (from 0)."""
     N, L = 3, 2
-    printed, right = [n // L for n in range(N * L)], [n // N for n in range(N * L)]
-    assert (printed, right) == ([0, 0, 1, 1, 2, 2], [0, 0, 0, 1, 1, 1])
+    blocks = [n // L + 1 for n in range(N * L)]
+    assert [blocks.count(b) for b in sorted(set(blocks))] == [2, 2, 2], "three blocks of L rows, not L blocks of N"
+
+
+def test_17_the_printed_copy_layer_reads_the_pads():
+    """N = 2, rows 1 … 4: queries B·(⟨sbin r, 1⟩, -1), keys (⟨sbin r, -1⟩, [n <= N])."""
+    N = 2
+    place = [n % N + 1 for n in range(1, 2 * N + 1)]
+    sbin = [2 * (r % 2) - 1 for r in place]  # of ⌈log2 N⌉ = 1 bit
+    queries = P2.bound * np.array([[bit, 1, -1] for bit in sbin])
+    keys = P2.one * np.array([[bit, -1, int(n <= N)] for n, bit in enumerate(sbin, 1)])
+    seen = exp(product(queries, keys.T, P2), P2) > 0
+    assert [np.flatnonzero(row).tolist() for row in seen] == [[2], [3], [2], [3]], "rows 3 and 4, which hold pads"
+
+
+def test_17_blocks_count_positions_from_zero():
+    """b_n = ⌊n/N⌋ + 1 and r_n = (n mod N) + 1 on the positions 1 … N² of N blocks."""
+    N = 3
+    blocks = {n: (n // N + 1, n % N + 1) for n in range(1, N * N + 1)}
+    assert blocks[1] == (1, 2), "the first symbol is in place 2"
+    assert blocks[N] == (2, 1), "the last input is in the second block"
+    assert blocks[N * N] == (N + 1, 1), "there are N blocks"
 
 
 def test_17_a_single_b_is_survived():
@@ -234,6 +277,15 @@ def test_18_a_residual_stream_is_not_binary():
     assert not set(np.unique(stream).tolist()) <= {0, P2.one}
 
 
+def test_18_the_printed_read_out_recovers_bits_alone():
+    """An average over D slots with weight 1/min(D, B), then (-∞, 0] to 0 and [1/B, ∞) to 1."""
+    D = 2
+    weight = int(divide(P2.one, int(clip(D * P2.one, P2)), P2))
+    averages = product(np.array([[weight]]), np.array([[0, P2.one, 3 * P2.one // 4, -P2.one]]), P2)[0]
+    read = np.where(averages <= 0, 0, P2.one)
+    assert read.tolist() == [0, P2.one, P2.one, 0], "0 and 1 come back, 3/4 and -1 do not"
+
+
 def test_19_there_are_fewer_hosts_than_rows():
     model = random_model(1, "plt", 1, padding=1)
     source = replace(model, transformers={"model": replace(model.transformers["model"], noise=None)})
@@ -243,30 +295,32 @@ def test_19_there_are_fewer_hosts_than_rows():
     assert slots == rows * width + 1
 
 
-def leaves(N, layout):
-    """The order of the inputs under the last slot; slots j = 1 … N - 1 have the factors layout(j)."""
-    below = {i: [i] for i in range(1, N + 1)}
-    for j in range(1, N):
-        left, right = layout(j)
-        below[N + j] = below[left] + below[right]
-    return below[2 * N - 1]
+def order_of_the_inputs(N):
+    """Under the last slot ñ = N - 1, as printed but for 2ñ in L2162 and the indicator turned round.
+
+    Slots ñ <= N/2 multiply the inputs 2ñ - 1 and 2ñ, the others the slots 2ñ - N - 1 and 2ñ - N.
+    """
+    inputs, slots = {i: [i] for i in range(1, N + 1)}, {0: [N]}  # slot 0 stands for the last input, next to slot 1
+    for slot in range(1, N):
+        source, left, right = (
+            (inputs, 2 * slot - 1, 2 * slot) if 2 * slot <= N else (slots, 2 * slot - N - 1, 2 * slot - N)
+        )
+        slots[slot] = source[left] + source[right]
+    return slots[N - 1]
 
 
 def test_21_the_printed_tree_multiplies_in_a_rotated_order():
-    printed = leaves(3, lambda j: (2 * j - 1, 2 * j))
-    assert printed == [3, 1, 2]
-    right = [N for N in range(2, 200) if leaves(N, lambda j: (2 * j - 1, 2 * j)) == list(range(1, N + 1))]
+    assert order_of_the_inputs(6) == [5, 6, 1, 2, 3, 4]
+    right = [N for N in range(2, 200) if order_of_the_inputs(N) == list(range(1, N + 1))]
     assert right == [2, 4, 8, 16, 32, 64, 128], "powers of two alone"
 
 
-def test_21_the_positions_and_the_indicator():
-    N = 4  # slots at n = 5, 6, 7; ñ = n - N
-    children = [(2 * (n - N) - 1, 2 * (n - N)) for n in range(N + 1, 2 * N)]
-    printed = [(max(0, 2 * (n - N) - N - 1), max(0, 2 * (n - N) - N)) for n in range(N + 1, 2 * N)]
-    assert children == [(1, 2), (3, 4), (5, 6)]
-    assert printed == [(0, 0), (0, 0), (1, 2)]
-    reads_input = [2 * (n - N) <= N for n in range(N + 1, 2 * N)]
-    assert reads_input != [2 * (n - N) >= N for n in range(N + 1, 2 * N)]
+def test_21_the_addresses_of_inputs_and_the_indicator():
+    N = 4  # slots ñ = 1, 2, 3 at n = 5, 6, 7; the first two multiply the inputs (1, 2) and (3, 4)
+    printed = [(2 * n - N - 1, 2 * n - N) for n in (5, 6)]
+    assert printed == [(5, 6), (7, 8)], "no inputs"
+    assert [(2 * slot - 1, 2 * slot) for slot in (1, 2)] == [(1, 2), (3, 4)]
+    assert [slot >= N / 2 for slot in (1, 2, 3)] == [False, True, True], "slot 1 reads inputs, slot 3 does not"
 
 
 def test_22_the_last_slot_is_workspace():
@@ -274,7 +328,8 @@ def test_22_the_last_slot_is_workspace():
     slots, output = P + (N + P) ** 2, range(P)
     assert slots - 1 not in output, "acceptance reads slot P + (N + P)², the output is slot 1"
     T, block = 3, 2
-    assert all((t - 1) * block + (T - t) * block != T * block for t in range(1, T + 1)), "(T - t + 1)·P' masks remain"
+    written_and_printed = [(t - 1) * block + (T - t) * block for t in range(1, T + 1)]
+    assert written_and_printed == [4, 4, 4], "of T·P' = 6: a block is missing, (T - t + 1)·P' masks remain"
 
 
 def test_23_the_divisors_of_the_positions():
@@ -320,3 +375,15 @@ def test_28_accepting_and_rejecting_are_not_exclusive():
         if [model.vocabulary[s[-1]] for s in states] == [model.reject, model.accept]:
             return
     pytest.fail("no such model among the random ones")
+
+
+def test_31_mod_of_a_position_is_a_circuit_of_depth_two():
+    """n mod 3, n of log2 N bits: every output is an OR of at most N ANDs of at most log2 N literals."""
+    N, modulus = 64, 3
+    width = (N - 1).bit_length()
+    for output in range(2):
+        terms = [n for n in range(N) if n % modulus >> output & 1]
+        assert len(terms) <= N
+        for n in range(N):
+            held = [all(n >> i & 1 == term >> i & 1 for i in range(width)) for term in terms]
+            assert any(held) == bool(n % modulus >> output & 1)

@@ -3,8 +3,8 @@
 import sys
 from pathlib import Path
 
-from unmask.paper.item import Effort
-from unmask.paper.items import ITEMS
+from unmask.paper.checks.evidence import Effort
+from unmask.paper.items.all_items import ITEMS
 from unmask.paper.report import examine_all, write
 from unmask.terminal import progress
 

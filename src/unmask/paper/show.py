@@ -2,26 +2,37 @@
 
 from rich.markup import escape
 
-from unmask.paper.item import Finding
-from unmask.terminal import console, is_quiet, show_table
+from unmask.paper.finding import Finding
+from unmask.terminal import console, is_quiet, say, show_table
 
-STYLE = {"holds": "bold green", "defined": "green", "cited": "yellow", "gap": "bold red"}
+STYLE = {
+    "as printed": "bold green",
+    "repaired": "cyan",
+    "open": "magenta",
+    "defined": "green",
+    "cited": "yellow",
+    "gap": "bold red",
+    "holds": "green",
+}
+"""The last one is for what is not in the paper."""
 
 
 def show_items(findings: list[Finding], *, checked: bool) -> None:
-    """One line per item; in a pipe `label, status, kind, title` and what was run, tab by tab."""
+    """One line per item; in a pipe `label, status, against print, kind, title` and what was run, tab by tab."""
     if is_quiet():
         return
     out = console()
     if not out.is_terminal:
         for finding in findings:
-            print("\t".join((finding.item.label, finding.status, finding.item.kind, finding.item.title, _ran(finding))))
+            item = finding.item
+            against = finding.against_print or "-"
+            say(item.label, finding.status, against, item.kind, item.title, _ran(finding))
     else:
         columns = ("label", "status", "statement", "evidence" if checked else "lives in")
         rows = [
             (
                 escape(finding.item.label),
-                f"[{STYLE[finding.status]}]{finding.status}[/]",
+                f"[{STYLE[finding.word]}]{finding.word}[/]",
                 escape(finding.item.title),
                 escape(_ran(finding) if checked else finding.item.construction),
             )
@@ -29,8 +40,8 @@ def show_items(findings: list[Finding], *, checked: bool) -> None:
         ]
         title = "what the paper says, and what was run" + ("" if checked else " (last record)")
         show_table(title, columns, rows, left=columns)
-    counts = ", ".join(f"{sum(f.status == s for f in findings)} {s}" for s in STYLE)
-    out.print(f"{len(findings)} items: {counts}")
+    words = {word: sum(f.word == word for f in findings) for word in STYLE}
+    out.print(f"{len(findings)} items: {', '.join(f'{count} {word}' for word, count in words.items() if count)}")
 
 
 def explain(finding: Finding, *, checked: bool) -> None:
@@ -38,16 +49,21 @@ def explain(finding: Finding, *, checked: bool) -> None:
     item, out = finding.item, console()
     ours = " (the label is ours, the paper gives none)" if item.label.endswith("*") else ""
     out.print(f"[bold]{escape(item.label)}[/bold], {item.kind}: {escape(item.title)}{ours}")
+    against = f", {finding.against_print}" if finding.against_print and finding.status != "gap" else ""
     out.print(
-        f"[{STYLE[finding.status]}]{finding.status}[/]" + (f": {escape(finding.reason)}" if finding.reason else "")
+        f"[{STYLE[finding.word]}]{finding.status}{against}[/]"
+        + (f": {escape(finding.reason)}" if finding.reason else "")
     )
-    out.print(f"\n{escape(item.statement)}\n")
+    for line in ("", escape(item.statement), ""):
+        out.print(line)
     rows = [
+        ("against the print", item.difference),
         ("bound", item.bound),
         ("construction", item.construction),
         ("checked now" if checked else "checked", _ran(finding)),
+        *(("beyond these cases", proof.sentence) for proof in finding.proofs),
         ("run it", item.run),
-        ("what we changed", None if item.erratum is None else f"erratum {item.erratum} See docs/errata.md."),
+        ("in the errata", None if item.erratum is None else f"{item.erratum} See docs/errata.md."),
     ]
     for name, value in rows:
         if value:

@@ -2,7 +2,7 @@
 
 import random
 
-from unmask.paper.item import Effort, Evidence, require
+from unmask.paper.checks.evidence import Effort, Evidence, require
 from unmask.pipeline import compile_problem, run_word, verify_model
 from unmask.problems.expression import ExpressionProblem
 from unmask.weights.model import Kind

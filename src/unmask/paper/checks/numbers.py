@@ -11,13 +11,14 @@ from unmask.engines.reference import ReferenceEngine
 from unmask.errors import AttendsToNothing
 from unmask.numerics import lemmas
 from unmask.numerics.arithmetic import add, divide, multiply, total
+from unmask.numerics.gumbel_law import gumbel_law
 from unmask.numerics.noise import DRAWS, noise_counts
 from unmask.numerics.precision import LARGEST, Precision
-from unmask.paper import exactly
-from unmask.paper.item import Check, Effort, Evidence, Refuted, require
-from unmask.reasoners.decoding import decode, gumbel_law
+from unmask.paper.checks import exactly
+from unmask.paper.checks.evidence import Check, Effort, Evidence, Refuted, require
+from unmask.reasoners.decoding import decode
 from unmask.testing.draws import Draws
-from unmask.verification.transformer_conversions import random_transformer
+from unmask.theorems.checking.transformer_conversions import random_transformer
 
 ALL = tuple(Precision(p) for p in range(1, LARGEST + 1))
 

@@ -1,68 +1,25 @@
-"""Checks on compiled problems: regular languages in every framework, and what a planner is worth."""
+"""Checks on compiled problems: steps in every framework, and what a planner is worth."""
 
 from fractions import Fraction
 from functools import cache
 from itertools import permutations, product
-from math import comb, factorial, prod
+from math import factorial, prod
 
 import numpy as np
 
 from unmask.engines.fast import FastEngine
-from unmask.paper.conversion_checks import built
-from unmask.paper.item import Effort, Evidence, require
-from unmask.pipeline import compare_frameworks, compile_problem, verify_model
-from unmask.programs.expressions import n
-from unmask.programs.tree import queue_factor, tree_steps
+from unmask.paper.checks.binomial import UNLIKELY, tail
+from unmask.paper.checks.evidence import Effort, Evidence, require
+from unmask.pipeline import compare_frameworks, compile_problem
+from unmask.programs.language.positions import n
+from unmask.programs.regular.tree import queue_factor, tree_steps
 from unmask.reasoners.decoding import decode
 from unmask.reasoners.frame import Frame
 from unmask.reasoners.perfection import Canvas, Conditionals, Task, model_conditionals, perfect
 from unmask.reasoners.planners import Uniform
 from unmask.reasoners.run import answers, run
 from unmask.reasoners.tape import Tape
-from unmask.theorems.theorem import Price
-from unmask.verification.conversions import check_source
 from unmask.weights.model import Model
-
-LANGUAGES = ("(a|b)*abb", "(ab|ba)*", "(a*ba*b)*a*", "group:S3")
-
-
-def regular_languages(effort: Effort) -> Evidence:
-    """Compiled mdm against the problem, with ⌈log2 N⌉ steps and at most N slots, N = 0 … 9 and 33."""
-    lengths = (*range(10), 33) if effort.percent >= 100 else (0, 1, 3, 5)
-    cases = 0
-    for problem, length in product(LANGUAGES, lengths):
-        model = compile_problem(problem, "mdm", length=length)
-        verdict = verify_model(model, cases=effort.of(200))
-        require(verdict.status == "held", f"{problem} at N = {length}: {verdict.counterexample!r} is decided wrongly")
-        require(model.steps <= max(1, tree_steps(length)), f"{problem} takes {model.steps} steps at N = {length}")
-        require(model.padding <= max(1, length), f"{problem} takes {model.padding} slots at N = {length}")
-        cases += verdict.cases
-    return Evidence(f"{len(LANGUAGES)} problems, words of N = {lengths[0]} … {lengths[-1]}, all where few", cases)
-
-
-def looped_regular_languages(effort: Effort) -> Evidence:
-    """Compiled looped transformers: at most ⌈log2 N⌉ loops (item 1 of the remark; one pad row is used)."""
-    cases = 0
-    for problem, length in product(LANGUAGES, (1, 2, 5, 8)):
-        model = compile_problem(problem, "plt", length=length)
-        verdict = verify_model(model, cases=effort.of(100))
-        require(verdict.status == "held", f"{problem} at N = {length}: {verdict.counterexample!r} is decided wrongly")
-        require(model.steps <= max(1, tree_steps(length)), f"{problem} takes {model.steps} loops at N = {length}")
-        cases += verdict.cases
-    return Evidence(f"{len(LANGUAGES)} problems as looped transformers, N = 1, 2, 5, 8, against the problem", cases)
-
-
-def looped_then_converted(effort: Effort) -> Evidence:
-    """The looped transformer of a regular language through plt_to_mdm: the corollary's own route."""
-    theorem, cases = built("plt_to_mdm"), 0
-    for length in (1, 2, 3)[: effort.of(3)]:
-        source = compile_problem("(ab)*", "plt", length=length)
-        conversion = theorem.convert(source)
-        require(Price.of(conversion.model).within(theorem.bound(source)), f"N = {length} costs more than its bound")
-        verdict = verify_model(conversion.model, against="(ab)*", method="sample", cases=effort.of(6))
-        require(verdict.status == "held", f"N = {length}: {verdict.counterexample!r} is decided wrongly")
-        cases += verdict.cases
-    return Evidence("(ab)* as a looped transformer, then as masked diffusion, N = 1 … 3, on words", cases)
 
 
 def steps_both_ways(effort: Effort) -> Evidence:
@@ -76,23 +33,6 @@ def steps_both_ways(effort: Effort) -> Evidence:
             require(row.steps == steps, f"{row.framework} takes {row.steps} steps on {problem} at N = {row.length}")
         cases += len(rows)
     return Evidence("steps of parity and of the word problem of A5, compiled for every framework", cases)
-
-
-def conversions_of_compiled(effort: Effort) -> Evidence:
-    """A compiled regular language survives the conversions between frameworks."""
-    cases = 0
-    for stem, length in (
-        ("mdm_to_plt", 8),
-        ("mdm_to_smdm", 8),
-        ("planner_and_predictor_to_topk", 8),
-        ("pcot_to_mdm", 4),
-    ):
-        theorem = built(stem)
-        source = compile_problem("(ab)*", theorem.source, length=length)
-        wrong = check_source(source, theorem.convert(source), seed=3, words=effort.of(4), engine=FastEngine())
-        require(wrong is None, f"{stem} at N = {length}: {wrong}")
-        cases += effort.of(4)
-    return Evidence("(ab)* compiled and converted to plt, smdm, topk and from pcot: every aligned state", cases)
 
 
 # the experiment on thm:perfect-approximation-limitation
@@ -181,7 +121,7 @@ def sampled_runs(effort: Effort, length: int) -> int:
         == true
         for s in range(runs)
     )
-    require(_tail(runs, right, chance) > Fraction(1, 10**6), f"{right} of {runs} runs are right, expected {chance}")
+    require(tail(runs, right, chance) > UNLIKELY, f"{right} of {runs} runs are right, expected {chance}")
     return runs
 
 
@@ -202,14 +142,6 @@ def _chance(model: Model, laws: Conditionals, true: str) -> Fraction:
         return total / len(masked)
 
     return right(tuple([model.mask or ""] * model.padding))
-
-
-def _tail(runs: int, right: int, chance: Fraction) -> Fraction:
-    """The smaller of the two chances to be as far out, or farther."""
-    scale = chance.limit_denominator(10**4)  # close enough for a bound of 1e-6, and its powers stay small
-    low = sum(comb(runs, k) * scale**k * (1 - scale) ** (runs - k) for k in range(right + 1))
-    exactly = comb(runs, right) * scale**right * (1 - scale) ** (runs - right)
-    return Fraction(min(low, 1 - low + exactly))
 
 
 def imperfect_slots(length: int) -> int:

@@ -1,6 +1,6 @@
 """Checks of circuits as masked diffusion and looped transformers: the direction that is built."""
 
-from unmask.paper.item import Effort, Evidence, require
+from unmask.paper.checks.evidence import Effort, Evidence, require
 from unmask.pipeline import compile_problem, verify_model
 from unmask.weights.model import Kind
 

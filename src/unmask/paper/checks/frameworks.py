@@ -1,8 +1,6 @@
 """Checks of the frameworks: a run of the library against the definition, written out plainly here."""
 
 from dataclasses import replace
-from fractions import Fraction
-from itertools import product
 
 import numpy as np
 
@@ -11,20 +9,14 @@ from unmask.engines.fast import FastEngine
 from unmask.engines.reference import ReferenceEngine
 from unmask.errors import AttendsToNothing, EditsWrittenSlot
 from unmask.numerics.arithmetic import add
-from unmask.paper.item import Check, Effort, Evidence, require
-from unmask.programs.assemble import assemble
-from unmask.programs.program import Flag, SignedBits
-from unmask.programs.select_block import block_planner
-from unmask.programs.tree import queue_child
-from unmask.reasoners.masking import forward_mask
-from unmask.reasoners.perfection import Task, perfect
+from unmask.paper.checks.evidence import Check, Effort, Evidence, require
 from unmask.reasoners.planners import Situation, Uniform
 from unmask.reasoners.run import run
 from unmask.reasoners.tape import OTHER, PLANNER, Tape
 from unmask.testing import random_model
 from unmask.testing.draws import Draws
 from unmask.testing.random_model import sample_words
-from unmask.verification.transformer_conversions import random_transformer
+from unmask.theorems.checking.transformer_conversions import random_transformer
 from unmask.weights.model import DIFFUSION, Kind, Model
 
 
@@ -167,66 +159,3 @@ def uniform_planner(effort: Effort) -> Evidence:
     # five standard deviations of a binomial law: 25·n·(1/3)·(2/3) >= (count - n/3)²
     require(all((9 * (3 * c - seeds) ** 2) <= 9 * 25 * 2 * seeds for c in counts[[0, 2, 3]]), f"not uniform: {counts}")
     return Evidence("how often each of three masked slots is chosen, over seeds", seeds)
-
-
-def forward_process(effort: Effort) -> Evidence:
-    word, cases = list("abcabcab"), 0
-    kept = 0
-    for seed in range(effort.of(500)):
-        tape = Tape(seed)
-        require(forward_mask(word, 0, 4, mask="m", tape=tape) == word, "a symbol is masked at time 0")
-        require(set(forward_mask(word, 4, 4, mask="m", tape=tape)) == {"m"}, "a symbol stays at time T")
-        noisy = forward_mask(word, 1, 4, mask="m", tape=tape)
-        require(all(a in (b, "m") for a, b in zip(noisy, word, strict=True)), "a symbol that stays has changed")
-        kept += sum(a != "m" for a in noisy)
-        cases += 1
-    total = cases * len(word)
-    require((4 * kept - 3 * total) ** 2 <= 25 * 3 * total, f"{kept} of {total} symbols stay at α = 3/4")
-    return Evidence("times 0, T and T/4 over seeds: nothing, everything, a quarter is masked", cases)
-
-
-def perfection(_: Effort) -> Evidence:
-    """A task's own conditionals are perfect; the marginals, which ignore the context, are not."""
-    canvases = list(product("ab", repeat=3))
-    law = {c: Fraction(1, 4) if c.count("b") % 2 == 0 else Fraction(0) for c in canvases}
-    task = Task(law, "m")
-    contexts = list(task.contexts())
-    require(perfect(task.conditionals, task.conditionals, iter(contexts)) == [], "the true conditionals are imperfect")
-    half = {"a": Fraction(1, 2), "b": Fraction(1, 2)}
-    wrong = perfect(lambda c: {i: half for i, s in enumerate(c) if s == "m"}, task.conditionals, iter(contexts))
-    forced = sum(c.count("m") == 1 for c in contexts)
-    require(len(wrong) == forced, "a fair coin is wrong where one slot is masked, and nowhere else")
-    return Evidence("every context of the words of even parity, by their true law and by a coin", len(contexts))
-
-
-def uniformity(effort: Effort) -> Evidence:
-    """Positions one at a time, from (n, N) alone, are the rows of the table: expressions on O(log N)-bit numbers."""
-    cases = 0
-    for length in range(1, effort.of(30) + 1):
-        program = block_planner(("a", "m"), "m", length=length, block=2, blocks=3)
-        transformer = assemble(program, random_transformer(0, "unmasked", precision=2).precision)
-        for name, declaration in program.positions.items():
-            require(isinstance(declaration, (SignedBits, Flag)), f"{name} is no expression")
-            assert isinstance(declaration, (SignedBits, Flag))
-            whole = declaration.expression.evaluate(length, range(program.rows))
-            alone = [int(declaration.expression.evaluate(length, [i])[0]) for i in range(program.rows)]
-            require(whole.tolist() == alone, f"{name} depends on more than n and N")
-            cases += program.rows
-        child = queue_child(length, 0)
-        alone = [int(child.evaluate(length, [i])[0]) for i in range(2 * length)]
-        require(max(alone) < 2 * length, "an address is no row")
-        require(len(transformer.positions) == program.rows, "the table has another size")
-    return Evidence("declared positions evaluated one at a time and as a table", cases)
-
-
-def factorised(effort: Effort) -> Evidence:
-    """Given the canvas, what one slot draws does not depend on what another draws: each has noise of its own."""
-    cases = 0
-    for seed in range(effort.of(40)):
-        model = random_model(seed, "topk", seed % 3, precision=2, padding=3)
-        noise = Tape(seed).noise(0, OTHER, (0, model.rows), len(model.vocabulary), model.precision)
-        for row in range(model.rows):
-            alone = Tape(seed).noise(0, OTHER, (row, row + 1), len(model.vocabulary), model.precision)
-            require(np.array_equal(noise[row], alone[0]), "the noise of a slot depends on the others")
-            cases += 1
-    return Evidence("noise of every slot, drawn alone and together", cases)

@@ -9,16 +9,22 @@ from unmask.engines.engine import forward
 from unmask.engines.reference import ReferenceEngine
 from unmask.errors import AttendsToNothing
 from unmask.numerics.precision import Precision
-from unmask.paper.gadget_runs import bits, blank, run_words, settle, vectors
-from unmask.paper.item import Check, Effort, Evidence, require
-from unmask.programs import attention, binary_encoding, detection, integers, logic, projection, select_block
-from unmask.programs.assemble import assemble
-from unmask.programs.causal_copies import focus_copies
-from unmask.programs.expressions import constant, n
-from unmask.programs.program import Flag, HeadBuilder, Program, SignedBits, bits_for
-from unmask.programs.simulation import Simulation
+from unmask.paper.checks.evidence import Check, Effort, Evidence, require
+from unmask.programs.gadgets import argmax as argmax_gadget
+from unmask.programs.gadgets import binary_encoding, detection, integers, projection
+from unmask.programs.gadgets.boost import boost
+from unmask.programs.gadgets.equal import match
+from unmask.programs.gadgets.focus import focus, focus_copies
+from unmask.programs.gadgets.hide import hide
+from unmask.programs.language.assemble import assemble
+from unmask.programs.language.builders import HeadBuilder
+from unmask.programs.language.positions import n
+from unmask.programs.language.program import Program
+from unmask.programs.planners import select_block
+from unmask.programs.simulation.transformer import Simulation
 from unmask.testing.draws import Draws
-from unmask.verification.transformer_conversions import random_transformer
+from unmask.testing.gadget_runs import bits, blank, run_words, settle, vectors
+from unmask.theorems.checking.transformer_conversions import random_transformer
 
 PRECISIONS = tuple(Precision(p) for p in (1, 2, 3, 4))
 Restrict = Callable[[Program, HeadBuilder, np.ndarray, Precision], None]
@@ -54,18 +60,17 @@ def restricted_layer(which: str) -> Check:
 def _restricted(which: str, source, rows: int, shown: np.ndarray):
     """A program that runs the first layer of the source on the rows that are shown, its stream, and the marks."""
     program, one = blank(rows), source.precision.one
-    always = program.register("one", declaration=Flag(constant(1)))
     hidden = program.register("hidden")
     code = program.register("code", 2)
     own = program.register("own", 2)
     work = Simulation.of(program, source, "work")
 
     def guard(head: HeadBuilder) -> None:
-        attention.boost(head, hidden, always)
+        boost(head, hidden)
         if which == "hide":
-            attention.hide(head, hidden, always)
+            hide(head, hidden)
         else:
-            attention.focus(head, own, code, always, copies=focus_copies(source.precision.p))
+            focus(head, own, code, copies=focus_copies(source.precision.p))
 
     work.layer(0, program.layer(), guard)
     marks = np.zeros((1, rows, 5), dtype=np.int64)
@@ -116,12 +121,9 @@ def encoding(_: Effort) -> Evidence:
     for precision, size in product(PRECISIONS, (1, 2, 3, 4)):
         rows = size + 1
         program = blank(rows, ("0", "1", "&"))
-        one = program.register("one", declaration=Flag(constant(1)))
-        own = program.register("own", bits_for(rows), SignedBits(n))
-        previous = program.register("previous", bits_for(rows), SignedBits((n - 1).positive_part()))
-        pointer = binary_encoding.binary_encoding(
-            program, size, marker=2, digit_one=1, own=own, previous=previous, one=one
-        )
+        own = program.code("own", n)
+        previous = program.code("previous", (n - 1).positive_part())
+        pointer = binary_encoding.binary_encoding(program, size, marker=2, digit_one=1, own=own, previous=previous)
         words = np.concatenate([np.full((2**size, 1), 2), bits(size)], axis=1)
         for loops in (size, size + 3):
             held = run_words(program, precision, words, loops=loops)[:, size, pointer.bits]
@@ -136,7 +138,7 @@ def argmax(effort: Effort) -> Evidence:
         x = vectors(precision, size, most=effort.of(5000))
         program = blank()
         given, hot = program.register("x", size), program.register("y", size)
-        logic.argmax(program.layer().mlp, given, hot)
+        argmax_gadget.argmax(program.layer().mlp, given, hot)
         found = settle(program, precision, (given, x))[:, 0, hot]
         expected = precision.one * (np.argmax(x, axis=1)[:, None] == np.arange(size))
         require(np.array_equal(found, expected), f"wrong for {size} entries at p = {precision.p}")
@@ -165,7 +167,6 @@ def arithmetic(effort: Effort) -> Evidence:
     cases = 0
     for precision in PRECISIONS:
         program = blank()
-        one = program.register("one", declaration=Flag(constant(1)))
         x, y = integers.rails(program, "a", size), integers.rails(program, "b", size)
         mlps = [program.layer().mlp for _ in range(4)]
         results = {
@@ -181,8 +182,8 @@ def arithmetic(effort: Effort) -> Evidence:
         integers.positive_part(mlps[3], results["difference"], part)
         head = program.layer().head()  # 1 if the signed codes of a and b agree
         same, fetched = program.register("same", size), program.register("fetched")
-        attention.match(head, integers.signed(x), same, one)
-        head.copy(one, fetched)
+        match(head, integers.signed(x), same)
+        head.copy(program.one, fetched)
         digits = a[:, None] >> np.arange(size - 1, -1, -1) & 1
         contents = [*_rails(x, a, precision), *_rails(y, b, precision), (same, precision.one * (2 * digits - 1))]
         residual = settle(program, precision, *contents)[:, 0]

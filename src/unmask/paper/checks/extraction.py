@@ -1,23 +1,25 @@
 """Checks of models as circuits: the depth is a constant per step, whatever N.
 
-What runs is the construction of verification/constant_depth.py: it is the proof, and its bound is a formula in which N
-does not occur. The checks try the circuits on words, hold their depth against the formula, and measure where it stops.
+What runs is the construction of verification/circuits/constant_depth.py: it is the proof, and its bound is a formula in
+which N does not occur. The checks try the circuits on words, hold their depth against the formula, and measure where it
+stops.
 """
 
 import random
-from itertools import pairwise, product
+from itertools import islice, pairwise, product
 
 import numpy as np
 
 from unmask.engines.reference import ReferenceEngine
-from unmask.paper.item import Effort, Evidence, require
+from unmask.paper.checks.evidence import Effort, Evidence, require
 from unmask.pipeline import compile_problem
-from unmask.problems.circuit import Circuit
-from unmask.problems.families import FamilyProblem
+from unmask.problems.circuits.circuit import Circuit
+from unmask.problems.family import FamilyProblem
+from unmask.problems.outcome import ACCEPTED, REJECTED
 from unmask.testing.random_transformer import random_diffusion
-from unmask.verification.cases import outcomes
-from unmask.verification.constant_depth import token_bits
-from unmask.verification.constant_depth_reasoners import constant_depth_model, model_depth
+from unmask.verification.circuits.constant_depth import token_bits
+from unmask.verification.circuits.reasoners import constant_depth_model, model_depth
+from unmask.verification.question.outcomes import outcomes
 from unmask.weights.model import Kind, Model
 
 MOST_WORDS = 64
@@ -29,7 +31,7 @@ RANDOM_LENGTHS = (4, 8, 12)
 def constantly_many_steps(effort: Effort) -> Evidence:
     """Two families of circuits, compiled and extracted again, and random weights with two steps."""
     cases = 0
-    for family, lengths in LENGTHS.items():
+    for family, lengths in islice(LENGTHS.items(), effort.of(len(LENGTHS))):
         depths = {}
         for length in lengths:
             found, depths[length], _ = _extracted(family, "mdm", length, effort)
@@ -80,7 +82,7 @@ def _extracted(family: str, kind: Kind, length: int, effort: Effort) -> tuple[in
     words = _words(problem.letters, length, effort)
     found = circuit.evaluate(_bits(model, words))
     for word, (undefined, rejected, accepted) in zip(words, found.tolist(), strict=True):
-        right = problem.answer(word)
+        right = problem.outcome(word).accepted
         said = (undefined, rejected, accepted)
         require(said == (False, not right, right), f"the circuit of {problem.name} as {kind} says {said} on {word!r}")
     return len(words), circuit.depth, model.steps
@@ -92,7 +94,7 @@ def _agrees_with_runs(model: Model, circuit: Circuit, effort: Effort) -> int:
     for word, (undefined, rejected, accepted), right in zip(
         words, said, outcomes(model, words, ReferenceEngine()), strict=True
     ):
-        expected = right.startswith("error"), right == "rejected", right == "accepted"
+        expected = right.error is not None, right == REJECTED, right == ACCEPTED
         agree = undefined if expected[0] else (undefined, rejected, accepted) == expected
         require(agree, f"the circuit of a random mdm differs from its run on {word!r}, which is {right}")
     return len(words)

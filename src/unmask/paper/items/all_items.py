@@ -1,15 +1,16 @@
-"""Every item of the paper, in the order in which the paper builds on them."""
+"""Every item of the paper, in the order in which the paper builds on them, and then our own results."""
 
 from difflib import get_close_matches
 
 from unmask.errors import UnmaskError
-from unmask.paper.definitions import ASSUMPTIONS, FRAMEWORKS, NUMBERS
-from unmask.paper.item import Item
-from unmask.paper.lemmas import LEMMAS
-from unmask.paper.results import OTHERS, THEOREMS
-from unmask.paper.summaries import FIGURES, TAKEAWAYS
+from unmask.paper.items.definitions import ASSUMPTIONS, FRAMEWORKS, NUMBERS
+from unmask.paper.items.item import Item
+from unmask.paper.items.lemmas import LEMMAS
+from unmask.paper.items.own import OWN
+from unmask.paper.items.results import OTHERS, THEOREMS
+from unmask.paper.items.summaries import FIGURES, TAKEAWAYS
 
-ITEMS: tuple[Item, ...] = (*NUMBERS, *FRAMEWORKS, *ASSUMPTIONS, *LEMMAS, *THEOREMS, *OTHERS, *FIGURES, *TAKEAWAYS)
+ITEMS: tuple[Item, ...] = (*NUMBERS, *FRAMEWORKS, *ASSUMPTIONS, *LEMMAS, *THEOREMS, *OTHERS, *FIGURES, *TAKEAWAYS, *OWN)
 BY_LABEL = {item.label: item for item in ITEMS}
 
 EQUATIONS = {

@@ -1,0 +1,190 @@
+"""The lemmas of the paper: numbers, gadgets, attention."""
+
+from typing import Any
+
+from unmask.numerics import lemmas
+from unmask.paper.checks import conversions, gadgets, numbers
+from unmask.paper.checks.every_width import with_lemmas
+from unmask.paper.checks.evidence import Check, several
+from unmask.paper.items import rocq
+from unmask.paper.items.item import Item
+
+
+def _lemma(*, label: str, check: Check, repaired: str | None = None, **words: Any) -> Item:
+    """A lemma as it is printed, or `repaired`: what is put in its place; with the gadgets that it rests on."""
+    return Item(
+        label=label,
+        kind="lemma",
+        claim="holds",
+        against_print="repaired" if repaired else "as printed",
+        difference=repaired,
+        run=f"unmask paper {label} --check",
+        check=with_lemmas(label, check),
+        **words,
+    )
+
+
+LEMMAS = (
+    _lemma(
+        label="lem:our-finite-precision-properties",
+        title="large exponents saturate",
+        statement="If x in F_p is above (p + 1)·ln 2, then exp(x) = B and exp(-x) = 0.",
+        construction="numerics/lemmas.py",
+        check=numbers.about_numbers(lemmas.exp_saturates, "x beyond the threshold"),
+        proofs=(rocq.SATURATION,),
+    ),
+    _lemma(
+        label="lem:finite-precision-properties",
+        title="exp at the ends",
+        statement="exp(B) = B and exp(-B) = 0.",
+        construction="numerics/lemmas.py",
+        check=numbers.about_numbers(lemmas.exp_of_bound, "end of the range"),
+        proofs=(rocq.ENDS,),
+    ),
+    _lemma(
+        label="lem:pos-enc-properties",
+        title="equal codes",
+        statement="B times a signed code interleaved with ones, against another interleaved with minus ones, scores 0 "
+        "if the codes are equal and exactly -B if not; the exponentials are 1 and 0.",
+        construction="programs/gadgets/equal.py",
+        check=numbers.codes,
+        bound="2 columns per bit",
+        proofs=(rocq.CODES,),
+    ),
+    _lemma(
+        label="lem:our-pos-enc-properties",
+        title="equal codes, scaled",
+        statement="With [B/m] for B the score is exactly max(-B, -2·[B/m]·h), where h counts the differing bits.",
+        construction="numerics/lemmas.py",
+        check=numbers.scaled_codes,
+        bound="2 columns per bit",
+        repaired="the exact score; the printed bound, at most -2B/m, fails where [B/m] rounds down.",
+        erratum="9: for m = 2 one differing bit scores -(B - 2^-p).",
+    ),
+    _lemma(
+        label="lem:mlp-arithmetic-operations",
+        title="arithmetic by MLPs",
+        statement="From the bits of a and b, in dual rail, MLPs compute a + b, a - b, 2^s·a, [a >= b], [a = 0] and [a "
+        "- b]_+.",
+        construction="programs/gadgets/integers.py",
+        check=gadgets.arithmetic,
+        bound="3 MLPs, O(log² N) hidden units, O(log N) columns",
+        repaired="the signed code is formed by W_Q and W_K, as no MLP outputs its -1; numbers are given in dual rail; "
+        "[a >= b] for [m >= 0], which is always true of a natural number, and [a - b]_+ for [m]_+.",
+        erratum="12: (a) and (d); (b) and (c) hold as printed.",
+        proofs=(rocq.GATES,),
+    ),
+    _lemma(
+        label="lem:ignore-positions",
+        title="ignoring marked rows",
+        statement="A layer can be changed so that marked rows are invisible, and the others compute what they would "
+        "without them.",
+        construction="programs/gadgets/hide.py",
+        check=gadgets.restricted_layer("hide"),
+        bound="2 columns per head (HIDE), 2 more for the marked rows themselves (BOOST)",
+        erratum="11: where division by zero is an error in every row, marked rows need BOOST.",
+        proofs=(rocq.HIDE,),
+    ),
+    _lemma(
+        label="lem:focus-on-marked-positions",
+        title="focusing on marked rows",
+        statement="A layer can be changed so that the rows whose code is r see exactly each other, and compute what "
+        "they would without the others.",
+        construction="programs/gadgets/focus.py",
+        check=gadgets.restricted_layer("focus"),
+        bound="4 columns per bit and head for p >= 2, 6 for p = 1",
+        erratum="10 and 11: the statement holds; in the proof a mismatch ends at up to -B + 2^(1-p), not -B, so that "
+        "p = 1 needs three copies; where division by zero is an error in every row, other rows need BOOST.",
+        proofs=(rocq.FOCUS,),
+    ),
+    _lemma(
+        label="lem:detection",
+        title="does a symbol occur",
+        statement="One unmasked layer computes, in every row and for every symbol, whether it occurs in the word.",
+        construction="programs/gadgets/detection.py",
+        check=gadgets.detect,
+        bound="one head, 2 hidden units per symbol",
+        proofs=(rocq.THRESHOLD,),
+    ),
+    _lemma(
+        label="lem:select-block",
+        title="the next block",
+        statement="One layer chooses, of T blocks of P slots of which the first t are written, block t + 1.",
+        construction="programs/planners/select_block.py",
+        check=gadgets.blocks,
+        bound="one layer, one head",
+        erratum="14: the statement holds; in the proof, row n - P may not exist in the first block, or be a mask that "
+        "is never written.",
+    ),
+    _lemma(
+        label="lem:binary-encoding",
+        title="from digits to a code",
+        statement="On & b_1 … b_K one layer, looped K times, brings the K bits together in the row of the last one.",
+        construction="programs/gadgets/binary_encoding.py",
+        check=gadgets.encoding,
+        bound="K = ⌊log2 N⌋ + 1 loops of one layer",
+        repaired="⌊log2 N⌋ + 1 digits and loops; printed are ⌈log2 N⌉, one too few for n = N = 2^k.",
+        erratum="15. What is gathered is cleared here in every loop, which the lemma does not ask for.",
+    ),
+    _lemma(
+        label="lem:mlp-for-argmax",
+        title="argmax by an MLP",
+        statement="One MLP maps K numbers to the unit vector of the largest; the lowest index wins a tie.",
+        construction="programs/gadgets/argmax.py",
+        check=gadgets.argmax,
+        bound="one MLP, 2K(K - 1) hidden units",
+        erratum="13: the statement, which is about a unique maximum, holds; in the proof the factor 2^p is not in F_p. "
+        "Ties, which the uses of the lemma need, are decided here.",
+    ),
+    _lemma(
+        label="lem:projection-mlp",
+        title="one entry of a vector",
+        statement="One MLP maps x in {0,1}^D and a unit vector to the entry of x it names.",
+        construction="programs/gadgets/projection.py",
+        check=gadgets.project,
+        bound="D hidden units",
+        repaired="the entry is typed as one bit, which is what the printed equation says; the printed type has D. The "
+        "complement 1 - e_d is read in place of e_d, so that one unit for each entry is enough at p = 1 too.",
+        erratum="12, a remark: the type of the result.",
+    ),
+    _lemma(
+        label="lem:mask-conversion",
+        title="unmasked to causal",
+        statement="An unmasked transformer of L layers on N rows is a causal one on N rows and L·N pads; the last N "
+        "rows end with its result.",
+        construction="theorems/unmasked_to_causal.py",
+        check=conversions.of_transformers("unmasked_to_causal", "unmasked", seeds=40),
+        bound="L·N pads, L + 1 layers",
+        repaired="L·N pads and L + 1 layers, the result in the last N rows; printed are L(N - 1), L, and rows that for "
+        "L = 1 are the input's own.",
+        erratum="16: for L = 1 the printed form fails; with more layers it is not refuted.",
+    ),
+    _lemma(
+        label="lem:unmask-conversion-fp",
+        title="causal to unmasked",
+        statement="A causal transformer of L layers on N rows is an unmasked one of 2L + 1 layers on N² rows, the last "
+        "N of which end with its result; and, with each row once per bit of its number, one of L + 1 layers on "
+        "N⌈log2 N⌉ rows.",
+        construction="theorems/causal_to_unmasked.py",
+        check=several(
+            conversions.of_transformers("causal_to_unmasked", "causal", seeds=30),
+            conversions.of_transformers("causal_to_unmasked_by_blocks", "causal", seeds=20),
+        ),
+        bound="N(⌈log2 N⌉ - 1) pads, L + 1 layers; the paper: N(N - 1) and 2L + 1",
+        repaired="the result is that of the last layer, 2L + 1; printed is the stream after layer L. Layers and pads "
+        "are as printed.",
+        erratum="17: the index of the result; places of the proof. And the number of rows need not be quadratic.",
+        proofs=(rocq.BUFFERS,),
+    ),
+    _lemma(
+        label="lem:idenitity-dump",
+        title="store the stream in slots, and read it back",
+        statement="A stream of R rows of width D can be written as R·D symbols and read back in the next step.",
+        construction="theorems/plt_to_mdm.py",
+        check=conversions.dumped,
+        bound="R·D slots over an alphabet that contains F_p",
+        repaired="any stream over F_p, with a symbol for each of its numbers; printed is a stream of bits with two "
+        "symbols, which is not what a looped transformer has. R·D slots, where O(log N)·D numbers are printed.",
+        erratum="18.",
+    ),
+)

@@ -1,0 +1,69 @@
+"""Results of our own, which the paper does not state: they go beyond it, or repair one of its statements."""
+
+from unmask.paper.checks import conversions, own
+from unmask.paper.checks.evidence import several
+from unmask.paper.items.item import Item
+from unmask.paper.items.results import by_theorem
+
+OWN = (
+    Item(
+        label="own:mdm-to-fixed-k*",
+        kind="own result",
+        title="one k for all steps",
+        statement="MDM[T, P] ⊆ top-k[T, 2P] with k = P: P dummy slots take up what the planner does not choose. A "
+        "repair of thm:single-model-equivalence that keeps its fixed k.",
+        construction="theorems/mdm_to_fixed_k.py",
+        claim="holds",
+        against_print=None,
+        run=by_theorem("mdm", "topk", "mdm_to_fixed_k"),
+        check=conversions.converter("mdm_to_fixed_k"),
+        bound="T steps, 2P slots, k = P, max(L_U, L_S) + 1 layers, D_U + D_S + 2|Σ| + ⌈log2(N + 2P)⌉ + 7 columns",
+        erratum="7.",
+    ),
+    Item(
+        label="own:pcot-to-cot-answer-only*",
+        kind="own result",
+        title="a parallel chain in fewer than twice the steps",
+        statement="pCoT[T, P] ⊆ CoT[2P - P' + 1], so P + 1 steps for T = 1: of the last block only the answer is "
+        "written. Printed is CoT[P] (prop:cot-as-pcot), which stays open.",
+        construction="theorems/pcot_to_cot_answer_only.py",
+        claim="holds",
+        against_print=None,
+        run=by_theorem("pcot", "cot", "pcot_to_cot_answer_only"),
+        check=conversions.converter("pcot_to_cot_answer_only"),
+        bound="2P - P' + 1 steps, L + 1 layers, 2D + O(log(N + P)) columns",
+        erratum="6.",
+    ),
+    Item(
+        label="own:cot-to-ac0*",
+        kind="own result",
+        title="log N steps of chain of thought are within AC0",
+        statement="What T steps of chain of thought decide at fixed precision, a circuit decides whose depth depends "
+        "neither on N nor on T, by trying all chains in parallel: |Σ|^T passes, polynomially many for T = O(log N). "
+        "Parity is not in AC0, which is cited; all else of the separation from masked diffusion, which decides parity "
+        "in ⌈log2 N⌉ steps, is run here.",
+        construction="theorems/circuits/cot_to_ac0.py",
+        claim="holds",
+        against_print=None,
+        run="unmask paper own:cot-to-ac0 --check",
+        check=several(own.chains_in_parallel, own.parity_by_diffusion),
+        bound="depth at most that of one pass and 5, a formula in p and the number of layers",
+        erratum="24.",
+    ),
+    Item(
+        label="own:majority-by-topk*",
+        kind="own result",
+        title="top-k counts",
+        statement="Majority in two steps by a top-k model with k = ⌊N/2⌋ + 1. Majority is not in AC0, which is cited, "
+        "so that no masked diffusion of constantly many steps decides it. Two caveats: k must grow with N, since for a "
+        "constant k top-k is within AC0; and ties are broken for the lowest slot: with the other rule one word of 16 "
+        "fails at N = 4.",
+        construction="theorems/majority_by_topk.py",
+        claim="holds",
+        against_print=None,
+        run="unmask paper own:majority-by-topk --check",
+        check=own.majority,
+        bound="2 steps, N + 1 slots, 2 layers, 2⌈log2(2N + 1)⌉ + 13 columns",
+        erratum="7.",
+    ),
+)

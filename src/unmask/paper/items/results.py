@@ -1,0 +1,345 @@
+"""The theorems, corollaries, the proposition and the remark."""
+
+from unmask.paper.checks import circuits, conversions, extraction, own, problems, regular
+from unmask.paper.checks.every_width import with_lemmas
+from unmask.paper.checks.evidence import Proof, several
+from unmask.paper.items import rocq
+from unmask.paper.items.item import Item
+
+UNIFORM = (
+    "uniformity. Circuits are written into positions as a table, so that a model is as uniform as its family of "
+    "circuits, which is not shown; that weights are written, and circuits extracted, in logarithmic space is not shown "
+    "either (def:uniform-transformers). What is shown is the equality of the classes without uniformity"
+)
+
+EVERY_LENGTH = Proof(
+    covers="every N >= 0 and every word, one language and one p at a time",
+    by="closure, enumeration and an SMT solver",
+    names=("heads", "rows", "layout", "language"),
+    run="unmask prove '(a|b)*abb' --to mdm --every-length",
+    note="about the weights that `compile` writes, monoids of at most 1,024 elements; docs/every-length.md",
+)
+
+
+def by_theorem(source: str, target: str, stem: str) -> str:
+    return (
+        f"unmask compile random:7 --length 2 --to {source} --out model && "
+        f"unmask convert model --to {target} --by {stem} --out converted"
+    )
+
+
+TO_PLT = conversions.converter("mdm_to_plt")
+TO_MDM = conversions.converter("plt_to_mdm", lengths=(1, 2), padding=1)
+COT_TO_PCOT = conversions.converter("cot_to_pcot")
+PCOT_TO_COT = conversions.converter("pcot_to_cot")
+PCOT_TO_MDM = conversions.converter("pcot_to_mdm")
+MDM_TO_PCOT = conversions.converter("mdm_to_pcot")
+CONSTANT_STEPS = several(circuits.constant_depth, extraction.constantly_many_steps)
+POLYLOG_STEPS = several(circuits.logarithmic_depth, extraction.depth_per_step)
+BACK_AND_FORTH = conversions.chain(
+    "cot → pcot → mdm → pcot → cot", ("cot_to_pcot", "pcot_to_mdm", "mdm_to_pcot", "pcot_to_cot"), seeds=3, steps=1
+)
+
+THEOREMS = (
+    Item(
+        label="thm:perfect-approximation-limitation",
+        kind="theorem",
+        title="perfect prediction with uniform unmasking is weak",
+        statement="A model that predicts perfectly in every context and unmasks uniformly computes nothing outside "
+        "AC0: the answer may come first, so that one pass must know it. That one pass is within AC0 is cited. The "
+        "experiment: parity's predictor, planned, is always right; unmasked uniformly it is right with probability "
+        "exactly 1/2 + 1/2·Π 1/h(v), h(v) the size of the subtree of slot v; and it is imperfect exactly at slots "
+        "that wait.",
+        construction="paper/checks/problems.py",
+        claim="cited",
+        against_print=None,
+        run="unmask compile group:Z2 --length 4 --to mdm --out parity && unmask run parity '+0 +1 +1 +0' --planner "
+        "uniform:1 --sample --seed 3 --json",
+        check=problems.planner_is_needed,
+    ),
+    Item(
+        label="thm:lts-mdms",
+        kind="theorem",
+        title="masked diffusion and looped transformers",
+        statement="MDM[T, P] ⊆ PLT[T, P], and PLT[T, P] ⊆ MDM[T, (N + P)·D + ⌈log2 T⌉ + 1].",
+        construction="theorems/mdm_to_plt.py, theorems/plt_to_mdm.py",
+        claim="holds",
+        against_print="open",
+        difference="the first inclusion is as printed. The second takes one slot more than the printed (N + P)·D, for "
+        "the answer, and ⌈log2 T⌉ for a clock if final layers attend; with exactly (N + P)·D it is neither shown nor "
+        "refuted.",
+        run=by_theorem("plt", "mdm", "plt_to_mdm"),
+        check=several(TO_PLT, TO_MDM),
+        bound="T steps each (one more from a stochastic looped transformer); P pads, (N + P)·D + ⌈log2 T⌉ + 1 slots; "
+        "width O(log), a constant alphabet",
+        erratum="19.",
+    ),
+    Item(
+        label="thm:lts-can-simulate-mdms",
+        kind="theorem",
+        title="masked diffusion inside a looped transformer",
+        statement="MDM[T, P] ⊆ PLT[T, P]: one loop is one denoising step. With noise, the same tape gives the same "
+        "path.",
+        construction="theorems/mdm_to_plt.py",
+        claim="holds",
+        against_print="as printed",
+        run=by_theorem("mdm", "plt", "mdm_to_plt"),
+        check=several(TO_PLT, conversions.same_tape("mdm_to_plt", seeds=6)),
+        bound="T loops, P pads, max(L_U, L_S) + 4 layers",
+        erratum="30: in the proof, the predictor does not wait for the planner's decision; both run at once.",
+    ),
+    Item(
+        label="thm:emdms-can-simulate-fplts",
+        kind="theorem",
+        title="a looped transformer inside masked diffusion",
+        statement="PLT[T, P] ⊆ MDM[T, (N + P)·D + ⌈log2 T⌉ + 1]: the slots hold the residual stream, number by "
+        "number; one step is one loop. A stochastic source is followed bit by bit for what the slots draw; each number "
+        "of noise is drawn within d of its law, in total variation, d < 0.296, 0.0991, 0.0234 for p = 1, 2, 3, so that "
+        "runs are within 1 - (1 - d)^n of each other if n numbers are drawn.",
+        construction="theorems/plt_to_mdm.py",
+        claim="holds",
+        against_print="open",
+        difference="one slot more than the printed (N + P)·D, for the answer, and ⌈log2 T⌉ for a clock if final layers "
+        "attend; with exactly (N + P)·D it is neither shown nor refuted. A stochastic looped transformer, which the "
+        "proof does not treat, takes a step and slots more, and its law is kept up to a distance.",
+        run=by_theorem("plt", "mdm", "plt_to_mdm"),
+        check=several(TO_MDM, conversions.distance_of_noise),
+        bound="max(T, 1) steps, (N + P)·D + ⌈log2 T⌉ + 1 slots; with noise T + 1 steps and a slot more per row and "
+        "noise column; width O(log), a constant alphabet",
+        erratum="19: hosts for the P further rows, no clock, a slot for the answer; the proof ends with another count.",
+    ),
+    Item(
+        label="thm:regular-languages-in-mdm-efficient",
+        kind="theorem",
+        title="regular languages with N slots",
+        statement="Every regular language is decided by masked diffusion in max(1, ⌈log2 N⌉) steps with max(1, N - 1) "
+        "slots, one per node of the tree. The theorem is about every finite monoid; the compiler does this for "
+        "transition monoids of at most 1,024 elements, and beyond that takes |Q| slots per node, (N - 2)·|Q| + 1 "
+        "in all.",
+        construction="programs/regular/products/diffusion.py",
+        claim="holds",
+        against_print="as printed",
+        run="unmask compile '(a|b)*abb' --length 16 --to mdm --out abb && unmask verify abb --method sample --cases "
+        "100",
+        check=several(regular.one_slot_per_node, regular.states_per_node),
+        bound="max(1, ⌈log2 N⌉) steps, max(1, N - 1) slots",
+        erratum="21: the statement holds; in the proof, the printed layout multiplies in a rotated order unless N is a "
+        "power of two, and nothing emits the answer.",
+        proofs=(rocq.REGULAR, EVERY_LENGTH),
+    ),
+    Item(
+        label="thm:mdms-can-simulate-cot",
+        kind="theorem",
+        title="parallel chain of thought inside masked diffusion",
+        statement="pCoT[T, P] ⊆ MDM[T, P + (N + P)(⌈log2(N + P)⌉ - 1)], which is within the paper's P + (N + P)².",
+        construction="theorems/pcot_to_mdm.py",
+        claim="holds",
+        against_print="as printed",
+        run=by_theorem("pcot", "mdm", "pcot_to_mdm"),
+        check=PCOT_TO_MDM,
+        bound="T steps, P + (N + P)(⌈log2(N + P)⌉ - 1) slots, L + 1 layers",
+        erratum="22: the statement holds, with a blow-up that is logarithmic, not quadratic; in the proof, the answer "
+        "is not in the last slot, and a chain does see its own masks.",
+    ),
+    Item(
+        label="thm:cot-can-simulate-mdms",
+        kind="theorem",
+        title="masked diffusion inside parallel chain of thought",
+        statement="MDM[T, P] ⊆ pCoT[T, L·T·(N + P)] if the input comes padded by P symbols, and pCoT[T, T·(L·(N + P) "
+        "+ P)] if not.",
+        construction="theorems/mdm_to_pcot.py",
+        claim="holds",
+        against_print="open",
+        difference="L·T·(N + P) symbols, as printed, if the input comes padded by P symbols, which the proof assumes "
+        "and the statement does not say; without that P more per step, and the printed price is neither shown "
+        "nor refuted.",
+        run=by_theorem("mdm", "pcot", "mdm_to_pcot"),
+        check=several(MDM_TO_PCOT, conversions.with_padded_input),
+        bound="T steps, T·(L·(N + P) + P) symbols, L + 2 layers",
+        erratum="23: the divisors of the positions; another lemma is meant; L is the deeper of planner and predictor.",
+    ),
+    Item(
+        label="thm:single-model-equivalence",
+        kind="theorem",
+        title="planner and predictor in one transformer",
+        statement="Every masked diffusion model is one transformer that writes the slots whose largest logit is above "
+        "-B; these are the slots the planner chooses. The converse holds for this threshold rule, and not for a fixed "
+        "k, which counts.",
+        construction="theorems/planner_and_predictor_to_topk.py",
+        claim="holds",
+        against_print="repaired",
+        difference="a threshold, above -B, chooses the slots, where a fixed k is printed: one k cannot choose slot for "
+        "slot what a planner chooses. With P dummy slots it can: own:mdm-to-fixed-k*. The law is kept at the chosen "
+        "slots, where all slots are printed.",
+        run=by_theorem("mdm", "topk", "planner_and_predictor_to_topk"),
+        check=several(conversions.converter("planner_and_predictor_to_topk"), conversions.topk_by_threshold),
+        bound="T steps, P slots, max(L_U, L_S) + 1 layers",
+        erratum="7: k varies from step to step; B must be subtracted twice.",
+    ),
+    Item(
+        label="thm:mdms-can-simulate-emdms",
+        kind="theorem",
+        title="without editing",
+        statement="MDM[T, P] ⊆ sMDM[T, T·P]: a new block of slots for every step, so that no slot is written twice.",
+        construction="theorems/mdm_to_smdm.py",
+        claim="holds",
+        against_print="as printed",
+        run=by_theorem("mdm", "smdm", "mdm_to_smdm"),
+        check=several(conversions.converter("mdm_to_smdm"), conversions.converter("smdm_to_mdm")),
+        bound="T steps, T·P slots, one symbol more",
+        erratum="8: the statement holds; in the proof, a slot that stays masked cannot be copied as m, a proxy symbol "
+        "stands for it. The first block has none before it.",
+    ),
+    Item(
+        label="thm:mdms-cot-sandwich",
+        kind="corollary",
+        title="the sandwich",
+        statement="CoT[T] ⊆ pCoT[T, T] ⊆ MDM[T, T + (N + T)(⌈log2(N + T)⌉ - 1)] ⊆ pCoT ⊆ CoT, each by a conversion of "
+        "weights; the last hop with two symbols for each. Each hop on its own, and all as one chain at N = 1, T = 1.",
+        construction="theorems/route.py",
+        claim="holds",
+        against_print="open",
+        difference="the printed chain uses prop:cot-as-pcot twice, CoT[T] = pCoT[T, T] and pCoT[T, P] ⊆ CoT[P], which "
+        "is open; here the last hop costs a factor of at most 2, and the first is an inclusion. What is printed for "
+        "T >= N, up to constants, holds, and with less: T², T³ and T³ become T log T, T² log T and T² log T.",
+        run="unmask compile random:1 --length 1 --to cot --out chain && unmask convert chain --to mdm --out diffusion "
+        "&& unmask convert diffusion --to cot --out again",
+        check=several(COT_TO_PCOT, PCOT_TO_MDM, MDM_TO_PCOT, PCOT_TO_COT, BACK_AND_FORTH),
+        bound="the last chain has 2·T·(L·(N + P) + P) steps, where P and L are those of the masked diffusion model",
+        erratum="6, 17 and 22.",
+    ),
+    Item(
+        label="thm:cot-mdm-separation",
+        kind="corollary",
+        title="chain of thought is slower",
+        statement="CoT[log N] ⊆ MDM[log N, (N + log N)·log N], by conversion; the inclusion is strict. Parity and the "
+        "word problem of A5 take ⌈log2 N⌉ steps of masked diffusion (and N of the compiled chain, an upper bound); "
+        "chains of log N steps are circuits of constant depth (own:cot-to-ac0*). No run shows the rest: that parity "
+        "has no such circuits is cited.",
+        construction="theorems/pcot_to_mdm.py, theorems/circuits/cot_to_ac0.py, verification/compare.py",
+        claim="holds",
+        against_print="open",
+        difference="CoT[log N] ⊆ MDM[log N, N] is printed; for unmasked models it is neither shown nor refuted with N "
+        "slots. (With a causally masked model it is immediate.) That the two differ does not need it.",
+        run="unmask compare group:A5 --lengths 8",
+        check=several(COT_TO_PCOT, PCOT_TO_MDM, own.chains_in_parallel, problems.steps_both_ways),
+        bound="MDM: ⌈log2 N⌉ steps; CoT: N steps measured",
+        erratum="24: the inclusion with N slots; at fixed precision no conjecture is needed.",
+    ),
+)
+
+OTHERS = (
+    Item(
+        label="cor:mdm-lt-equivalence",
+        kind="corollary",
+        title="the same up to logarithms",
+        statement="For K >= 1, MDM[T, Õ(N^K)] = PLT[T, Õ(N^K)].",
+        construction="theorems/plt_to_mdm.py, theorems/mdm_to_plt.py",
+        claim="holds",
+        against_print="open",
+        difference="Õ on both sides; printed is PLT[T, O(N^K)] on the right, which does not follow, and is neither "
+        "shown nor refuted.",
+        run="unmask compile random:2 --length 1 --to plt --out looped && unmask convert looped --to mdm --out "
+        "diffusion && unmask convert diffusion --to plt --by mdm_to_plt --out again",
+        check=several(
+            TO_MDM,
+            TO_PLT,
+            conversions.chain("plt → mdm → plt", ("plt_to_mdm", "mdm_to_plt"), seeds=4, padding=0, steps=2),
+        ),
+        bound="(N + P)·D + ⌈log2 T⌉ + 1 slots there, as many pads back",
+        erratum="20.",
+    ),
+    Item(
+        label="cor:mdms-can-simulate-regular-languages",
+        kind="corollary",
+        title="regular languages through looped transformers",
+        statement="Regular languages are in MDM[log N, O(N log N)], by the looped transformer of log N loops and its "
+        "conversion; within N slots by thm:regular-languages-in-mdm-efficient. Layout: the looped transformer has one "
+        "row per letter, which holds an element of the monoid (at most 1,024 of them) or, beyond that, a map of states "
+        "as a matrix of width O(|Q|²); the conversion stores every number of every row in a slot.",
+        construction="theorems/plt_to_mdm.py",
+        claim="holds",
+        against_print="as printed",
+        run="unmask compile '(ab)*' --length 2 --to plt --out looped && unmask convert looped --to mdm --out "
+        "diffusion && unmask run diffusion ab",
+        check=several(regular.looped_then_converted, regular.converted),
+        bound="⌈log2 N⌉ steps, (N + 1)·D + 1 slots",
+    ),
+    Item(
+        label="cor:mdms-with-constant-steps",
+        kind="corollary",
+        title="constantly many steps",
+        statement="MDM[O(1), poly(N)] = PLT[O(1), poly(N)] = AC0, without uniformity. Circuits become models with as "
+        "many steps as they are deep; models become circuits whose depth is below a bound in which N does not occur, "
+        "for every p: every sum of F_p is a cascade of flip-flops. Circuits are extracted, and tried, at p = 1 alone.",
+        construction="programs/circuits/by_depth.py, verification/circuits/reasoners.py",
+        claim="holds",
+        against_print="open",
+        difference=f"printed is equality with L-uniform circuits; open is {UNIFORM}.",
+        run="unmask compile family:contains-aba --length 8 --to mdm --out circuit && unmask verify circuit",
+        check=CONSTANT_STEPS,
+        bound="T = depth, a slot per wire and gate; back: depth at most c·T, c a formula in p and the number of layers",
+    ),
+    Item(
+        label="cor:mdms-with-polylog-steps",
+        kind="corollary",
+        title="polylogarithmically many steps",
+        statement="MDM[O(log^d N), poly(N)] = PLT[O(log^d N), poly(N)] = AC^d, without uniformity. As with constantly "
+        "many steps: a step costs the circuit a constant number of levels.",
+        construction="programs/circuits/by_depth.py, verification/circuits/reasoners.py",
+        claim="holds",
+        against_print="open",
+        difference=f"printed is equality with L-uniform circuits; open is {UNIFORM}.",
+        run="unmask compile family:parity --length 8 --to mdm --out circuit && unmask verify circuit",
+        check=POLYLOG_STEPS,
+        bound="T = depth, a slot per wire and gate; back: depth at most c·T, c a formula in p and the number of layers",
+    ),
+    Item(
+        label="cor:mdms-with-polynomially-many-steps*",
+        kind="corollary",
+        title="polynomially many steps",
+        statement="MDM[T, N^K] ⊆ CoT[O(T·N^K)]. That chains of polynomial length are within P is cited.",
+        construction="theorems/mdm_to_pcot.py, theorems/pcot_to_cot.py",
+        claim="holds",
+        against_print="as printed",
+        run="unmask compile random:1 --length 1 --to mdm --out diffusion && unmask convert diffusion --to cot --out "
+        "chain",
+        check=several(
+            MDM_TO_PCOT,
+            PCOT_TO_COT,
+            conversions.chain("mdm → pcot → cot", ("mdm_to_pcot", "pcot_to_cot"), seeds=4, padding=1, steps=2),
+        ),
+        bound="2·T·(L·(N + P) + P) steps",
+        erratum="6: the factor 2, which O absorbs.",
+    ),
+    Item(
+        label="prop:cot-as-pcot",
+        kind="proposition",
+        title="chain of thought, one symbol or many at a time",
+        statement="CoT[T] = pCoT[T, T] up to a factor 2 one way: CoT[T] ⊆ pCoT[T, T], and pCoT[T, P] ⊆ CoT[2P].",
+        construction="theorems/cot_to_pcot.py, theorems/pcot_to_cot.py",
+        claim="holds",
+        against_print="open",
+        difference="printed are pCoT[T, T] = CoT[T] and pCoT[T, P] ⊆ CoT[P]. CoT[T] ⊆ pCoT[T, T] holds; the other way, "
+        "P steps are neither shown nor refuted: a mask's own key does not fit into a chain of symbols.",
+        run=by_theorem("pcot", "cot", "pcot_to_cot"),
+        check=with_lemmas("prop:cot-as-pcot", several(COT_TO_PCOT, PCOT_TO_COT)),
+        bound="T steps; 2P steps",
+        erratum="6.",
+    ),
+    Item(
+        label="thm:looped-transformers-characterization",
+        kind="remark",
+        title="what looped transformers are known to do",
+        statement="Regular languages in log N loops; CoT[T] in T loops with width O(T); AC0 with constantly many "
+        "loops and polynomial padding, TC0 at log precision; TC^d with log^d N loops at log precision. The first is "
+        "run here, with one pad and one row per letter, which holds an element of the monoid (up to 1,024 of them).",
+        construction="programs/regular/products/looped.py",
+        claim="cited",
+        against_print=None,
+        run="unmask compile '(a|b)*abb' --length 8 --to plt --out looped && unmask verify looped",
+        check=regular.looped,
+        erratum="25: items 3 and 4 must say constantly many loops; with log N they would contradict item 1 and the "
+        "polylog corollary.",
+    ),
+)

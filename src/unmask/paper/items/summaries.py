@@ -1,0 +1,132 @@
+"""The figures and takeaways, which repeat the results."""
+
+from unmask.paper.checks import expressions, own, problems, regular
+from unmask.paper.checks.evidence import several
+from unmask.paper.items import rocq
+from unmask.paper.items.item import Item
+from unmask.paper.items.results import (
+    CONSTANT_STEPS,
+    COT_TO_PCOT,
+    MDM_TO_PCOT,
+    PCOT_TO_COT,
+    PCOT_TO_MDM,
+    POLYLOG_STEPS,
+    TO_MDM,
+    TO_PLT,
+    by_theorem,
+)
+
+FIGURES = (
+    Item(
+        label="fig:figure-1a",
+        kind="figure",
+        title="the frameworks and their simulations",
+        statement="Arrows: masked diffusion → looped → masked diffusion → parallel chain of thought → chain of "
+        "thought → parallel chain of thought → masked diffusion, each a conversion of weights. The dashed arrow, a "
+        "strict separation under log N steps whose slots the figure does not count, is shown as an inclusion; that it "
+        "is strict is cited.",
+        construction="theorems/route.py",
+        claim="holds",
+        against_print="as printed",
+        run="unmask compile random:7 --length 1 --to cot --out chain && unmask convert chain --to plt --out looped",
+        check=several(TO_PLT, TO_MDM, MDM_TO_PCOT, PCOT_TO_COT, COT_TO_PCOT, PCOT_TO_MDM),
+    ),
+    Item(
+        label="fig:figure-1b",
+        kind="figure",
+        title="the frameworks and the classes of circuits",
+        statement="Regular languages within masked diffusion of log N steps and N slots (one per node, for monoids of "
+        "at most 1,024 elements); AC0 and AC^d equal to it with constantly and polylogarithmically many steps; chains "
+        "of log N steps within AC0 (own:cot-to-ac0*). That the dashed inclusions are strict, and that the union of the "
+        "AC^d is NC, is cited.",
+        construction="programs/regular/products/diffusion.py, programs/circuits/by_depth.py, "
+        "verification/circuits/reasoners.py",
+        claim="holds",
+        against_print="open",
+        difference="the equalities are shown without the uniformity that the corollaries ask for.",
+        run="unmask paper thm:regular-languages-in-mdm-efficient --check",
+        check=several(regular.one_slot_per_node, own.chains_in_parallel, CONSTANT_STEPS, POLYLOG_STEPS),
+        erratum="24: the text places chains of log N steps within TC0, the figure within AC0, which is right.",
+    ),
+    Item(
+        label="fig:expression-tree",
+        kind="figure",
+        title="an expression, in parallel and in sequence",
+        statement="(2+3)×(4+1)-6= in three steps of masked diffusion, which write 6, 4 and 1 symbols, and in eleven "
+        "of a chain. In general: as many steps as the tree of operations is high against as many as symbols are "
+        "written.",
+        construction="programs/expressions/node.py",
+        claim="holds",
+        against_print="as printed",
+        run="unmask compare 'expr:(a+b)*(c+d)-e'",
+        check=expressions.figure,
+        bound="T = depth of the tree, P = symbols written; chain of thought: T = P",
+    ),
+)
+
+TAKEAWAYS = (
+    Item(
+        label="takeaway:takeaway-1",
+        kind="takeaway",
+        title="masked diffusion and chain of thought simulate each other",
+        statement="thm:mdms-can-simulate-cot and thm:cot-can-simulate-mdms, with the overheads given there; one symbol "
+        "at a time by prop:cot-as-pcot.",
+        construction="theorems/pcot_to_mdm.py, theorems/mdm_to_pcot.py",
+        claim="holds",
+        against_print="as printed",
+        run=by_theorem("pcot", "mdm", "pcot_to_mdm"),
+        check=several(COT_TO_PCOT, PCOT_TO_MDM, MDM_TO_PCOT, PCOT_TO_COT),
+    ),
+    Item(
+        label="takeaway:takeaway-2",
+        kind="takeaway",
+        title="masked diffusion is faster on parallel problems",
+        statement="thm:cot-mdm-separation, whose slots the takeaway does not count: parity takes ⌈log2 N⌉ steps of "
+        "masked diffusion, and chains of log N steps are circuits of constant depth. That parity has none is cited.",
+        construction="theorems/circuits/cot_to_ac0.py, verification/compare.py",
+        claim="holds",
+        against_print="as printed",
+        run="unmask compare group:Z2 --lengths 8,16",
+        check=several(own.chains_in_parallel, problems.steps_both_ways),
+        erratum="24, as for thm:cot-mdm-separation.",
+    ),
+    Item(
+        label="takeaway:takeaway-3",
+        kind="takeaway",
+        title="masked diffusion and looped transformers are equivalent",
+        statement="thm:lts-mdms: each simulates the other in as many steps, with more space one way.",
+        construction="theorems/mdm_to_plt.py, theorems/plt_to_mdm.py",
+        claim="holds",
+        against_print="as printed",
+        run=by_theorem("mdm", "plt", "mdm_to_plt"),
+        check=several(TO_PLT, TO_MDM),
+    ),
+    Item(
+        label="takeaway:takeaway-4",
+        kind="takeaway",
+        title="regular languages in log N steps",
+        statement="thm:regular-languages-in-mdm-efficient; both layouts, one slot per node and |Q| slots per node, "
+        "take ⌈log2 N⌉ steps.",
+        construction="programs/regular/products/diffusion.py",
+        claim="holds",
+        against_print="as printed",
+        run="unmask compile '(ab)*' --length 8 --to mdm --out model && unmask run model abababab",
+        check=several(regular.one_slot_per_node, regular.states_per_node),
+        bound="⌈log2 N⌉ steps",
+        proofs=(rocq.REGULAR,),
+    ),
+    Item(
+        label="takeaway:takeaway-5",
+        kind="takeaway",
+        title="steps and circuit depth",
+        statement="cor:mdms-with-constant-steps and cor:mdms-with-polylog-steps, without uniformity. That constantly "
+        "many steps do not recognise all regular languages, as parity is not in AC0, is cited.",
+        construction="programs/circuits/by_depth.py, verification/circuits/reasoners.py",
+        claim="holds",
+        against_print="open",
+        difference="the equalities are shown without the uniformity that the corollaries ask for.",
+        run="unmask compile family:parity --length 8 --to mdm --out circuit && unmask verify circuit",
+        check=several(CONSTANT_STEPS, POLYLOG_STEPS),
+        bound="depth at most c·T",
+    ),
+)
