@@ -1,0 +1,211 @@
+"""Export → README.md of the folder: what the model computes, in which order its slots are filled, how to run it."""
+
+from typing import Any
+
+import numpy as np
+
+from unmask.export.files.token_names import TokenNames
+from unmask.weights.model import DIFFUSION, Model
+
+FRONT = """---
+library_name: {library}
+tags: [unmask, compiled, {kind}]
+---
+"""
+
+DENOISE = """```python
+import json
+
+import torch
+from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+folder = "."  # where this file lies
+model, tokenizer = AutoModelForMaskedLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
+word = tokenizer({word!r}, return_tensors="pt").input_ids
+canvas = torch.full((1, {padding}), tokenizer.mask_token_id)
+for slots in json.load(open(f"{{folder}}/export.json"))["order"]:  # the right order
+    with torch.no_grad():
+        logits = model(torch.cat([word, canvas], dim=1)).logits[:, -{padding}:]
+    canvas[:, slots] = logits.argmax(-1)[:, slots]
+print(tokenizer.convert_ids_to_tokens(canvas[0].tolist()))
+```
+"""
+
+DENOISE_SURE = """```python
+import torch
+from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+folder = "."  # where this file lies
+model, tokenizer = AutoModelForMaskedLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
+word = tokenizer({word!r}, return_tensors="pt").input_ids
+canvas = torch.full((1, {padding}), tokenizer.mask_token_id)
+for _ in range({steps}):
+    with torch.no_grad():
+        chance = model(torch.cat([word, canvas], dim=1)).logits[:, -{padding}:].softmax(-1)
+    sure = (chance.amax(-1) > 0.9) & (canvas == tokenizer.mask_token_id)
+    canvas = torch.where(sure, chance.argmax(-1), canvas)
+print(tokenizer.convert_ids_to_tokens(canvas[0].tolist()))
+```
+"""
+
+PLAN = """```python
+import torch
+from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+folder = "."  # where this file lies
+model, tokenizer = AutoModelForMaskedLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
+word = tokenizer({word!r}, return_tensors="pt").input_ids
+canvas = torch.full((1, {padding}), tokenizer.mask_token_id)
+with torch.no_grad():
+    logits = model(torch.cat([word, canvas], dim=1)).logits[:, -{padding}:]
+print((logits.argmax(-1) == tokenizer.convert_tokens_to_ids({take!r}))[0].nonzero().flatten().tolist())  # write these
+```
+"""
+
+LOOP = """```python
+import torch
+from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+folder = "."  # where this file lies
+model, tokenizer = AutoModelForMaskedLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
+word = tokenizer({word!r}, return_tensors="pt").input_ids
+pads = torch.full((1, {padding}), tokenizer.pad_token_id)
+with torch.no_grad():
+    answer = model(torch.cat([word, pads], dim=1)).logits[:, -1].argmax(-1)
+print(tokenizer.convert_ids_to_tokens(answer.tolist()))
+```
+"""
+
+GENERATE = """```python
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+folder = "."  # where this file lies
+model, tokenizer = AutoModelForCausalLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
+word = tokenizer({word!r}, return_tensors="pt")
+answer = model.generate(**word, do_sample=False, max_new_tokens={steps})[0, word.input_ids.shape[1]:]
+print(tokenizer.convert_ids_to_tokens(answer.tolist()))
+```
+"""
+
+
+def stock_card(model: Model, report: dict[str, Any], tokens: TokenNames, words: np.ndarray) -> str:
+    """The card of a BERT or GPT-2 folder."""
+    part, order = report["part"], report["order"]
+    denoise = PLAN if part == "planner" else DENOISE if order else DENOISE_SURE
+    code = {"gpt2": GENERATE, "albert": LOOP}.get(report["form"], denoise)
+    shown = code.format(
+        word=written_word(model, tokens, words),
+        padding=model.padding,
+        steps=model.steps,
+        take=tokens.special.get("take", ""),
+    )
+    return "\n".join(
+        [
+            FRONT.format(library="transformers", kind=model.kind),
+            *_what(model, report),
+            *_order(model, report),
+            "## Run it\n",
+            shown,
+            *_guarantee(model, report),
+            "Every weight was computed, none was trained. `registers.json` names the coordinates of the residual "
+            "stream and what each head compares; `export.json` has the measurements.\n",
+        ]
+    )
+
+
+def plain_card(model: Model, report: dict[str, Any], code: str) -> str:
+    """The card of a torch or ONNX folder."""
+    return "\n".join(
+        [
+            FRONT.format(library=report["form"], kind=model.kind),
+            *_what(model, report),
+            *_order(model, report),
+            "## Run it\n",
+            code,
+            *_guarantee(model, report),
+        ]
+    )
+
+
+def written_word(model: Model, tokens: TokenNames, words: np.ndarray) -> str:
+    """A word of the check, as it is typed."""
+    names = list(tokens.names)
+    word = words[len(words) // 2].tolist() if len(words) else []
+    if tokens.catch_all is not None:
+        stranger = tokens.catch_all.first_not_in(set(tokens.names))
+        names = [stranger if name == tokens.special["unk"] else name for name in names]
+    letters = [names[token] for token in word]
+    return ("" if model.characters is not None or all(len(x) == 1 for x in letters) else " ").join(letters)
+
+
+def _what(model: Model, report: dict[str, Any]) -> list[str]:
+    title = report["problem"] or "a model of unmask"
+    reads = f"{model.length} symbols" if model.length else "nothing"
+    begin = " after a begin symbol" if model.begin is not None else ""
+    does = {
+        "plt": f"loops {model.steps} times over them and {model.padding} pads, and answers in the last row",
+        "cot": f"writes {model.steps} symbols, one per step; the last is the answer",
+        "pcot": f"writes {model.padding} symbols, {model.block} per step; the last is the answer",
+    }.get(model.kind, f"fills {model.padding} masked slots in {model.steps} steps; the last is the answer")
+    accept, reject = (report.get(name, getattr(model, name)) for name in ("accept", "reject"))
+    return [
+        f"# {title}\n",
+        f"{_part(report)} compiled {model.kind}: it reads {reads}{begin}, {does}: `{accept}` accepts, `{reject}` "
+        f"rejects. Numbers of F_{model.precision.p}.\n",
+        *([f"{report['accepts']}\n"] if report["accepts"] else []),
+    ]
+
+
+def _part(report: dict[str, Any]) -> str:
+    return "A" if report["part"] == "model" else f"The {report['part']} of a"
+
+
+def _order(model: Model, report: dict[str, Any]) -> list[str]:
+    if model.kind not in DIFFUSION:
+        return []
+    if report["order"] is None:
+        return ["## The right order\n\nWhich slots a step of its own planner writes depends on the word.\n"]
+    written = set().union(*report["order"])
+    rest = [] if len(written) == model.padding else ["All other slots stay masked.\n"]
+    steps = [f"{i + 1}. {_ranges(slots)}" for i, slots in enumerate(report["order"])]
+    return [
+        f"## The right order\n\nSlots are counted from 0. The {len(steps)} steps of its own planner write\n",
+        *steps,
+        "",
+        *rest,
+    ]
+
+
+def _ranges(slots: list[int]) -> str:
+    parts: list[list[int]] = []
+    for slot in slots:
+        if parts and parts[-1][1] == slot - 1:
+            parts[-1][1] = slot
+        else:
+            parts.append([slot, slot])
+    return ", ".join(str(a) if a == b else f"{a} to {b}" for a, b in parts) or "nothing"
+
+
+def _ties(report: dict[str, Any]) -> str:
+    """A stock form has a bias for each symbol, the others have none."""
+    if "logit_scale" not in report:
+        return "noise decides"
+    return f"a bias of {report['tie_bias']:g} per symbol says the same, where noise is not larger"
+
+
+def _guarantee(model: Model, report: dict[str, Any]) -> list[str]:
+    field, title = f"F_{model.precision.p}", "## What it guarantees\n"
+    if report["exact"]:
+        return [title, f"The integers of {field}, bit by bit, for these weights as for any.\n"]
+    measured = report["agreement"]
+    told = [
+        title,
+        f"It decides as {field} does wherever that has no tie. Checked at export on {measured['words']} words, "
+        f"{measured['passes']} passes, {measured['decisions']} decisions: all agree, the least margin is "
+        f"{measured['least_margin']} in logits of {field}. {measured['ties']} rows tie in {field}; there the lowest "
+        f"symbol wins, and here {_ties(report)}.\n",
+    ]
+    if measured["chosen_above"] is not None:
+        level = measured["chosen_above"] * report.get("logit_scale", 1)
+        told.append(f"A slot is to be written where its largest logit is above {level:g}.\n")
+    return told

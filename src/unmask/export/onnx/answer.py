@@ -1,0 +1,109 @@
+"""The program on the card of an ONNX folder: a word → its answer, by onnxruntime, NumPy and export.json alone."""
+
+from typing import Any
+
+import numpy as np
+
+from unmask.export.files.card import written_word
+from unmask.export.files.token_names import token_names
+from unmask.weights.model import Model
+
+READ = """```python
+import json
+
+import numpy as np
+import onnxruntime
+
+about = json.load(open("export.json", encoding="utf-8"))
+session = onnxruntime.InferenceSession("model.onnx")
+token = {{symbol: i for i, symbol in enumerate(about["vocabulary"])}}
+word = {word!r}
+letters = {letters}
+assert len(letters) == about["length"] and set(letters) <= set(about["input_symbols"])
+given = [token[symbol] for symbol in ([about["begin"]] if about["begin"] else []) + letters]
+
+
+def logits(rest):
+    found, *zero_rows = session.run(None, {{"tokens": np.array([given + rest])}})
+    assert not any(rows.any() for rows in zero_rows)  # an exact form counts the rows that divide by zero
+    return found[0].astype(float)
+
+
+"""
+
+RANGES = '[next((s for first, last, s in about["characters"] if first <= ord(c) <= last), None) for c in word]'
+
+CANVAS = """canvas = np.full(about["padding"], token[about["mask"]])
+{loop}    predicted = logits(canvas.tolist())[-len(canvas):]
+    predicted[:, token[about["mask"]]] = -np.inf
+{chosen}    canvas[chosen] = predicted.argmax(-1)[chosen]
+last = canvas[-1]
+"""
+IN_ORDER = {"loop": 'for chosen in about["order"]:  # the right order\n', "chosen": ""}
+SUREST = {
+    "loop": 'for _ in range(about["steps"]):\n',
+    "chosen": """    sure = predicted.max(-1)
+    chosen = np.argsort(-sure, kind="stable")[: about["k"]] if about["k"] else sure > about["chosen_above"]
+""",
+}
+
+PREDICT = """masks = [token[about["mask"]]] * about["padding"]
+predicted = logits(masks)[-len(masks):]  # of the first pass; the planner says which slots are written
+predicted[:, token[about["mask"]]] = -np.inf
+print([about["vocabulary"][symbol] for symbol in predicted.argmax(-1)])
+"""
+
+PLAN = """masks = [token[about["mask"]]] * about["padding"]
+print(np.flatnonzero(logits(masks)[-len(masks):].argmax(-1) == 1).tolist())  # the slots that the first step writes
+"""
+
+LOOP = """last = logits([token.get(about["pad"], 0)] * about["padding"])[-1].argmax()
+"""
+
+CHAIN = """block, made = [token.get(about["mask"], 0)] * (about["block"] or 0), []
+for _ in range(about["steps"]):
+    made += logits(made + block)[-max(1, len(block)):].argmax(-1).tolist()
+last = made[-1]
+"""
+
+TELL = """answer = about["vocabulary"][last]
+answer = about["aliases"].get(answer, answer)
+print(answer, {about["accept"]: "accepted", about["reject"]: "rejected"}.get(answer, ""))
+"""
+
+
+def program(model: Model, report: dict[str, Any], words: np.ndarray) -> str:
+    """Python, for the kind of the model; a planner, or a predictor without a fixed order, is one pass of a pair."""
+    of_characters = model.characters is not None or all(len(symbol) == 1 for symbol in model.input_symbols)
+    if model.characters is not None:
+        word, letters = written_word(model, token_names(model), words), RANGES
+    else:
+        symbols = model.symbols(words[len(words) // 2]) if len(words) else []
+        word = ("" if of_characters else " ").join(symbols)
+        letters = "list(word)" if of_characters else "word.split()"
+    return READ.format(word=word, letters=letters) + _body(model, report) + "```\n"
+
+
+def _body(model: Model, report: dict[str, Any]) -> str:
+    if model.kind in ("mdm", "smdm"):
+        if report["part"] == "planner":
+            return PLAN
+        return CANVAS.format(**IN_ORDER) + TELL if report["order"] is not None else PREDICT
+    if model.kind == "topk":
+        return CANVAS.format(**SUREST) + TELL
+    return (LOOP if model.kind == "plt" else CHAIN) + TELL
+
+
+def reading(model: Model) -> dict[str, Any]:
+    """What a reader of export.json needs beside the sizes, by the names of the model folder.
+
+    What is typed is looked up among `input_symbols`, or in `characters`, never in the vocabulary: its other symbols,
+    such as the mask `m` and the answer `1`, are letters that somebody may type.
+    """
+    return {
+        "vocabulary": list(model.vocabulary),
+        "input_symbols": list(model.input_symbols),
+        "characters": None if model.characters is None else [list(entry) for entry in model.characters],
+        **{name: getattr(model, name) for name in ("mask", "pad", "begin", "accept", "reject", "block", "k")},
+        "aliases": dict(model.aliases),
+    }

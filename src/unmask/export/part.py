@@ -1,0 +1,38 @@
+"""Which transformer of a model is exported, and which forms a kind has."""
+
+from typing import Literal, get_args
+
+from unmask.errors import UnmaskError
+from unmask.weights.model import Kind, Model
+
+Form = Literal["bert", "gpt2", "albert", "torch", "onnx"]
+FORMS: tuple[Form, ...] = get_args(Form)
+Part = Literal["planner", "predictor"]
+KINDS_OF: dict[Form, tuple[Kind, ...]] = {
+    "bert": ("mdm", "smdm", "topk"),
+    "gpt2": ("cot",),
+    "albert": ("plt",),
+    "torch": ("mdm", "smdm", "topk", "plt", "cot", "pcot"),
+    "onnx": ("mdm", "smdm", "topk", "plt", "cot", "pcot"),
+}
+
+
+def chosen_part(model: Model, form: Form, part: Part | None, *, exact: bool) -> str:
+    """The name of the transformer: `planner`, `predictor`, or `model` where there is one alone."""
+    if model.kind not in KINDS_OF[form]:
+        others = ", ".join(other for other in FORMS if model.kind in KINDS_OF[other])
+        raise UnmaskError(
+            f"a model of kind {model.kind} has no {form} form, only {', '.join(KINDS_OF[form])}; use --to {others}"
+        )
+    if exact and form not in ("torch", "onnx"):
+        raise UnmaskError(f"a stock {form} computes in floats, it has no exact form; use --to torch or --to onnx")
+    if part is not None and len(model.transformers) == 1:
+        raise UnmaskError(f"a model of kind {model.kind} has one transformer, no {part}; leave out --part")
+    if part is not None and form == "torch":
+        raise UnmaskError("the torch form holds planner and predictor and runs them; leave out --part")
+    name = next(iter(model.transformers)) if len(model.transformers) == 1 else part or "predictor"
+    if form in ("bert", "albert") and model.transformers[name].attention == "causal":
+        raise UnmaskError(
+            f"{form.upper()} attends in both directions, the {name} is causal; use --to torch or --to onnx"
+        )
+    return name

@@ -1,0 +1,170 @@
+"""Exported folders in the hands of somebody who has no unmask: torch, transformers and onnxruntime alone.
+
+Reads jobs from standard input, one JSON document per line, and prints one answer per line. It is the same virtual
+environment as the tests', with `unmask` taken away before anything else is imported.
+"""
+
+import importlib.abc
+import json
+import re
+import runpy
+import sys
+from pathlib import Path
+
+
+class NoUnmask(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, *_):
+        if name.split(".")[0] == "unmask":
+            raise ImportError("unmask is not here")
+
+
+sys.meta_path.insert(0, NoUnmask())
+
+
+def has_unmask(**_):
+    try:
+        import unmask  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def stock(folder, auto, dtype="float32"):
+    import transformers
+
+    model, info = getattr(transformers, auto).from_pretrained(folder, dtype=dtype, output_loading_info=True)
+    assert not any(info.values()), info  # nothing missing, nothing left over
+    return model.eval(), transformers.AutoTokenizer.from_pretrained(folder)
+
+
+def bert(folder, words, padding, threshold=0.9, dtype="float32"):
+    """Fill the masks by confidence, as many as are sure each time: no order is given. Returns slots, passes."""
+    import torch
+
+    model, tokenizer = stock(folder, "AutoModelForMaskedLM", dtype)
+    ids = torch.tensor(tokenizer(words).input_ids)
+    canvas = torch.full((len(words), padding), tokenizer.mask_token_id)
+    passes = 0
+    while True:
+        with torch.no_grad():
+            chance = model(torch.cat([ids, canvas], dim=1)).logits[:, -padding:].float().softmax(-1)
+        sure = (chance.amax(-1) > threshold) & (canvas == tokenizer.mask_token_id)
+        if not sure.any():
+            return {"slots": [tokenizer.convert_ids_to_tokens(row) for row in canvas.tolist()], "passes": passes}
+        canvas, passes = torch.where(sure, chance.argmax(-1), canvas), passes + 1
+
+
+def planner(folder, words, padding):
+    """Which slots of an empty canvas the planner takes."""
+    import torch
+
+    model, tokenizer = stock(folder, "AutoModelForMaskedLM")
+    ids = torch.tensor(tokenizer(words).input_ids)
+    with torch.no_grad():
+        logits = model(torch.cat([ids, torch.full((len(words), padding), tokenizer.mask_token_id)], dim=1)).logits
+    take = tokenizer.convert_tokens_to_ids("[TAKE]")
+    return [(row == take).nonzero().flatten().tolist() for row in logits[:, -padding:].argmax(-1)]
+
+
+def gpt2(folder, words, steps):
+    model, tokenizer = stock(folder, "AutoModelForCausalLM")
+    asked = tokenizer(words, return_tensors="pt")
+    answer = model.generate(**asked, do_sample=False, max_new_tokens=steps)[:, asked.input_ids.shape[1] :]
+    return [tokenizer.convert_ids_to_tokens(row) for row in answer.tolist()]
+
+
+def albert(folder, words, padding):
+    """The answers in the last row, behind the pads."""
+    import torch
+
+    model, tokenizer = stock(folder, "AutoModelForMaskedLM")
+    ids = torch.tensor(tokenizer(words).input_ids)
+    with torch.no_grad():
+        logits = model(torch.cat([ids, torch.full((len(words), padding), tokenizer.pad_token_id)], dim=1)).logits
+    return tokenizer.convert_ids_to_tokens(logits[:, -1].argmax(-1).tolist())
+
+
+def tokens(folder, words):
+    import transformers
+
+    return [transformers.AutoTokenizer.from_pretrained(folder)(word).input_ids for word in words]
+
+
+def torch_model(folder, words, device="cpu"):
+    """Every canvas of every word, by the folder's own module."""
+    import torch
+
+    sys.path.insert(0, folder)
+    try:
+        module = runpy.run_path(str(Path(folder) / "model.py"))
+        model = module["Model"](folder, device)
+        ids = torch.cat([model.encode(word) for word in words])
+        canvases = [canvas.tolist() for canvas in model.run(ids)]
+    finally:
+        sys.path.remove(folder)
+        sys.modules.pop("exact_numbers", None)
+    return [[model.config["vocabulary"][token] for token in row] for canvas in canvases for row in canvas]
+
+
+def onnx_pass(folder, inputs):
+    import numpy as np
+    import onnx
+    import onnxruntime
+
+    path = str(Path(folder) / "model.onnx")
+    onnx.checker.check_model(path, full_check=True)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(path, options)
+    return [value.tolist() for value in session.run(None, {"tokens": np.array(inputs)})]
+
+
+def torch_refusal(folder, words):
+    """What the folder's own module says of each word that it does not read."""
+    sys.path.insert(0, folder)
+    try:
+        model, said = runpy.run_path(str(Path(folder) / "model.py"))["Model"](folder), []
+        for word in words:
+            try:
+                said.append(list(model.encode(word).shape))
+            except ValueError as error:
+                said.append(str(error))
+    finally:
+        sys.path.remove(folder)
+    return said
+
+
+def card(folder, words=(None,)):
+    """The program on the card, run where the card lies, with the word on it or others; what it prints."""
+    import contextlib
+    import io
+    import os
+
+    code = re.search(r"```python\n(.*?)```", (Path(folder) / "README.md").read_text(encoding="utf-8"), re.S)[1]
+    before, printed = os.getcwd(), io.StringIO()
+    os.chdir(folder)
+    sys.path.insert(0, folder)
+    try:
+        with contextlib.redirect_stdout(printed):
+            for word in words:
+                line = (lambda _, word=word: f"word = {word!r}") if word is not None else r"\g<0>"
+                exec(re.sub(r"(?m)^word = .*$", line, code), {"__name__": "card"})
+    finally:
+        os.chdir(before)
+        sys.path.remove(folder)
+        for name in ("model", "exact_numbers"):
+            sys.modules.pop(name, None)
+    return printed.getvalue()
+
+
+JOBS = {
+    f.__name__: f
+    for f in (has_unmask, albert, bert, planner, gpt2, tokens, torch_model, torch_refusal, onnx_pass, card)
+}
+
+if __name__ == "__main__":
+    answers = sys.stdout
+    sys.stdout = sys.stderr
+    for line in sys.stdin:
+        job = json.loads(line)
+        print(json.dumps(JOBS[job.pop("job")](**job)), file=answers, flush=True)

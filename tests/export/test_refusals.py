@@ -1,0 +1,143 @@
+"""What would not decide as F_p does is refused at export: each repair is needed, each mutation is seen."""
+
+import numpy as np
+import pytest
+
+from unmask.export.check.agreement import Disagreement
+from unmask.export.export import export_files
+from unmask.export.stock import folder as stock_folder
+from unmask.export.stock.bert import bert
+from unmask.export.stock.gpt2 import gpt2
+from unmask.pipeline import compile_problem, convert_model
+
+
+def without(name, monkeypatch):
+    monkeypatch.setattr(f"unmask.export.real.repairs.{name}", lambda transformer, *_: transformer)
+
+
+def test_scores_that_leak(monkeypatch):
+    """β = 1: a mismatch costs 7.5, and 65 rows in six loops add it up."""
+    model = compile_problem("group:A5", "plt", length=64)
+    monkeypatch.setattr("unmask.export.real.repairs.score_scale", lambda _: 1)
+    with pytest.raises(Disagreement, match="the plain form of the model disagrees with F_2"):
+        export_files(model, "torch")
+    # β = 2 costs 15, and all come out right; what leaks still shows
+    monkeypatch.setattr("unmask.export.real.repairs.score_scale", lambda _: 2)
+    with pytest.raises(Disagreement, match="with 90% of its margin"):
+        export_files(model, "torch")
+    # here every word that is tried comes out right, by less than it should
+    monkeypatch.setattr("unmask.export.real.repairs.score_scale", lambda _: 1)
+    with pytest.raises(Disagreement, match="with 59% of its margin: on another word"):
+        export_files(compile_problem("group:S3", "plt", length=64), "torch")
+
+
+@pytest.mark.long
+def test_scores_of_a_stock_form_are_sharper(monkeypatch):
+    """ALBERT's own scale lies between 1 and 2 above β: β = 1 is refused, β = 2 has the margin of β = 16."""
+    model, margins = compile_problem("group:A5", "plt", length=64), {}
+    for beta in (2, 16):
+        monkeypatch.setattr("unmask.export.real.repairs.score_scale", lambda _, beta=beta: beta)
+        _, report = export_files(model, "albert")
+        margins[beta] = report["agreement"]["least_margin"]
+    assert margins[2] == margins[16] > 3.7
+    monkeypatch.setattr("unmask.export.real.repairs.score_scale", lambda _: 1)
+    with pytest.raises(Disagreement, match="the ALBERT form of the model disagrees with F_2"):
+        export_files(model, "albert")
+
+
+@pytest.mark.parametrize("form", ["bert", "torch", "onnx"])
+def test_detection_by_averages(form, monkeypatch):
+    model = compile_problem("expr:(a+b)*c", "mdm")
+    without("detection_by_score", monkeypatch)
+    with pytest.raises(Disagreement, match="disagrees with F_2"):
+        export_files(model, form)
+
+
+def test_logits_after_a_reset(monkeypatch):
+    *_, (_, conversion) = convert_model(compile_problem("group:S3", "mdm", length=3), "pcot", by="mdm_to_pcot")
+    _, report = export_files(conversion.model, "torch")
+    assert "louder logits after a reset" in report["repairs"]
+    without("louder_after_reset", monkeypatch)
+    with pytest.raises(Disagreement, match="disagrees with F_2"):
+        export_files(conversion.model, "torch")
+
+
+def test_a_conversion_that_leans_on_saturation():
+    *_, (_, conversion) = convert_model(compile_problem("group:S3", "mdm", length=3), "smdm", by="mdm_to_smdm")
+    with pytest.raises(Disagreement, match="F_p rounds and clips where floats do not"):
+        export_files(conversion.model, "bert")
+
+
+def shifted(name):
+    """The writers, with one tensor rolled by one row."""
+
+    def spoiled(write):
+        def written(*arguments, **options):
+            made = write(*arguments, **options)
+            made.tensors[name] = np.roll(made.tensors[name], 1, axis=0)
+            return made
+
+        return written
+
+    return spoiled
+
+
+BERT_TENSORS = [
+    "cls.predictions.decoder.weight",
+    "bert.embeddings.position_embeddings.weight",
+    "bert.embeddings.word_embeddings.weight",
+    "bert.encoder.layer.0.attention.self.query.weight",
+    "bert.encoder.layer.0.intermediate.dense.weight",
+]
+
+
+@pytest.mark.parametrize("name", BERT_TENSORS)
+def test_a_shifted_bert(name, monkeypatch):
+    model = compile_problem("(a|b)*abb", "mdm", length=8)
+    monkeypatch.setattr(stock_folder, "bert", shifted(name)(bert))
+    with pytest.raises(Disagreement, match="the BERT form of the predictor"):
+        export_files(model, "bert")
+
+
+@pytest.mark.parametrize("name", ["lm_head.weight", "transformer.wpe.weight", "transformer.h.0.attn.c_attn.weight"])
+def test_a_shifted_gpt2(name, monkeypatch):
+    model = compile_problem("(a|b)*abb", "cot", length=8)
+    monkeypatch.setattr(stock_folder, "gpt2", shifted(name)(gpt2))
+    with pytest.raises(Disagreement, match="the GPT2 form of the model"):
+        export_files(model, "gpt2")
+
+
+def test_logits_that_are_one_row_late(monkeypatch):
+    """As Dream's `right_shift_logits` reads them."""
+    model = compile_problem("(a|b)*abb", "mdm", length=8)
+    passes = stock_folder.bert_passes
+
+    def late(*arguments):
+        inner = passes(*arguments)
+        return lambda tokens: np.roll(inner(tokens), 1, axis=1)
+
+    monkeypatch.setattr(stock_folder, "bert_passes", late)
+    with pytest.raises(Disagreement):
+        export_files(model, "bert")
+
+
+def test_the_least_change_that_decides(monkeypatch):
+    """A spoiled norm: a gain of 1 instead of C·√(2/D)."""
+    model = compile_problem("(a|b)*abb", "mdm", length=8)
+
+    def flat(*arguments, **options):
+        made = bert(*arguments, **options)
+        made.tensors["bert.embeddings.LayerNorm.weight"][:] = 1
+        return made
+
+    monkeypatch.setattr(stock_folder, "bert", flat)
+    with pytest.raises(Disagreement):
+        export_files(model, "bert")
+
+
+def test_detection_by_finer_thresholds(monkeypatch):
+    """Where a head detects very many values it stays one; THRESH then has 1/rows for 2^-p."""
+    monkeypatch.setattr("unmask.export.real.repairs.MOST_HEADS", 0)
+    _, report = export_files(compile_problem("expr:(a+b)*c", "mdm"), "bert")
+    assert "thresholds of 1/rows" in report["repairs"]
+    assert report["agreement"]["least_margin"] > 7.4
