@@ -1,0 +1,5 @@
+"""law:FILE × N → the law of every sampler, and how far it is from the truth.
+
+`law_file` reads a `law`, a weighted automaton; `conditionals` is its exact predictor. The law of a sampler over it is
+added up outcome by outcome (`enumeration`) or slot by slot (`slotwise`); `distance`, `measure` and `report` compare.
+"""
