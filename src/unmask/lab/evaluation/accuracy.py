@@ -1,0 +1,39 @@
+"""Trained × words → the share of right answers, by the loop of its kind."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from unmask.lab.evaluation.medium import NetworkMedium
+from unmask.lab.evaluation.trained import Trained
+from unmask.lab.tasks.words import Stream, words
+from unmask.reasoners.framework import canvases
+
+AT_ONCE = 256
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """Of `words` words, how many ended with the right symbol in the last row, and the passes of a run."""
+
+    right: float
+    words: int
+    passes: int
+
+
+def last_symbols(trained: Trained, drawn: np.ndarray) -> tuple[np.ndarray, int]:
+    """What the last row holds in the end, [batch], and how many passes that took."""
+    medium = NetworkMedium(trained, drawn)
+    *_, last = canvases(medium)
+    return last[:, -1], medium.passes
+
+
+def accuracy(trained: Trained, count: int, *, seed: int, stream: Stream, number: int = 0) -> Accuracy:
+    """On `count` fresh words of a stream."""
+    drawn = words(trained.task.algebra, count, trained.length, seed, stream, number)
+    right, passes = 0, 0
+    for first in range(0, count, AT_ONCE):
+        part = drawn[first : first + AT_ONCE]
+        said, passes = last_symbols(trained, part)
+        right += int((said == trained.task.answers(part)).sum())
+    return Accuracy(right / count, count, passes)

@@ -1,0 +1,151 @@
+"""The network: a transformer with pre-norm, one linear map of codes in place of a positional encoding, and read-outs.
+
+    h⁰        = token[x] + W·code                                             per row
+    layer     : h + Σ_heads softmax(q·kᵀ/√d + β_head·[k is the operand of this head])·v,   on norm(h)
+                h + W₃(W₁x ⊙ W₂x), or W₃·gelu(W₁x),   x = norm(h)
+    logits    = out·norm(h),   aux_f = out_f·norm(h) for each operand f,   correct = c·norm(h), which trains c alone
+
+Head i is biased towards operand i mod FETCHES. A looped model applies its layers again and again.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from unmask.lab.network.encodings import code_width
+from unmask.lab.settings.shape import Shape
+from unmask.lab.tasks.layout import FETCHES
+
+TOKEN_STD = 0.5
+Watch = Callable[[str, Tensor], None]
+"""Told `layers.0.weights` [batch, heads, rows, rows] and `layers.0.residual` [batch, rows, width]."""
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """What depends on the place alone, for the rows of a batch: codes [batch, rows, code] and operands.
+
+    `operands[b, f, q, k]` is 1 where k is the f-th operand of q, and `visible[q, k]` where q may read k.
+    """
+
+    codes: Tensor
+    operands: Tensor
+    visible: Tensor | None
+
+
+class Past:
+    """Keys and values of rows that were read before, by layer: a causal network need not read them again."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self._kept: dict[str, tuple[Tensor, Tensor]] = {}
+
+    def joined(self, name: str, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        """With those of the rows before, along the rows; and kept."""
+        if name in self._kept:
+            k, v = (torch.cat(pair, dim=-2) for pair in zip(self._kept[name], (k, v), strict=True))
+        self._kept[name] = k, v
+        return k, v
+
+
+class Network(nn.Module):
+    def __init__(self, shape: Shape, vocabulary: int) -> None:
+        super().__init__()
+        self.shape = shape
+        self.token = nn.Embedding(vocabulary, shape.width)
+        nn.init.normal_(self.token.weight, std=TOKEN_STD)
+        code = code_width(shape.encoding)
+        self.code = nn.Linear(code, shape.width, bias=False) if code else None
+        if self.code is not None:
+            with torch.no_grad():
+                self.code.weight.mul_(shape.code_scale)
+        self.layers = nn.ModuleList(Layer(shape) for _ in range(shape.layers))
+        self.norm = nn.LayerNorm(shape.width)
+        self.out = nn.Linear(shape.width, vocabulary)
+        self.aux = nn.Linear(shape.width, FETCHES * vocabulary) if shape.aux else None
+        self.correct = nn.Linear(shape.width, 1)
+
+    def embed(self, tokens: Tensor, places: Places) -> Tensor:
+        hidden = self.token(tokens)
+        return hidden if self.code is None else hidden + self.code(places.codes)
+
+    def pass_through(
+        self, hidden: Tensor, places: Places, watch: Watch | None = None, past: Past | None = None
+    ) -> Tensor:
+        """All layers, once."""
+        for number, layer in enumerate(self.layers):
+            hidden = layer(hidden, places, watch, past, f"layers.{number}")
+        return hidden
+
+    def forward(self, tokens: Tensor, places: Places, watch: Watch | None = None, past: Past | None = None) -> Tensor:
+        """The normed stream after all layers, [batch, rows, width]: what the read-outs read."""
+        return self.norm(self.pass_through(self.embed(tokens, places), places, watch, past))
+
+    def logits(self, seen: Tensor) -> Tensor:
+        return self.out(seen)
+
+    def operand_logits(self, seen: Tensor) -> Tensor:
+        """[batch, rows, FETCHES, vocabulary]."""
+        assert self.aux is not None
+        return self.aux(seen).unflatten(-1, (FETCHES, -1))
+
+    def correctness(self, seen: Tensor) -> Tensor:
+        """The logit that the likeliest symbol is right, [batch, rows]."""
+        return self.correct(seen.detach())[..., 0]
+
+
+class Layer(nn.Module):
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.attention = Attention(shape)
+        self.mlp = Mlp(shape)
+        self.norms = nn.ModuleList(nn.LayerNorm(shape.width) for _ in range(2))
+
+    def forward(self, hidden: Tensor, places: Places, watch: Watch | None, past: Past | None, name: str) -> Tensor:
+        hidden = hidden + self.attention(self.norms[0](hidden), places, watch, past, name)
+        hidden = hidden + self.mlp(self.norms[1](hidden))
+        if watch is not None:
+            watch(f"{name}.residual", hidden)
+        return hidden
+
+
+class Attention(nn.Module):
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.heads = shape.heads
+        self.qkv = nn.Linear(shape.width, 3 * shape.width, bias=False)
+        self.merge = nn.Linear(shape.width, shape.width, bias=False)
+        self.handed = shape.handed
+        self.beta = None if shape.beta is None else nn.Parameter(torch.full((shape.heads,), float(shape.beta)))
+
+    def forward(self, x: Tensor, places: Places, watch: Watch | None, past: Past | None, name: str) -> Tensor:
+        q, k, v = self.qkv(x).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
+        if past is not None:
+            k, v = past.joined(name, k, v)
+        scores = q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5
+        if self.beta is not None:
+            operand = torch.arange(self.heads) % FETCHES
+            beta = self.beta * (operand < self.handed).to(self.beta)
+            scores = scores + beta[:, None, None] * places.operands[:, operand]
+        if places.visible is not None:
+            scores = scores.masked_fill(~places.visible, float("-inf"))
+        weights = scores.softmax(dim=-1)
+        if watch is not None:
+            watch(f"{name}.weights", weights)
+        return self.merge((weights @ v).transpose(1, 2).flatten(-2))
+
+
+class Mlp(nn.Module):
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.bilinear = shape.mlp == "bilinear"
+        self.up = nn.Linear(shape.width, (1 + self.bilinear) * shape.hidden)
+        self.down = nn.Linear(shape.hidden, shape.width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.bilinear:
+            left, right = self.up(x).chunk(2, dim=-1)
+            return self.down(left * right)
+        return self.down(nn.functional.gelu(self.up(x)))

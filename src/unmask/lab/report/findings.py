@@ -1,0 +1,146 @@
+"""Rows → sentences: what the tables say, counted, so that a sentence is never ahead of its runs."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+
+from unmask.lab.evaluation.uniform_orders import expected_right
+from unmask.lab.report.summary import Cells, Row, Spread, rows_of
+from unmask.lab.report.tables import GROUP_SIZES, passes_rows, recipe, share, threshold
+from unmask.lab.tasks.task import FRAMEWORKS
+
+RIGHT = 0.99  # what counts as right for a planner
+ERRORS = 3  # standard errors by which a signal must exceed 0
+
+
+def findings(cells: Cells) -> str | None:
+    """A list; None where nothing was run that it could be about."""
+    said = [f"* {sentence}" for tell in TOLD for sentence in tell(cells)]
+    return "\n".join(said) or None
+
+
+def learned(cells: Cells) -> Iterator[str]:
+    """Per length and aux: in how many runs each framework converged."""
+    kinds: dict[tuple[int, bool], list[Row]] = defaultdict(list)
+    for row in rows_of(cells, "main"):
+        kinds[row["length"], row.shape["aux"]].append(row)
+    for (length, aux), rows in sorted(kinds.items(), key=lambda kind: (kind[0][0], not kind[0][1])):
+        parts = []
+        for framework in FRAMEWORKS:
+            mine = [row for row in rows if row["framework"] == framework]
+            if mine:
+                runs = ", ".join(f"{row.group} {row.converged}/{row.seeds}" for row in mine)
+                parts.append(f"{framework} {sum(r.converged for r in mine)} of {sum(r.seeds for r in mine)} ({runs})")
+        yield f"**N = {length}, {'with' if aux else 'without'} aux**, runs that converged: {'; '.join(parts)}."
+
+
+def looked(cells: Cells) -> Iterator[str]:
+    """How much of the best head's attention goes to the operands, in runs that converged."""
+    found: dict[str, list[float]] = defaultdict(list)
+    for row in rows_of(cells, "main"):
+        for result in row.results:
+            if result["ended"] == "converged" and "operands" in result:
+                found[row["framework"]].append(result["operands"]["best"])
+    if found:
+        parts = [
+            f"{framework} {share(Spread(tuple(values)).low)} to {share(Spread(tuple(values)).high)}"
+            for framework, values in sorted(found.items())
+        ]
+        yield f"**Inside**, attention to the operands in runs of the main table that converged: {'; '.join(parts)}."
+
+
+def lengthened(cells: Cells) -> Iterator[str]:
+    """Longer words: with a code of places, and with the wiring handed over and no code."""
+    for name, wanted in (("with bits", _has_bits), ("with β and no code", _has_none)):
+        right = [
+            value
+            for row in (*rows_of(cells, "main"), *rows_of(cells, "beta"))
+            if wanted(row)
+            for result in row.having("longer").results
+            for value in result["longer"].values()
+        ]
+        if right:
+            most, least = share(max(right)), share(min(right))
+            yield f"**Longer words**, {name}: {least} to {most} right in {len(right)} measurements."
+
+
+def _has_bits(row: Row) -> bool:
+    return row.shape["encoding"] == "bits" and GROUP_SIZES.get(row.group, 0) > 2
+
+
+def _has_none(row: Row) -> bool:
+    return row.shape["encoding"] == "none"
+
+
+def pulled(cells: Cells) -> Iterator[str]:
+    """The signal of one operand beside that of two."""
+    rows = rows_of(cells, "signal")
+    for length in sorted({row["length"] for row in rows}):
+        here = {row["framework"]: row.of(lambda r: r["signal"]["signal"]) for row in rows if row["length"] == length}
+        noise = {
+            row["framework"]: row.of(lambda r: r["signal"]["noise"]).mean for row in rows if row["length"] == length
+        }
+        if "tree" in here and len(here) > 1:
+            one = ", ".join(f"{name} {here[name].mean:.1e}" for name in ("cot", "scan") if name in here)
+            told = "above" if here["tree"].mean > ERRORS * noise["tree"] else "not above"
+            yield (
+                f"**The pull on uniform attention, N = {length}**: {one}; tree {here['tree'].mean:.1e}, {told} three "
+                f"standard errors."
+            )
+
+
+def handed(cells: Cells) -> Iterator[str]:
+    """Controls of the questions: recipes in order, with the runs that converged."""
+    for table, name in (("handed", "Operands handed over"), ("bits", "Codes beside β"), ("gelu", "GELU")):
+        rows = rows_of(cells, table)
+        if rows:
+            parts = [
+                f"{r.group} N = {r['length']} {r['framework']}, {recipe(r)}: {r.converged}/{r.seeds}" for r in rows
+            ]
+            yield f"**{name}**, runs that converged: {'; '.join(parts)}."
+
+
+def planned(cells: Cells) -> Iterator[str]:
+    """For every predictor, the planners that are right, by passes; and how the law of layers does."""
+    for row in passes_rows(cells):
+        if row["length"] != 16:
+            continue
+        means: dict[str, tuple[float, float]] = {}
+        for entry in row.results[0]["planners"]:
+            name = entry["planner"]
+            mine = [next(e for e in result["planners"] if e["planner"] == name) for result in row.results]
+            means[name] = (
+                Spread(tuple(e["passes"] for e in mine)).mean,
+                Spread(tuple(e["right"] for e in mine)).mean,
+            )
+        right = sorted((passes, name) for name, (passes, share_right) in means.items() if share_right >= RIGHT)
+        told = ", ".join(f"{name} ({passes:.1f})" for passes, name in right) or "none"
+        yield f"**{row.group}, {row.shape['layers']} layers**, right in passes: {told}."
+    kept = [abs(row.of(lambda r: threshold(r)["passes"]).mean - _law(row)) < 0.5 for row in passes_rows(cells)]
+    if kept:
+        yield f"**Passes of a threshold** are within a half of ⌈log2 N / L⌉ for {sum(kept)} of {len(kept)} predictors."
+
+
+def _law(row: Row) -> int:
+    return -(-(row["length"] - 1).bit_length() // row.shape["layers"])
+
+
+def guessed(cells: Cells) -> Iterator[str]:
+    """Uniform unmasking against its exact law, for predictors of one layer."""
+    gaps = []
+    for row in passes_rows(cells):
+        if row.shape["layers"] == 1:
+            right = row.of(lambda r: next(e for e in r["planners"] if e["planner"] == "uniform k=1")["right"]).mean
+            gaps.append(abs(right - float(expected_right(row["length"], GROUP_SIZES[row.group]))))
+    if gaps:
+        yield f"**Uniform unmasking** is within {share(max(gaps))} of its exact law for {len(gaps)} predictors."
+
+
+TOLD: tuple[Callable[[Cells], Iterator[str]], ...] = (
+    learned,
+    looked,
+    lengthened,
+    planned,
+    guessed,
+    pulled,
+    handed,
+)

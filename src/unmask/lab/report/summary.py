@@ -1,0 +1,92 @@
+"""Cells of results.json → rows: those that differ in nothing but the seed are one, with mean and spread."""
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Cells = Sequence[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Mean, smallest and largest of the values of several seeds."""
+
+    values: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        return sum(self.values) / len(self.values)
+
+    @property
+    def low(self) -> float:
+        return min(self.values)
+
+    @property
+    def high(self) -> float:
+        return max(self.values)
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """Runs of one config under several seeds."""
+
+    table: str
+    config: dict[str, Any]
+    results: tuple[dict[str, Any], ...]
+
+    def __getitem__(self, name: str) -> Any:
+        """A setting, or its default."""
+        return self.config.get(name, DEFAULTS.get(name))
+
+    @property
+    def shape(self) -> dict[str, Any]:
+        return {**SHAPE_DEFAULTS, **self.config["shape"]}
+
+    @property
+    def group(self) -> str:
+        return self.config["problem"].removeprefix("group:")
+
+    @property
+    def seeds(self) -> int:
+        return len(self.results)
+
+    @property
+    def converged(self) -> int:
+        return sum(result.get("ended") == "converged" for result in self.results)
+
+    def of(self, value: str | Callable[[dict[str, Any]], float]) -> Spread:
+        """Over the seeds, a field of the results or something computed from each."""
+        if isinstance(value, str):
+            return Spread(tuple(result[value] for result in self.results))
+        return Spread(tuple(value(result) for result in self.results))
+
+    def having(self, field: str) -> "Row":
+        """The seeds whose result has this field."""
+        return Row(self.table, self.config, tuple(result for result in self.results if field in result))
+
+
+DEFAULTS = {"objective": "canvas", "supervision": "each", "rate": 2e-3, "batch": 32}
+SHAPE_DEFAULTS = {
+    "layers": 2,
+    "mlp": "bilinear",
+    "encoding": "bits",
+    "beta": None,
+    "handed": 2,
+    "code_scale": 1.0,
+    "aux": False,
+    "width": 64,
+    "hidden": 128,
+}
+
+
+def rows_of(cells: Cells, table: str) -> list[Row]:
+    """By task, length and framework; cells that failed are left out."""
+    found: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for cell in cells:
+        if cell["table"] == table and "result" in cell:
+            config = {name: value for name, value in cell["config"].items() if name != "seed"}
+            found[json.dumps(config, sort_keys=True)].append(cell["result"])
+    rows = [Row(table, json.loads(config), tuple(results)) for config, results in sorted(found.items())]
+    return sorted(rows, key=lambda row: (row["problem"], row["length"], row["framework"]))

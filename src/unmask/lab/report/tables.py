@@ -1,0 +1,210 @@
+"""Rows → Markdown tables, one function per table; a table without rows is None, and its page says: not run.
+
+.97 (.95–1.0) 3/3, 41 s     mean share of right answers (smallest–largest seed), converged/seeds, mean CPU seconds
+"""
+
+from collections.abc import Callable, Sequence
+from math import log2
+
+from unmask.lab.evaluation.uniform_orders import expected_right
+from unmask.lab.report.summary import Cells, Row, Spread, rows_of
+from unmask.lab.tasks.task import FRAMEWORKS
+
+NOT_RUN = "not run"
+GROUP_SIZES = {"Z2": 2, "S3": 6, "A5": 60, "Z60": 60}
+
+
+def share(value: float) -> str:
+    return f"{value:.3f}".rstrip("0").rstrip(".") if value < 1 else "1"
+
+
+def spread(values: Spread) -> str:
+    same = share(values.low) == share(values.high)
+    return share(values.mean) + ("" if same else f" ({share(values.low)}–{share(values.high)})")
+
+
+def outcome(row: Row) -> str:
+    """How a row ended."""
+    seconds = row.of("cpu_seconds").mean
+    return f"{spread(row.of('right'))} {row.converged}/{row.seeds}, {seconds:.0f} s"
+
+
+def markdown(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str | None:
+    if not rows:
+        return None
+    lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
+    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
+
+
+def main(cells: Cells) -> str | None:
+    """Groups, lengths and aux down; frameworks across."""
+    rows = rows_of(cells, "main")
+    kinds = sorted({(r["length"], not r.shape["aux"], r.group) for r in rows})
+    table = []
+    for length, bare, group in kinds:
+        found = {r["framework"]: r for r in rows if (r["length"], not r.shape["aux"], r.group) == (length, bare, group)}
+        told = [outcome(found[name]) if name in found else NOT_RUN for name in FRAMEWORKS]
+        table.append([f"{group}, N = {length}", "no" if bare else "yes", *told])
+    return markdown(["task", "aux", *FRAMEWORKS], table)
+
+
+def longer(cells: Cells) -> str | None:
+    """Trained at N, run at 2N and 4N; only what converged is asked."""
+    table = []
+    for row in (*rows_of(cells, "main"), *rows_of(cells, "beta")):
+        row = row.having("longer")
+        if not row.seeds:
+            continue
+        lengths = [str(f * row["length"]) for f in (2, 4)]
+        told = [
+            spread(row.of(lambda result, at=at: result["longer"][at]))
+            if all(at in r["longer"] for r in row.results)
+            else "no code"
+            for at in lengths
+        ]
+        table.append([f"{row.group}, N = {row['length']}", row["framework"], recipe(row), *told, str(row.seeds)])
+    return markdown(["task", "framework", "recipe", "at 2N", "at 4N", "seeds"], table)
+
+
+def operands(cells: Cells) -> str | None:
+    """Attention to the right operands; 1 in a compiled model."""
+    table = []
+    for row in (*rows_of(cells, "main"), *rows_of(cells, "beta")):
+        row = row.having("operands")
+        if row.seeds:
+            best = row.of(lambda result: result["operands"]["best"])
+            uniform = row.of(lambda result: result["operands"]["uniform"]).mean
+            told = [recipe(row), spread(row.of("right")), spread(best), f"{1 - best.mean:.2f}", f"{uniform:.3f}"]
+            table.append([f"{row.group}, N = {row['length']}", row["framework"], *told])
+    columns = ["task", "framework", "recipe", "right", "attention to operands", "distance", "if it were uniform"]
+    return markdown(columns, table)
+
+
+def recipe(row: Row) -> str:
+    shape = row.shape
+    parts = [
+        {"bits": "bits", "positions": "own place", "learned": "learned places", "none": "no code"}[shape["encoding"]]
+    ]
+    if shape["code_scale"] != 1:
+        parts[0] += f" × {shape['code_scale']:g}"
+    if shape["beta"] is not None:
+        handed = "" if shape["handed"] == 2 else f" for {shape['handed']} of 2 operands"
+        parts.append(f"β {shape['beta']:g}{handed}")
+    if shape["aux"]:
+        parts.append("aux")
+    if shape["mlp"] != "bilinear":
+        parts.append("GELU")
+    return f"{' + '.join(parts)}, {shape['layers']} layer{'s' * (shape['layers'] > 1)}"
+
+
+def plain(table: str) -> Callable[[Cells], str | None]:
+    """One line per row: task, framework, recipe, outcome."""
+
+    def lines(cells: Cells) -> str | None:
+        rows = rows_of(cells, table)
+        told = [[f"{r.group}, N = {r['length']}", r["framework"], recipe(r), outcome(r)] for r in rows]
+        return markdown(["task", "framework", "recipe", "outcome"], told)
+
+    return lines
+
+
+def loop(cells: Cells) -> str | None:
+    said = {
+        "tokens": "symbols between loops",
+        "each": "stream, read out after every loop",
+        "end": "stream, the end alone",
+    }
+    rows = rows_of(cells, "loop")
+    told = [[f"{r.group}, N = {r['length']}", said[r["supervision"]], outcome(r)] for r in rows]
+    return markdown(["task", "supervision", "outcome"], told)
+
+
+def rates(cells: Cells) -> str | None:
+    """What fails, at other learning rates; 0.002 is that of the main table."""
+    rows = rows_of(cells, "rates")
+    told = [[f"{r.group}, N = {r['length']}", r["framework"], recipe(r), f"{r['rate']:g}", outcome(r)] for r in rows]
+    return markdown(["task", "framework", "recipe", "rate", "outcome"], told)
+
+
+def planners(cells: Cells) -> str | None:
+    """Planners down, predictors across: right in passes."""
+    rows = [row.having("planners") for row in rows_of(cells, "planners")]
+    rows = [row for row in rows if row.seeds and row["length"] == 16]
+    if not rows:
+        return None
+    columns = [
+        f"{row.group}, {row.shape['layers']} layers" + (", 1/t" * (row["objective"] != "masking")) for row in rows
+    ]
+    order = [entry["planner"] for entry in rows[0].results[0]["planners"]]
+    table = [[name, *(_planned(row, name) for row in rows)] for name in order]
+    return markdown(["planner", *columns], table)
+
+
+def _planned(row: Row, name: str) -> str:
+    found = [next(e for e in result["planners"] if e["planner"] == name) for result in row.results]
+    right = Spread(tuple(entry["right"] for entry in found))
+    passes = Spread(tuple(entry["passes"] for entry in found))
+    return f"{spread(right)} in {passes.mean:.1f}"
+
+
+def layers(cells: Cells) -> str | None:
+    """Passes of a threshold against layers, beside ⌈log2 N / L⌉."""
+    table = []
+    for row in passes_rows(cells):
+        depth = row.shape["layers"]
+        passes = row.of(lambda result: threshold(result)["passes"])
+        right = row.of(lambda result: threshold(result)["right"])
+        law = -(-round(log2(row["length"])) // depth)
+        told = [spread(right), f"{passes.mean:.2f} ({passes.low:.2f}–{passes.high:.2f})", str(law), str(row.seeds)]
+        table.append([f"{row.group}, N = {row['length']}", str(depth), *told])
+    return markdown(["task", "layers", "right", "passes", "⌈log2 N / L⌉", "seeds"], table)
+
+
+def passes_rows(cells: Cells) -> list[Row]:
+    rows = [row.having("planners") for row in rows_of(cells, "planners") if row["objective"] == "masking"]
+    return sorted((row for row in rows if row.seeds), key=lambda r: (r.group, r["length"], r.shape["layers"]))
+
+
+def threshold(result: dict) -> dict:
+    return next(entry for entry in result["planners"] if entry["planner"] == "threshold 0.9")
+
+
+def uniform(cells: Cells) -> str | None:
+    """Uniform unmasking, one slot at a time: measured, and exactly for a predictor of one layer."""
+    table = []
+    for row in passes_rows(cells):
+        if row.shape["layers"] == 1:
+            right = row.of(lambda result: next(e for e in result["planners"] if e["planner"] == "uniform k=1")["right"])
+            exact = float(expected_right(row["length"], GROUP_SIZES[row.group]))
+            table.append([f"{row.group}, N = {row['length']}", spread(right), f"{exact:.3f}", str(row.seeds)])
+    return markdown(["task", "measured", "exact", "seeds"], table)
+
+
+def signal(cells: Cells) -> str | None:
+    """The pull towards the operands on attention that was kept uniform."""
+    table = []
+    for row in sorted(rows_of(cells, "signal"), key=lambda row: (row["framework"], row["length"])):
+        pull = row.of(lambda result: result["signal"]["signal"])
+        mass = row.of(lambda result: result["signal"]["mass"]).mean
+        noise = row.of(lambda result: result["signal"]["noise"]).mean
+        told = [f"{mass:.4f}", f"{pull.mean:.2e} ({pull.low:.1e}–{pull.high:.1e})", f"{noise:.1e}", str(row.seeds)]
+        table.append([row["framework"], str(row["length"]), *told])
+    return markdown(["framework", "N", "mass on an operand", "signal", "its standard error", "seeds"], table)
+
+
+TABLES: dict[str, tuple[str, Callable[[Cells], str | None]]] = {
+    "main": ("Five frameworks, one network, one encoding", main),
+    "beta": ("The wiring handed over (β)", plain("beta")),
+    "loop": ("A loop, three supervisions", loop),
+    "rates": ("Other learning rates", rates),
+    "longer": ("Longer words than it was trained on", longer),
+    "operands": ("Attention to the right operands", operands),
+    "planners": ("Planners on trained predictors, N = 16", planners),
+    "layers": ("Passes against layers", layers),
+    "uniform": ("Uniform unmasking, one slot at a time", uniform),
+    "signal": ("The pull on uniform attention", signal),
+    "handed": ("A tree that is handed none, one or both operands", plain("handed")),
+    "bits": ("Codes beside β", plain("bits")),
+    "gelu": ("GELU instead of a bilinear MLP", plain("gelu")),
+}
+"""Name → heading and table."""

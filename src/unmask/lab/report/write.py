@@ -1,0 +1,36 @@
+"""A folder with results.json → table.md and the plots beside it."""
+
+from pathlib import Path
+
+from unmask.lab.report.plots import PLOTS
+from unmask.lab.report.tables import TABLES
+from unmask.lab.sweep.results import read_results
+from unmask.writing import write_file
+
+EXPLAINED = (
+    "`.97 (.95–1) 2/3, 41 s`: mean share of right answers on fresh words (smallest–largest seed), seeds that "
+    "converged, mean CPU seconds of training."
+)
+
+
+def write_report(folder: Path) -> list[str]:
+    """The names of what was written."""
+    cells = read_results(folder / "results.json")
+    written = ["results.json", "table.md"]
+    parts = ["# What was trained", EXPLAINED]
+    for name, (heading, make) in TABLES.items():
+        table = make(cells)
+        if table is not None:
+            parts += [f"## {heading}", table]
+            if name in PLOTS:
+                parts.append(f"![{heading}]({name}.svg)")
+    failed = [f"- {cell['key']}: {cell['error']}" for cell in cells if "error" in cell]
+    if failed:
+        parts += ["## Cells that failed", "\n".join(failed)]
+    for name, draw in PLOTS.items():
+        picture = draw(cells)
+        if picture is not None:
+            write_file(folder / f"{name}.svg", picture.encode())
+            written.append(f"{name}.svg")
+    write_file(folder / "table.md", ("\n\n".join(parts) + "\n").encode())
+    return written

@@ -1,0 +1,88 @@
+"""Config: everything that a run depends on; a JSON file holds it, and a folder keeps it beside the weights."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from unmask.documents import Sentences, read, said
+from unmask.errors import UnmaskError
+from unmask.files import read_file
+from unmask.lab.settings.shape import Count, Shape
+
+LARGEST = 1 << 20  # bytes of a config
+Objective = Literal["canvas", "masking", "masking-1/t"]
+Supervision = Literal["each", "end", "tokens"]
+
+
+class LabError(UnmaskError):
+    """A config, a preset or a folder of the lab that cannot be used."""
+
+
+class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One run.
+
+    objective     canvas: the true canvas before a step is given, and the one after it is taught. masking: a random
+                  share of the last canvas is masked, and taught, every slot alike; masking-1/t: weighted by 1/share
+    supervision   of a looped model: each: its stream is read out after every loop; end: after the last alone; tokens:
+                  symbols stand between the loops, and the true ones are given
+    cpu_seconds   when it is given up; steps: likewise, but the same on every machine
+    converged     the share of right answers at which it stops; null: it goes on until it is given up
+    """
+
+    problem: Annotated[str, said("a PROBLEM such as group:S3")] = "group:S3"
+    length: Annotated[int, msgspec.Meta(ge=2, le=128), said("an integer from 2 to 128")] = 16
+    framework: Annotated[
+        Literal["direct", "cot", "tree", "scan", "looped"], said("direct, cot, tree, scan or looped")
+    ] = "tree"
+    shape: Annotated[Shape, said("an object with the switches of the network")] = Shape()
+    objective: Annotated[Objective, said("canvas, masking or masking-1/t")] = "canvas"
+    supervision: Annotated[Supervision, said("each, end or tokens")] = "each"
+    seed: Annotated[int, msgspec.Meta(ge=0, le=2**32), said("an integer from 0 on")] = 0
+    batch: Count = 32
+    rate: Annotated[float, msgspec.Meta(gt=0, le=1), said("a number above 0 and at most 1")] = 2e-3
+    warmup: Annotated[int, msgspec.Meta(ge=0), said("an integer from 0 on")] = 100
+    decay: Annotated[int, msgspec.Meta(ge=1), said("a positive integer")] = 300
+    steps: Annotated[int, msgspec.Meta(ge=1, le=10**9), said("a positive integer")] = 1_000_000
+    cpu_seconds: Annotated[float, msgspec.Meta(gt=0), said("a positive number")] = 60.0
+    converged: Annotated[
+        Annotated[float, msgspec.Meta(gt=0, le=1)] | None, said("a share of right answers, or null: never stop early")
+    ] = 0.995
+    evaluate_every: Count = 100
+
+    @property
+    def latent(self) -> bool:
+        """Whether a stream, and no symbols, goes from one pass to the next."""
+        return self.framework == "looped" and self.supervision != "tokens"
+
+    @property
+    def name(self) -> str:
+        return f"{self.problem} N = {self.length} {self.framework}"
+
+
+SENTENCES = Sentences(
+    no_object="{name} must be a JSON object, as `unmask lab train --help` shows",
+    unknown="{name} has no setting {key!r}; remove it",
+    missing="{name} lacks the setting {key!r}",
+    wrong="{name}: its {key} must be {expected}, not {value}",
+    error=LabError,
+)
+
+
+def config_of(document: Any, *, name: str = "a config of the lab") -> Config:
+    """The config of a JSON object; what it leaves out has its default."""
+    config = read(document, Config, SENTENCES, name=name)
+    if config.shape.width % config.shape.heads:
+        raise LabError(f"{name}: its width must be a multiple of its heads, {config.shape.heads}")
+    if config.objective != "canvas" and config.framework != "tree":
+        raise LabError(f"{name}: random masking needs slots that are written once; take the framework tree")
+    return config
+
+
+def read_config(path: Path) -> Config:
+    try:
+        document = json.loads(read_file(path, str(path), most=LARGEST, error=LabError))
+    except (ValueError, RecursionError):
+        raise LabError(f"{path} is not JSON; write a config such as " + '{"problem": "group:S3"}') from None
+    return config_of(document, name=str(path))

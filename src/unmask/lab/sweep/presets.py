@@ -1,0 +1,202 @@
+"""Presets: names → cells, the most telling first, seed by seed, so that a part of a table is already one.
+
+quick       Z2 and S3 at N = 8, the five frameworks
+paper       the main table
+rows        beside it: β, the supervisions of a loop, learning rates where a framework fails, more seeds
+planners    predictors trained by random masking, under every planner
+questions   controls for the open questions
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from unmask.lab.settings.config import Config, LabError
+from unmask.lab.settings.shape import Shape
+from unmask.lab.sweep.cell import Cell
+from unmask.lab.tasks.task import FRAMEWORKS
+
+GROUPS = ("S3", "A5", "Z2", "Z60")
+CHEAP_FIRST = ("cot", "scan", "tree", "looped", "direct")
+SEEDS = (0, 1, 2)
+MORE_SEEDS = (3, 4)
+LARGE = ("A5", "Z60")
+RATES = (5e-4, 1e-3, 4e-3)
+STEPS = {"large": 1200, "small": 2000}  # batches after which a run is given up: groups of 60 elements, and others
+LOOPED_STEPS = {"large": 600, "small": 1500}  # a loop makes as many passes per batch as it has loops
+SECONDS = 600.0  # of CPU: a guard; a count of steps decides alike on every machine, however busy
+
+
+def shape_of(group: str, **switches: Any) -> Shape:
+    """128 wide for the groups of 60 elements, 64 for the others."""
+    width = 128 if group in LARGE else 64
+    settings: dict[str, Any] = {"width": width, "hidden": 2 * width, **switches}
+    return Shape(**settings)
+
+
+def config_of_group(group: str, length: int, framework: str, seed: int, shape: Shape, **more: Any) -> Config:
+    """Given up after its STEPS: about a minute of a quiet core at N = 16, two at N = 32."""
+    steps = (LOOPED_STEPS if framework == "looped" else STEPS)["large" if group in LARGE else "small"]
+    settings: dict[str, Any] = {"framework": framework, "steps": steps, "cpu_seconds": SECONDS, **more}
+    return Config(problem=f"group:{group}", length=length, seed=seed, shape=shape, **settings)
+
+
+def quick() -> Iterator[Cell]:
+    for seed in (0, 1):
+        for group in ("S3", "Z2"):
+            for framework in CHEAP_FIRST:
+                config = config_of_group(group, 8, framework, seed, shape_of(group, aux=True), steps=600)
+                yield Cell("main", config)
+
+
+def paper() -> Iterator[Cell]:
+    for seed in SEEDS:
+        yield from main_rows(16, seed, aux=True)
+    for seed in SEEDS:
+        yield from main_rows(16, seed, aux=False)
+    for seed in SEEDS:
+        yield from main_rows(32, seed, aux=True)
+    for seed in SEEDS:
+        yield from main_rows(32, seed, aux=False)
+
+
+def rows() -> Iterator[Cell]:
+    yield from beta_rows()
+    yield from loop_rows()
+    yield from rate_rows()
+    for seed in MORE_SEEDS:
+        yield from main_rows(16, seed, aux=True, groups=("S3", "Z2"))
+
+
+def main_rows(length: int, seed: int, *, aux: bool, groups: tuple[str, ...] = GROUPS) -> Iterator[Cell]:
+    """Five frameworks, one network, one encoding; a direct answer fetches nothing, so that aux is nothing to it."""
+    for framework in CHEAP_FIRST:
+        for group in groups if aux or framework != "direct" else ():
+            config = config_of_group(group, length, framework, seed, shape_of(group, aux=aux))
+            yield Cell("main", config, ("operands", "longer"))
+
+
+def beta_rows() -> Iterator[Cell]:
+    """The wiring handed over: one layer; and the sweep of β for a tree."""
+    for seed in SEEDS:
+        for group in ("S3", "A5"):
+            for framework, encoding in (("cot", "bits"), ("scan", "bits"), ("tree", "none"), ("tree", "bits")):
+                shape = shape_of(group, layers=1, beta=4.0, encoding=encoding)
+                yield Cell("beta", config_of_group(group, 16, framework, seed, shape), ("operands", "longer"))
+        for beta in (0.0, 1.0, 2.0, 8.0):
+            shape = shape_of("S3", layers=1, beta=beta, encoding="none")
+            yield Cell("beta", config_of_group("S3", 16, "tree", seed, shape))
+
+
+def loop_rows() -> Iterator[Cell]:
+    """One tied layer, three supervisions."""
+    for seed in SEEDS:
+        for length in (16, 8):
+            for supervision in ("tokens", "each", "end"):
+                shape = shape_of("S3", layers=1, beta=4.0, encoding="none")
+                yield Cell("loop", config_of_group("S3", length, "looped", seed, shape, supervision=supervision))
+
+
+def rate_rows() -> Iterator[Cell]:
+    """Other learning rates, for the frameworks that fail without help."""
+    for group in ("S3", "A5"):
+        for framework, aux in (("direct", True), ("tree", False), ("looped", True)):
+            for rate in RATES:
+                shape = shape_of(group, aux=aux)
+                yield Cell("rates", config_of_group(group, 16, framework, 0, shape, rate=rate))
+
+
+def planners() -> Iterator[Cell]:
+    """Random masking, the wiring handed over: the question is the order. No early stop: it must learn to be unsure."""
+    for seed in SEEDS:
+        for group in ("Z2", "S3", "A5"):
+            for layers in (1, 2, 4):
+                yield predictor_cell(group, 16, layers, seed)
+    for seed in SEEDS:
+        for length in (4, 8, 32):
+            for layers in (1, 2, 4):
+                yield predictor_cell("S3", length, layers, seed)
+    for seed in SEEDS:
+        yield predictor_cell("Z2", 4, 1, seed)
+        yield predictor_cell("S3", 16, 2, seed, objective="masking-1/t")
+
+
+def predictor_cell(group: str, length: int, layers: int, seed: int, objective: str = "masking") -> Cell:
+    shape = shape_of(group, layers=layers, beta=4.0, encoding="none")
+    config = config_of_group(group, length, "tree", seed, shape, objective=objective, converged=None, steps=1500)
+    return Cell("planners", config, ("operands", "planners"))
+
+
+def questions() -> Iterator[Cell]:
+    yield from signal_rows()
+    for seed in SEEDS:
+        yield from bits_and_beta(seed)
+        yield from one_operand_handed(seed)
+        yield from gates(seed)
+
+
+def signal_rows() -> Iterator[Cell]:
+    """The pull on attention that is still uniform, over N, for one operand and for two."""
+    for seed in SEEDS:
+        for framework in ("cot", "scan", "tree"):
+            for length in (4, 8, 16, 32):
+                config = config_of_group("S3", length, framework, seed, shape_of("S3", layers=1), steps=400)
+                yield Cell("signal", config, ("signal",))
+
+
+def one_operand_handed(seed: int) -> Iterator[Cell]:
+    """A tree that is handed none, one or both of its operands, with bits to find the others."""
+    for handed in (0, 1, 2):
+        for length in (8, 16):
+            shape = shape_of("S3", layers=1, beta=4.0, handed=handed, encoding="bits")
+            yield Cell("handed", config_of_group("S3", length, "tree", seed, shape))
+
+
+def bits_and_beta(seed: int) -> Iterator[Cell]:
+    """Which part of the code breaks β: own place, operands' places, or how large either is."""
+    for encoding, scale, beta in (
+        ("none", 1.0, 4.0),
+        ("positions", 1.0, 4.0),
+        ("learned", 1.0, 4.0),
+        ("bits", 1.0, 4.0),
+        ("bits", 0.25, 4.0),
+        ("bits", 1.0, 8.0),
+    ):
+        for group in ("S3", "A5"):
+            shape = shape_of(group, layers=1, beta=beta, encoding=encoding, code_scale=scale)
+            yield Cell("bits", config_of_group(group, 16, "tree", seed, shape))
+
+
+def gates(seed: int) -> Iterator[Cell]:
+    """GELU with as many weights: half as many hidden units again."""
+    for group in ("S3", "A5"):
+        for framework in ("cot", "scan", "tree"):
+            plain = shape_of(group, aux=True)
+            shape = shape_of(group, aux=True, mlp="gelu", hidden=plain.hidden * 3 // 2)
+            yield Cell("gelu", config_of_group(group, 16, framework, seed, shape))
+
+
+PRESETS: dict[str, Callable[[], Iterator[Cell]]] = {
+    "quick": quick,
+    "paper": paper,
+    "rows": rows,
+    "planners": planners,
+    "questions": questions,
+}
+
+
+def preset(name: str) -> list[Cell]:
+    if name not in PRESETS:
+        raise LabError(f"there is no preset {name!r}; use one of {', '.join(PRESETS)}")
+    return list(PRESETS[name]())
+
+
+def run_preset(name: str) -> Config:
+    """`S3-tree`, `A5-scan-32`: a run of the main table, with aux, seed 0; N is 16 unless it is said."""
+    group, _, rest = name.partition("-")
+    framework, _, length = rest.partition("-")
+    if group not in GROUPS or framework not in FRAMEWORKS or length not in ("", "8", "16", "32"):
+        raise LabError(
+            f"{name!r} is neither a file nor a preset; give a config.json, or GROUP-FRAMEWORK[-N] with a group among "
+            f"{', '.join(GROUPS)}, a framework among {', '.join(FRAMEWORKS)} and N 8, 16 or 32, such as S3-tree"
+        )
+    return config_of_group(group, int(length or 16), framework, 0, shape_of(group, aux=True))

@@ -1,0 +1,114 @@
+"""Checkpoint: weights, moments of the optimiser and progress in one folder, written whole or not at all.
+
+    config.json               the run
+    checkpoint.safetensors    weights and the optimiser's moments; its metadata holds the progress
+    model.safetensors         the weights of a run that is over
+    result.json               what came out
+
+One file holds all that a run goes on from, so that a kill between two files cannot part them.
+"""
+
+import json
+from pathlib import Path
+
+import msgspec
+import safetensors
+import safetensors.torch
+import torch
+
+from unmask.errors import FolderError
+from unmask.files import check_file
+from unmask.lab.network.network import Network
+from unmask.lab.settings.config import Config, read_config
+from unmask.lab.training.progress import Progress
+from unmask.writing import write_file
+
+CONFIG, CHECKPOINT, WEIGHTS, RESULT = "config.json", "checkpoint.safetensors", "model.safetensors", "result.json"
+MOMENTS = ("exp_avg", "exp_avg_sq")
+LARGEST = 1 << 30  # bytes of weights
+
+
+def open_folder(folder: Path, config: Config) -> None:
+    """A folder for this run: a new one, or one in which the same run was begun."""
+    if (folder / CONFIG).exists():
+        found = read_config(folder / CONFIG)
+        if found != config:
+            raise FolderError(
+                f"{folder} holds another run, {difference(found, config)}; choose another folder, or remove it"
+            )
+        return
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise FolderError(f"{folder} is not a folder of the lab; choose a name that does not exist")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FolderError(f"{folder} cannot be made: {error.strerror}") from None
+    write_file(folder / CONFIG, json.dumps(msgspec.to_builtins(config), indent=1).encode())
+
+
+def difference(found: Config, wanted: Config) -> str:
+    """`of the problem group:S3, not group:A5`: the first setting in which two runs differ."""
+    for left, right, prefix in ((found, wanted, ""), (found.shape, wanted.shape, "shape.")):
+        for name in left.__struct_fields__:
+            if name != "shape" and getattr(left, name) != getattr(right, name):
+                return f"whose {prefix}{name} is {getattr(left, name)}, not {getattr(right, name)}"
+    return "of the same config"
+
+
+def save(folder: Path, network: Network, optimizer: torch.optim.Optimizer, progress: Progress) -> None:
+    tensors = {f"weights.{name}": tensor for name, tensor in network.state_dict().items()}
+    for name, parameter in network.named_parameters():
+        for moment in MOMENTS:
+            if moment in optimizer.state.get(parameter, {}):
+                tensors[f"{moment}.{name}"] = optimizer.state[parameter][moment]
+    text = json.dumps(progress.to_json())
+    write_file(folder / CHECKPOINT, safetensors.torch.save(tensors, metadata={"progress": text}))
+
+
+def resume(folder: Path, network: Network, optimizer: torch.optim.Optimizer) -> Progress:
+    """Into the network and its optimiser, what the folder's checkpoint holds; nothing where there is none."""
+    path = folder / CHECKPOINT
+    if not path.exists():
+        return Progress()
+    tensors, metadata = _tensors(path)
+    try:
+        progress = msgspec.convert(json.loads(metadata["progress"]), Progress)
+        network.load_state_dict({name.removeprefix("weights."): t for name, t in tensors.items() if "weights." in name})
+        for name, parameter in network.named_parameters():
+            if f"exp_avg.{name}" in tensors:
+                optimizer.state[parameter] = {
+                    "step": torch.tensor(float(progress.step)),
+                    **{moment: tensors[f"{moment}.{name}"].to(parameter.device) for moment in MOMENTS},
+                }
+    except (KeyError, ValueError, RuntimeError, msgspec.ValidationError):
+        raise FolderError(f"{path} is not a checkpoint of this task; remove it to begin anew") from None
+    return progress
+
+
+def finish(folder: Path, network: Network, result: dict) -> None:
+    write_file(folder / WEIGHTS, safetensors.torch.save({n: t.contiguous() for n, t in network.state_dict().items()}))
+    write_file(folder / RESULT, json.dumps(result, indent=1).encode())
+
+
+def load_weights(folder: Path, network: Network) -> None:
+    """The weights of a run that is over, or of its last checkpoint."""
+    path = folder / WEIGHTS
+    prefix = ""
+    if not path.exists():
+        path, prefix = folder / CHECKPOINT, "weights."
+    if not path.exists():
+        raise FolderError(f"{folder} has no weights yet; train them with `unmask lab train … --out {folder}`")
+    tensors, _ = _tensors(path)
+    try:
+        network.load_state_dict({n.removeprefix(prefix): t for n, t in tensors.items() if n.startswith(prefix)})
+    except RuntimeError:
+        raise FolderError(f"{path} holds weights of another task than its config.json says; train it again") from None
+
+
+def _tensors(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
+    check_file(path, str(path), most=LARGEST, error=FolderError)
+    try:
+        with safetensors.safe_open(path, "pt") as file:
+            return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
+    except (safetensors.SafetensorError, OSError) as error:
+        raise FolderError(f"{path} is damaged ({str(error)[:80]}); remove it to begin anew") from None

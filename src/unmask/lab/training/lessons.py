@@ -1,0 +1,113 @@
+"""Lessons: what one batch gives and what it teaches.
+
+    canvas    x = the true canvas before step t, t drawn per word;     target = the canvas after it
+    chain     x = the word and all of its products;                    target = the next one, all steps in one pass
+    latent    x = the word and the pads;                               target = all rows after every loop, or the last
+    masking   x = the last canvas, a random share of it masked;        target = what stood there
+
+A mask-dominated framework (tree) teaches masked slots alone: the mask, while a slot must wait. Batch i of a seed is the
+same whatever was drawn before it, and every process takes its own part of it.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from unmask.lab.settings.config import Config
+from unmask.lab.tasks.layout import NOBODY
+from unmask.lab.tasks.task import Task
+from unmask.lab.tasks.words import Stream, generator, words
+
+UNTAUGHT = -100
+
+
+@dataclass(frozen=True, eq=False)
+class Lesson:
+    """tokens [batch, rows]; of every example its step (whose places it has), and its weight.
+
+    targets [batch, loops, rows] and operands [batch, loops, rows, FETCHES] are UNTAUGHT where nothing is asked; loops
+    is 1 but for a latent loop.
+    """
+
+    tokens: np.ndarray
+    steps: np.ndarray
+    targets: np.ndarray
+    operands: np.ndarray
+    weights: np.ndarray
+
+
+def lesson(task: Task, config: Config, number: int, *, part: int = 0, parts: int = 1) -> Lesson:
+    """Batch `number` of a run; of `parts` processes, what `part` takes of it."""
+    mine = slice(part * config.batch // parts, (part + 1) * config.batch // parts)
+    drawn = words(task.algebra, config.batch, task.length, config.seed, Stream.training, number)[mine]
+    when = generator(config.seed, Stream.steps, number).integers(0, task.layout.steps, config.batch)[mine]
+    states = task.states(drawn)
+    if config.objective != "canvas":
+        chance = generator(config.seed, Stream.masks, number)
+        share = chance.random(config.batch)[mine]
+        ticks = chance.random((config.batch, task.layout.padding))[mine]
+        return masked(task, states, share, ticks, by_share=config.objective == "masking-1/t")
+    if task.causal:
+        return chain(task, states)
+    if config.latent:
+        return latent(task, states, every=config.supervision == "each")
+    return canvas(task, states, when)
+
+
+def canvas(task: Task, states: np.ndarray, when: np.ndarray) -> Lesson:
+    every = np.arange(len(states))
+    before, after = states[every, when], states[every, when + 1]
+    taught = np.ones(task.rows, dtype=bool) if task.framework == "looped" else np.arange(task.rows) >= task.length
+    if task.layout.kind == "smdm":
+        taught = taught & (before == task.mask)
+    targets = np.where(taught, after, UNTAUGHT)
+    return _lesson(before, when, targets, fetched(before, task.pointers[when], targets))
+
+
+def chain(task: Task, states: np.ndarray) -> Lesson:
+    read = states[:, -1, :-1]
+    targets = np.full(read.shape, UNTAUGHT)
+    targets[:, task.length - 1 :] = states[:, -1, task.length :]
+    return _lesson(read, np.zeros(len(read), dtype=np.int64), targets, fetched(read, task.pointers[:1, :-1], targets))
+
+
+def latent(task: Task, states: np.ndarray, *, every: bool) -> Lesson:
+    targets = states[:, 1:].copy()
+    if not every:
+        targets[:, :-1] = UNTAUGHT
+        targets[:, -1, :-1] = UNTAUGHT
+    held = np.where(states == task.pad, task.algebra.identity, states)[:, :-1]
+    loops = held.shape[1]
+    parts = [fetched(held[:, t], task.pointers[t : t + 1], targets[:, t]) for t in range(loops)]
+    return Lesson(
+        states[:, 0], np.zeros(len(states), dtype=np.int64), targets, np.stack(parts, axis=1), np.ones(len(states))
+    )
+
+
+def masked(task: Task, states: np.ndarray, share: np.ndarray, ticks: np.ndarray, *, by_share: bool) -> Lesson:
+    """Each slot is masked with probability `share`, and one of them always."""
+    hidden = ticks < share[:, None]
+    hidden[np.arange(len(hidden)), ticks.argmin(axis=1)] = True
+    read, targets = states[:, -1].copy(), np.full((len(states), task.rows), UNTAUGHT)
+    slots = slice(task.length, None)
+    targets[:, slots] = np.where(hidden, read[:, slots], UNTAUGHT)
+    read[:, slots] = np.where(hidden, task.mask, read[:, slots])
+    # a sum over masked slots with weight 1/share is a mean with weight count/share
+    weights = hidden.sum(axis=1) / (share * task.layout.padding) if by_share else np.ones(len(states))
+    steps = np.zeros(len(states), dtype=np.int64)
+    return _lesson(read, steps, targets, fetched(read, task.pointers[:1], targets), np.minimum(weights, 10.0))
+
+
+def fetched(held: np.ndarray, pointers: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    """What stands at the operands of the rows that are taught, [batch, rows, FETCHES]."""
+    pointers = np.broadcast_to(pointers, (len(held), *pointers.shape[1:]))
+    found = np.take_along_axis(held[:, :, None], np.maximum(pointers, 0), axis=1)
+    return np.where((pointers == NOBODY) | (targets == UNTAUGHT)[..., None], UNTAUGHT, found)
+
+
+def _lesson(
+    tokens: np.ndarray, steps: np.ndarray, targets: np.ndarray, operands: np.ndarray, weights: np.ndarray | None = None
+) -> Lesson:
+    return Lesson(
+        tokens, steps, targets[:, None], operands[:, None], np.ones(len(tokens)) if weights is None else weights
+    )

@@ -1,0 +1,217 @@
+"""Config × folder → a trained network: batches until it has converged, or until steps or CPU seconds are over.
+
+    batch i depends on (seed, i) alone        a run that is killed goes on from its checkpoint to the same numbers
+    every `evaluate_every` batches            watched words; from `converged` on, more of them; then it is over
+    in the end                                JUDGED words that no other decision has seen
+
+`accelerate launch` runs it unchanged in several processes: each takes its part of every batch. Seconds are CPU seconds
+of this process, so that a busy machine does not change what succeeds.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import torch
+from torch import Tensor
+
+from unmask.budget import check, foresee
+from unmask.errors import FolderError, UnmaskError
+from unmask.lab.evaluation.accuracy import accuracy
+from unmask.lab.evaluation.trained import Trained
+from unmask.lab.network.network import Network
+from unmask.lab.settings.config import Config
+from unmask.lab.tasks.task import Task
+from unmask.lab.tasks.words import Stream
+from unmask.lab.training.checkpoint import finish, open_folder, resume, save
+from unmask.lab.training.footprint import memory_of
+from unmask.lab.training.lessons import Lesson, lesson
+from unmask.lab.training.loss import Scored
+from unmask.lab.training.progress import Moment, Progress
+
+BETAS, DECAY, CLIP = (0.9, 0.99), 0.01, 1.0
+WATCHED, WATCHED_AGAIN, JUDGED = 128, 512, 1000
+MARGIN = 0.02  # below `converged`, where more words are worth a look
+
+Told = Callable[[Moment], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What a run left: the model, how it went, and the share of right answers on fresh words."""
+
+    trained: Trained
+    progress: Progress
+    right: float
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "right": self.right,
+            "words": JUDGED,
+            "chance": self.trained.task.algebra.chance(self.trained.length),
+            "steps": self.progress.step,
+            "cpu_seconds": round(self.progress.cpu_seconds, 2),
+            "ended": self.progress.ended,
+            "parameters": sum(p.numel() for p in self.trained.network.parameters()),
+            "history": [msgspec.to_builtins(moment) for moment in self.progress.history],
+        }
+
+
+def train(config: Config, folder: Path | None = None, *, device: str | None = None, told: Told | None = None) -> Run:
+    """Begin, or go on where the folder's checkpoint stands; a run that is over is read, not run again."""
+    accelerator = _accelerator(device)
+    task = Task.of(config.problem, config.length, config.framework)
+    if config.batch % accelerator.num_processes:
+        raise UnmaskError(f"a batch of {config.batch} cannot be shared by {accelerator.num_processes} processes evenly")
+    foresee(memory_of(config, task), f"training {config.name}")
+    network = new_network(config, task).to(accelerator.device)
+    optimizer = new_optimizer(config, network)
+    if folder is not None:
+        if accelerator.is_main_process:
+            open_folder(folder, config)
+        accelerator.wait_for_everyone()
+        progress = resume(folder, network, optimizer)
+    else:
+        progress = Progress()
+    scored = accelerator.prepare_model(Scored(network)) if accelerator.num_processes > 1 else Scored(network)
+    trained = Trained(task, network, config)
+    pupil = Pupil(trained, scored, optimizer, accelerator)
+    while progress.ended is None:
+        check()
+        progress = pupil.until_the_next_look(progress)
+        if folder is not None and accelerator.is_main_process:
+            save(folder, network, optimizer, progress)
+        if told is not None and accelerator.is_main_process:
+            told(progress.history[-1])
+    network.eval()
+    run = Run(trained, progress, accuracy(trained, JUDGED, seed=config.seed, stream=Stream.judging).right)
+    if folder is not None and accelerator.is_main_process:
+        finish(folder, network, run.to_json())
+    accelerator.wait_for_everyone()
+    return run
+
+
+def new_network(config: Config, task: Task) -> Network:
+    """The weights of a seed, drawn without touching the generator of anybody else."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(config.seed)
+        return Network(config.shape, len(task.vocabulary))
+
+
+def new_optimizer(config: Config, network: Network) -> torch.optim.Optimizer:
+    return torch.optim.AdamW(network.parameters(), lr=config.rate, betas=BETAS, weight_decay=DECAY, fused=True)
+
+
+def rehearse(config: Config, network: Network, task: Task) -> None:
+    """The batches of a run and nothing else: no looks, no end but that of its steps."""
+    pupil = Pupil(Trained(task, network, config), Scored(network), new_optimizer(config, network), _accelerator("cpu"))
+    for step in range(config.steps):
+        pupil.learn(step)
+
+
+@dataclass(frozen=True, eq=False)
+class Pupil:
+    """What learns: the network with its loss, its optimiser, and the processes that share the work."""
+
+    trained: Trained
+    scored: torch.nn.Module
+    optimizer: torch.optim.Optimizer
+    accelerator: Any
+
+    def until_the_next_look(self, progress: Progress) -> Progress:
+        """`evaluate_every` batches and a look at the watched words."""
+        config, began, before = self.trained.config, time.process_time(), progress.cpu_seconds
+        step, loss = progress.step, torch.zeros(())
+        last = min(config.steps, step + config.evaluate_every)
+        while step < last:
+            check()
+            loss = self.learn(step)
+            step += 1
+        right = self.look(step)
+        spent = self._agreed(before + time.process_time() - began)
+        ended = None
+        if config.converged is not None and right >= config.converged:
+            ended = "converged"
+        elif step >= config.steps:
+            ended = "steps"
+        elif spent >= config.cpu_seconds:
+            ended = "seconds"
+        moment = Moment(step, round(self._agreed(float(loss)), 6), right, round(spent, 2))
+        return Progress(step, spent, (*progress.history, moment), ended)
+
+    def learn(self, step: int) -> Tensor:
+        """One batch."""
+        config, task, shares = self.trained.config, self.trained.task, self.accelerator.num_processes
+        for group in self.optimizer.param_groups:
+            group["lr"] = config.rate * warmth(step + 1, config)
+        part = lesson(task, config, step, part=self.accelerator.process_index, parts=shares)
+        self.optimizer.zero_grad()
+        loss = self.loss(part)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.trained.network.parameters(), CLIP)
+        self.optimizer.step()
+        return loss.detach()
+
+    def loss(self, part: Lesson) -> Tensor:
+        device = self.accelerator.device
+        tokens, steps, targets, operands = (
+            torch.from_numpy(array).to(device) for array in (part.tokens, part.steps, part.targets, part.operands)
+        )
+        weights = torch.from_numpy(part.weights).float().to(device)
+        places = self.trained.places.at(steps, tokens.shape[1])
+        return self.scored(tokens, places, targets, operands, weights, self.trained.config.latent)
+
+    def look(self, step: int) -> float:
+        """The share of right answers: on few words, and on more where it seems to have converged."""
+        config = self.trained.config
+        self.trained.network.eval()
+        right = 0.0
+        for count in (WATCHED, WATCHED_AGAIN):
+            right = accuracy(self.trained, count, seed=config.seed, stream=Stream.watching, number=step).right
+            if config.converged is None or right < config.converged - MARGIN:
+                break
+        self.trained.network.train()
+        return right
+
+    def _agreed(self, value: float) -> float:
+        """The mean over processes, so that all of them decide alike."""
+        if self.accelerator.num_processes == 1:
+            return value
+        return float(self.accelerator.reduce(torch.tensor([value]), reduction="mean")[0])
+
+
+def warmth(step: int, config: Config) -> float:
+    """The share of the learning rate: it rises over `warmup` steps, and falls like 1/√step from `decay` on."""
+    return min(1.0, step / max(1, config.warmup), (config.decay / step) ** 0.5)
+
+
+def _accelerator(device: str | None) -> Any:
+    try:
+        from accelerate import Accelerator
+    except ImportError:
+        raise UnmaskError("the lab needs accelerate; install it with `pip install 'unmask[lab]'`") from None
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    if device is None:
+        return Accelerator()
+    if device == "cpu":
+        return Accelerator(cpu=True)
+    if device != "cuda" or not torch.cuda.is_available():
+        raise UnmaskError(f"--device takes cpu, or cuda where torch finds one, not {device!r}")
+    return Accelerator()
+
+
+def load(folder: Path) -> Trained:
+    """The model of a folder that `train` wrote."""
+    from unmask.lab.settings.config import read_config
+    from unmask.lab.training.checkpoint import CONFIG, load_weights
+
+    if not (folder / CONFIG).is_file():
+        raise FolderError(f"{folder} is no folder of `unmask lab train`: it has no {CONFIG}; check the path")
+    config = read_config(folder / CONFIG)
+    task = Task.of(config.problem, config.length, config.framework)
+    network = new_network(config, task)
+    load_weights(folder, network)
+    return Trained(task, network.eval(), config)

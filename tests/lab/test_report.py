@@ -1,0 +1,116 @@
+"""results.json → tables and plots; nothing is said that it does not hold."""
+
+import json
+import re
+
+import pytest
+
+from unmask.lab.report.findings import findings
+from unmask.lab.report.plot import Series, plot, powers, shares
+from unmask.lab.report.plots import PLOTS
+from unmask.lab.report.summary import Spread, rows_of
+from unmask.lab.report.tables import TABLES, main
+from unmask.lab.report.write import write_report
+
+
+def cell(table, framework, seed, result, *, length=16, problem="group:S3", shape=None, **more):
+    config = {"problem": problem, "length": length, "framework": framework, "seed": seed, "cpu_seconds": 60.0}
+    return {
+        "key": f"{table}-{seed}",
+        "table": table,
+        "config": {**config, **more, "shape": shape or {}},
+        "result": result,
+    }
+
+
+def ran(right, seconds=10.0, ended="converged", **more):
+    return {"right": right, "cpu_seconds": seconds, "ended": ended, "steps": 100, **more}
+
+
+PLANNED = [
+    {"planner": name, "right": right, "passes": passes, "words": 200}
+    for name, right, passes in (("oracle", 1.0, 4.0), ("uniform k=1", 0.2, 15.0), ("threshold 0.9", 1.0, 2.0))
+]
+OPERANDS = {"best": 0.75, "uniform": 0.03, "mass": [[[0.75, 0.7]]]}
+CELLS = [
+    cell("main", "tree", 0, ran(1.0, 10, operands=OPERANDS, longer={"32": 0.5, "64": 0.25}), shape={"aux": True}),
+    cell("main", "tree", 1, ran(0.5, 30, "seconds"), shape={"aux": True}),
+    cell("main", "cot", 0, ran(0.25, 60, "seconds")),
+    cell("beta", "tree", 0, ran(1.0), shape={"beta": 4.0, "encoding": "none", "layers": 1}),
+    cell("loop", "looped", 0, ran(0.125), supervision="end"),
+    cell("rates", "direct", 0, ran(0.15), rate=0.0005),
+    cell("planners", "tree", 0, ran(1.0, planners=PLANNED), objective="masking", shape={"layers": 1, "beta": 4.0}),
+    cell("planners", "tree", 0, ran(1.0, planners=PLANNED), objective="masking", length=4, shape={"layers": 1}),
+    *(
+        cell("signal", "tree", 0, {"signal": {"signal": mass**2, "noise": 1e-6, "mass": mass, "rows": 7}}, length=n)
+        for n, mass in ((4, 0.125), (8, 0.0625))
+    ),
+    {"key": "broken", "table": "main", "config": {}, "error": "ProblemError: no"},
+]
+
+
+def test_seeds_are_one_row():
+    (tree,) = (row for row in rows_of(CELLS, "main") if row["framework"] == "tree")
+    assert (tree.seeds, tree.converged) == (2, 1)
+    assert tree.of("right") == Spread((1.0, 0.5))
+    assert (tree.of("right").mean, tree.of("right").low) == (0.75, 0.5)
+
+
+def test_the_main_table():
+    table = main(CELLS)
+    assert "| S3, N = 16 | yes | not run | not run | 0.75 (0.5–1) 1/2, 20 s | not run | not run |" in table
+    assert "| S3, N = 16 | no | not run | 0.25 0/1, 60 s | not run | not run | not run |" in table
+    assert main([]) is None
+
+
+@pytest.mark.parametrize("name", [name for name in TABLES if name not in ("handed", "bits", "gelu")])
+def test_every_table_of_what_was_run(name):
+    table = TABLES[name][1](CELLS)
+    lines = table.splitlines()
+    assert len(lines) > 2
+    assert len({line.count(" | ") for line in lines if not line.startswith("|---")}) == 1
+    assert TABLES[name][1]([]) is None
+
+
+def test_what_tables_say():
+    assert "| S3, N = 4 | 0.2 | 0.444 | 1 |" in TABLES["uniform"][1](CELLS)  # 1/6 + 5/6 · 1/3
+    assert "| S3, N = 16 | 1 | 1 | 2.00 (2.00–2.00) | 4 | 1 |" in TABLES["layers"][1](CELLS)
+    assert "0.75 | 0.25 | 0.030 |" in TABLES["operands"][1](CELLS)
+    assert "bits + aux, 2 layers | 0.5 | 0.25 | 1 |" in TABLES["longer"][1](CELLS)
+
+
+@pytest.mark.parametrize("name", PLOTS)
+def test_plots_stand_alone(name):
+    picture = PLOTS[name](CELLS)
+    assert picture.startswith('<svg xmlns="http://www.w3.org/2000/svg"')
+    assert not re.search(r"href|<script|url\(|nan", picture)
+    assert PLOTS[name]([]) is None
+
+
+def test_the_slope_of_the_first_gradients():
+    assert "tree, slope 2.0" in PLOTS["signal"](CELLS)
+
+
+def test_a_bar_reaches_from_the_smallest_to_the_largest():
+    drawn = plot("<t>", powers("x", [1, 4]), shares("y"), [Series("s", ((2.0, Spread((0.0, 1.0))),))])
+    (low, high) = re.search(r'<path d="M[\d.]+ ([\d.]+)V([\d.]+)" stroke="#0072b2"/>', drawn).groups()
+    assert float(low) > float(high)
+    assert "&lt;t&gt;" in drawn
+
+
+def test_findings_are_counted():
+    said = findings(CELLS)
+    assert "**N = 16, with aux**, runs that converged: tree 1 of 2 (S3 1/2)." in said
+    assert "tree 1.6e-02" not in said  # no other framework beside it
+    assert "right in passes: threshold 0.9 (2.0), oracle (4.0)" in said
+    assert "Uniform unmasking** is within 0.244 of its exact law for 2 predictors" in said
+    assert findings([]) is None
+
+
+def test_a_folder_is_written(tmp_path):
+    (tmp_path / "results.json").write_text(json.dumps({"format": "unmask-lab/1", "cells": CELLS}))
+    written = write_report(tmp_path)
+    assert {"table.md", "main.svg", "layers.svg"} <= set(written)
+    page = (tmp_path / "table.md").read_text()
+    assert "broken: ProblemError: no" in page
+    assert "GELU" not in page  # not run, not shown

@@ -1,0 +1,128 @@
+import json
+
+import msgspec
+import pytest
+
+from lab.small import small
+from unmask.lab.settings.config import LabError
+from unmask.lab.sweep import sweep as sweeping
+from unmask.lab.sweep.cell import Cell, run_cell
+from unmask.lab.sweep.presets import PRESETS, preset, run_preset
+from unmask.lab.sweep.results import Results, read_results
+from unmask.lab.sweep.sweep import sweep
+
+distributed = pytest.importorskip("distributed")
+pytestmark = pytest.mark.filterwarnings("ignore")  # of Dask and its event loops
+
+
+def cell(framework="tree", **more):
+    return Cell("main", small(framework, steps=4, evaluate_every=2, **more), ("operands", "longer"))
+
+
+@pytest.fixture(scope="module")
+def scheduler():
+    """One of ours, in this process, with two workers that are reached by address."""
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=False, protocol="tcp", dashboard_address="127.0.0.1:0"
+    ) as cluster:
+        yield cluster.scheduler_address
+
+
+def test_a_sweep_on_a_scheduler_by_address(scheduler, tmp_path):
+    """A cell that fails leaves the others; what is done is not done again, and what failed is."""
+    results = Results(tmp_path / "results")
+    cells = [cell("tree"), cell("cot", problem="group:Q8"), cell("scan")]
+    done = list(sweep(cells, results, scheduler=scheduler))
+    assert {d.cell.key for d in done} == {c.key for c in cells}
+    assert [results.done(c) for c in cells] == [True, False, True]
+    kept = {c["key"]: c for c in read_results(results.folder / "results.json")}
+    assert "'Q8' is not the name of a group" in kept[cells[1].key]["error"]
+    assert kept[cells[0].key]["result"]["steps"] == 4
+    assert kept[cells[0].key]["config"]["framework"] == "tree"
+    assert [d.cell.key for d in sweep(cells, results, scheduler=scheduler)] == [cells[1].key]
+
+
+def test_cells_are_begun_in_order(scheduler, tmp_path, monkeypatch):
+    monkeypatch.setattr(sweeping, "at_once", lambda _: 1)
+    cells = [cell(seed=seed) for seed in range(3)]
+    assert [d.cell for d in sweep(cells, Results(tmp_path), scheduler=scheduler)] == cells
+
+
+def test_a_scheduler_that_does_not_answer(tmp_path, monkeypatch):
+    monkeypatch.setattr("unmask.lab.sweep.cluster.PATIENCE", 1)
+    with pytest.raises(LabError, match=r"no Dask scheduler answers at tcp://127.0.0.1:9 .*; start one, or leave"):
+        list(sweep([cell()], Results(tmp_path), scheduler="tcp://127.0.0.1:9"))
+    with pytest.raises(LabError, match="no Dask scheduler answers at nowhere at all"):
+        list(sweep([cell()], Results(tmp_path), scheduler="nowhere at all"))
+
+
+def test_a_cell_goes_on_where_it_was_killed(tmp_path):
+    """Its folder is that of `train`, kept until the cell is done."""
+    whole = run_cell(cell())
+    seen = []
+
+    def stop(moment):
+        seen.append(moment)
+        raise KeyboardInterrupt
+
+    from unmask.lab.training.train import train
+
+    with pytest.raises(KeyboardInterrupt):
+        train(cell().config, tmp_path / "run", told=stop)
+    resumed = run_cell(cell(), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+    assert seen[0].step == 2
+    assert resumed["right"] == whole["right"]
+    assert [step for step, _ in resumed["curve"]] == [2, 4]
+
+
+def test_a_key_tells_cells_apart_and_stays():
+    assert cell().key != cell(seed=1).key
+    assert cell().key == "main-Z2-4-tree-s0-" + cell().key[-10:]
+    assert msgspec.structs.replace(cell(), measures=()).key != cell().key
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_presets(name):
+    cells = preset(name)
+    assert len({c.key for c in cells}) == len(cells)
+    assert all(c.config.steps <= 2000 and c.config.cpu_seconds <= 600 for c in cells)
+
+
+def test_the_main_table_has_what_it_promises():
+    main = {
+        (c.config.problem, c.config.length, c.config.framework, c.config.shape.aux): []
+        for c in preset("paper")
+        if c.table == "main"
+    }
+    for c in preset("paper"):
+        if c.table == "main":
+            main[c.config.problem, c.config.length, c.config.framework, c.config.shape.aux].append(c.config)
+    assert len(main) == 4 * 2 * (5 + 4)  # a direct answer fetches nothing, so that aux is nothing to it
+    for runs in main.values():
+        assert len({run.seed for run in runs}) >= 3
+    for problem in ("group:A5", "group:S3"):  # one network, one encoding
+        shapes = {run.shape for key, runs in main.items() if key[0] == problem and key[3] for run in runs}
+        assert len(shapes) == 1
+
+
+def test_a_preset_that_is_not_there():
+    with pytest.raises(LabError, match="there is no preset 'big'; use one of quick, paper, rows, planners, questions"):
+        preset("big")
+    with pytest.raises(LabError, match="'S4-tree' is neither a file nor a preset"):
+        run_preset("S4-tree")
+    assert run_preset("A5-scan-32").length == 32
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"format": "other", "cells": []}', '{"format": "unmask-lab/1"}'])
+def test_what_is_no_results_file(tmp_path, text):
+    (tmp_path / "results.json").write_text(text)
+    with pytest.raises(LabError, match=r"results\.json is "):
+        read_results(tmp_path / "results.json")
+
+
+def test_results_are_json_with_a_line_per_cell(tmp_path):
+    results = Results(tmp_path)
+    results.keep(cell(), {"result": {"right": 1.0}})
+    document = json.loads((tmp_path / "results.json").read_text())
+    assert document["cells"][0]["config"]["shape"]["aux"] is True

@@ -1,0 +1,126 @@
+"""What a network is taught is what the compiled models do."""
+
+import numpy as np
+import pytest
+
+from unmask import compile_problem, run_word
+from unmask.errors import ProblemError, UnmaskError
+from unmask.lab.tasks.algebra import algebra_of
+from unmask.lab.tasks.layout import NOBODY
+from unmask.lab.tasks.task import FRAMEWORKS, Task
+from unmask.lab.tasks.words import Stream, words
+from unmask.problems.automata.monoid import transition_monoid
+from unmask.problems.catalogue import parse_problem
+from unmask.programs.compilers.regular import from_state_zero
+
+PROBLEMS = ["group:S3", "group:Z4", "(a|b)*abb", "group:gens:(1 2 3)(4 5),(1 2)"]
+LENGTHS = [2, 3, 5, 8]
+
+
+def drawn(problem, length, count=3, seed=0):
+    """(words as typed, the same as elements)."""
+    automaton, algebra = parse_problem(problem).automaton, algebra_of(problem)
+    ids = np.random.default_rng(seed).integers(0, len(automaton.tokens), (count, length))
+    return [automaton.spelled(row.tolist()) for row in ids], algebra.letters[ids]
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_the_tree_is_that_of_the_compiled_model(problem, length):
+    task, model = Task.of(problem, length, "tree"), compile_problem(problem, "smdm", length=length)
+    assert (model.steps, model.padding) == (task.layout.steps, task.layout.padding)
+    for word, elements in zip(*drawn(problem, length), strict=True):
+        states = task.states(elements[None])[0]
+        trace = run_word(model, word)
+        for t, canvas in enumerate(trace.canvas_symbols, start=1):
+            ours = [task.vocabulary[s] for s in states[t, length:]]
+            assert [s == model.mask for s in canvas] == [s == task.vocabulary[task.mask] for s in ours]
+            written = [(a, b) for a, b in zip(canvas[:-1], ours[:-1], strict=True) if a != model.mask]
+            assert all(a == b for a, b in written)
+        assert trace.accepted == task.algebra.accepting[states[-1, -1]]
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_the_chain_is_that_of_the_compiled_model(problem, length):
+    task, model = Task.of(problem, length, "cot"), compile_problem(problem, "cot", length=length)
+    automaton = from_state_zero(parse_problem(problem).automaton)
+    monoid = transition_monoid(automaton)
+    states_of = {tuple(row.tolist()): row[0] for row in monoid.elements}
+    assert len(states_of) == monoid.size
+    for word, elements in zip(*drawn(problem, length), strict=True):
+        last = task.states(elements[None])[0, -1, length:]
+        ids = automaton.token_ids(word)
+        canvas = run_word(model, word).canvas_symbols[-1]
+        for t in range(length):
+            assert task.algebra.product(elements[None, : t + 1])[0] == last[t]
+            if t < length - 1:
+                assert canvas[t] == f"q{monoid.elements[monoid.element(ids[: t + 1])][0]}"
+        if problem.startswith("group:"):  # states are elements
+            assert canvas[:-1] == [f"q{e}" for e in last[:-1]]
+        assert canvas[-1] == (model.accept if task.algebra.accepting[last[-1]] else model.reject)
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("problem", PROBLEMS[:3])
+def test_the_loop_is_that_of_the_compiled_model(problem, length):
+    task, model = Task.of(problem, length, "looped"), compile_problem(problem, "plt", length=length)
+    assert model.steps == task.layout.steps
+    for word, elements in zip(*drawn(problem, length), strict=True):
+        states = task.states(elements[None])[0]
+        trace = run_word(model, word, record=True)
+        columns = [i for i, name in enumerate(trace.registers["model"]) if name.startswith("product:")]
+        for t in range(model.steps):
+            held = trace.activations[f"steps.{t}.model.layers.1.residual"][: length + 1, columns]
+            assert (held.argmax(axis=1) == states[t + 1, : length + 1]).all()
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+@pytest.mark.parametrize("length", [2, 5, 16])
+def test_the_last_row_ends_with_the_product(framework, length):
+    task = Task.of("group:A5", length, framework)
+    drawn_words = words(task.algebra, 20, length, 0, Stream.training)
+    states = task.states(drawn_words)
+    assert states.shape == (20, task.layout.steps + 1, task.rows)
+    assert (states[:, -1, -1] == task.answers(drawn_words)).all()
+
+
+@pytest.mark.parametrize("framework", ["tree", "scan", "looped"])
+def test_a_row_is_the_product_of_what_it_holds_and_fetches(framework):
+    """The pointers are the only way in which a new symbol comes about."""
+    task = Task.of("group:S3", 8, framework)
+    states = task.states(words(task.algebra, 10, 8, 0, Stream.training))
+    held = np.where(states == task.pad, task.algebra.identity, states)
+    for t in range(task.layout.steps):
+        for row, (left, right) in enumerate(task.pointers[t]):
+            before, after = held[:, t], held[:, t + 1, row]
+            if left == NOBODY:
+                assert (after == before[:, row]).all()
+            elif right != NOBODY:
+                ready = (before[:, left] < task.algebra.size) & (before[:, right] < task.algebra.size)
+                factors = before[ready, left], before[ready, right]
+                assert (after[ready] == task.algebra.table[factors]).all()
+            elif t == 0:
+                assert (after == before[:, left]).all()
+            else:
+                assert (after == task.algebra.table[before[:, left], before[:, row]]).all()
+
+
+def test_words_do_not_depend_on_what_was_drawn_before():
+    algebra = algebra_of("group:S3")
+    assert (words(algebra, 5, 4, 7, Stream.training, 3) == words(algebra, 5, 4, 7, Stream.training, 3)).all()
+    assert (words(algebra, 5, 4, 7, Stream.training, 3) != words(algebra, 5, 4, 7, Stream.watching, 3)).any()
+
+
+def test_chance():
+    assert algebra_of("group:A5").chance(16) == pytest.approx(1 / 60)
+    assert algebra_of("group:gens:(1 2)").chance(3) == 1.0  # one letter, one word
+
+
+def test_what_is_no_task():
+    with pytest.raises(ProblemError, match="is not regular; use"):
+        Task.of("family:majority", 8, "tree")
+    with pytest.raises(UnmaskError, match="no framework 'rnn' in the lab; use one of direct"):
+        Task.of("group:S3", 8, "rnn")
+    with pytest.raises(ProblemError, match="lengths from 2"):
+        Task.of("group:S3", 1, "tree")

@@ -1,0 +1,139 @@
+"""Runs of a second or two: accuracy rises, a kill changes nothing, two processes do what one does."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+import torch
+
+from lab.small import small
+from unmask.errors import FolderError
+from unmask.lab.settings.config import LabError, config_of, read_config
+from unmask.lab.training import train as training
+from unmask.lab.training.train import load, train
+
+ROOT = Path(__file__).parents[2]
+
+
+def weights(folder):
+    return load(folder).network.state_dict()
+
+
+def equal(left, right):
+    return left.keys() == right.keys() and all(torch.equal(left[name], right[name]) for name in left)
+
+
+@pytest.mark.parametrize("framework", ["cot", "tree", "scan", "looped"])
+def test_accuracy_rises(framework):
+    run = train(small(framework, steps=600, evaluate_every=50, converged=0.99))
+    first, last = run.progress.history[0], run.progress.history[-1]
+    assert first.right < 0.9
+    assert run.progress.ended == "converged"
+    assert run.right > 0.97
+    assert last.loss < first.loss
+
+
+def test_the_same_numbers_again_and_after_a_stop(tmp_path, monkeypatch):
+    """Stopped after the first look, and gone on with: the same weights as in one go."""
+    whole = train(small(), tmp_path / "whole")
+    again = train(small(), tmp_path / "again")
+    assert equal(weights(tmp_path / "whole"), weights(tmp_path / "again"))
+    assert [m.loss for m in whole.progress.history] == [m.loss for m in again.progress.history]
+
+    class Stop(Exception):
+        pass
+
+    def told(_):
+        raise Stop
+
+    with pytest.raises(Stop):
+        train(small(), tmp_path / "stopped", told=told)
+    assert json.loads((tmp_path / "stopped" / "config.json").read_text())["steps"] == 60
+    seen = []
+    monkeypatch.setattr(training.Pupil, "learn", lambda self, step: seen.append(step) or _learn(self, step))
+    resumed = train(small(), tmp_path / "stopped")
+    assert seen[0] == 20  # it did not begin anew
+    assert equal(weights(tmp_path / "whole"), weights(tmp_path / "stopped"))
+    assert resumed.right == whole.right
+    assert not equal(weights(tmp_path / "whole"), train(small(seed=1)).trained.network.state_dict())
+
+
+_learn = training.Pupil.learn
+
+
+def test_two_processes_agree(tmp_path):
+    """`accelerate launch` with two processes: the weights of one process, but for the order of sums."""
+    config = small(steps=20, evaluate_every=10)
+    (tmp_path / "config.json").write_bytes(msgspec.json.encode(config))
+    launch = ["-m", "accelerate.commands.launch", "--cpu", "--num_processes", "2", "--num_machines", "1"]
+    launch += ["--mixed_precision", "no", "--dynamo_backend", "no", "--main_process_port", "0", "-m", "unmask"]
+    command = [sys.executable, *launch, "lab", "train", "config.json", "--out", "two", "--json"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    assert len([line for line in done.stdout.splitlines() if line.startswith("{")]) == 1  # one of them speaks
+    train(config, tmp_path / "one")
+    one, two = weights(tmp_path / "one"), weights(tmp_path / "two")
+    assert one.keys() == two.keys()
+    for name in one:
+        torch.testing.assert_close(one[name], two[name], rtol=1e-3, atol=1e-3)
+
+
+def test_a_folder_of_another_run_is_refused(tmp_path):
+    train(small(steps=2, evaluate_every=2), tmp_path / "run")
+    with pytest.raises(
+        FolderError, match="holds another run, whose framework is tree, not scan; choose another folder"
+    ):
+        train(small("scan", steps=2, evaluate_every=2), tmp_path / "run")
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "diary.txt").write_text("mine")
+    with pytest.raises(FolderError, match="is not a folder of the lab"):
+        train(small(), tmp_path / "taken")
+
+
+def test_a_checkpoint_of_another_task_is_refused(tmp_path):
+    for problem in ("group:Z2", "group:S3"):
+        train(small(problem=problem, steps=2, evaluate_every=2), tmp_path / problem[-2:])
+    for name in ("model.safetensors", "checkpoint.safetensors"):
+        (tmp_path / "S3" / name).replace(tmp_path / "Z2" / name)
+    with pytest.raises(FolderError, match="holds weights of another task"):
+        load(tmp_path / "Z2")
+    with pytest.raises(FolderError, match="is not a checkpoint of this task; remove it"):
+        train(small(steps=2, evaluate_every=2), tmp_path / "Z2")
+    (tmp_path / "Z2" / "model.safetensors").write_bytes(b"no tensors")
+    with pytest.raises(FolderError, match="is damaged"):
+        load(tmp_path / "Z2")
+
+
+@pytest.mark.parametrize(
+    ("document", "sentence"),
+    [
+        ([], "must be a JSON object"),
+        ({"frame": "tree"}, "has no setting 'frame'; remove it"),
+        ({"framework": "rnn"}, "its framework must be direct, cot, tree, scan or looped, not 'rnn'"),
+        ({"shape": {"mlp": "relu"}}, "its shape must be bilinear or gelu"),
+        ({"length": 1}, "its length must be an integer from 2 to 128"),
+        ({"shape": {"width": 10}}, "width must be a multiple of its heads, 4"),
+        ({"framework": "cot", "objective": "masking"}, "random masking needs slots that are written once"),
+    ],
+)
+def test_a_config_that_cannot_be(document, sentence):
+    with pytest.raises(LabError, match=sentence):
+        config_of(document)
+
+
+def test_a_config_file(tmp_path):
+    path = tmp_path / "config.json"
+    with pytest.raises(LabError, match="cannot be read"):
+        read_config(path)
+    path.write_text("{")
+    with pytest.raises(LabError, match="is not JSON"):
+        read_config(path)
+    path.write_text('{"problem": "group:A5"}')
+    assert read_config(path).problem == "group:A5"
