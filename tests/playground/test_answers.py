@@ -8,7 +8,8 @@ from urllib.parse import parse_qs
 import pytest
 
 from unmask.playground.growth import lengths_of
-from unmask.playground.question import Question
+from unmask.playground.programs import KNOWN
+from unmask.playground.question import PROGRAMS, Question
 from unmask.playground.subject import subject_of
 
 ABB, WORD = "(a|b)*abb", "aababbabb"
@@ -111,6 +112,28 @@ def test_a_pasted_circuit_is_read_from_its_text(client):
         answer = client.ask("run", half_adder, word)
         assert answer["right"].endswith(f"outputs {outputs}")
         assert answer["answer"] == answer["right"]
+
+
+def test_a_pasted_grammar_is_read_from_its_text(client):
+    grammar = "cfg:\nS -> 'a' S 'b' | ''"
+    assert client.ask("run", grammar, "aabb")["answer"] == "accepted"
+    assert client.ask("run", grammar, "abab")["answer"] == client.ask("run", grammar, "abab")["right"] == "rejected"
+    assert client.ask("prove", grammar, "aabb")["verdict"] == "proved"
+    assert "line 2 of the grammar" in client.refusal("run", {"problem": "cfg:S -> 'a'\n'b'", "word": "a"}, 422)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_is_one_that_the_playground_has(client, name):
+    status, _, text = client.send("GET", f"/static/{name}.py")
+    assert status == 200
+    assert b"System(" in text
+    word = next(iter(client.ask("words", f"program:{name}", "")["words"]), {"word": ".#.#.##........."})["word"]
+    answer = client.ask("run", f"program:{name}", word)
+    assert answer["answer"] == answer["right"]
+
+
+def test_the_programs_on_offer_are_those_that_are_known():
+    assert tuple(KNOWN) == PROGRAMS
 
 
 def test_random_weights_run_and_are_never_called_right(client):

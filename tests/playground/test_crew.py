@@ -2,12 +2,13 @@
 
 import asyncio
 import os
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from unmask.playground import limits
 from unmask.playground.crew import Crew, Failed
+
+from .own_loop import in_own_loop
 
 CATASTROPHE = {"problem": "(a|a)*b", "word": "a" * 60}  # the model is quick; the oracle, `re` itself, is not
 QUICK = {"problem": "a*", "word": "aa"}
@@ -29,9 +30,7 @@ def with_crew(folder, work):
         finally:
             await crew.end()
 
-    # in a thread of its own: a browser that other tests have opened keeps a loop in this one
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(asyncio.run, everything()).result()
+    return in_own_loop(everything())
 
 
 def test_work_that_takes_too_long_is_stopped_and_the_next_is_answered(tmp_path, monkeypatch):
@@ -62,6 +61,37 @@ def test_work_that_nobody_waits_for_is_stopped(tmp_path):
         assert not alive(worker.process.pid)
         assert crew._inside == 0
         assert [one.answered for one in crew._idle] == [0]  # another is ready
+
+    with_crew(tmp_path, work)
+
+
+def test_a_full_queue_refuses_and_takes_the_next_when_there_is_room(tmp_path, monkeypatch):
+    monkeypatch.setattr(limits, "AT_ONCE", 1)
+    monkeypatch.setattr(limits, "WAITING", 1)
+
+    async def work(crew):
+        working, waiting = (asyncio.ensure_future(crew.ask("run", QUICK)) for _ in range(2))
+        await asyncio.sleep(0)
+        with pytest.raises(Failed, match="busy with other questions") as caught:
+            await crew.ask("run", QUICK)
+        assert caught.value.status == 503
+        assert (await working)["answer"] == (await waiting)["answer"] == "accepted"
+        assert (await crew.ask("run", QUICK))["answer"] == "accepted"
+
+    with_crew(tmp_path, work)
+
+
+def test_who_waits_too_long_is_asked_to_come_back(tmp_path, monkeypatch):
+    monkeypatch.setattr(limits, "AT_ONCE", 1)
+    monkeypatch.setattr(limits, "PATIENCE", 0.01)
+
+    async def work(crew):
+        working = asyncio.ensure_future(crew.ask("run", CATASTROPHE))
+        await asyncio.sleep(0)
+        with pytest.raises(Failed, match="busy for too long") as caught:
+            await crew.ask("run", QUICK)
+        assert caught.value.status == 503
+        working.cancel()
 
     with_crew(tmp_path, work)
 

@@ -81,6 +81,7 @@ def test_a_wrong_planner_fails_visibly(opened):
     row = page.locator("#planners tr", has_text="uniform:1")
     assert row.locator(".wrong").first.inner_text().startswith("0 of ")
     assert "wrong" not in page.locator("#planners tr", has_text="own planner").inner_html()
+    assert page.locator("#planners .samplers tr", has_text="fast-dllm threshold 0.9").count() == 1
     assert observed.complaints == []
 
 

@@ -1,7 +1,11 @@
 """`unmask serve`: loopback alone, an end without traces."""
 
+import http.client
+import json
 import signal
 import socket
+import time
+from pathlib import Path
 
 import pytest
 
@@ -38,3 +42,35 @@ def test_it_works_in_a_folder_of_its_own_that_is_gone_at_the_end(tmp_path):
         out, err = process.communicate(timeout=20)
         assert (process.returncode, out, err) == (0, "", "")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_server_that_is_killed_leaves_no_process(tmp_path):
+    """Not even one that is at work: nothing of the server can run any more to end it."""
+    with started(folder=tmp_path) as (address, process):
+        workers = children(process.pid)
+        assert workers
+        question = json.dumps({"problem": "(a|a)*b", "word": "a" * 60})
+        busy = http.client.HTTPConnection(address.removeprefix("http://"), timeout=60)
+        busy.request("POST", "/api/run", question, {"Content-Type": "application/json"})
+        time.sleep(1)
+        process.kill()
+        process.wait(timeout=20)
+        busy.close()
+        for _ in range(100):
+            if not any(map(running, workers)):
+                break
+            time.sleep(0.1)
+        assert not any(map(running, workers))
+
+
+def children(pid):
+    tasks = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(child) for task in tasks for child in task.read_text().split()]
+
+
+def running(pid):
+    """Whether a process is there, and not only its exit code."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False

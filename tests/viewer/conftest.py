@@ -3,8 +3,8 @@
 import pytest
 
 from unmask.pipeline import compile_problem
-from unmask.viewer.gather import view_of
 from unmask.viewer.render import render
+from unmask.views import view_of
 
 WORD = "abbaabbababababb"
 

@@ -7,8 +7,8 @@ import pytest
 
 from unmask.engines.reference import ReferenceEngine
 from unmask.pipeline import compile_problem, run_word
-from unmask.viewer.gather import view_of
 from unmask.viewer.render import render
+from unmask.views import view_of
 from unmask.weights.kinds import KINDS
 
 from .conftest import WORD

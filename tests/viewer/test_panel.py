@@ -5,9 +5,9 @@ import pytest
 
 from unmask.engines.reference import ReferenceEngine
 from unmask.pipeline import compile_problem, run_word
-from unmask.viewer.gather import panel_of
 from unmask.viewer.packing import unpacked
 from unmask.viewer.panel import Panel
+from unmask.views import panel_of
 from unmask.weights.kinds import KINDS
 
 CASES = [

@@ -6,9 +6,9 @@ from xml.etree import ElementTree
 import pytest
 
 from unmask.pipeline import compile_problem
-from unmask.viewer.gather import panel_of, view_of
 from unmask.viewer.picture import picture
 from unmask.viewer.render import View
+from unmask.views import panel_of, view_of
 from unmask.weights.kinds import KINDS
 
 PICTURE = Path(__file__).parents[2] / "docs" / "pictures" / "denoising.svg"

@@ -1,11 +1,11 @@
 """Edges are read off the attention: trees, circuits, chains, and random weights."""
 
 from unmask.pipeline import compile_problem
-from unmask.problems.circuit_shape import collapsed, with_output_gates
-from unmask.problems.families import FamilyProblem
+from unmask.problems.circuits.shape import collapsed, with_output_gates
+from unmask.problems.family import FamilyProblem
 from unmask.viewer import reads
-from unmask.viewer.gather import panel_of
 from unmask.viewer.reads import CONTINUES
+from unmask.views import panel_of
 
 
 def sources(panel):

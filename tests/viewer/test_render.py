@@ -8,13 +8,15 @@ from html.parser import HTMLParser
 
 import pytest
 
+from unmask import views
 from unmask.pipeline import compile_problem, compiler_of
-from unmask.viewer import gather, render
-from unmask.viewer.gather import panel_of, view_of
+from unmask.problems.catalogue import parse_problem
+from unmask.viewer import render
 from unmask.viewer.packing import unpacked
 from unmask.viewer.panel import LEFT_OUT, Detail
 from unmask.viewer.render import View, safe_json
-from unmask.viewer.text import text_of, visible
+from unmask.viewer.text import in_a_cell, text_of
+from unmask.views import panel_of, view_of
 
 HOSTILE = [
     "</script><script>boom()</script>",
@@ -101,7 +103,7 @@ def test_the_policy_allows_this_script_and_nothing_else(abb):
 def test_pages_stay_small_at_length_64(problem):
     """Every kind that the problem is compiled into, all of them in one page: under 2 MB, with nothing left out."""
     compiler = compiler_of(problem)
-    word = next(compiler.words(64, random.Random(1)))
+    word = next(parse_problem(problem).words(64, random.Random(1)))
     panels = tuple(panel_of(compile_problem(problem, kind, length=64), word) for kind in compiler.kinds)
     page = render.render(View(problem, word, panels))
     assert len(page.encode()) < 2_000_000
@@ -128,7 +130,7 @@ def test_what_does_not_fit_is_left_out_and_said(abb):
 
 
 def test_a_run_too_large_to_watch_shows_its_canvas(abb, monkeypatch):
-    monkeypatch.setattr(gather, "MOST_WATCHED", 10)
+    monkeypatch.setattr(views, "MOST_WATCHED", 10)
     panel = panel_of(abb, "abbaabbababababb")
     assert panel.trace.accepted is True
     assert panel.edges == []
@@ -172,4 +174,4 @@ def test_text_is_cut_in_the_middle():
     ],
 )
 def test_every_character_shows(text, shown):
-    assert visible(text) == shown
+    assert in_a_cell(text) == shown

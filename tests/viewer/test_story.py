@@ -4,9 +4,9 @@ import numpy as np
 
 from unmask.pipeline import compile_problem
 from unmask.traces.trace import Trace
-from unmask.viewer.gather import panel_of
 from unmask.viewer.recording import Recording
 from unmask.viewer.story import EDITED, KEPT, NOTHING, REPEATED, WRITTEN, story_of
+from unmask.views import panel_of
 
 
 def trace_of(kind, canvas, chosen):

@@ -3,7 +3,7 @@
 import pytest
 
 from unmask.pipeline import compile_problem, save_model
-from unmask.viewer.gather import default_comparison
+from unmask.views import default_comparison
 
 WORD = "aabb"
 
@@ -65,13 +65,13 @@ def test_a_model_without_a_problem_stands_alone_or_is_converted(unmask, folders,
 
 
 def test_what_cannot_be_compared_is_left_out_and_said(unmask, folders, tmp_path, monkeypatch):
+    from unmask import views
     from unmask.errors import TooLarge
-    from unmask.viewer import gather
 
     def refuse(*_):
         raise TooLarge("it would be too large")
 
-    monkeypatch.setattr(gather, "_as_kind", refuse)
+    monkeypatch.setattr(views, "_as_kind", refuse)
     code, out, err = unmask("view", folders / "abb", WORD, "--out", tmp_path / "a.html", "--compare", "pcot")
     assert code == 0
     assert "pcot" not in out

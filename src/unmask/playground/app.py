@@ -27,16 +27,25 @@ from starlette.routing import Route
 from unmask.playground import limits
 from unmask.playground.crew import Crew, Failed
 from unmask.playground.guard import Guard, error
-from unmask.playground.question import BadQuestion, Question
+from unmask.playground.question import PROGRAMS, BadQuestion, Question
+from unmask.playground.shared import Shared
 
-TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+TYPES = {
+    ".html": "text/html",
+    ".css": "text/css",
+    ".js": "text/javascript",
+    ".svg": "image/svg+xml",
+    ".py": "text/plain",
+}
 VIEW_POLICY = "sandbox allow-scripts; frame-ancestors 'self'"
 """Beside the policy that the page of a run brings itself, which forbids every request."""
 
 
 def application() -> Starlette:
     """The playground; its workers and its folder live as long as it does."""
-    assets = {entry.name: entry.read_bytes() for entry in (files("unmask.playground") / "assets").iterdir()}
+    here = files("unmask.playground")
+    served = [*(here / "assets").iterdir(), *(here / "programs" / f"{name}.py" for name in PROGRAMS)]
+    assets = {entry.name: entry.read_bytes() for entry in served}
 
     async def page(_: Request) -> Response:
         return _asset(assets, "playground.html")
@@ -63,6 +72,7 @@ async def lifespan(app: Starlette) -> AsyncGenerator[None]:
     folder = Path(tempfile.mkdtemp(prefix="unmask-playground-"))
     app.state.crew = Crew(folder)
     app.state.views = OrderedDict()
+    app.state.shared = _shared(app.state.crew, app.state.views)
     try:
         await app.state.crew.warm()
         yield
@@ -72,26 +82,24 @@ async def lifespan(app: Starlette) -> AsyncGenerator[None]:
 
 
 async def ask(request: Request) -> Response:
-    """Read, check, let a worker answer; stop the worker if the browser goes away."""
+    """Read, check, let a worker answer; stop the worker if every browser that asked goes away."""
     task = request.path_params["task"]
     if task not in limits.SECONDS:
         return error(f"there is no such question; ask one of {', '.join(limits.SECONDS)}", 404)
     try:
         question = Question.of(await _document(request))
-        answer = await _unless_gone(request, request.app.state.crew.ask(task, question.to_json()))
+        answer = await _unless_gone(request, request.app.state.shared.ask(task, question.to_json()))
     except Failed as failed:
         return error(str(failed), failed.status)
     except BadQuestion as bad:
         return error(str(bad), 400)
     except ClientDisconnect:
         return error("the question was withdrawn", 499)
-    if "page" in answer:
-        answer["view"] = _keep(request.app.state.views, answer.pop("page"))
     return JSONResponse(answer)
 
 
 async def view(request: Request) -> Response:
-    page = request.app.state.views.get(request.path_params["name"])
+    page = request.app.state.views.get(f"/view/{request.path_params['name']}")
     if page is None:
         return error("this run is no longer kept; run it again", 404)
     return HTMLResponse(page, headers={"Content-Security-Policy": VIEW_POLICY})
@@ -99,11 +107,23 @@ async def view(request: Request) -> Response:
 
 def _keep(views: OrderedDict[str, str], page: str) -> str:
     """Keep a page for its frame, and forget the oldest; the address is not to be guessed."""
-    name = secrets.token_urlsafe(16)
-    views[name] = page
+    address = f"/view/{secrets.token_urlsafe(16)}"
+    views[address] = page
     while len(views) > limits.PAGES:
         views.popitem(last=False)
-    return f"/view/{name}"
+    return address
+
+
+def _shared(crew: Crew, views: OrderedDict[str, str]) -> Shared:
+    """The crew for all who ask; the page of a run is kept once, and its answer only as long as that."""
+
+    async def work(task: str, question: dict[str, Any]) -> dict[str, Any]:
+        answer = await crew.ask(task, question)
+        if "page" in answer:
+            answer["view"] = _keep(views, answer.pop("page"))
+        return answer
+
+    return Shared(work, lambda answer: "view" not in answer or answer["view"] in views)
 
 
 async def _document(request: Request) -> Any:

@@ -8,22 +8,23 @@ from typing import Any
 
 from unmask.errors import UnmaskError
 from unmask.pipeline import problem_name
-from unmask.playground.subject import Subject, answer_of, outputs_of
+from unmask.playground.subject import Subject
 from unmask.playground.suggestions import suggestions
 from unmask.traces.trace import Trace
+from unmask.verification.question.standard import answer_count
 from unmask.weights.model import Kind, Model
 
 
 def denoise(subject: Subject) -> dict[str, Any]:
     """The run that was asked for; `page` is the view of it."""
-    from unmask.viewer.gather import panel_of
     from unmask.viewer.render import View, render
+    from unmask.views import panel_of
 
     question = subject.question
     start = time.perf_counter()
     model = subject.model(question.kind)
     compiled = time.perf_counter() - start
-    outputs = outputs_of(model)
+    outputs = answer_count(model)
     panels = [panel_of(model, question.word, planner=question.planner_name, seed=question.seed)]
     if question.planner_name is not None:
         panels.append(panel_of(model, question.word))
@@ -38,12 +39,12 @@ def denoise(subject: Subject) -> dict[str, Any]:
     return {
         **_sizes(model),
         "compile_seconds": compiled,
-        "layout": None if subject.problem is None else subject.compiler.layout_of(model.kind, model.length),
+        "layout": subject.compiler.layout_of(model.kind, model.length),
         "planner": question.planner_name,
         "steps": trace.steps_taken,
-        "answer": answer_of(model, trace, outputs),
+        "answer": subject.said(model, trace.output[-outputs:]),
         "right": subject.right(question.word, outputs),
-        "own": _own(model, panels[1].trace, outputs) if question.planner_name is not None else None,
+        "own": _own(subject, model, panels[1].trace, outputs) if question.planner_name is not None else None,
         "beside": [{"kind": p.trace.kind, "steps": p.trace.steps_taken} for p in panels[1:]],
         **suggestions(subject),
         "page": render(View(name, question.word, tuple(panels), tuple(remarks))),
@@ -51,15 +52,18 @@ def denoise(subject: Subject) -> dict[str, Any]:
 
 
 def _beside(subject: Subject) -> tuple[Kind, ...]:
-    """A chain of thought, or masked diffusion beside a chain of thought; nothing beside two planners."""
-    if subject.question.planner_name is not None:
+    """A chain of thought, or masked diffusion beside a chain of thought; nothing beside two planners.
+
+    Of random weights, one kind has nothing to do with another.
+    """
+    if subject.question.planner_name is not None or not subject.problem.has_answers:
         return ()
     wanted: Kind = "mdm" if subject.question.kind == "cot" else "cot"
     return (wanted,) if wanted in subject.kinds else ()
 
 
-def _own(model: Model, trace: Trace, outputs: int) -> dict[str, Any]:
-    return {"answer": answer_of(model, trace, outputs), "steps": trace.steps_taken}
+def _own(subject: Subject, model: Model, trace: Trace, outputs: int) -> dict[str, Any]:
+    return {"answer": subject.said(model, trace.output[-outputs:]), "steps": trace.steps_taken}
 
 
 def _sizes(model: Model) -> dict[str, Any]:

@@ -4,13 +4,12 @@ Lengths double; a length is left out, and said so, when the time for it does not
 """
 
 import time
-from collections.abc import Iterator
 from typing import Any
 
 from unmask.errors import TooLarge, UnmaskError
 from unmask.pipeline import run_word
-from unmask.playground.subject import Subject, answer_of, outputs_of
-from unmask.problems.families import FAMILIES, FamilyProblem
+from unmask.playground.subject import Subject
+from unmask.verification.question.standard import answer_count
 from unmask.weights.model import Kind
 
 LENGTHS = (2, 4, 8, 16, 32, 64)
@@ -22,10 +21,10 @@ WORDS = 2
 
 def growth(subject: Subject) -> dict[str, Any]:
     """Points (kind, N, steps), and what was left out."""
-    if subject.problem is None:
+    if not subject.problem.has_answers:
         raise UnmaskError("random weights solve no problem, so that their steps mean nothing; type another problem")
     kinds = [kind for kind in (*SHOWN, subject.question.kind) if kind in subject.kinds]
-    lengths = list(lengths_of(subject))
+    lengths = lengths_of(subject)
     points: list[dict[str, Any]] = []
     remarks: list[str] = []
     end = time.monotonic() + BUDGET
@@ -40,26 +39,22 @@ def growth(subject: Subject) -> dict[str, Any]:
         if i + 1 < len(lengths) and time.monotonic() + GROWTH * took > end:
             remarks.append(f"N = {lengths[i + 1]} and more are left out: they would take too long here.")
             break
-    return {"points": points, "remarks": remarks, "fixed": subject.compiler.length is not None}
+    return {"points": points, "remarks": remarks, "fixed": subject.problem.length is not None}
 
 
-def lengths_of(subject: Subject) -> Iterator[int]:
+def lengths_of(subject: Subject) -> list[int]:
     """The lengths to measure: the one that the problem fixes, or those that its words have."""
-    if subject.compiler.length is not None:
-        yield subject.compiler.length
-        return
-    for length in LENGTHS:
-        if not isinstance(subject.problem, FamilyProblem) or FAMILIES[subject.problem.family].fits(length):
-            yield length
+    fixed = subject.problem.length
+    return [fixed] if fixed is not None else [length for length in LENGTHS if subject.problem.has_length(length)]
 
 
 def _point(subject: Subject, kind: Kind, length: int) -> dict[str, Any]:
     """The model of one length, run on a few words; `right` if all of its answers are."""
     model = subject.model(kind, length)
-    outputs = outputs_of(model)
+    outputs = answer_count(model)
     steps, right = model.steps, True
     for word in subject.some_words(WORDS, length):
         trace = run_word(model, word, canvas=False)
         steps = trace.steps_taken
-        right = right and answer_of(model, trace, outputs) == subject.right(word, outputs)
+        right = right and subject.said(model, trace.output[-outputs:]) == subject.right(word, outputs)
     return {"kind": kind, "length": length, "steps": steps, "padding": model.padding, "right": right}

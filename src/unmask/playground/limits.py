@@ -11,11 +11,13 @@ LARGEST_K = 1_000
 LARGEST_SEED = 1_000_000
 
 MEMORY = 1 << 30  # bytes of address space of a worker
-SECONDS = {"run": 12, "steps": 20, "planners": 20, "prove": 60, "words": 6}
+SECONDS = {"run": 12, "steps": 20, "planners": 26, "prove": 60, "words": 6}
 """Task → the time after which its worker is killed."""
 AT_ONCE = 2  # workers
-WAITING = 6  # requests that wait for one
+WAITING = 12  # requests that wait for one
 PATIENCE = 30  # seconds that they wait
 GRACE = 1  # seconds in which work may finish that nobody waits for any more
 READING = 10  # seconds in which a request must have arrived
 PAGES = 12  # views that are kept for their frames
+KEPT = 64  # answers that are kept for those who ask the same
+FRESH = 60  # seconds for which an answer is kept: under load it may have left out what took too long

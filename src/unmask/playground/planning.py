@@ -14,8 +14,11 @@ from typing import Any
 from unmask.errors import PlannerError
 from unmask.pipeline import run_word
 from unmask.playground.question import PLANNERS
-from unmask.playground.subject import Subject, answer_of, outputs_of
+from unmask.playground.sampling import sampling
+from unmask.playground.subject import Subject
+from unmask.verification.question.standard import answer_count
 from unmask.weights.kinds import DIFFUSION
+from unmask.weights.model import Model
 
 SEEDS = 12
 WORDS = 12
@@ -43,10 +46,10 @@ def planning(subject: Subject) -> dict[str, Any]:
     """A row per planner: on the word that was asked about, over seeds, and on words with both answers."""
     if subject.question.kind not in DIFFUSION:
         raise PlannerError(f"{subject.question.kind} has no planner; choose {', '.join(DIFFUSION)} to compare planners")
-    if subject.problem is None:
+    if not subject.problem.has_answers:
         raise PlannerError("random weights solve no problem, so that no planner is right; type another problem")
     model = subject.model(subject.question.kind)
-    outputs = outputs_of(model)
+    outputs = answer_count(model)
     words = [word for word in subject.some_words(2 * WORDS) if word != subject.question.word][:WORDS]
     right = {word: subject.right(word, outputs) for word in (subject.question.word, *words)}
     rows = []
@@ -59,10 +62,22 @@ def planning(subject: Subject) -> dict[str, Any]:
                 break
             trace = run_word(model, word, planner=name, seed=seed, canvas=False)
             tally = here if word == subject.question.word else elsewhere
-            tally.add(answer_of(model, trace, outputs), right[word])
+            tally.add(subject.said(model, trace.output[-outputs:]), right[word])
             steps = max(steps, trace.steps_taken)
         rows.append({"planner": planner, "steps": steps, "word": here.to_json(), "words": elsewhere.to_json()})
-    return {"right": right[subject.question.word], "rows": rows}
+    return {"right": right[subject.question.word], "rows": rows, "samplers": _samplers(subject, model, right, outputs)}
+
+
+def _samplers(subject: Subject, model: Model, right: dict[str, str | None], outputs: int) -> list[dict[str, Any]]:
+    """A row per sampler of the field, on the same words."""
+    rows = []
+    for found in sampling(model, list(right), subject.question.k):
+        here, elsewhere = Tally(), Tally()
+        for (word, expected), symbols in zip(right.items(), found.pop("symbols"), strict=True):
+            tally = here if word == subject.question.word else elsewhere
+            tally.add(subject.said(model, symbols[-outputs:]), expected)
+        rows.append({**found, "word": here.to_json(), "words": elsewhere.to_json()})
+    return rows
 
 
 def _runs(planner: str, word: str, words: list[str]) -> Iterator[tuple[str, int]]:

@@ -10,7 +10,7 @@ from unmask.playground.subject import Subject
 
 def proof(subject: Subject) -> dict[str, Any]:
     """The verdict of `unmask verify --method prove`, for the model with its own planner."""
-    if subject.problem is None:
+    if not subject.problem.has_answers:
         raise UnmaskError("random weights solve no problem, so that there is nothing to prove; type another problem")
     model = subject.model(subject.question.kind)
     start = time.perf_counter()

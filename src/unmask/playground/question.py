@@ -1,56 +1,67 @@
 """Request → Question: what the page asks, checked before any work is done.
 
-A PROBLEM is written as on the command line, except that nothing may name a file: a circuit is pasted as ASCII AIGER.
+A PROBLEM is written as on the command line, except that nothing may name a file: a circuit is pasted as ASCII AIGER, a
+grammar as `cfg:` and its rules, and `program:` takes the name of a program that the playground has, never code.
 """
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Annotated, Any, Literal, get_args
 
-from unmask.errors import UnmaskError, shortened
+import msgspec
+
+from unmask.documents import Sentences, read, said
+from unmask.errors import UnmaskError
 from unmask.playground import limits
+from unmask.problems.catalogue import CATALOGUE
 from unmask.weights.kinds import DIFFUSION, KINDS, Kind
 
-PLANNERS = ("own", "uniform", "confidence", "left-to-right")
-READ_FILES = ("dfa", "aiger", "blif")
+Planner = Literal["own", "uniform", "confidence", "left-to-right"]
+PLANNERS: tuple[Planner, ...] = get_args(Planner)
+PROGRAMS = ("palindrome", "corridor", "rook", "traffic")
+READ_FILES = tuple(row.prefix for row in CATALOGUE if row.reads_file)
 
 
 class BadQuestion(UnmaskError):
     """A request that cannot be understood, or asks for too much."""
 
 
-@dataclass(frozen=True)
-class Question:
+SENTENCES = Sentences(
+    no_object='a question is a JSON object such as {{"problem": "(a|b)*abb", "word": "aabb"}}',
+    unknown="a question has no field {key!r}; use problem, word, kind, planner, k, seed",
+    missing="the question has no {key}; a string is needed",
+    wrong="the question's {key} must be {expected}, not {value}",
+    error=BadQuestion,
+)
+
+
+def _spoken(choices: tuple[str, ...]) -> msgspec.Meta:
+    return said(f"one of {', '.join(choices)}")
+
+
+class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`planner` is the model's own, or one that takes k slots in each step."""
 
-    problem: str
-    word: str
-    kind: Kind = "mdm"
-    planner: str = "own"
-    k: int = 1
-    seed: int = 0
+    problem: Annotated[str, said("a string")]
+    word: Annotated[str, said("a string")]
+    kind: Annotated[Kind, _spoken(KINDS)] = "mdm"
+    planner: Annotated[Planner, _spoken(PLANNERS)] = "own"
+    k: Annotated[int, msgspec.Meta(ge=1, le=limits.LARGEST_K), said(f"an integer from 1 to {limits.LARGEST_K:,}")] = 1
+    seed: Annotated[
+        int, msgspec.Meta(ge=0, le=limits.LARGEST_SEED), said(f"an integer from 0 to {limits.LARGEST_SEED:,}")
+    ] = 0
 
     @classmethod
     def of(cls, document: Any) -> "Question":
         """A JSON object with these fields, the problem and the word at least."""
-        if not isinstance(document, dict):
-            raise BadQuestion('a question is a JSON object such as {"problem": "(a|b)*abb", "word": "aabb"}')
-        unknown = set(document) - set(cls.__dataclass_fields__)
-        if unknown:
-            raise BadQuestion(f"a question has no field {shortened(min(unknown))!r}; use {_listed(cls)}")
-        for name in ("problem", "word"):
-            if name not in document:
-                raise BadQuestion(f"the question has no {name}; a string is needed")
-        question = cls(
-            problem=_text(document, "problem"),
-            word=_text(document, "word"),
-            kind=next(kind for kind in KINDS if kind == _one_of(document, "kind", KINDS, "mdm")),
-            planner=_one_of(document, "planner", PLANNERS, "own"),
-            k=_whole(document, "k", 1, limits.LARGEST_K, 1),
-            seed=_whole(document, "seed", 0, limits.LARGEST_SEED, 0),
-        )
+        question = read(document, cls, SENTENCES)
+        question.check_characters()
         question.check_sizes()
         question.check_files()
         return question
+
+    def check_characters(self) -> None:
+        for name, text in (("problem", self.problem), ("word", self.word)):
+            if any("\ud800" <= character <= "\udfff" for character in text):
+                raise BadQuestion(f"the {name} holds half of a surrogate pair, which is no character; leave it out")
 
     def check_sizes(self) -> None:
         for name, text, most in (
@@ -61,13 +72,26 @@ class Question:
                 raise BadQuestion(f"the {name} has {len(text):,} characters, more than {most:,}; take a shorter one")
 
     def check_files(self) -> None:
-        """A problem that names a file is refused: the playground reads none."""
-        prefix, colon, _ = self.problem.partition(":")
-        if colon and prefix in READ_FILES:
+        """A problem that names a file is refused: the playground reads none, and runs no code that it is sent."""
+        prefix, colon, rest = self.problem.partition(":")
+        if not colon or prefix not in READ_FILES or self.is_grammar:
+            return
+        if prefix == "program":
+            if rest in PROGRAMS:
+                return
             raise BadQuestion(
-                f"the playground reads no files, so {prefix}: is refused; paste a circuit as ASCII AIGER (aag …), "
-                "or use `unmask compile`"
+                f"the playground runs no code that it is sent; program: takes {', '.join(PROGRAMS)}, "
+                "and `unmask compile` takes a file of your own"
             )
+        raise BadQuestion(
+            f"the playground reads no files, so {prefix}: is refused; paste a circuit as ASCII AIGER (aag …) or a "
+            "grammar (cfg: S -> …), or use `unmask compile`"
+        )
+
+    @property
+    def is_grammar(self) -> bool:
+        """Whether the problem is a grammar: `cfg:` and rules, which have arrows."""
+        return self.problem.startswith("cfg:") and any(arrow in self.problem for arrow in ("->", "→", "::="))
 
     @property
     def is_circuit(self) -> bool:
@@ -80,33 +104,4 @@ class Question:
         return None if self.planner == "own" or self.kind not in DIFFUSION else f"{self.planner}:{self.k}"
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
-
-def _listed(cls: type[Question]) -> str:
-    return ", ".join(cls.__dataclass_fields__)
-
-
-def _text(document: dict[str, Any], name: str) -> str:
-    text = document[name]
-    if not isinstance(text, str):
-        raise BadQuestion(f"the {name} must be a string")
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise BadQuestion(f"the {name} holds half of a surrogate pair, which is no character; leave it out") from None
-    return text
-
-
-def _one_of(document: dict[str, Any], name: str, allowed: tuple[str, ...], default: str) -> str:
-    value = document.get(name, default)
-    if not isinstance(value, str) or value not in allowed:
-        raise BadQuestion(f"the {name} must be one of {', '.join(allowed)}, not {shortened(repr(value))}")
-    return value
-
-
-def _whole(document: dict[str, Any], name: str, least: int, most: int, default: int) -> int:
-    value = document.get(name, default)
-    if type(value) is not int or not least <= value <= most:
-        raise BadQuestion(f"{name} must be an integer from {least} to {most:,}, not {shortened(repr(value), most=24)}")
-    return value
+        return msgspec.structs.asdict(self)

@@ -1,11 +1,11 @@
 """Subject → words that are worth trying: one for each answer, so that nobody has to guess how a word looks."""
 
-from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from unmask.errors import UnmaskError
 from unmask.playground.subject import Subject
-from unmask.problems.expression import ExpressionProblem
+from unmask.problems.outcome import Outcome
 
 DRAWN = 12
 LENGTHS = range(1, 17)
@@ -14,32 +14,31 @@ LENGTHS = range(1, 17)
 
 def suggestions(subject: Subject) -> dict[str, Any]:
     """Words of the length that was typed if they have both answers, else also shorter or longer ones."""
-    found: dict[str, dict[str, str]] = {}
+    shown: dict[str, dict[str, str]] = {}
+    if not subject.problem.has_answers:
+        return {"words": []}
     for length in (_length(subject), *LENGTHS):
         for word, right in _answered(subject, length):
-            found.setdefault(right.split()[0].rstrip(","), {"word": word, "right": right})
-        if len(found) > 1 or _fixed(subject):
+            shown.setdefault(str(right).split()[0].rstrip(","), {"word": word, "right": str(right)})
+        if len(shown) > 1 or subject.problem.length is not None:
             break
-    return {"words": list(found.values())}
+    return {"words": list(shown.values())}
 
 
-def _answered(subject: Subject, length: int) -> Iterator[tuple[str, str]]:
+def _answered(subject: Subject, length: int) -> list[tuple[str, Outcome]]:
     """(word, what is right of it), of characters that can be typed, those of the problem first."""
-    try:
-        drawn = subject.some_words(DRAWN, length)
-    except UnmaskError:  # a length that the problem has not
-        return
+    drawn = subject.some_words(DRAWN, length) if subject.problem.has_length(length) else []
     drawn += [_backwards(word) for word in drawn]  # the same letters, and often another answer
     typed = set(subject.question.problem)
+    answered = []
     for word in sorted(drawn, key=lambda word: len(set(word) - typed)):
         if word == subject.question.word or not word or not (word.isascii() and word.isprintable()):
             continue
-        try:
-            right = subject.right(word, 1)
-        except UnmaskError:
-            continue
-        if right is not None and not (right == "rejected" and isinstance(subject.problem, ExpressionProblem)):
-            yield word, right
+        with suppress(UnmaskError):
+            answered.append((word, subject.problem.outcome(word).last(1)))
+    # where words have values, one that has none is no example
+    valued = [(word, right) for word, right in answered if right.value is not None]
+    return valued or answered
 
 
 def _length(subject: Subject) -> int:
@@ -47,10 +46,6 @@ def _length(subject: Subject) -> int:
         return subject.length
     except UnmaskError:  # the word is too long
         return LENGTHS[-1]
-
-
-def _fixed(subject: Subject) -> bool:
-    return subject.problem is None or subject.compiler.length is not None
 
 
 def _backwards(word: str) -> str:

@@ -2,8 +2,8 @@
 
     python -m unmask.playground.worker       {"task", "question", "seconds"} ──▶ {"answer"} or {"error"}, a line each
 
-It can write no file (no file may grow beyond 0 bytes), holds at most `limits.MEMORY`, and is ended by an alarm of its
-own should the one who asked be gone.
+It can write no file (no file may grow beyond 0 bytes), holds at most `limits.MEMORY`, and ends with the one who started
+it, however that ends: on Linux the kernel sees to it, elsewhere the end of standard input and an alarm do.
 """
 
 import json
@@ -33,6 +33,7 @@ TASKS: dict[str, Callable[[Subject], dict[str, Any]]] = {
 }
 TOO_MUCH_MEMORY = "this needs more memory than the playground has; take a shorter word or a smaller problem"
 GRACE = 5
+PR_SET_PDEATHSIG = 1
 
 
 def answer(task: str, question: Any) -> dict[str, Any]:
@@ -60,11 +61,23 @@ def confine() -> None:
                 resource.setrlimit(what, (most, most))
 
 
+def end_with_parent() -> None:
+    """Ask the kernel to kill this process when the server dies, even by a signal that nobody can handle."""
+    if sys.platform == "linux":
+        import ctypes
+
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+            if os.getppid() == 1:  # it was gone before we could ask
+                os._exit(0)
+
+
 def main() -> None:
     """Serve until standard input ends; what anything else prints is not taken for an answer."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     confine()
+    end_with_parent()
     for line in sys.stdin:
         request = json.loads(line)
         signal.alarm(request["seconds"] + GRACE)

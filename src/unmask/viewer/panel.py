@@ -161,6 +161,7 @@ class Panel:
             "accept": trace.accept,
             "mask": story.mask,
             "firstSlot": story.first_slot,
+            "slotNames": list(trace.slots),
             "register": story.register,
             "symbols": list(story.symbols),
             "scale": self.scale or 1,

@@ -9,7 +9,7 @@ from unmask.viewer.panel import Panel
 from unmask.viewer.reads import CONTINUES, Edge
 from unmask.viewer.render import View
 from unmask.viewer.story import EDITED, NOTHING
-from unmask.viewer.text import visible
+from unmask.viewer.text import in_a_cell
 
 LINE, GUTTER, TOP, MARGIN, BETWEEN = 27, 34, 64, 20, 44
 HALF = 9  # of the height of a symbol
@@ -80,7 +80,7 @@ def _panel(panel: Panel, left: int) -> tuple[int, str]:
         token = int(story.tokens[line, column])
         if token != NOTHING:
             change = int(story.change[line, column])
-            drawn.append(_symbol(visible(story.symbols[token]), x(line, column), line, change, cell))
+            drawn.append(_symbol(in_a_cell(story.symbols[token]), x(line, column), line, change, cell))
     return GUTTER + columns * cell, "".join([*drawn, "</g>\n"])
 
 

@@ -16,7 +16,7 @@ from string import Template
 from typing import Any
 
 from unmask.viewer.panel import Detail, Panel
-from unmask.viewer.text import text_of, visible
+from unmask.viewer.text import in_a_cell, text_of
 
 PAGE = 1_900_000
 UNPACKED = 64_000_000
@@ -34,11 +34,11 @@ class View:
 
     def about(self) -> dict[str, Any]:
         """What the page says of all runs together."""
-        return {"problem": visible(self.problem), "word": visible(self.word), "remarks": list(self.remarks)}
+        return {"problem": in_a_cell(self.problem), "word": in_a_cell(self.word), "remarks": list(self.remarks)}
 
     @property
     def title(self) -> str:
-        return visible(f"{self.problem or 'a model'} on {self.word or 'the empty word'}")
+        return in_a_cell(f"{self.problem or 'a model'} on {self.word or 'the empty word'}")
 
 
 def render(view: View, *, at_most: int = PAGE) -> str:

@@ -11,6 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
+from unmask.budget import foresee
 from unmask.traces.trace import Trace
 from unmask.viewer.recording import Recording
 
@@ -100,6 +101,7 @@ def _written(trace: Trace, first_slot: int) -> Story:
 
 def _looped(trace: Trace, recording: Recording, blocks: Blocks) -> Story:
     columns = recording.first_slot + trace.padding
+    foresee(16 * columns * (trace.steps_taken + 2), f"the page of a run with {trace.steps_taken:,} loops")
     tokens = np.full((trace.steps_taken + 2, columns), NOTHING)
     change = np.full(tokens.shape, KEPT)
     streams = _after_each_loop(recording, trace.steps_taken)

@@ -2,6 +2,7 @@
 
 import unicodedata
 
+from unmask.escapes import visible
 from unmask.viewer.panel import Panel
 from unmask.viewer.story import EDITED, KEPT, NOTHING, WRITTEN
 
@@ -17,7 +18,7 @@ def text_of(panel: Panel) -> str:
     shown = "loop" if story.looped else "step"
     if story.register is not None:
         head += f"; cells show the register {visible(story.register)}"
-    symbols = [visible(symbol) for symbol in story.symbols]
+    symbols = [in_a_cell(symbol) for symbol in story.symbols]
     width = max((len(symbols[t]) for t in set(story.tokens.flat) if t != NOTHING), default=1)
     most = max(2, MOST_CELLS // max(1, story.tokens.shape[1] * (width + 2)))
     lines = []
@@ -36,15 +37,8 @@ def text_of(panel: Panel) -> str:
     return "\n".join([head, *lines, *panel.left_out])
 
 
-def visible(text: str) -> str:
-    """Text in which every character shows and none moves its neighbours: controls as escapes, marks on a circle."""
-    parts = []
-    for character in text:
-        category = unicodedata.category(character)
-        if category in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs") and character != " ":
-            parts.append(f"\\u{{{ord(character):x}}}")
-        elif category.startswith("M") and not parts:
-            parts.append("◌" + character)
-        else:
-            parts.append(character)
-    return "".join(parts).replace(" ", "␣") if text.strip() == "" and text else "".join(parts)
+def in_a_cell(text: str) -> str:
+    """A symbol in a cell of its own: a blank that is seen, and no mark that joins its neighbour."""
+    if text and not text.strip(" "):
+        return "␣" * len(text)
+    return "◌" + visible(text) if text and unicodedata.category(text[0]).startswith("M") else visible(text)

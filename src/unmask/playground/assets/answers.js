@@ -32,6 +32,10 @@ export function tries(words, choose) {
   return ["Others: ", ...offered.flatMap((pair, i) => (i ? [", ", ...pair] : pair))];
 }
 
+function saidOf(tally) {
+  return tally.answers.map(([text, times]) => (tally.runs > 1 ? `${text} ×${times}` : text)).join(", ");
+}
+
 function rate(tally) {
   if (!tally.runs) return "–";
   const text = `${tally.right} of ${tally.runs}`;
@@ -42,13 +46,13 @@ export function planners(answer, question) {
   const names = { own: OWN, uniform: `uniform:${question.k}`, confidence: `confidence:${question.k}`, "left-to-right": `left-to-right:${question.k}` };
   const rows = answer.rows.map((row) => {
     const link = make("a", { href: toFragment({ ...question, planner: row.planner }) }, names[row.planner]);
-    const answers = row.word.answers.map(([text, times]) => (row.word.runs > 1 ? `${text} ×${times}` : text)).join(", ");
-    return make("tr", row.planner === question.planner ? { class: "chosen" } : {}, make("th", { scope: "row" }, link), make("td", {}, String(row.steps)), make("td", {}, rate(row.word), make("div", { class: "answers" }, answers)), make("td", {}, rate(row.words)));
+    return make("tr", row.planner === question.planner ? { class: "chosen" } : {}, make("th", { scope: "row" }, link), make("td", {}, String(row.steps)), make("td", {}, rate(row.word), make("div", { class: "answers" }, saidOf(row.word))), make("td", {}, rate(row.words)));
   });
+  const samplers = answer.samplers.map((row) => make("tr", {}, make("th", { scope: "row" }, row.sampler), make("td", {}, String(row.passes)), make("td", {}, rate(row.word), make("div", { class: "answers" }, saidOf(row.word))), make("td", {}, rate(row.words))));
   const head = ["planner", "steps", "right on this word, over seeds", "right on other words"];
   return [
-    make("table", {}, make("thead", {}, make("tr", {}, ...head.map((text) => make("th", { scope: "col" }, text)))), make("tbody", {}, ...rows)),
-    make("p", {}, "One predictor, four planners. A slot can be predicted only once the slots that it is made from are written: the model’s own planner waits for them, and takes all that are ready at once. One that does not wait commits to symbols that are wrong, and never takes them back."),
+    make("table", {}, make("thead", {}, make("tr", {}, ...head.map((text) => make("th", { scope: "col" }, text)))), make("tbody", {}, ...rows), make("tbody", { class: "samplers" }, ...samplers)),
+    make("p", {}, "One predictor, four planners, and the field’s samplers under their own names, those with a quota at as many slots per pass. A slot can be predicted only once the slots that it is made from are written: the model’s own planner waits for them, and takes all that are ready at once. One that does not wait commits to symbols that are wrong, and never takes them back. A sampler that would take too long is left out."),
   ];
 }
 
@@ -68,13 +72,17 @@ export function proof(answer) {
 export function shell(question, planner, length) {
   const quoted = (text) => (/^[\w:./=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
   const circuit = question.problem.startsWith("aag ");
-  const problem = circuit ? "aiger:circuit.aag" : quoted(question.problem);
+  const grammar = question.problem.startsWith("cfg:");
+  const program = question.problem.startsWith("program:");
+  const file = circuit ? "aiger:circuit.aag" : grammar ? "cfg:grammar.cfg" : program ? `${question.problem}.py` : "";
+  const problem = file || quoted(question.problem);
   const implied = circuit || question.problem.startsWith("expr:");
   const chosen = planner ? ` --planner ${planner}${question.planner === "uniform" ? ` --seed ${question.seed}` : ""}` : "";
   return [
+    ...(program ? [`curl -O ${location.origin}/static/${file.slice("program:".length)}`] : []),
     `unmask compile ${problem}${implied ? "" : ` --length ${length}`} --to ${question.kind} --out models/mine`,
     `unmask run models/mine ${quoted(question.word)}${chosen}`,
     `unmask view models/mine ${quoted(question.word)}${chosen} --out trace.html`,
-    "unmask verify models/mine --method prove",
+    `unmask verify models/mine ${program ? `--against ${problem} ` : ""}--method prove`,
   ].join("\n");
 }

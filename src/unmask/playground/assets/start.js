@@ -127,7 +127,7 @@ byId("form").addEventListener("submit", (event) => {
 byId("form").addEventListener("input", fitForm);
 for (const id of ["kind", "planner"]) byId(id).addEventListener("change", () => go(fromForm()));
 byId("problem").addEventListener("keydown", (event) => {
-  const several = event.target.value.startsWith("aag"); // a circuit has lines of its own
+  const several = /^(aag|cfg:)/.test(event.target.value); // circuits and grammars have lines of their own
   if (event.key === "Enter" && !event.shiftKey && (!several || event.ctrlKey || event.metaKey)) {
     event.preventDefault();
     byId("form").requestSubmit();

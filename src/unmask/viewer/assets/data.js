@@ -115,7 +115,8 @@ function columnName(panel, column) {
   const input = panel.firstSlot - panel.length;
   if (column < input) return "begin";
   if (column < panel.firstSlot) return `input ${column - input}`;
-  return `${panel.looped ? "pad" : "slot"} ${column - panel.firstSlot}`;
+  const named = panel.slotNames[column - panel.firstSlot];
+  return named || `${panel.looped ? "pad" : "slot"} ${column - panel.firstSlot}`;
 }
 
 function headName(panel, head) {
