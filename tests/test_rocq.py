@@ -1,0 +1,164 @@
+"""The proofs, as far as that goes without coqc: what they say about the package, and what the page says of them."""
+
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from unmask import compile_problem, save_model
+from unmask.numerics.exponential import exp_table
+from unmask.numerics.precision import Precision
+
+ROOT = Path(__file__).parents[1]
+PROOFS = ROOT / "proofs"
+PAGE = (ROOT / "docs" / "rocq.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def scripts(monkeypatch):
+    """(check, shipped): the scripts of `make rocq`."""
+    monkeypatch.syspath_prepend(str(PROOFS))
+    for name in ("check", "shipped"):
+        sys.modules.pop(name, None)
+    import check
+    import shipped
+
+    return check, shipped
+
+
+def tables():
+    text = (PROOFS / "ExponentialTables.v").read_text(encoding="utf-8")
+    found = re.findall(r"Definition table_(\d) : list Z :=\s*\[([^\]]*)\]", text)
+    return {int(p): [int(a) for a in entries.split(";")] for p, entries in found}
+
+
+@pytest.mark.parametrize("p", range(1, 5))
+def test_the_tables_of_the_proofs_are_the_package_s(p):
+    assert tables()[p] == exp_table(Precision(p)).tolist()
+
+
+@pytest.mark.parametrize("p", range(1, 9))
+def test_the_package_s_exponential_is_one_of_the_proofs(p):
+    """The record `exponential` of Exponential.v, field by field."""
+    precision = Precision(p)
+    x = np.array(precision.numbers())
+    exp, one, bound = exp_table(precision), precision.one, precision.bound
+    assert (exp >= 0).all()
+    assert (exp <= bound).all()
+    assert exp[bound] == one
+    assert (np.diff(exp) >= 0).all()
+    assert (exp[64 * x >= 45 * p * one] == bound).all()
+    assert (exp[64 * x <= -45 * (p + 1) * one] == 0).all()
+
+
+def test_the_page_names_theorems_that_exist_and_all_of_them(scripts):
+    check, _ = scripts
+    text = "\n".join((PROOFS / f"{stem}.v").read_text(encoding="utf-8") for stem in check.files())
+    theorems = set(re.findall(r"^\s*(?:Theorem|Corollary) (\w+)", text, re.M))
+    defined = set(re.findall(r"^\s*(?:Theorem|Corollary|Lemma|Example|Definition|Record) (\w+)", text, re.M))
+    rows = re.findall(r"^(?:\| |- |)((?:`\w+`(?:, )?)+)", PAGE, re.M)
+    named = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    assert named <= defined, named - defined
+    assert theorems <= named, theorems - named
+    for name in re.findall(r"\b(\w+\.v)\b", PAGE):
+        assert (PROOFS / name).exists(), name
+
+
+def test_every_file_is_compiled_and_none_leaves_a_gap(scripts):
+    check, _ = scripts
+    assert {f"{stem}.v" for stem in check.files()} == {path.name for path in PROOFS.glob("*.v")}
+    check.refuse_gaps()
+
+
+def test_a_gap_is_refused(scripts, tmp_path, monkeypatch):
+    check, _ = scripts
+    (tmp_path / "_CoqProject").write_text("-Q . Unmask\nGap.v\n")
+    (tmp_path / "Gap.v").write_text("Theorem gap : False.\nProof. Admitted.\n")
+    monkeypatch.setattr(check, "HERE", tmp_path)
+    with pytest.raises(SystemExit, match=r"Gap\.v says Admitted"):
+        check.refuse_gaps()
+
+
+@pytest.mark.skipif(shutil.which("coqc") is None, reason="needs coqc")
+@pytest.mark.parametrize("keyword", ["Theorem", "Remark", "Definition"])
+def test_an_axiom_is_refused_by_whatever_keyword_it_is_used(scripts, tmp_path, monkeypatch, keyword):
+    check, _ = scripts
+    (tmp_path / "_CoqProject").write_text("-Q . Unmask\nGap.v\n")
+    (tmp_path / "Gap.v").write_text(f"Hypothesis gap : False.\n{keyword} empty : 0 = 1.\nProof. destruct gap. Qed.\n")
+    monkeypatch.setattr(check, "HERE", tmp_path)
+    check.refuse_gaps()
+    with pytest.raises(SystemExit, match=r"not closed under the global context"):
+        check.main()
+
+
+def printed(tensors, names):
+    """A transformer as Export.v prints it."""
+    lines = []
+    for name in names:
+        array = np.atleast_2d(tensors[name])
+        entries = "; ".join(f"({i}, {j}, {array[i, j]})" for i, j in zip(*np.nonzero(array), strict=True))
+        lines.append(f"({array.shape[0]}, {array.shape[1]}, [{entries}])")
+    return f"     = [{'; '.join(lines)}]\n     : list tensor\n"
+
+
+def test_a_flipped_weight_is_found(scripts, tmp_path):
+    _, shipped = scripts
+    folder = shipped.Folder.read(save_model(compile_problem("a*b*", "mdm", length=3), tmp_path / "model"))
+    text = "".join(
+        printed(folder.tensors[name], shipped.names(folder.tensors[name])) for name in ("planner", "predictor")
+    )
+    assert shipped.compare(folder, text) > 0
+    folder.tensors["predictor"]["layers.1.mlp.w2"][0, 0] += 1
+    with pytest.raises(SystemExit, match=r"predictor layers\.1\.mlp\.w2"):
+        shipped.compare(folder, text)
+
+
+def test_weights_that_are_not_integers_are_refused(scripts):
+    _, shipped = scripts
+    with pytest.raises(SystemExit, match=r"not integers: \['embed'\]"):
+        shipped._dense({"embed": np.array([[0.5]])})
+
+
+def test_an_entry_that_stands_twice_is_refused(scripts):
+    _, shipped = scripts
+    twice = {"row": [0, 0], "col": [1, 1], "val": [1, 2], "shape": [1, 2]}
+    with pytest.raises(SystemExit, match="an entry of embed twice"):
+        shipped._dense({f"embed.{part}": np.array(numbers) for part, numbers in twice.items()})
+
+
+@pytest.mark.parametrize(
+    ("change", "where"),
+    [
+        (lambda config: config["transformers"]["predictor"].update(attention="causal"), "predictor: attention"),
+        (lambda config: config["transformers"]["planner"].update(loop=[0, 1]), "planner: loop"),
+        (lambda config: config.update(begin="m"), "config: begin"),
+        (lambda config: config.update(aliases={"0": "1"}), "config: aliases"),
+        (lambda config: config.update(reasoner="topk"), "config: reasoner"),
+        (lambda config: config.update(precision=3), "config: precision"),
+        (lambda config: config["vocabulary"].reverse(), "vocabulary: letters"),
+    ],
+)
+def test_a_folder_of_another_model_is_refused(scripts, tmp_path, change, where):
+    """With the same weights: what they do depends on the config, too."""
+    _, shipped = scripts
+    config = shipped.Folder.read(save_model(compile_problem("a*b*", "mdm", length=3), tmp_path / "model")).config
+    shipped.refuse_other_models(config, 3, 2)
+    change(config)
+    with pytest.raises(SystemExit, match=where):
+        shipped.refuse_other_models(config, 3, 2)
+
+
+def test_a_monoid_is_read_off_the_weights(scripts, tmp_path):
+    """The language of the folder, by the table that was read: a*b* on all words of three letters."""
+    _, shipped = scripts
+    folder = shipped.Folder.read(save_model(compile_problem("a*b*", "mdm", length=3), tmp_path / "model"))
+    reading = shipped.read_monoid(folder)
+    symbols = folder.config["input_symbols"]
+    for word in ("aab", "aaa", "bbb", "aba", "bba"):
+        element = 0
+        for letter in word:
+            element = reading.multiply(element, reading.letters[symbols.index(letter)])
+        assert (element in reading.accepting) == bool(re.fullmatch("a*b*", word))
