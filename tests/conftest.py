@@ -1,11 +1,16 @@
 """What several folders of tests share."""
 
+import os
 import sys
 
 import pytest
 
 from browser import browser, open_page  # noqa: F401
 from unmask import cli
+
+# Two workers on two cores: threads of BLAS and OpenMP would wait for each other. Workers and processes inherit this.
+for threads in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(threads, "1")
 
 
 @pytest.fixture

@@ -45,12 +45,13 @@ def check_contents(wheel: Path, sdist: Path) -> None:
 
 
 def check_requirements(wheel: Path) -> None:
-    """torch comes with `unmask[lab]` alone."""
+    """torch comes with extras alone, and in one version."""
     required = metadata_of(wheel).get_all("Requires-Dist") or []
     torch = [line for line in required if line.startswith("torch")]
-    assert [line.replace('"', "'").replace(" ", "") for line in torch] == ["torch==2.13.0;extra=='lab'"], torch
+    found = {line.replace('"', "'").replace(" ", "") for line in torch}
+    assert found == {"torch==2.13.0;extra=='lab'", "torch==2.13.0;extra=='torch'"}, torch
     plain = {line.split(">")[0] for line in required if "extra" not in line}
-    assert plain == {"jaxtyping", "numpy", "rich", "safetensors", "typer"}, plain
+    assert plain == {"jaxtyping", "msgspec", "numpy", "packaging", "rich", "safetensors", "typer"}, plain
 
 
 def check_installed(wheel: Path, scratch: Path) -> None:

@@ -402,10 +402,11 @@ class Model:
         return tokens
 
     def _character(self, character):
-        for first, last, token in self.config["characters"]:
-            if first <= ord(character) <= last:
-                return token if isinstance(token, int) else self.ids[token]
-        raise Unreadable(f"no range of characters covers {character!r}")
+        tokens = [token for first, last, token in self.config["characters"] if first <= ord(character) <= last]
+        need(len(tokens) == 1, f"{len(tokens)} ranges of characters cover {character!r}")
+        symbol = self.vocabulary[tokens[0]] if isinstance(tokens[0], int) else tokens[0]
+        need(symbol in self.config["input_symbols"], f"{character!r} leads to {symbol!r}, which is no input symbol")
+        return self.ids[symbol]
 
     def id(self, role):
         """The token that plays a role (`mask`, `pad`)."""

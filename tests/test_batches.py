@@ -2,9 +2,10 @@
 
 import pytest
 
+from unmask.engines.fast import FastEngine
 from unmask.engines.reference import ReferenceEngine
 from unmask.errors import AttendsToNothing, UnmaskError, WordError
-from unmask.pipeline import batch_size, compile_problem, run_word, run_words
+from unmask.pipeline import compile_problem, run_word, run_words, words_at_once
 from unmask.testing import random_model
 from unmask.traces.compare import first_difference
 from unmask.weights.model import KINDS
@@ -43,4 +44,4 @@ def test_nothing_and_nothing_readable():
     model = compile_problem("(ab)*", "mdm", length=2)
     assert run_words(model, []) == []
     assert [type(got) for got in run_words(model, ["a", "abc"])] == [WordError, WordError]
-    assert batch_size(model) > 1000
+    assert words_at_once(model, FastEngine()) > 1000

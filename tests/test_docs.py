@@ -3,7 +3,6 @@
 A ```python block with a title is a file that the page tells its reader to write; the commands find it.
 """
 
-import os
 import re
 import subprocess
 import sys
@@ -11,12 +10,14 @@ from pathlib import Path
 
 import pytest
 
+import command_line
 from unmask import compile_problem, run_word, save_model
 from unmask.errors import AttendsToNothing, EditsWrittenSlot
 
 ROOT = Path(__file__).parents[1]
 EVERY_PAGE = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 PAGES = [page for page in EVERY_PAGE if "```console" in page.read_text(encoding="utf-8")]
+AS_TYPED = ("README.md",)  # every command in a process of its own, as a reader runs it
 PARITY = """{"alphabet": ["zero", "one"],
  "states": ["even", "odd"],
  "start": "even",
@@ -47,27 +48,21 @@ def comparable(text):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_what_a_page_shows_is_what_happens(page, tmp_path):
-    programs = tmp_path / "bin"
-    programs.mkdir()
-    for name, module in (("unmask", "-m unmask"), ("python", "")):
-        (programs / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" {module} "$@"\n')
-        (programs / name).chmod(0o755)
     (tmp_path / "parity.json").write_text(PARITY)
     for name, text in files(page):
         (tmp_path / name).write_text(text, encoding="utf-8")
-    environment = {**os.environ, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "120"}
+    run = command_line.in_a_process if page.name in AS_TYPED else command_line.run
     for command, shown in commands(page):
         if command.startswith("make "):
             continue
-        done = subprocess.run(
-            ["sh", "-c", f"{command} 2>&1"],
-            cwd=tmp_path,
-            env=environment,
-            capture_output=True,
-            check=False,
-            timeout=120,
-        )
-        assert comparable(done.stdout.decode()) == comparable(shown), command
+        _, printed = run(command, tmp_path)
+        assert comparable(printed) == comparable(shown), command
+
+
+def test_what_a_shell_would_act_upon_is_left_to_it():
+    plain = ["unmask run m 'a b' --json", "unmask compile '(a|b)*a{2}$' --length 3 --to mdm --out \"x>y\""]
+    acted = ["unmask run m a | head", "unmask run m a > f", "unmask run m *", "printf x", "unmask run $m a", "a && b"]
+    assert [line for line in (*plain, *acted) if command_line.is_plain(line)] == plain
 
 
 def test_pages_have_commands():
@@ -77,7 +72,7 @@ def test_pages_have_commands():
 def test_every_file_of_a_page_is_run():
     for page in EVERY_PAGE:
         run = " ".join(command for command, _ in commands(page))
-        assert all(f"python {name}" in run for name, _ in files(page)), page
+        assert all(f"python {name}" in run or f"program:{name}" in run for name, _ in files(page)), page
 
 
 READER = ROOT / "docs" / "how-to" / "read-a-folder.md"

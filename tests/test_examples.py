@@ -29,6 +29,18 @@ steps at N = 8 64 512
 (a|b)*abba(a|b)*  cot 8 64 512
 proved by induction over intervals of the word
 """,
+    "lookup_heads.py": """
+canvas     (13452) (12)(45) (12)(45) (12543) (135) (153) 1
+difference 0.0
+layer 0 head 0 looks up left address = here: as left -> left; slots read rows [0, 2, 4, 6, 8, 10, 12]
+layer 0 head 1 looks up right address = here: as right -> right; slots read rows [1, 3, 5, 7, 9, 11, 13]
+slot 0 patched: changes [4]; the slot above it in the tree is 4
+slot 1 patched: changes [4]; the slot above it in the tree is 4
+slot 2 patched: changes [5]; the slot above it in the tree is 5
+slot 3 patched: changes [5]; the slot above it in the tree is 5
+slot 4 patched: changes [6]; the slot above it in the tree is 6
+slot 5 patched: changes [6]; the slot above it in the tree is 6
+""",
     "one_model_four_frameworks.py": """
 Model(mdm, N = 4, P = 3, T = 2, F_2, regex:(a|b)*abb)
  plt by mdm_to_plt (thm:lts-can-simulate-mdms)

@@ -123,7 +123,7 @@ def test_every_public_name_is_in_the_reference(site):
 
 def test_pictures_can_be_read_in_the_dark():
     """Each has a background of its own, and colours for both schemes."""
-    pictures = sorted((ROOT / "docs" / "pictures").glob("*.svg"))
+    pictures = sorted((ROOT / "docs" / "pictures").rglob("*.svg"))
     assert pictures
     for picture in pictures:
         text = picture.read_text(encoding="utf-8")

@@ -1,0 +1,208 @@
+"""What is done with a document from anywhere, as far as it goes: read it, use what was read, write it, read it again.
+
+An error of ours ends it; any other escapes and fails the test. So does a file that is left behind.
+"""
+
+import json
+import random
+import struct
+from itertools import islice, product
+from pathlib import Path
+
+import numpy as np
+from safetensors.numpy import save
+
+from unmask.errors import UnmaskError
+from unmask.numerics.precision import Precision
+from unmask.pipeline import (
+    convert_model,
+    load_model,
+    problem_name,
+    result,
+    run_both,
+    run_words,
+    save_model,
+    verify_model,
+)
+from unmask.playground.worker import TASKS, answer
+from unmask.problems.automata.dfa_file import dfa_from_json
+from unmask.problems.catalogue import parse_problem, problem_from_json
+from unmask.problems.circuits.aiger import parse_aiger, write_aiger
+from unmask.problems.circuits.blif import parse_blif
+from unmask.problems.outcome import Outcome
+from unmask.programs.compilers.compiler import compiler_for
+from unmask.reasoners.planners import parse_planner
+from unmask.reasoners.tape import Tape
+from unmask.samplers.laws.law_file import law_from_json, read_law
+from unmask.samplers.laws.measure import Bench
+from unmask.traces.compare import first_difference
+from unmask.traces.trace import Trace
+from unmask.verification.circuits.extracted import extracted_circuit
+from unmask.viewer.picture import picture
+from unmask.viewer.render import render
+from unmask.viewer.text import text_of
+from unmask.views import view_of
+from unmask.weights.kinds import KINDS
+
+SMALL = 12
+
+
+def ours(work, *arguments, **options):
+    """What the work gives, or None if it was refused with a sentence of ours."""
+    try:
+        return work(*arguments, **options)
+    except UnmaskError:
+        return None
+
+
+def folder(document, scratch: Path):
+    """config.json and the tensors of its transformers → run, show, compare, convert, extract, save."""
+    config, tensors = document
+    place = scratch / "m"
+    place.mkdir()
+    (place / "config.json").write_text(json.dumps(config))
+    (place / "model.safetensors").write_bytes(tensors)
+    before = sorted(path.name for path in scratch.iterdir())
+    model = ours(load_model, place)
+    if model is not None and model.rows * max(t.width for t in model.transformers.values()) < 4096 and model.steps < 9:
+        _use(model, scratch)
+    assert sorted(path.name for path in scratch.iterdir()) in (before, [*before, "saved"])
+
+
+def _use(model, scratch):
+    repr(model), model._repr_html_(), problem_name(model)
+    draws = random.Random(0)
+    words = [" ".join(draws.choices(model.input_symbols, k=model.length)) for _ in range(2) if model.input_symbols]
+    words += ["".join(chr(r[0]) for r in (model.characters or ())[:1]) * model.length, "", "ab", "\ud800"]
+    for found in run_words(model, words):
+        if isinstance(found, Trace):
+            json.dumps(result(found))
+            repr(found)
+    ours(run_both, model, words[0])
+    ours(run_both, model, words[0], sample=True, seed=1)
+    view = ours(view_of, model, words[0], ("cot",))
+    if view is not None:
+        render(view), picture(view), [text_of(panel) for panel in view.panels]
+    for method in ("sample", "exhaustive", "prove"):
+        ours(verify_model, model, method=method, cases=3)
+        ours(verify_model, model, method=method, cases=3, against="(a|b)*a")
+    ours(lambda: [conversion for kind in KINDS[:4] for conversion in convert_model(model, kind)][:0])
+    ours(extracted_circuit, model)
+    if ours(save_model, model, scratch / "saved") is not None:
+        again = load_model(scratch / "saved")
+        assert again.vocabulary == model.vocabulary
+
+
+def circuit(text, _=None, *, parse=parse_aiger):
+    """A circuit → the same circuit again, its values, and a model if it is small."""
+    found = ours(parse, text.encode("utf-8", "surrogateescape") if parse is parse_aiger else text)
+    if found is None or len(found.inputs) > SMALL:
+        return
+    bits = np.random.default_rng(0).integers(0, 2, (5, len(found.inputs))).astype(bool)
+    values = found.evaluate(bits)
+    if found.gates and found.wires < 200:
+        assert np.array_equal(parse_aiger(write_aiger(found).encode()).evaluate(bits), values)
+    if len(found.gates) <= SMALL and len(found.outputs) <= 3:
+        stored = {"kind": "circuit", "name": "x", "aiger": text}
+        ours(lambda: _compiled(problem_from_json(stored), len(found.inputs)))
+
+
+def blif(text, _=None):
+    circuit(text, parse=parse_blif)
+
+
+def grammar(text, scratch: Path):
+    """A grammar, from its file → what is stored of it, the recogniser and the chart side by side, and a model."""
+    path = scratch / "g.cfg"
+    path.write_bytes(text.encode("utf-8", "surrogatepass"))
+    found = ours(parse_problem, f"cfg:{path}")
+    path.unlink()
+    if found is None:
+        return
+    assert problem_from_json(json.loads(json.dumps(found.to_json()))).letters == found.letters
+    if len(found.letters) <= 4 and len(found.binary.nonterminals) <= SMALL:
+        chart = found.specification(2).interpreter
+        for word in product(found.letters, repeat=2):
+            assert Outcome.of_bits(chart.run(word).answers) == found.outcome(word)
+        ours(lambda: _compiled(found, 2))
+
+
+def automaton(document, _=None):
+    """A DFA → its problem, answers and a model."""
+    found = ours(dfa_from_json, document)
+    if found is not None and isinstance(document, dict):
+        ours(lambda: _compiled(problem_from_json({"kind": "dfa", "name": "x", "dfa": document}), 2))
+
+
+def problem(text, _=None):
+    """A PROBLEM string → the problem, its words with their answers, what is stored, and a model."""
+    found = ours(parse_problem, text)
+    if found is None:
+        return
+    repr(found.name)
+    length = found.length if found.length is not None else 2
+    if length <= SMALL and found.has_answers:
+        stored = found.to_json()
+        ours(problem_from_json, json.loads(json.dumps(stored)))
+    ours(lambda: _compiled(found, length))
+
+
+def _compiled(found, length):
+    if length > SMALL or not found.has_length(length):
+        return
+    for word in islice(found.words(length, random.Random(0)), 3) if found.has_answers else ():
+        ours(found.outcome, word)
+    for word in ("", "a", "ab", "\ud800", "1" * length, "²", "(1+1)"):
+        ours(found.outcome, word)
+        ours(found.symbols_in, word)
+    compiler = compiler_for(found)
+    for kind in compiler.kinds[:1]:
+        model = ours(compiler.compile, kind, length, Precision(2))
+        if model is not None and model.rows < 200:
+            ours(verify_model, model, method="sample", cases=2)
+
+
+def law(document, scratch=None):
+    """A law, from a document or from its file → its strings and conditionals."""
+    found = ours(law_from_json, document)
+    if scratch is not None:
+        path = scratch / "law.json"
+        path.write_text(json.dumps(document))
+        ours(read_law, path)
+        path.unlink()
+    if found is not None and len(found.alphabet) < 6:
+        bench = ours(Bench, found, 2)
+        if bench is not None:
+            ours(lambda: bench.truth)
+
+
+def trace(document, _=None):
+    """A trace → itself again, compared and shown."""
+    found = ours(Trace.from_json, document)
+    if found is None:
+        return
+    repr(found), found.text, found.output, found.canvas_symbols, found.accepted
+    ours(found._repr_html_)
+    again = Trace.from_json(json.loads(json.dumps(found.to_json())))
+    assert first_difference(found, again) is None
+
+
+def question(document, _=None):
+    """A question of the playground: every task has an answer or a sentence, and none is a failure of ours."""
+    for task in ("words", "run", "steps"):
+        assert task in TASKS
+        said = answer(task, document)
+        assert "answer" in said or said["status"] in (400, 422), (task, said)
+
+
+def planner(text, _=None):
+    ours(parse_planner, text, Tape(0))
+
+
+def packed(tensors, header_changes):
+    """The bytes of a .safetensors with entries of its header replaced, whatever they promise."""
+    content = save({name: np.ascontiguousarray(array) for name, array in tensors.items()})
+    (size,) = struct.unpack_from("<Q", content)
+    header = json.loads(content[8 : 8 + size]) | header_changes
+    text = json.dumps({name: entry for name, entry in header.items() if entry is not None}).encode()
+    return struct.pack("<Q", len(text)) + text + content[8 + size :]

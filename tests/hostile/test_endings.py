@@ -1,0 +1,208 @@
+"""However a command ends, it says one sentence: no disk, no stream, no memory, no mistake of ours shows a traceback."""
+
+import os
+import resource
+import subprocess
+import sys
+
+import pytest
+
+from unmask import cli
+from unmask.pipeline import compile_problem, save_model
+
+PRINT = {
+    "help": ["--help"],
+    "version": ["--version"],
+    "compile": ["compile", "a", "--length", "1", "--to", "mdm", "--out", "made"],
+    "run": ["run", "abb", "aabb"],
+    "run --json": ["run", "abb", "aabb", "--json"],
+    "convert": ["convert", "abb", "--to", "plt", "--out", "converted"],
+    "compare": ["compare", "a", "--lengths", "2"],
+    "verify": ["verify", "abb"],
+    "verify --json": ["verify", "abb", "--json"],
+    "export": ["export", "abb", "--to", "torch", "--exact", "--out", "exported"],
+    "extract": ["extract", "abb", "--out", "abb.aag"],
+    "view": ["view", "abb", "aabb", "--text"],
+    "paper": ["paper"],
+    "sample": ["sample", "language"],
+    "samplers": ["samplers", "a", "--length", "3", "--words", "1", "--budget", "2"],
+    "an error with --json": ["run", "abb", "--json", "a"],
+    "help of a command": ["run", "--help"],
+}
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models")
+    save_model(compile_problem("(a|b)*abb", "mdm", length=4), folder / "abb")
+    save_model(compile_problem("random:1", "cot", length=0), folder / "language")
+    return folder
+
+
+def ended(arguments, monkeypatch):
+    """The exit code of a command in this process; nothing but SystemExit leaves it."""
+    monkeypatch.setattr(sys, "argv", ["unmask", *arguments])
+    with pytest.raises(SystemExit) as caught:
+        cli.main()
+    return caught.value.code
+
+
+def in_a_process(arguments, folder, *, memory=None, **streams):
+    """(exit code, standard error) of a command that has a process to itself."""
+
+    def confined():
+        if memory is not None:
+            resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+
+    done = subprocess.run(
+        [sys.executable, "-m", "unmask", *arguments],
+        cwd=folder,
+        stderr=subprocess.PIPE,
+        preexec_fn=confined,
+        check=False,
+        timeout=120,
+        **{"stdout": subprocess.DEVNULL, **streams},
+    )
+    return done.returncode, done.stderr.decode()
+
+
+@pytest.mark.parametrize("name", PRINT)
+def test_a_full_disk_behind_standard_output(name, models, monkeypatch, capfd):
+    monkeypatch.chdir(models)
+    with open("/dev/full", "w") as full, monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", full)
+        assert ended(PRINT[name], patch) == 2
+    said = capfd.readouterr().err.splitlines()
+    assert len(said) == 1
+    assert said[0].startswith("unmask: ")
+    assert "No space left" in said[0] or name == "an error with --json"
+
+
+def test_a_full_disk_in_a_process_of_its_own(models):
+    """The interpreter's own end has nothing to add."""
+    with open("/dev/full", "w") as full:
+        code, said = in_a_process(["run", "abb", "aabb"], models, stdout=full)
+    assert (code, said) == (2, "unmask: what the command prints cannot be written: No space left on device\n")
+
+
+def test_nobody_reads(models):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "unmask", "run", "abb", "-"],
+        cwd=models,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    process.stdout.close()
+    _, said = process.communicate(b"aabb\n" * 1000, timeout=60)
+    assert (process.returncode, said) == (2, b"")
+
+
+@pytest.mark.parametrize(
+    ("stream", "word", "code"), [("stdin", "-", 2), ("stdin", "aabb", 0), ("stdout", "aabb", 0), ("stderr", "a", 2)]
+)
+def test_a_closed_stream(stream, word, code, models, monkeypatch, capfd):
+    monkeypatch.chdir(models)
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, stream, None)
+        assert ended(["run", "abb", word], patch) == code
+        replaced = getattr(sys, stream)
+        if replaced is not None:
+            replaced.close()
+    assert ("standard input is closed" in capfd.readouterr().err) == (word == "-")
+
+
+def test_too_little_memory_to_start(models):
+    """From what Python itself needs up to what a run needs: a sentence, and never the exit code of an interrupt."""
+    least = next(m for m in range(20, 400, 10) if python_starts(m))
+    codes = []
+    for megabytes in (least + 10, least + 100, least + 190, least + 300):
+        code, said = in_a_process(["run", "abb", "aabb"], models, memory=megabytes << 20)
+        assert (code, said.count("\n")) in ((0, 0), (2, 1)), (megabytes, said)
+        assert code == 0 or "memory" in said
+        codes.append(code)
+    assert set(codes) == {0, 2}
+
+
+def python_starts(megabytes):
+    """Whether an interpreter comes up in so little memory at all."""
+
+    def confined():
+        resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))
+
+    done = subprocess.run([sys.executable, "-c", "import typing, mmap"], preexec_fn=confined, check=False)
+    return done.returncode == 0
+
+
+# the net under all commands
+
+
+def breaks(monkeypatch, error):
+    def broken(*_, **__):
+        raise error
+
+    monkeypatch.setattr("unmask.pipeline.load_model", broken)
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (ZeroDivisionError("x"), "this should not happen: ZeroDivisionError in line"),
+        (RecursionError(), "nested too deeply"),
+        (OSError(5, "Input/output error", "some\x1bfile"), "some\\u{1b}file: Input/output error"),
+        (OSError(28, "No space left on device"), "cannot be written: No space left on device"),
+        (MemoryError(), "out of memory"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_has_no_sentence_of_its_own_still_ends_in_one(error, sentence, monkeypatch, capfd):
+    breaks(monkeypatch, error)
+    assert ended(["run", "abb", "aabb"], monkeypatch) == 2
+    said = capfd.readouterr().err
+    assert sentence in said
+    assert said.count("\n") == 1
+
+
+def test_a_mistake_of_ours_can_be_looked_at(monkeypatch):
+    breaks(monkeypatch, ZeroDivisionError("x"))
+    monkeypatch.setenv("UNMASK_DEBUG", "1")
+    monkeypatch.setattr(sys, "argv", ["unmask", "run", "abb", "aabb"])
+    with pytest.raises(ZeroDivisionError):
+        cli.main()
+
+
+def test_a_long_name_stays_a_short_sentence(models, monkeypatch, capfd):
+    """For every argument that names a file or a folder."""
+    monkeypatch.chdir(models)
+    long = "a" * 5000
+    before = sorted(os.listdir(models))
+    for arguments in (
+        ["run", long, "aabb"],
+        ["run", "abb", "aabb", "--trace", long],
+        ["verify", long],
+        ["verify", "abb", "--method", "prove", "--certificate", long],
+        ["compile", f"dfa:{long}", "--length", "1", "--to", "mdm", "--out", "x"],
+        ["compile", f"aiger:{long}", "--to", "mdm", "--out", "x"],
+        ["compile", f"blif:{long}", "--to", "mdm", "--out", "x"],
+        ["compile", "a", "--length", "1", "--to", "mdm", "--out", long],
+        ["convert", "abb", "--to", "plt", "--out", long],
+        ["export", "abb", "--to", "torch", "--out", long],
+        ["extract", "abb", "--out", long],
+        ["view", "abb", "aabb", "--out", long],
+        ["view", "abb", "aabb", "--svg", long],
+        ["samplers", "a", "--length", "3", "--out", long],
+        ["samplers", f"law:{long}", "--length", "3"],
+    ):
+        assert ended(arguments, monkeypatch) == 2, arguments[:3]
+        said = capfd.readouterr().err
+        assert "File name too long" in said or "…" in said
+        assert "should not happen" not in said
+        assert len(said) < 1200
+    assert sorted(os.listdir(models)) == before
+
+
+def test_a_long_problem_is_no_file(models, monkeypatch, capfd):
+    """What --against names is a folder only if there is one."""
+    monkeypatch.chdir(models)
+    assert ended(["verify", "abb", "--against", "a" * 5000], monkeypatch) == 1
+    assert "refuted" in capfd.readouterr().out

@@ -1,0 +1,22 @@
+"""The pages that are written from the code say what the code says."""
+
+import pytest
+from architecture import ROOT, filled, pages
+
+PAGES = pages()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_is_current(page):
+    assert page.read_text(encoding="utf-8") == PAGES[page], "run `make architecture`"
+
+
+def test_pages_are_written_between_their_markers():
+    text = (ROOT / "docs" / "proofs.md").read_text(encoding="utf-8")
+    assert text.index("<!-- trusted -->") < text.index("`numerics/arithmetic`") < text.index("<!-- end of trusted -->")
+
+
+@pytest.mark.parametrize("marker", ["trusted", "places"])
+def test_a_stale_line_is_replaced(marker):
+    page = f"before\n<!-- {marker} -->\n| an old line |\n<!-- end of {marker} -->\nafter"
+    assert filled(page, {marker: ["new"]}) == f"before\n<!-- {marker} -->\nnew\n<!-- end of {marker} -->\nafter"

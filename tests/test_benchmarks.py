@@ -1,0 +1,38 @@
+"""What `make bench` calls is there: every program of benchmarks/ can be read, and the history finds a loss."""
+
+import importlib
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+
+
+@pytest.fixture
+def beside(monkeypatch):
+    """Programs of the folder find each other."""
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    before = set(sys.modules)
+    yield
+    for name in set(sys.modules) - before:
+        if (BENCHMARKS / f"{name}.py").is_file():
+            del sys.modules[name]
+
+
+@pytest.mark.usefixtures("beside")
+@pytest.mark.parametrize("name", ["bench", "proofs", "depth", "history", "rivals", "pages", "plots"])
+def test_what_a_benchmark_imports_is_there(name):
+    assert importlib.import_module(name).__doc__
+
+
+@pytest.mark.usefixtures("beside")
+def test_a_ratio_that_grows_is_a_loss(tmp_path):
+    history = importlib.import_module("history")
+    for ratio in (1.0, 1.2, 0.9):
+        history.append(tmp_path / "history.jsonl", {"ours over theirs": ratio})
+    assert list(history.losses(tmp_path / "history.jsonl", {"ours over theirs": 1.4})) == []
+    (said,) = history.losses(tmp_path / "history.jsonl", {"ours over theirs": 1.6})
+    assert said == "LOSS: ours over theirs is 1.6, and was 1"
+    assert len(list(map(json.loads, (tmp_path / "history.jsonl").read_text().splitlines()))) == 3
