@@ -1,7 +1,8 @@
 """Measure every row of the performance table in one run: `make bench`.
 
-Writes benchmarks/results.json, the plots of docs/performance/ and the measured parts of docs/performance.md.
-Times are the best of a few runs of the real thing, in seconds of wall time.
+Writes benchmarks/results.json, a line of ratios to benchmarks/history.jsonl, the plots of docs/performance/ and the
+measured parts of docs/performance.md. Times are the best of a few runs of the real thing, in seconds of wall time, and
+rivals run beside it: a ratio to one of them that grows is a loss, whatever the machine does.
 """
 
 import cProfile
@@ -18,18 +19,32 @@ from pathlib import Path
 
 import numpy as np
 import plots
+from history import append, losses, ratios_of
 from pages import table, write_page
+from rivals import abc_seconds, product_tree
 from yardstick import dense_pass_seconds
 
 from unmask.engines.fast import FastEngine
 from unmask.engines.reference import ReferenceEngine
-from unmask.pipeline import compile_problem, run_word
+from unmask.pipeline import compile_problem, convert_model, problem_of, run_word, verify_model
+from unmask.problems.automata.monoid import transition_monoid
 from unmask.reasoners.run import answers, run
 from unmask.reasoners.words import read_word
+from unmask.tables.answers import tabled_answers
+from unmask.verification.proofs.sides import Encoding, circuit_of
+from unmask.verification.proofs.specified import side_of
 
 HERE = Path(__file__).parent
 DOCS = HERE.parent / "docs"
 ALTA_PARITY_SECONDS = 51
+LARGE = {  # of tests/programs/compilers/test_regexes.py: 2,384 to 3,532 elements, and 66 states
+    "log search": r".*(error|warning|fatal|panic).*(timeout|refused|reset).*",
+    "secrets": r".*(password|passwd|pwd)\s*[=:]\s*\S{6,}.*",
+    "image names": r"(?:[a-z0-9]+(?:[.-][a-z0-9]+)*)(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*(:\w[\w.-]{0,12})?"
+    r"(@sha256:[0-9a-f]{16})?",
+    "long dates": r"(Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day, (January|February|March|April|May|June|July|August"
+    r"|September|October|November|December) \d{1,2}",
+}
 YARDSTICK = "one dense float32 torch pass: 4,096 rows, width 256, 2 heads of 64, MLP 512, 2 layers"
 
 
@@ -99,21 +114,24 @@ def regex_by_hand(folder):
 
 
 def chains():
-    """(ab)* by chain of thought: one step per letter."""
-    lengths = [256, 512, 1024, 2048, 4096]
+    """One word by chain of thought: one step per letter."""
+    lengths = [1 << k for k in range(10, 17)]
     ran = []
     for length in lengths:
         model = compile_problem("regex:(ab)*", "cot", length=length)
         word = read_word(model, "ab" * (length // 2))
         ran.append(best(lambda m=model, w=word: run(m, w, engine=FastEngine(), canvas=False), times=2))
+    group = compile_problem("group:A5", "cot", length=4096)
+    word = np.random.default_rng(0).choice([group.token[s] for s in group.input_symbols], 4096).tolist()
     small = compile_problem("regex:(ab)*", "cot", length=64)
-    word = read_word(small, "ab" * 32)
+    short = read_word(small, "ab" * 32)
     return {
         "lengths": lengths,
         "seconds": ran,
         "exponent": exponent(lengths, ran),
-        "length_64": best(lambda: run(small, word, engine=FastEngine()), times=2),
-        "length_64_reference": best(lambda: run(small, word, engine=ReferenceEngine()), times=1),
+        "a5_seconds": best(lambda: run(group, word, engine=FastEngine(), canvas=False), times=3),
+        "length_64": best(lambda: run(small, short, engine=FastEngine()), times=2),
+        "length_64_reference": best(lambda: run(small, short, engine=ReferenceEngine()), times=1),
     }
 
 
@@ -126,14 +144,101 @@ def parity():
 
 
 def every_word():
-    """All 65,536 words of length 16 over {a, b}, in one call."""
-    model = compile_problem("regex:(ab)*", "mdm", length=16)
-    letters = np.array([model.token["a"], model.token["b"]])
-    words = letters[(np.arange(1 << 16)[:, None] >> np.arange(16)[::-1]) & 1]
-    found = answers(model, words, engine=FastEngine()).accepted
-    assert np.flatnonzero(found == 1).tolist() == [0x5555]
-    assert (found >= 0).all()
-    return {"words": len(words), "seconds": best(lambda: answers(model, words, engine=FastEngine()), times=2)}
+    """All 65,536 words of length 16 over {a, b}: by tables, by the engine, and by a product tree over the monoid."""
+    problem = "regex:(ab)*"
+    numbers = (np.arange(1 << 16)[:, None] >> np.arange(16)[::-1]) & 1
+    monoid = transition_monoid(problem_of(problem).automaton)
+
+    def words_of(model):
+        letters = [next(t for a, b, t in model.characters if a <= ord(c) <= b) for c in "ab"]
+        return np.array([model.token[letter] for letter in letters])[numbers]
+
+    def extracted():
+        model = compile_problem(problem, "mdm", length=16)
+        words = words_of(model)
+        start = time.perf_counter()
+        found = tabled_answers(model, words, engine=FastEngine())
+        first = time.perf_counter() - start
+        assert found.by == "tables"
+        assert np.flatnonzero(found.answers.accepted == 1).tolist() == [0x5555]
+        return first, best(lambda: tabled_answers(model, words, engine=FastEngine()), times=3)
+
+    measured = [extracted() for _ in range(3)]
+    model = compile_problem(problem, "mdm", length=16)
+    words = words_of(model)
+    tokens = list(problem_of(problem).automaton.tokens)
+    as_tokens = np.array([tokens.index(model.vocabulary[t]) for t in range(len(tokens))])[words]
+    assert np.flatnonzero(product_tree(monoid, as_tokens)).tolist() == [0x5555]
+    return {
+        "words": len(words),
+        "seconds": min(first for first, _ in measured),
+        "again_seconds": min(again for _, again in measured),
+        "tree_seconds": best(lambda: product_tree(monoid, as_tokens)),
+        "engine_seconds": best(lambda: answers(model, words, engine=FastEngine()), times=1),
+    }
+
+
+def a_million_words(folder):
+    """1,000,000 words of length 32 through standard input: reading and printing included."""
+    target = str(folder / "words")
+    command("compile", "regex:(a|b)*abb(a|b)*", "--length", "32", "--to", "mdm", "--out", target)
+    drawn = np.random.default_rng(0).integers(0, 2, (1_000_000, 32))
+    text = "".join(np.array(["a", "b"])[row].tobytes().decode("utf-32-le") + "\n" for row in drawn)
+    seconds, memory, output = command("run", target, "-", text=text)
+    lines = output.splitlines()
+    right = ["accepted" if "abb" in word else "rejected" for word in text.splitlines()]
+    assert lines == right
+    return {"words": len(lines), "seconds": seconds, "peak_bytes": memory}
+
+
+def a_million_letters(folder):
+    """(ab)* by mdm at N = 2^20, as a user runs it."""
+    length, target = 1 << 20, folder / "million"
+    compiling, _, _ = command("compile", "regex:(ab)*", "--length", str(length), "--to", "mdm", "--out", str(target))
+    text = "ab" * (length // 2) + "\n"
+    running, memory, output = command("run", str(target), "-", "--no-canvas", "--json", text=text)
+    assert json.loads(output)["accepted"] is True
+    stored = sum(path.stat().st_size for path in target.iterdir())
+    return {"seconds": running, "compile_seconds": compiling, "peak_bytes": memory, "folder_bytes": stored}
+
+
+def converted():
+    """Converted models that no code decides for every row."""
+    results = {}
+    for source, to in (("mdm", "pcot"), ("pcot", "mdm")):
+        lengths, seconds = [32, 64, 128], []
+        for length in lengths:
+            model = compile_problem("regex:(a|b)*abb", source, length=length)
+            for _, made in convert_model(model, to, by=f"{source}_to_{to}"):
+                model = made.model
+            word = np.random.default_rng(0).choice([model.token[s] for s in model.input_symbols], length).tolist()
+            seconds.append(best(lambda m=model, w=word: run(m, w, engine=FastEngine(), canvas=False), times=1))
+        results[f"{source}_to_{to}"] = {"lengths": lengths, "seconds": seconds, "exponent": exponent(lengths, seconds)}
+    return results
+
+
+def proofs():
+    """Addition of 32 bits, proved from the weights; and ABC on the two netlists, which it is given."""
+    length = 64
+    model = compile_problem("family:addition", "mdm", length=length)
+    start = time.perf_counter()
+    assert verify_model(model, method="prove").status == "proved"
+    ours = time.perf_counter() - start
+    letters, outputs, encoding = list(model.input_symbols), length // 2 + 1, Encoding(2, length)
+    netlists = (model, problem_of("family:addition").specification(length))
+    theirs = abc_seconds(*(circuit_of(side_of(one, letters, outputs), encoding) for one in netlists))
+    return {"seconds": ours, "abc": theirs}
+
+
+def large_proofs():
+    """Regexes whose automata have the largest monoids and the most states of our collection, N = 64, proved."""
+    measured = {}
+    for name, pattern in LARGE.items():
+        model = compile_problem(f"regex:{pattern}", "mdm", length=64)
+        start = time.perf_counter()
+        assert verify_model(model, method="prove").status == "proved", name
+        measured[name] = time.perf_counter() - start
+    return measured
 
 
 def start_up(folder):
@@ -202,11 +307,20 @@ def rows_of(results):
         "30 s, 6 GB",
         f"{hand['seconds']:.1f} s, {hand['peak_bytes'] / 1e9:.2f} GB; compile {hand['compile_seconds']:.1f} s",
     )
+    million = results["a_million_letters"]
     yield (
-        "`cot`, N = 256 … 4096 steps",
-        "exponent at most 1.2",
-        f"exponent {chain['exponent']:.2f}; N = 4096: {chain['seconds'][-1]:.2f} s",
+        "the same, N = 1,048,576",
+        "15 s, 4 GB, a folder of 500 MB",
+        f"{million['seconds']:.1f} s, {million['peak_bytes'] / 1e9:.2f} GB, {million['folder_bytes'] / 1e6:.0f} MB; "
+        f"compile {million['compile_seconds']:.1f} s",
     )
+    regex_4096 = chain["seconds"][chain["lengths"].index(4096)]
+    yield (
+        "`cot`, one word, N = 4096: regex, A5",
+        "40,000 symbols a second",
+        f"{4096 / regex_4096:,.0f}, {4096 / chain['a5_seconds']:,.0f}",
+    )
+    yield "`cot`, N = 1,024 … 65,536 steps", "exponent at most 1.1", f"exponent {chain['exponent']:.2f}"
     faster = chain["length_64_reference"] / chain["length_64"]
     yield "`cot`, N = 64, against the reference", "", f"{faster:.0f} times faster"
     yield (
@@ -214,7 +328,37 @@ def rows_of(results):
         f"100 times faster than ALTA's {ALTA_PARITY_SECONDS} s",
         f"{results['parity']['seconds']:.4f} s, {results['parity']['times_faster']:.0f} times",
     )
-    yield "all 65,536 words of length 16, `mdm`, batched", "20 s", f"{results['every_word']['seconds']:.1f} s"
+    words, many = results["every_word"], results["a_million_words"]
+    yield (
+        "all 65,536 words of length 16, `mdm`, by tables",
+        "10 times a product tree in NumPy",
+        f"{words['seconds']:.3f} s with the extraction, {words['seconds'] / words['tree_seconds']:.1f} times; "
+        f"{words['again_seconds']:.3f} s once it is made, {words['again_seconds'] / words['tree_seconds']:.1f} times",
+    )
+    yield "the same by the engine", "20 s", f"{words['engine_seconds']:.1f} s"
+    yield (
+        "`unmask run DIR -`, 1,000,000 words of length 32, reading and printing included",
+        "20 s",
+        f"{many['seconds']:.1f} s, {many['peak_bytes'] / 1e9:.2f} GB",
+    )
+    for stem, found in results["converted"].items():
+        yield (
+            f"converted by `{stem}`, N = 128",
+            "1 s, exponent at most 1.3",
+            f"{found['seconds'][-1]:.2f} s, exponent {found['exponent']:.2f}",
+        )
+    proved = results["proofs"]
+    abc = "ABC not installed" if proved["abc"] is None else f"ABC {proved['abc'][1]} in {proved['abc'][0]:.2f} s"
+    yield (
+        "addition of 32 bits proved from the weights; `cec` of ABC on the netlists of both",
+        "21 s",
+        f"{proved['seconds']:.1f} s; {abc}",
+    )
+    yield (
+        "regexes with a slot per state, `mdm`, N = 64, proved",
+        "60 s each",
+        ", ".join(f"{name} {seconds:.0f} s" for name, seconds in results["large_proofs"].items()),
+    )
     start = results["start_up"]
     yield (
         "`unmask run` on a small model, whole process",
@@ -256,6 +400,11 @@ def main():
             ("chain_of_thought", chains),
             ("parity", parity),
             ("every_word", every_word),
+            ("a_million_words", lambda: a_million_words(folder)),
+            ("a_million_letters", lambda: a_million_letters(folder)),
+            ("converted", converted),
+            ("proofs", proofs),
+            ("large_proofs", large_proofs),
             ("start_up", lambda: start_up(folder)),
             ("compile_4096", lambda: compile_4096(folder)),
             ("profile", profile),
@@ -271,6 +420,9 @@ def main():
         )
         (DOCS / "performance" / f"{name}.svg").write_text(plot, encoding="utf-8")
     write_results(results)
+    for loss in losses(HERE / "history.jsonl", ratios_of(results)):
+        print(loss)
+    append(HERE / "history.jsonl", ratios_of(results))
     for row in rows_of(results):
         print(" | ".join(row))
 

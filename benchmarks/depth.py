@@ -10,12 +10,12 @@ from pages import table, write_page
 from unmask.engines.reference import ReferenceEngine
 from unmask.errors import AttendsToNothing
 from unmask.pipeline import compile_problem
-from unmask.problems.families import FamilyProblem
+from unmask.problems.family import FamilyProblem
 from unmask.reasoners.decoding import decode
 from unmask.testing.random_transformer import random_diffusion, random_transformer
-from unmask.verification.constant_depth import constant_depth_circuit, pass_depth, token_bits
-from unmask.verification.constant_depth_reasoners import constant_depth_model, model_depth
-from unmask.verification.saturating_sum import chain_sum
+from unmask.verification.circuits.constant_depth import constant_depth_circuit, pass_depth, token_bits
+from unmask.verification.circuits.reasoners import constant_depth_model, model_depth
+from unmask.verification.circuits.saturating_sum import chain_sum
 
 DOCS = Path(__file__).parents[1] / "docs"
 SEED, SYMBOLS = 7, 3
@@ -61,7 +61,7 @@ def families():
             model = compile_problem(problem.name, "mdm", length=length, precision=1)
             circuit = constant_depth_model(model)
             bits = np.array(list(product((0, 1), repeat=length)) if length <= 8 else _some(length), dtype=bool)
-            right = [problem.answer([problem.letters[int(b)] for b in row]) for row in bits]
+            right = [problem.outcome([problem.letters[int(b)] for b in row]).accepted for row in bits]
             said = circuit.evaluate(bits)
             differ = sum(list(row) != [False, not answer, answer] for row, answer in zip(said, right, strict=True))
             yield family, length, model.steps, circuit.depth, model_depth(model), len(circuit.gates), len(bits), differ

@@ -9,9 +9,13 @@ def table(head, rows):
 
 def write_page(page, parts):
     """Replace what stands between the markers of a page: marker → lines."""
-    text = page.read_text(encoding="utf-8")
+    page.write_text(filled(page.read_text(encoding="utf-8"), parts), encoding="utf-8")
+
+
+def filled(text, parts):
+    """A page's text with other lines between its markers."""
     for marker, lines in parts.items():
         begin, end = f"<!-- {marker} -->\n", f"<!-- end of {marker} -->"
         head, rest = text.split(begin)
         text = head + begin + "\n".join(lines) + "\n" + end + rest.split(end)[1]
-    page.write_text(text, encoding="utf-8")
+    return text

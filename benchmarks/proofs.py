@@ -7,13 +7,10 @@ from pages import table, write_page
 from pysat.solvers import Solver
 
 from unmask.pipeline import compile_problem, convert_model, verify_model
-from unmask.problems.plain_circuits import plain_circuit
-from unmask.problems.problem import automaton_of, parse_problem
-from unmask.verification.cases import letters_of
-from unmask.verification.clauses import constant_clause, difference, gate_clauses
-from unmask.verification.equivalence import symbol_numbers, token_numbers
-from unmask.verification.extract import extract
-from unmask.verification.sides import AutomatonSide, CircuitSide, Encoding, ModelSide, miter
+from unmask.problems.catalogue import parse_problem
+from unmask.verification.proofs.clauses import constant_clause, difference, gate_clauses
+from unmask.verification.proofs.sides import Encoding, miter
+from unmask.verification.proofs.specified import side_of
 
 PAGE = Path(__file__).parents[1] / "docs" / "proofs.md"
 CONFLICTS = 100_000
@@ -63,7 +60,7 @@ def alone():
         start = time.perf_counter()
         assert verify_model(model, method="prove").status == "proved"
         ours = time.perf_counter() - start
-        circuit, pairs = miter((_model_side(model, problem), _right_side(model, problem)), _encoding(model, problem))
+        circuit, pairs = _miter(model, parse_problem(problem))
         start = time.perf_counter()
         solved, conflicts = _solve(circuit, pairs)
         theirs = time.perf_counter() - start
@@ -71,24 +68,11 @@ def alone():
         yield f"`{problem}`", length, ours, theirs, f"{said} after {conflicts:,} conflicts"
 
 
-def _letters(model, problem):
-    automaton = automaton_of(parse_problem(problem)) if not problem.startswith("family:") else None
-    return letters_of(model, (automaton.characters if automaton else None) or ()), automaton
-
-
-def _encoding(model, problem):
-    return Encoding(len(_letters(model, problem)[0]), model.length)
-
-
-def _model_side(model, problem):
-    return ModelSide(extract(model), symbol_numbers(model, _letters(model, problem)[0]).tolist())
-
-
-def _right_side(model, problem):
-    letters, automaton = _letters(model, problem)
-    if automaton is None:
-        return CircuitSide(plain_circuit(problem.removeprefix("family:"), model.length), [0, 1])
-    return AutomatonSide(automaton, token_numbers(automaton, letters).tolist())
+def _miter(model, problem):
+    """The model and the specification of its problem as one circuit, and the pairs that must be equal."""
+    letters = list(model.input_symbols)
+    sides = side_of(model, letters, 1), side_of(problem.specification(model.length), letters, 1)
+    return miter(sides, Encoding(len(letters), model.length))
 
 
 def _solve(circuit, pairs):
