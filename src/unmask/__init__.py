@@ -6,11 +6,14 @@ Problem ──▶ Program ──▶ Transformer weights ──▶ Reasoner ─�
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from unmask.traces.notebook import draw_with
+
 if TYPE_CHECKING:
     from unmask.errors import UnmaskError
     from unmask.pipeline import (
         compare_frameworks,
         compile_problem,
+        compile_program,
         convert_model,
         generate,
         load_model,
@@ -28,6 +31,7 @@ __all__ = [
     "UnmaskError",
     "compare_frameworks",
     "compile_problem",
+    "compile_program",
     "convert_model",
     "first_difference",
     "generate",
@@ -53,6 +57,16 @@ def __getattr__(name: str) -> Any:
     found = getattr(import_module(_ELSEWHERE.get(name, "unmask.pipeline")), name)
     globals()[name] = found
     return found
+
+
+def _framed(trace: "Trace") -> str:
+    """How a notebook shows a trace."""
+    from unmask.viewer.notebook import framed
+
+    return framed(trace)
+
+
+draw_with(_framed)
 
 
 def __dir__() -> list[str]:

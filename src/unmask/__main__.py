@@ -1,5 +1,5 @@
 """`python -m unmask`."""
 
-from unmask.cli import main
+from unmask.start import main
 
 main()

@@ -1,9 +1,12 @@
 """The command line: one command per arrow; each command has its file in `commands/`."""
 
 import io
-import json
+import os
 import sys
-from typing import Annotated, NoReturn
+import traceback
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, NoReturn, TextIO
 
 import typer
 
@@ -11,16 +14,20 @@ from unmask.commands.compare import compare
 from unmask.commands.compile import compile_
 from unmask.commands.convert import convert
 from unmask.commands.doctor import doctor
+from unmask.commands.export import export
 from unmask.commands.extract import extract
+from unmask.commands.lab import app as lab
 from unmask.commands.paper import paper
+from unmask.commands.prove import prove
 from unmask.commands.run import run
 from unmask.commands.sample import sample
+from unmask.commands.samplers import samplers
 from unmask.commands.serve import serve
 from unmask.commands.shell import CONTEXT, Command, Commands
 from unmask.commands.verify import verify
 from unmask.commands.view import view
-from unmask.errors import UnmaskError
-from unmask.terminal import be_quiet
+from unmask.errors import OutOfTime, UnmaskError, shortened
+from unmask.terminal import be_quiet, print_document, say
 
 COMMANDS = {
     "compile": compile_,
@@ -28,13 +35,21 @@ COMMANDS = {
     "convert": convert,
     "compare": compare,
     "verify": verify,
+    "prove": prove,
+    "export": export,
     "extract": extract,
     "view": view,
     "serve": serve,
     "paper": paper,
     "sample": sample,
+    "samplers": samplers,
     "doctor": doctor,
 }
+
+INTERRUPTED = 130  # as shells say it: 128 and the number of the signal
+GROUPS = {"lab": lab}
+"""Commands that have commands."""
+LONGEST_SENTENCE = 1000
 
 app = typer.Typer(
     name="unmask",
@@ -47,12 +62,15 @@ app = typer.Typer(
 for name, command in COMMANDS.items():
     app.command(name, cls=Command, context_settings=CONTEXT)(command)
 
+for group in GROUPS.values():
+    app.add_typer(group)
+
 
 def _version(wanted: bool) -> None:
     if wanted:
         import unmask
 
-        print(f"unmask {unmask.__version__}")
+        say(f"unmask {unmask.__version__}")
         raise typer.Exit
 
 
@@ -75,33 +93,89 @@ def front_door(
 
 def main() -> NoReturn:
     """`unmask` as a command: an error is one sentence and exit code 2."""
-    # U+0085 and friends are no line ends here, and a byte that is not UTF-8 must not stop the stream
-    for stream in (sys.stdin, sys.stdout):
-        if isinstance(stream, io.TextIOWrapper):
-            errors = "surrogateescape" if stream is sys.stdin else "backslashreplace"
-            stream.reconfigure(encoding="utf-8", errors=errors, newline="\n")
+    _open_streams()
     try:
         code = app(standalone_mode=False) or 0
-    except UnmaskError as error:
+        sys.stdout.flush()  # what does not fit anywhere is an error of this command, not of the interpreter's end
+    except (UnmaskError, OutOfTime) as error:
         code = _fail(str(error))
-    except BrokenPipeError:
-        sys.stderr.close()
+    except (BrokenPipeError, SystemExit) as error:
+        if isinstance(error, SystemExit) and not isinstance(error.__context__, BrokenPipeError):
+            raise  # completion has said what there is to say
+        _forget(sys.stdout)  # whoever read our lines has seen enough; typer would call it 1, which is: rejected
         code = 2
     except KeyboardInterrupt:
-        code = _fail("interrupted")
+        code = _fail("interrupted", INTERRUPTED)
     except MemoryError:
         code = _fail("out of memory; use a smaller model or a shorter word")
     except typer.TyperException as error:  # a wrong option, a missing argument
         reason = " ".join(error.format_message().replace("Value error, ", "").split()).rstrip(".")
         code = _fail(f"{reason}; see `unmask --help`") if reason else 2  # no command at all: the help was shown
+    except Exception as error:
+        if os.environ.get("UNMASK_DEBUG") == "1":
+            raise
+        code = _fail(_last_word(error))
+    _flush()
     sys.exit(code)
 
 
-def _fail(sentence: str) -> int:
-    if "--json" in sys.argv:
-        print(json.dumps({"error": sentence}))
-    print(f"unmask: {sentence}", file=sys.stderr)
-    return 2
+def _open_streams() -> None:
+    """All three streams as UTF-8; one that is closed takes what is written to it nowhere."""
+    # U+0085 and friends are no line ends here, and a byte that is not UTF-8 must not stop the stream
+    for stream, errors in (
+        (sys.stdin, "surrogateescape"),
+        (sys.stdout, "backslashreplace"),
+        (sys.stderr, "backslashreplace"),
+    ):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors=errors, newline="\n")
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - as long as the process
+
+
+def _last_word(error: Exception) -> str:
+    """What is said of an error that has no sentence of its own: a full disk behind a stream, or a mistake of ours."""
+    if isinstance(error, OSError) and error.filename is None:
+        return f"what the command prints cannot be written: {error.strerror or error}"
+    if isinstance(error, OSError):
+        return f"{shortened(str(error.filename))}: {error.strerror or error}"
+    if isinstance(error, RecursionError):
+        return "this is nested too deeply; take something simpler"
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    return (
+        f"this should not happen: {type(error).__name__} in line {where.lineno} of {Path(where.filename).name}; "
+        "please report what you did (UNMASK_DEBUG=1 shows more)"
+    )
+
+
+def _fail(sentence: str, code: int = 2) -> int:
+    try:
+        if "--json" in sys.argv:
+            print_document({"error": sentence})
+        sys.stdout.flush()
+    except OSError:
+        _forget(sys.stdout)
+    with suppress(OSError):
+        say(f"unmask: {shortened(sentence, most=LONGEST_SENTENCE)}", stderr=True)
+    return code
+
+
+def _flush() -> None:
+    """Nothing is left to be written when the interpreter ends, for nobody could say then that it failed."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            _forget(stream)
+
+
+def _forget(stream: TextIO) -> None:
+    """Let what is still in the buffer of a stream go nowhere."""
+    with suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What a person sees: `rich` on a terminal, plain text in a pipe."""
 
-import json
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,17 +9,20 @@ from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
+from unmask.escapes import visible
 from unmask.reasoners.typed_expressions import blank_between, is_value, reads_expressions
-from unmask.terminal import console, show_table
+from unmask.terminal import console, print_document, show_table
 from unmask.traces.trace import Trace
-from unmask.verification.compare import Row
-from unmask.verification.verdict import Verdict
+from unmask.verification.compare import Row, grows_as_promised
+from unmask.verification.question.verdict import Verdict
 from unmask.weights.model import Model
-from unmask.weights.storage import content_hash
+from unmask.weights.price import Price
+from unmask.weights.storage import stored_hash
 
 if TYPE_CHECKING:  # only `convert` needs the theorems, only `doctor` the installation
     from unmask.installation import Installation
     from unmask.theorems.theorem import Theorem
+    from unmask.verification.families.prove import EveryLength
 
 LONGEST_ROW = 120  # slots of a canvas that are printed
 
@@ -38,10 +41,9 @@ def show_compiled(model: Model, folder: Path, *, as_json: bool) -> None:
         "layers": max(len(t.layers) for t in model.transformers.values()),
         "parameters": sum(t.parameters for t in model.transformers.values()),
         "layout": layout_of(model),
-        "hash": content_hash(model),
     }
     if as_json:
-        print(json.dumps(facts))
+        print_document({**facts, "hash": stored_hash(model, folder)})
         return
     console().print(
         f"[bold]{escape(str(folder))}[/bold]: {model.kind}, "
@@ -61,18 +63,19 @@ def layout_of(model: Model) -> str | None:
 
 def show_hop(theorem: "Theorem", source: Model, result: Model, *, quiet: bool) -> dict[str, Any]:
     """One line about a conversion: what it took, beside what it may take."""
-    from unmask.theorems.theorem import Price
+    from unmask.theorems.size import Size
 
-    price, bound = Price.of(result), theorem.bound(source)
+    price, bound, law = Price.of(result), theorem.bound(source), theorem.law(source)
     facts = {
         "by": theorem.stem,
         "label": theorem.label,
         "from": theorem.source,
         "to": theorem.target,
-        **{name: getattr(price, name) for name in ("steps", "padding", "layers")},
-        "width": max(t.width for t in result.transformers.values()),
-        "bound": {name: getattr(bound, name) for name in ("steps", "padding", "layers")},
+        **price.to_json(),
+        "bound": bound.to_json(),
         "within_bound": price.within(bound),
+        "growth": theorem.growth(Size.of(source)).to_json(),
+        "law": None if law is None else law.to_json(),
     }
     if not quiet:
         before = Price.of(source)
@@ -80,22 +83,27 @@ def show_hop(theorem: "Theorem", source: Model, result: Model, *, quiet: bool) -
             f"[bold]{theorem.stem}[/bold] ({theorem.label}): "
             f"steps {before.steps} → {price.steps} (<= {bound.steps}), "
             f"space {before.padding} → {price.padding} (<= {bound.padding}), "
-            f"layers {before.layers} → {price.layers} (<= {bound.layers}), width {facts['width']}"
+            f"layers {before.layers} → {price.layers} (<= {bound.layers}), "
+            f"width {before.width} → {price.width} (<= {bound.width}, {facts['growth']['width']}), "
+            f"symbols {before.symbols} → {price.symbols} (<= {bound.symbols})"
         )
+        if law is not None:
+            console().print(law.sentence)
     return facts
 
 
 def show_comparison(problem: str, rows: list[Row]) -> None:
     """The table, and what each framework's resources do as N grows."""
-    columns = ("framework", "N", "steps", "space", "width", "layers", "weights", "seconds", "right")
+    columns = ("framework", "N", "steps", "space", "width", "layers", "symbols", "weights", "seconds", "right")
     cells = [
         (
             row.framework,
             str(row.length),
             f"{row.steps} <= {row.bound.steps}",
             f"{row.padding} <= {row.bound.padding}",
-            str(row.width),
-            str(row.layers),
+            f"{row.width} <= {row.bound.width}",
+            f"{row.layers} <= {row.bound.layers}",
+            f"{row.symbols} <= {row.bound.symbols}",
             str(row.parameters),
             "–" if row.seconds is None else f"{row.seconds:.3f}",
             {True: "yes", False: "[red]NO[/red]", None: "not run"}[row.correct],
@@ -110,7 +118,8 @@ def show_comparison(problem: str, rows: list[Row]) -> None:
         if first.length != last.length:
             out.print(
                 f"{kind:>5}: N {first.length} → {last.length}, steps {first.steps} → {last.steps}, "
-                f"space {first.padding} → {last.padding}, width {first.width} → {last.width}"
+                f"space {first.padding} → {last.padding}, width {first.width} → {last.width} <= {last.width_formula}"
+                + ("" if grows_as_promised(same) else ": [red]depth, alphabet or width grow as they may not[/red]")
             )
     out.print(
         "[dim]A run shows upper bounds. Lower bounds, such as that log N steps of chain of thought do not decide "
@@ -128,10 +137,31 @@ def show_verdict(verdict: Verdict) -> None:
         out.print(f"[{style[verdict.status]}]{verdict.status}[/] on {verdict.cases} cases ({verdict.method})")
     if verdict.counterexample is not None:
         out.print(
-            f"counterexample {escape(repr(verdict.counterexample))}: {verdict.expected}, but the model {verdict.got}"
+            f"counterexample {escape(repr(verdict.counterexample))}: "
+            f"{escape(str(verdict.expected))}, but the model {escape(str(verdict.got))}"
         )
     if verdict.reason:
         out.print(escape(verdict.reason))
+
+
+def show_every_length(found: "EveryLength", seconds: float) -> None:
+    """The statement, how many obligations of which kind were settled, and what is wrong or open."""
+    out = console()
+    style = {"proved": "bold green", "refuted": "bold red", "unknown": "bold yellow"}[found.verdict]
+    for_every = "proved for every N" if found.verdict == "proved" else found.verdict
+    out.print(f"[{style}]{for_every}[/]: {escape(found.statement)}")
+    settled = Counter(o.method for o in found.obligations if o.verdict == "proved")
+    counted = ", ".join(f"{count} by {escape(method)}" for method, count in settled.items())
+    out.print(f"{sum(settled.values())} obligations ({counted}), {seconds:.3f} s")
+    if found.counterexample is not None:
+        wrong = found.counterexample
+        word = "" if wrong.word is None else f", word {escape(repr(wrong.word))}"
+        out.print(
+            f"counterexample: N = {wrong.length}{word}: {escape(str(wrong.expected))}, but the model "
+            f"{escape(str(wrong.got))}"
+        )
+    if found.reason:
+        out.print(escape(found.reason))
 
 
 def show_installation(found: "Installation") -> None:
@@ -157,15 +187,21 @@ def show_installation(found: "Installation") -> None:
 
 def answered(trace: Trace) -> bool:
     """Did the run end with a verdict, or with the value of an expression?"""
-    return trace.accepted is not None or is_value(trace.output[-1], trace.vocabulary)
+    return verdict_of(trace.output[-1], trace)[1]
 
 
 def verdict_line(trace: Trace) -> str:
-    if trace.accepted is None and answered(trace):
-        return f"= {trace.output[-1]}"
-    if trace.accepted is None:
-        return f"undecided: the last symbol is {trace.output[-1]!r}, neither {trace.accept!r} nor {trace.reject!r}"
-    return "accepted" if trace.accepted else "rejected"
+    return verdict_of(trace.output[-1], trace)[0]
+
+
+def verdict_of(last: str, of: Trace | Model) -> tuple[str, bool]:
+    """(what is said of a run whose last symbol this is, is it an answer)"""
+    meant = of.aliases.get(last, last)
+    if meant in (of.accept, of.reject):
+        return "accepted" if meant == of.accept else "rejected", True
+    if is_value(last, of.vocabulary):
+        return f"= {last}", True
+    return f"undecided: the last symbol is {last!r}, neither {of.accept!r} nor {of.reject!r}", False
 
 
 def show_run(model: Model, trace: Trace, *, canvas: bool) -> None:
@@ -174,15 +210,29 @@ def show_run(model: Model, trace: Trace, *, canvas: bool) -> None:
     if canvas:
         expression = reads_expressions(model.input_symbols)
         gap = "" if expression or all(len(s) == 1 for s in trace.vocabulary) else " "
-        given = [Text(symbol) for symbol in model.symbols(trace.word)]
+        given = [Text(visible(symbol)) for symbol in model.symbols(trace.word)]
         _show_row(out, "input ", _apart(given) if expression else given, gap)
-        for t, (tokens, chosen) in enumerate(zip(trace.canvas, trace.chosen, strict=True), start=1):
+        if trace.left_out is not None:
+            out.print(escape(trace.left_out))
+        first = 1 + trace.steps_taken - len(trace.canvas)
+        for t, (tokens, chosen) in enumerate(zip(trace.canvas, trace.chosen, strict=True), start=first):
             name = "answer" if model.kind == "plt" else f"step {t:>2}"
             cells = _slots(model, trace, tokens, chosen)
             _show_row(out, name, _apart(cells) if expression else cells, gap)
-    style = {True: "bold green", False: "bold yellow", None: "bold green" if answered(trace) else "bold red"}
+    answers = _answers(model, trace)
+    said = verdict_line(trace) if answers is None else f"answer: {answers}"
+    good = answers is not None or answered(trace)
+    style = {True: "bold green", False: "bold yellow", None: "bold green" if good else "bold red"}
     steps = f"{trace.steps_taken} step{'' if trace.steps_taken == 1 else 's'}"
-    out.print(f"[{style[trace.accepted]}]{escape(verdict_line(trace))}[/] after {steps}")
+    out.print(f"[{style[trace.accepted]}]{escape(said)}[/] after {steps}")
+
+
+def _answers(model: Model, trace: Trace) -> str | None:
+    """The symbols of the answer slots, where a program has several or answers by something else than yes and no."""
+    count = model.problem.get("outputs") if model.slot_names else None
+    if not isinstance(count, int) or not 0 < count <= len(trace.output) or (count == 1 and answered(trace)):
+        return None
+    return " ".join(trace.output[-count:])
 
 
 def _show_row(out: Console, name: str, cells: list[Text], gap: str) -> None:
@@ -209,7 +259,7 @@ def _apart(cells: list[Text]) -> list[Text]:
 def _slots(model: Model, trace: Trace, tokens: np.ndarray, chosen: np.ndarray) -> list[Text]:
     """No markup: symbols such as [ and ] would be read as tags when they stand side by side."""
     cells = [
-        Text("·" if symbol == model.mask else symbol, style="bold reverse" if fresh else "")
+        Text("·" if symbol == model.mask else visible(symbol), style="bold reverse" if fresh else "")
         for symbol, fresh in zip(trace.symbols(tokens[:LONGEST_ROW]), chosen[:LONGEST_ROW], strict=True)
     ]
     return [*cells, Text(f"… {tokens.size - LONGEST_ROW} more")] if tokens.size > LONGEST_ROW else cells

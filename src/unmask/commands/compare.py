@@ -1,12 +1,23 @@
 """`unmask compare`: PROBLEM → what every framework takes, measured."""
 
-import json
 from typing import Annotated
 
 import typer
 
-from unmask.commands.options import DEFAULT_ENGINE, EngineOption, Json, PrecisionOption, Problem
-from unmask.errors import UnmaskError
+from unmask.budget import stage
+from unmask.commands.budgeted import budgeted, leave_if_over
+from unmask.commands.engines import engine_named
+from unmask.commands.options import (
+    DEFAULT_ENGINE,
+    DEFAULT_LIMIT,
+    EngineOption,
+    Json,
+    LimitOption,
+    PrecisionOption,
+    Problem,
+    TimeoutOption,
+)
+from unmask.errors import OutOfTime, UnmaskError
 
 
 def compare(
@@ -14,6 +25,8 @@ def compare(
     lengths: Annotated[str, typer.Option("--lengths", metavar="N,N,…", help="Lengths of the words.")] = "8,16,32",
     precision: PrecisionOption = 2,
     engine: EngineOption = DEFAULT_ENGINE,
+    limit: LimitOption = DEFAULT_LIMIT,
+    timeout: TimeoutOption = None,
     as_json: Json = False,
 ) -> None:
     """Compile PROBLEM for every framework and length, and measure what each takes, beside its bound.
@@ -21,18 +34,28 @@ def compare(
     Example: [bold]unmask compare group:A5 --lengths 8,64[/bold]
     """
     from unmask.console import show_comparison
-    from unmask.pipeline import ENGINES, compare_frameworks, compiler_of
-    from unmask.terminal import progress
+    from unmask.pipeline import compare_frameworks, compiler_of
+    from unmask.terminal import print_document
+    from unmask.verification.compare import grows_as_promised
 
     wanted = _lengths(lengths)
-    measured = compare_frameworks(problem, wanted, precision=precision, engine=ENGINES[engine.value]())
-    rows = list(progress(measured, total=len(wanted) * len(compiler_of(problem).kinds), label="measuring"))
+    rows, end = [], None
+    try:
+        with budgeted("measuring", limit=limit, timeout=timeout):
+            measured = compare_frameworks(problem, wanted, precision=precision, engine=engine_named(engine))
+            for row in stage("measuring", measured, len(wanted) * len(compiler_of(problem).kinds)):
+                rows.append(row)
+    except OutOfTime as over:
+        end = over
     if as_json:
-        print(json.dumps([row.to_json() for row in rows]))
-    else:
+        print_document([row.to_json() for row in rows])
+    elif rows:
         show_comparison(problem, rows)
+    leave_if_over(end)
     wrong = [row for row in rows if row.correct is False or not row.within_bound]
-    raise typer.Exit(1 if wrong else 0)
+    kinds = {row.framework for row in rows}
+    grown = [kind for kind in kinds if not grows_as_promised([row for row in rows if row.framework == kind])]
+    raise typer.Exit(1 if wrong or grown else 0)
 
 
 def _lengths(text: str) -> list[int]:

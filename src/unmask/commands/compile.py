@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from unmask.commands.options import Json, PrecisionOption, Problem
+from unmask.commands.budgeted import budgeted
+from unmask.commands.options import DEFAULT_LIMIT, Json, LimitOption, PrecisionOption, Problem, TimeoutOption
 from unmask.weights.kinds import Kind
 
 
@@ -20,6 +21,8 @@ def compile_(
         ),
     ] = None,
     precision: PrecisionOption = 2,
+    limit: LimitOption = DEFAULT_LIMIT,
+    timeout: TimeoutOption = None,
     as_json: Json = False,
 ) -> None:
     """Compile PROBLEM into a model folder.
@@ -28,10 +31,9 @@ def compile_(
     """
     from unmask.console import show_compiled
     from unmask.pipeline import check_replaceable, compile_problem, save_model
-    from unmask.terminal import working
 
     check_replaceable(out)
-    with working("compiling"):
+    with budgeted("compiling", limit=limit, timeout=timeout):
         model = compile_problem(problem, to, length=length, precision=precision)
         save_model(model, out)
     show_compiled(model, out, as_json=as_json)

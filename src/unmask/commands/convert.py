@@ -1,13 +1,13 @@
 """`unmask convert`: model folder → model folder of another framework."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from unmask.commands.budgeted import budgeted
 from unmask.commands.completion import complete_theorem
-from unmask.commands.options import Folder, Json
+from unmask.commands.options import DEFAULT_LIMIT, Folder, Json, LimitOption, TimeoutOption
 from unmask.errors import UnmaskError
 from unmask.weights.kinds import Kind
 
@@ -20,6 +20,8 @@ def convert(
         str | None,
         typer.Option("--by", metavar="STEM", help="The theorem, such as mdm_to_plt.", autocompletion=complete_theorem),
     ] = None,
+    limit: LimitOption = DEFAULT_LIMIT,
+    timeout: TimeoutOption = None,
     as_json: Json = False,
 ) -> None:
     """Convert a model into another framework, weight by weight, and print the price of every hop.
@@ -28,17 +30,17 @@ def convert(
     """
     from unmask.console import show_hop
     from unmask.pipeline import check_replaceable, convert_model, load_model, save_model
-    from unmask.terminal import working
+    from unmask.terminal import print_document
 
     model = load_model(folder)
     check_replaceable(out)
     if out.exists() and out.resolve() == folder.resolve():
         raise UnmaskError(f"--out names the source itself, {out}, which would be lost; choose another name")
     hops = []
-    with working("converting"):
+    with budgeted("converting", limit=limit, timeout=timeout):
         for theorem, conversion in convert_model(model, to, by=by):
             hops.append(show_hop(theorem, model, conversion.model, quiet=as_json))
             model = conversion.model
         save_model(model, out)
     if as_json:
-        print(json.dumps({"folder": str(out), "hops": hops}))
+        print_document({"folder": str(out), "hops": hops})

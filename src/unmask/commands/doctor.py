@@ -1,7 +1,5 @@
 """`unmask doctor`: what is installed, what each extra would add, and whether all is well."""
 
-import json
-
 import typer
 
 from unmask.commands.options import Json
@@ -14,12 +12,12 @@ def doctor(as_json: Json = False) -> None:
     """
     from unmask.console import show_installation
     from unmask.installation import examine
-    from unmask.terminal import working
+    from unmask.terminal import print_document, working
 
     with working("examining"):
         found = examine()
     if as_json:
-        print(json.dumps(found.to_json()))
+        print_document(found.to_json())
     else:
         show_installation(found)
     raise typer.Exit(0 if found.healthy else 1)

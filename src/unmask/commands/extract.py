@@ -1,12 +1,12 @@
 """`unmask extract`: model folder → circuit."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from unmask.commands.options import Folder, Json
+from unmask.commands.budgeted import budgeted
+from unmask.commands.options import DEFAULT_LIMIT, Folder, Json, LimitOption, TimeoutOption
 
 
 def extract(
@@ -16,6 +16,8 @@ def extract(
         int | None,
         typer.Option("--outputs", metavar="K", min=1, help="How many slots at the end to take."),
     ] = None,
+    limit: LimitOption = DEFAULT_LIMIT,
+    timeout: TimeoutOption = None,
     as_json: Json = False,
 ) -> None:
     """Read a model's weights as a Boolean circuit: the same answers, on every word of its length.
@@ -27,15 +29,16 @@ def extract(
     from unmask.commands.output_file import write_text
     from unmask.console import console
     from unmask.pipeline import load_model
-    from unmask.problems.aiger import write_aiger
-    from unmask.terminal import working
-    from unmask.verification.extracted_circuit import extracted_circuit
-    from unmask.verification.outputs import output_count
+    from unmask.problems.circuits.aiger import write_aiger
+    from unmask.terminal import print_document
+    from unmask.verification.circuits.extracted import extracted_circuit
+    from unmask.verification.question.standard import answer_count
 
-    model = load_model(folder)
-    with working("extracting"):
-        circuit = extracted_circuit(model, outputs=outputs or (1 if model.kind == "plt" else output_count(model)))
-    write_text(out, write_aiger(circuit))
+    with budgeted("extracting", limit=limit, timeout=timeout):
+        model = load_model(folder)
+        circuit = extracted_circuit(model, outputs=outputs or answer_count(model))
+        text = write_aiger(circuit)
+    write_text(out, text)
     sizes = {
         "inputs": len(circuit.inputs),
         "gates": len(circuit.gates),
@@ -44,7 +47,7 @@ def extract(
         "outputs": list(circuit.output_names),
     }
     if as_json:
-        print(json.dumps({"file": str(out), **sizes}))
+        print_document({"file": str(out), **sizes})
     else:
         console().print(
             f"wrote {out}: {sizes['inputs']} inputs, {sizes['gates']} AND and OR gates, depth {sizes['depth']}, "

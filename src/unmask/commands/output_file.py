@@ -1,23 +1,24 @@
 """A file that a command writes at the user's word."""
 
-import os
-from contextlib import suppress
 from pathlib import Path
 
-from unmask.errors import FolderError
+from unmask.errors import FolderError, UnmaskError
+from unmask.writing import write_file
+
+
+def check_writable(path: Path, example: str) -> None:
+    """Before the work, not after it: a file in a folder that is there, with a name that files can have."""
+    try:
+        if path.is_dir():
+            raise UnmaskError(f"{path} is a folder; name a file in it, such as {path / example}")
+        if not path.parent.is_dir():
+            raise UnmaskError(
+                f"the folder {path.parent} does not exist; make it, or choose another place for {path.name}"
+            )
+    except OSError as error:
+        raise FolderError(f"{path} cannot be written: {error.strerror}") from None
 
 
 def write_text(path: Path, text: str) -> None:
-    """A file whole or not at all; a device or a pipe as it is, for moving a file there would replace it."""
-    scratch = path.parent / f".unmask-{os.getpid()}.tmp"
-    try:
-        if path.exists() and not path.is_file():
-            path.write_text(text, encoding="utf-8")
-            return
-        scratch.write_text(text, encoding="utf-8")
-        scratch.replace(path)
-    except OSError as error:
-        raise FolderError(f"{path} cannot be written: {error.strerror}") from None
-    finally:
-        with suppress(OSError):
-            scratch.unlink()
+    """A file whole or not at all."""
+    write_file(path, text.encode("utf-8"))

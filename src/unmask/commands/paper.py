@@ -1,12 +1,14 @@
 """`unmask paper`: what the paper says, and what was run to check it."""
 
-import json
 from typing import Annotated
 
 import typer
 
+from unmask.budget import stage
+from unmask.commands.budgeted import budgeted, leave_if_over
 from unmask.commands.completion import complete_label
-from unmask.commands.options import Json
+from unmask.commands.options import DEFAULT_LIMIT, Json, LimitOption, TimeoutOption
+from unmask.errors import OutOfTime
 
 
 def paper(
@@ -20,25 +22,34 @@ def paper(
         ),
     ] = None,
     check: Annotated[bool, typer.Option("--check", help="Run every check now instead of reading the record.")] = False,
+    limit: LimitOption = DEFAULT_LIMIT,
+    timeout: TimeoutOption = None,
     as_json: Json = False,
 ) -> None:
     """List what the paper says and what was run to check it, or explain one item. Exit code 1: a check failed.
 
     Example: [bold]unmask paper thm:lts-mdms --check[/bold]
     """
-    from unmask.paper.item import Effort
-    from unmask.paper.items import ITEMS, find
+    from unmask.paper.checks.evidence import Effort
+    from unmask.paper.items.all_items import ITEMS, find
     from unmask.paper.report import examine_all, recorded
     from unmask.paper.show import explain, show_items
-    from unmask.terminal import progress
+    from unmask.terminal import print_document
 
     items = ITEMS if label is None else (find(label),)
-    found = progress(examine_all(items, Effort()), total=len(items), label="checking") if check else recorded(items)
-    findings = list(found)
+    findings, end = [], None
+    with budgeted("checking", limit=limit, timeout=timeout):
+        found = stage("checking", examine_all(items, Effort()), len(items)) if check else recorded(items)
+        try:
+            for finding in found:
+                findings.append(finding)
+        except OutOfTime as over:
+            end = over
     if as_json:
-        print(json.dumps([finding.to_json() for finding in findings]))
-    elif label is None:
+        print_document([finding.to_json() for finding in findings])
+    elif label is None and findings:
         show_items(findings, checked=check)
-    else:
+    elif findings:
         explain(findings[0], checked=check)
+    leave_if_over(end)
     raise typer.Exit(1 if any(finding.failed for finding in findings) else 0)

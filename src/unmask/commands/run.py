@@ -4,21 +4,41 @@ import json
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unmask.commands.options import Folder, Json, PlannerOption, SampleOption, SeedOption
+from unmask.commands.budgeted import budgeted
+from unmask.commands.engines import engine_named
+from unmask.commands.lines import lines_of
+from unmask.commands.options import (
+    DEFAULT_LIMIT,
+    Folder,
+    Json,
+    LimitOption,
+    PlannerOption,
+    SampleOption,
+    SeedOption,
+    TimeoutOption,
+)
 from unmask.commands.output_file import write_text
 from unmask.errors import UnmaskError
+from unmask.terminal import print_document, say
+
+if TYPE_CHECKING:  # `--help` asks for none of it
+    from unmask.traces.trace import Trace
+    from unmask.weights.model import Model
 
 
 class RunEngineName(StrEnum):
     fast = "fast"
     reference = "reference"
+    torch = "torch"
     both = "both"
 
 
@@ -26,74 +46,142 @@ def run(
     folder: Folder,
     word: Annotated[str, typer.Argument(metavar="WORD", help="The word; `-` reads one per line.", show_default=False)],
     engine: Annotated[
-        RunEngineName, typer.Option("--engine", help="What computes a forward pass; `both` compares the two.")
+        RunEngineName,
+        typer.Option("--engine", help="What computes a forward pass; `both` compares fast and reference."),
     ] = RunEngineName.fast,
     planner: PlannerOption = None,
     sample: SampleOption = False,
     seed: SeedOption = 0,
     trace: Annotated[Path | None, typer.Option("--trace", metavar="FILE", help="Write all that happened.")] = None,
     no_canvas: Annotated[bool, typer.Option("--no-canvas", help="Do not keep or print the canvas.")] = False,
+    tables: Annotated[
+        bool | None,
+        typer.Option(
+            "--tables/--no-tables",
+            help="For many words: look answers up in tables that are extracted once; by default where it pays.",
+            show_default=False,
+        ),
+    ] = None,
+    limit: LimitOption = DEFAULT_LIMIT,
+    timeout: TimeoutOption = None,
     as_json: Json = False,
 ) -> None:
     """Run a model on WORD. Exit code: 0 accepted, 1 rejected, 2 error.
 
+    Canvases that do not fit into --limit are not kept, but for the last, and the result says so.
+
     Example: [bold]unmask run models/random abba --planner uniform:1 --seed 3[/bold]
     """
-    from unmask.console import answered, show_run, verdict_line
-    from unmask.pipeline import ENGINES, batch_size, load_model, output_count, result, run_both, run_word, run_words
+    from unmask.console import show_run
+    from unmask.pipeline import load_model
 
-    model = load_model(folder)
-    outputs = output_count(model)
-
-    def one(text: str, *, record: bool = False) -> tuple[Any, float]:
-        options: dict[str, Any] = {"sample": sample, "seed": seed, "planner": planner, "canvas": not no_canvas}
-        start = time.perf_counter()
-        if engine is RunEngineName.both:
-            done = run_both(model, text, **options)
-        else:
-            done = run_word(model, text, engine=ENGINES[engine.value](), record=record, **options)
-        return done, time.perf_counter() - start
-
-    def each(batch: list[str], alone: bool) -> list[tuple[Any, float]]:
-        """(trace or error, seconds) of each line; a batch shares its time."""
-        if alone:
-            try:
-                return [one(batch[0])]
-            except UnmaskError as error:
-                return [(error, 0)]
-        start = time.perf_counter()
-        words = run_words(model, batch, engine=ENGINES[engine.value](), sample=sample, seed=seed, canvas=not no_canvas)
-        share = (time.perf_counter() - start) / len(batch)
-        return [(done, share) for done in words]
-
-    if word == "-":
+    if word == "-" and sys.stdin is None:
+        raise UnmaskError("standard input is closed; give it words, one per line, or a word instead of -")
+    if word == "-" and trace is not None:
+        raise UnmaskError("--trace takes the run of one word; give the word instead of -")
+    with budgeted(None if word == "-" else "running", limit=limit, timeout=timeout, patience=1):
+        runner = _Runner(load_model(folder), engine, planner, sample=sample, seed=seed, canvas=not no_canvas)
+        if word == "-":
+            raise typer.Exit(_run_lines(runner, tables, as_json=as_json))
+        ran, seconds = runner.run(word, record=trace is not None)
         if trace is not None:
-            raise UnmaskError("--trace takes the run of one word; give the word instead of -")
-        alone = planner is not None or engine is RunEngineName.both or sys.stdin.isatty()
-        failed = False
-        lines = _lines(sys.stdin)
-        while batch := list(islice(lines, 1 if alone else batch_size(model))):
-            for done, seconds in each(batch, alone):
-                if isinstance(done, UnmaskError):
-                    failed = True
-                    print(json.dumps({"error": str(done)}) if as_json else f"error: {done}", flush=True)
-                    continue
-                failed |= not answered(done)
-                document = {**result(done, canvas=not no_canvas, outputs=outputs), "seconds": seconds}
-                print(json.dumps(document) if as_json else verdict_line(done), flush=True)
-        raise typer.Exit(2 if failed else 0)
-
-    done, seconds = one(word, record=trace is not None)
-    if trace is not None:
-        write_text(trace, json.dumps(done.to_json()))
+            write_text(trace, json.dumps(ran.to_json()))
     if as_json:
-        print(json.dumps({**result(done, canvas=not no_canvas, outputs=outputs), "seconds": seconds}))
+        print_document(runner.document(ran, seconds))
     else:
-        show_run(model, done, canvas=not no_canvas)
-    raise typer.Exit({True: 0, False: 1, None: 2}[done.accepted])
+        show_run(runner.model, ran, canvas=runner.canvas)
+    raise typer.Exit({True: 0, False: 1, None: 2}[ran.accepted])
 
 
-def _lines(stream: Iterable[str]) -> Iterator[str]:
-    """Lines of standard input, with only the newline stripped, and no other character taken for one."""
-    for line in stream:
-        yield line.removesuffix("\n")
+@dataclass(frozen=True)
+class _Runner:
+    """A model, and how its words are run."""
+
+    model: "Model"
+    engine: RunEngineName
+    planner: str | None
+    sample: bool
+    seed: int
+    canvas: bool
+
+    @property
+    def one_by_one(self) -> bool:
+        """Whether words cannot be run together, or whoever types them waits for each answer."""
+        return self.planner is not None or self.engine is RunEngineName.both or sys.stdin.isatty()
+
+    def answers_alone(self, *, as_json: bool) -> bool:
+        """Whether nothing but the last canvas of a plain run is printed."""
+        plain = self.engine is RunEngineName.fast and not self.sample and not self.one_by_one
+        return plain and not (as_json and self.canvas)
+
+    def run(self, word: str, *, record: bool = False) -> tuple["Trace", float]:
+        """(trace, seconds) of one word."""
+        from unmask.pipeline import run_both, run_word
+
+        options: dict[str, Any] = {name: getattr(self, name) for name in ("sample", "seed", "planner", "canvas")}
+        start = time.perf_counter()
+        if self.engine is RunEngineName.both:
+            trace = run_both(self.model, word, **options)
+        else:
+            trace = run_word(self.model, word, engine=engine_named(self.engine), record=record, **options)
+        return trace, time.perf_counter() - start
+
+    def outcomes(self, words: Iterable[str | UnmaskError]) -> Iterator[tuple["Trace | UnmaskError", float]]:
+        """(trace or error, seconds) of each word; words that are run together share their time."""
+        from unmask.pipeline import run_words, words_at_once
+
+        remaining = iter(words)
+        if self.one_by_one:
+            yield from map(self._outcome, remaining)
+            return
+        engine = engine_named(self.engine)
+        together = words_at_once(self.model, engine, canvas=self.canvas)
+        while batch := list(islice(remaining, together)):
+            start, readable = time.perf_counter(), [word for word in batch if isinstance(word, str)]
+            how = {"engine": engine, "sample": self.sample, "seed": self.seed, "canvas": self.canvas}
+            traces = iter(run_words(self.model, readable, **how))
+            share = (time.perf_counter() - start) / len(batch)
+            yield from ((next(traces) if isinstance(word, str) else word, share) for word in batch)
+
+    def _outcome(self, word: str | UnmaskError) -> tuple["Trace | UnmaskError", float]:
+        try:
+            return self.run(word) if isinstance(word, str) else (word, 0)
+        except UnmaskError as error:
+            return error, 0
+
+    def document(self, trace: "Trace", seconds: float) -> dict[str, Any]:
+        """What `--json` prints."""
+        from unmask.pipeline import result
+
+        return {**result(trace, canvas=self.canvas, outputs=self.outputs), "seconds": seconds}
+
+    @cached_property
+    def outputs(self) -> int:
+        from unmask.pipeline import output_count
+
+        return output_count(self.model)
+
+
+def _run_lines(runner: _Runner, tables: bool | None, *, as_json: bool) -> int:
+    """One line for each word of standard input; the exit code."""
+    from unmask.console import answered, verdict_line
+
+    lines = lines_of(sys.stdin, runner.model)
+    if runner.answers_alone(as_json=as_json) and tables is not False:
+        from unmask.commands.many_words import decide_lines
+
+        outputs = runner.outputs if as_json else None
+        return decide_lines(runner.model, lines, engine_named(runner.engine), tables=tables, outputs=outputs)
+    if tables:
+        raise UnmaskError(
+            "tables hold the last canvas alone, of runs without a draw; add --no-canvas, or leave --tables"
+        )
+    code = 0
+    for outcome, seconds in runner.outcomes(lines):
+        if isinstance(outcome, UnmaskError):
+            code = 2
+            print_document({"error": str(outcome)}) if as_json else say(f"error: {outcome}")
+            continue
+        code = code if answered(outcome) else 2
+        print_document(runner.document(outcome, seconds)) if as_json else say(verdict_line(outcome))
+    return code

@@ -1,14 +1,23 @@
 """`unmask verify`: model folder → Verdict."""
 
-import json
 import time
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from unmask.commands.options import DEFAULT_ENGINE, EngineOption, Folder, Json
+from unmask.commands.budgeted import budgeted
+from unmask.commands.engines import engine_named
+from unmask.commands.options import (
+    DEFAULT_ENGINE,
+    DEFAULT_LIMIT,
+    EngineOption,
+    Folder,
+    Json,
+    LimitOption,
+    TimeoutOption,
+)
+from unmask.files import is_file
 
 
 def verify(
@@ -27,42 +36,51 @@ def verify(
     certificate: Annotated[
         Path | None,
         typer.Option(
-            "--certificate", metavar="STEM", help="With prove: write STEM.cnf and STEM.drat.", show_default=False
+            "--certificate",
+            metavar="STEM",
+            help="With prove: keep the proof, as STEM.induction.json or as STEM.cnf and STEM.drat.",
+            show_default=False,
         ),
     ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option("--by", metavar="induction|sat", help="With prove: in this way alone.", show_default=False),
+    ] = None,
+    limit: LimitOption = DEFAULT_LIMIT,
+    timeout: TimeoutOption = None,
     as_json: Json = False,
 ) -> None:
     """Compare a model with its problem. Exit code: 0 proved or held, 1 refuted, 2 error or unknown.
 
-    `prove` settles all words of the model's length at once, from the weights alone. A certificate goes through a SAT
-    solver, whatever other proof there is; each of its lines was checked, and any DRAT checker can check it again.
+    `prove` settles all words of the model's length at once, from the weights alone. A certificate keeps the proof that
+    was found: of an induction for `python -m unmask.checker DIR FILE`, of a SAT solver for any DRAT checker.
 
     Example: [bold]unmask verify models/abb --method prove[/bold]
     """
     from unmask.commands.output_file import write_text
     from unmask.console import show_verdict
-    from unmask.pipeline import ENGINES, load_model, verify_model
-    from unmask.terminal import progress, working
+    from unmask.pipeline import load_model, verify_model
+    from unmask.terminal import print_document
 
-    other = load_model(against) if against is not None and (Path(against) / "config.json").is_file() else against
     start = time.perf_counter()
-    with working("proving") if method == "prove" else nullcontext():
+    with budgeted("proving" if method == "prove" else "verifying", limit=limit, timeout=timeout):
+        other = load_model(against) if against is not None and is_file(Path(against) / "config.json") else against
         verdict = verify_model(
             load_model(folder),
             against=other,
             method=method,
             cases=cases,
             seed=seed,
-            engine=ENGINES[engine.value](),
+            engine=engine_named(engine),
             certified=certificate is not None,
-            progress=lambda words, total: progress(words, total=total, label="running words"),
+            by=by,
         )
     seconds = time.perf_counter() - start
     if certificate is not None and verdict.certificate is not None:
-        write_text(certificate.with_name(certificate.name + ".cnf"), verdict.certificate.cnf())
-        write_text(certificate.with_name(certificate.name + ".drat"), verdict.certificate.drat())
+        for ending, text in verdict.certificate.files().items():
+            write_text(certificate.with_name(certificate.name + ending), text)
     if as_json:
-        print(json.dumps({**verdict.to_json(), "seconds": seconds}))
+        print_document({**verdict.to_json(), "seconds": seconds})
     else:
         show_verdict(verdict)
     raise typer.Exit(verdict.exit_code)

@@ -6,15 +6,22 @@ from typing import Annotated
 
 import typer
 
+from unmask.commands.budgeted import budgeted
+from unmask.commands.engines import engine_named
 from unmask.commands.options import (
     DEFAULT_ENGINE,
+    DEFAULT_LIMIT,
     EngineOption,
     Folder,
+    LimitOption,
+    PageOption,
     PlannerOption,
     SampleOption,
     SeedOption,
+    TextOption,
+    TimeoutOption,
 )
-from unmask.commands.output_file import write_text
+from unmask.commands.output_file import check_writable, write_text
 from unmask.errors import UnmaskError, shortened
 from unmask.weights.kinds import KINDS, Kind
 
@@ -22,13 +29,11 @@ from unmask.weights.kinds import KINDS, Kind
 def view(
     folder: Folder,
     word: Annotated[str, typer.Argument(metavar="WORD", help="The word that the model reads.", show_default=False)],
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE.html", help="The page to write.", show_default=False)
-    ] = None,
+    out: PageOption = None,
     svg: Annotated[
         Path | None, typer.Option("--svg", metavar="FILE.svg", help="A still picture to write.", show_default=False)
     ] = None,
-    text: Annotated[bool, typer.Option("--text", help="Print the run as plain text.")] = False,
+    text: TextOption = False,
     compare: Annotated[
         str | None,
         typer.Option(
@@ -42,6 +47,8 @@ def view(
     sample: SampleOption = False,
     seed: SeedOption = 0,
     engine: EngineOption = DEFAULT_ENGINE,
+    limit: LimitOption = DEFAULT_LIMIT,
+    timeout: TimeoutOption = None,
 ) -> None:
     """Show a run of a model on WORD, step by step, in one HTML file that works from disk.
 
@@ -49,26 +56,28 @@ def view(
     """
     if out is None and svg is None and not text:
         raise UnmaskError("there is nothing to write: give --out FILE.html, --svg FILE.svg or --text")
-    for path in (out, svg):
-        _check_writable(path)
+    for path, example in ((out, "trace.html"), (svg, "trace.svg")):
+        if path is not None:
+            check_writable(path, example)
     from rich.markup import escape
 
     from unmask.pipeline import load_model
-    from unmask.terminal import working
-    from unmask.viewer.gather import default_comparison, view_of
+    from unmask.terminal import say
     from unmask.viewer.picture import picture
     from unmask.viewer.render import render
     from unmask.viewer.text import text_of
+    from unmask.views import default_comparison, view_of
 
-    model = load_model(folder)
-    kinds = default_comparison(model) if compare is None else _kinds(compare)
-    with working("running"):
-        seen = view_of(model, word, kinds, engine=engine.value, planner=planner, sample=sample, seed=seed)
+    with budgeted("running", limit=limit, timeout=timeout):
+        model = load_model(folder)
+        kinds = default_comparison(model) if compare is None else _kinds(compare)
+        seen = view_of(model, word, kinds, engine=engine_named(engine), planner=planner, sample=sample, seed=seed)
         for path, make in ((out, render), (svg, picture)):
             if path is not None:
                 write_text(path, make(seen))
     if text:
-        print("\n\n".join(text_of(panel) for panel in seen.panels))
+        for line in "\n\n".join(text_of(panel) for panel in seen.panels).split("\n"):
+            say(line)
     steps = ", ".join(f"{panel.trace.kind} {panel.steps}" for panel in seen.panels)
     _tell([f"[bold]{escape(str(path))}[/bold]: {steps}" for path in (out, svg) if path], seen.remarks)
 
@@ -83,16 +92,6 @@ def _tell(written: list[str], remarks: Sequence[str]) -> None:
         console().print(line)
     for remark in remarks:
         console(stderr=True).print(escape(remark))
-
-
-def _check_writable(path: Path | None) -> None:
-    """Before the work, not after it."""
-    if path is None:
-        return
-    if path.is_dir():
-        raise UnmaskError(f"{path} is a folder; name a file in it, such as {path / 'trace.html'}")
-    if not path.parent.is_dir():
-        raise UnmaskError(f"the folder {path.parent} does not exist; make it, or choose another place for {path.name}")
 
 
 def _kinds(text: str) -> list[Kind]:

@@ -1,0 +1,277 @@
+"""`unmask lab`: train, sweep, report, view: what is learned. torch is not imported before a command runs."""
+
+import json
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from unmask.budget import stage
+from unmask.commands.budgeted import budgeted, leave_if_over
+from unmask.commands.options import DEFAULT_LIMIT, Json, LimitOption, PageOption, TextOption, TimeoutOption
+from unmask.commands.shell import CONTEXT, Command, Commands
+from unmask.errors import OutOfTime, UnmaskError
+
+app = typer.Typer(
+    name="lab",
+    cls=Commands,
+    context_settings=CONTEXT,
+    no_args_is_help=True,
+    help="Train the same tasks in the same frameworks, and see what is learned (needs the extra `lab`).",
+)
+
+Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder of the run; goes on where it stands.")]
+Trained = Annotated[Path, typer.Argument(metavar="DIR", help="A folder of `unmask lab train`.", show_default=False)]
+
+
+@app.command("train", cls=Command, context_settings=CONTEXT)
+def train(
+    config: Annotated[
+        str,
+        typer.Argument(
+            metavar="CONFIG|PRESET", help="A JSON file, or a preset: S3-tree, A5-scan-32.", show_default=False
+        ),
+    ],
+    out: Out,
+    seed: Annotated[
+        int | None, typer.Option("--seed", metavar="S", min=0, help="Another seed.", show_default=False)
+    ] = None,
+    device: Annotated[
+        str | None,
+        typer.Option("--device", metavar="cpu|cuda", help="By default what accelerate finds.", show_default=False),
+    ] = None,
+    threads: Annotated[int, typer.Option("--threads", metavar="K", min=1, help="Threads of torch.")] = 1,
+    limit: LimitOption = DEFAULT_LIMIT,
+    timeout: TimeoutOption = None,
+    as_json: Json = False,
+) -> None:
+    """Train one network until it has converged, or until its steps are over; after a kill or a timeout, go on.
+
+    The same config and seed give the same numbers on the same machine. `accelerate launch -m unmask lab train …` runs
+    it in several processes.
+
+    Example: [bold]unmask lab train S3-tree --out runs/s3[/bold]
+    """
+    _needs_torch()
+    import accelerate  # noqa: F401 - before the clock runs: its import cannot be cut off and taken up again
+    import msgspec
+    import torch
+    import torch._inductor  # likewise: what deterministic algorithms import
+
+    from unmask.lab.settings.config import read_config
+    from unmask.lab.sweep.presets import run_preset
+    from unmask.lab.training.progress import Moment
+    from unmask.lab.training.train import train as trained
+    from unmask.terminal import console, is_quiet, print_document
+
+    path = Path(config)
+    found = read_config(path) if path.is_file() or path.suffix == ".json" else run_preset(config)
+    if seed is not None:
+        found = msgspec.structs.replace(found, seed=seed)
+    torch.set_num_threads(threads)
+    bar = None if as_json or is_quiet() else _Bar(found.steps, found.cpu_seconds)
+
+    def told(moment: Moment) -> None:
+        if bar is not None:
+            bar.show(moment.step, moment.loss, moment.right, moment.cpu_seconds)
+
+    try:
+        with budgeted(None, limit=limit, timeout=timeout):
+            run = trained(found, out, device=device, told=told)
+    finally:
+        if bar is not None:
+            bar.close()
+    if int(os.environ.get("RANK", "0")):
+        return  # of several processes, one speaks
+    result = run.to_json()
+    if as_json:
+        print_document({"folder": str(out), **result})
+        return
+    said = {"converged": "converged", "steps": "its steps were over", "seconds": "its CPU seconds were over"}
+    console().print(
+        f"{out}: {found.name}, {100 * result['right']:.1f} % of {result['words']} fresh words right (chance "
+        f"{100 * result['chance']:.1f} %), {result['steps']} steps, {result['cpu_seconds']:.1f} CPU s, "
+        f"{said[result['ended']]}",
+        markup=False,
+    )
+
+
+class _Bar:
+    """A bar on a terminal, a line per look in a pipe."""
+
+    def __init__(self, steps: int, seconds: float) -> None:
+        from unmask.terminal import console
+
+        self._steps, self._seconds = steps, seconds
+        self._out = console(stderr=True)
+        self._progress: Any = None
+        if self._out.is_terminal:
+            from rich.progress import Progress
+
+            self._progress = Progress(console=self._out, transient=True)
+            self._progress.start()
+            self._task = self._progress.add_task("training", total=1)
+
+    def show(self, step: int, loss: float, right: float, spent: float) -> None:
+        line = f"step {step}: loss {loss:.3f}, {100 * right:.1f} % right"
+        if self._progress is not None:
+            self._progress.update(
+                self._task, completed=max(step / self._steps, spent / self._seconds), description=line
+            )
+        else:
+            self._out.print(line)
+
+    def close(self) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+
+
+@app.command("table", cls=Command, context_settings=CONTEXT)
+def table(
+    preset: Annotated[
+        str, typer.Option("--preset", metavar="NAME", help="quick, paper, rows, planners or questions.")
+    ] = "quick",
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="Folder of the results; goes on where it stands.")
+    ] = Path("lab-results"),
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            "--scheduler", metavar="ADDRESS", help="A running Dask scheduler, tcp://HOST:PORT.", show_default=False
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option("--workers", metavar="K", min=1, help="Processes of the local cluster; by default one per core."),
+    ] = None,
+    most: Annotated[
+        int | None, typer.Option("--most", metavar="K", min=1, help="At most so many cells now.", show_default=False)
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            "--seed", metavar="S", min=0, help="Add this to every seed: a table of one's own.", show_default=False
+        ),
+    ] = None,
+    only: Annotated[
+        str | None,
+        typer.Option("--only", metavar="TEXT", help="Only cells whose name has this in it.", show_default=False),
+    ] = None,
+    limit: LimitOption = DEFAULT_LIMIT,
+    timeout: TimeoutOption = None,
+    as_json: Json = False,
+) -> None:
+    """Run a table of trainings on Dask, and write results.json, a Markdown table and plots; after a kill, go on.
+
+    Example: [bold]unmask lab table --preset quick --out lab-quick[/bold]
+    """
+    _needs_torch()
+    import msgspec
+
+    from unmask.lab.report.write import write_report
+    from unmask.lab.sweep.presets import preset as cells_of
+    from unmask.lab.sweep.results import Results
+    from unmask.lab.sweep.sweep import sweep
+    from unmask.terminal import console, print_document
+
+    cells = cells_of(preset)
+    if seed is not None:
+        cells = [
+            msgspec.structs.replace(c, config=msgspec.structs.replace(c.config, seed=c.config.seed + seed))
+            for c in cells
+        ]
+    cells = [cell for cell in cells if only is None or only in cell.key]
+    results = Results(out)
+    open_cells = [cell for cell in cells if not results.done(cell)]
+    waiting = open_cells[:most]
+    number = workers or os.cpu_count() or 1
+    console(stderr=True).print(
+        f"{len(cells) - len(open_cells)} of {len(cells)} cells are done, {len(waiting)} are run now"
+    )
+    failed, end = 0, None
+    try:
+        with budgeted(None, limit=limit, timeout=timeout):
+            swept = sweep(waiting, results, scheduler=scheduler, workers=number, memory=limit)
+            for count, done in enumerate(stage("running cells", swept, len(waiting)), start=1):
+                failed += "error" in done.outcome
+                line = f"{count}/{len(waiting)} {done.cell.key}: {_line(done.outcome)}"
+                console(stderr=True).print(line, markup=False)
+    except OutOfTime as over:
+        end = over
+        results.assemble()
+    written = write_report(out)
+    if as_json:
+        print_document(json.loads((out / "results.json").read_text(encoding="utf-8")))
+    else:
+        console().print(
+            f"{out}: {', '.join(written)}" + (f"; {failed} cells failed, run it again to retry" if failed else "")
+        )
+    leave_if_over(end)
+
+
+def _line(outcome: dict[str, Any]) -> str:
+    if "error" in outcome:
+        return f"failed ({outcome['error'][:200]})"
+    result = outcome["result"]
+    if "right" not in result:
+        return "measured"
+    return f"{100 * result['right']:.1f} % right after {result['steps']} steps, {result['cpu_seconds']:.0f} CPU s"
+
+
+@app.command("report", cls=Command, context_settings=CONTEXT)
+def report(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder with a results.json.", show_default=False)],
+) -> None:
+    """Write the Markdown table and the plots of a results.json again.
+
+    Example: [bold]unmask lab report lab-quick[/bold]
+    """
+    from unmask.lab.report.write import write_report
+    from unmask.terminal import console
+
+    console().print(f"{folder}: {', '.join(write_report(folder))}")
+
+
+@app.command("view", cls=Command, context_settings=CONTEXT)
+def view(
+    folder: Trained,
+    word: Annotated[str, typer.Argument(metavar="WORD", help="Letters, separated by blanks.", show_default=False)],
+    out: PageOption = None,
+    text: TextOption = False,
+    planner: Annotated[
+        str | None,
+        typer.Option("--sampler", metavar="NAME", help="A sampler of the field, such as `fast-dllm:threshold=0.9`."),
+    ] = None,
+    limit: LimitOption = DEFAULT_LIMIT,
+    timeout: TimeoutOption = None,
+) -> None:
+    """Show a run of a trained model on WORD, as `unmask view` shows one of a compiled model.
+
+    Example: [bold]unmask lab view runs/s3 "(12) (13) (12) e …" --out run.html[/bold]
+    """
+    if out is None and not text:
+        raise UnmaskError("there is nothing to write: give --out FILE.html or --text")
+    _needs_torch()
+    from unmask.commands.output_file import write_text
+    from unmask.lab.inside.page import view_of
+    from unmask.lab.training.train import load
+    from unmask.terminal import console, say_lines
+    from unmask.viewer.render import render
+    from unmask.viewer.text import text_of
+
+    with budgeted("running", limit=limit, timeout=timeout):
+        seen = view_of(load(folder), word, sampler=planner)
+    if out is not None:
+        write_text(out, render(seen))
+        console().print(str(out), markup=False)
+    if text:
+        say_lines("\n\n".join(text_of(panel) for panel in seen.panels).split("\n"))
+
+
+def _needs_torch() -> None:
+    from importlib.util import find_spec
+
+    missing = [name for name in ("torch", "accelerate") if find_spec(name) is None]
+    if missing:
+        raise UnmaskError(f"the lab needs {' and '.join(missing)}; install the extra with `pip install 'unmask[lab]'`")

@@ -1,0 +1,29 @@
+"""Lines of standard input, each read in pieces: one that is longer than any word of the model is never held."""
+
+from collections.abc import Iterator
+from typing import TextIO
+
+from unmask.errors import UnmaskError, WordError
+from unmask.weights.model import Model
+
+PIECE = 1 << 16
+BLANKS = 1 << 12  # characters beyond the symbols of a word that may separate them
+
+
+def longest_line(model: Model) -> int:
+    """No line with more characters is a word of the model, unless it has thousands of blanks."""
+    widest = max((len(symbol) for symbol in model.input_symbols), default=1)
+    return model.length * (widest + 1) + BLANKS
+
+
+def lines_of(stream: TextIO, model: Model) -> Iterator[str | UnmaskError]:
+    """Lines with only the newline stripped, and no other character taken for one; one that is too long is an error."""
+    longest = longest_line(model)
+    while line := stream.readline(longest + 1):
+        if len(line) <= longest or line.endswith("\n"):
+            yield line.removesuffix("\n")
+            continue
+        size = len(line)
+        while not line.endswith("\n") and (line := stream.readline(PIECE)):
+            size += len(line) - line.endswith("\n")
+        yield WordError(f"the line has {size:,} characters, and the model reads words of length {model.length}")

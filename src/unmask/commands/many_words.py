@@ -1,0 +1,84 @@
+"""`unmask run DIR -`: many words for their answers alone, a line each, in parts of thousands."""
+
+import time
+from collections.abc import Iterable
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from unmask.errors import UnmaskError
+from unmask.terminal import json_line, say_lines
+
+if TYPE_CHECKING:  # `--help` asks for none of it
+    from unmask.engines.engine import Engine
+    from unmask.pipeline import Decided
+    from unmask.weights.model import Model
+
+AT_ONCE = 1 << 16
+
+
+def decide_lines(
+    model: "Model", words: Iterable[str | UnmaskError], engine: "Engine", *, tables: bool | None, outputs: int | None
+) -> int:
+    """Print a line for each word, or with `outputs`, how many bits a circuit has, a JSON document; the exit code.
+
+    Words are taken in parts that an engine holds; once there are tables, in larger ones. A line that is no word at all
+    is an error in its place.
+    """
+    from unmask.pipeline import decide_words, words_at_once
+
+    remaining, seen, code, size = iter(words), 0, 0, words_at_once(model, engine)
+    while part := list(islice(remaining, size)):
+        seen += len(part)
+        start = time.perf_counter()
+        readable = ["" if isinstance(word, UnmaskError) else word for word in part]
+        decided = decide_words(model, readable, engine=engine, tables=tables, expected=seen)
+        decided.errors.update({i: word for i, word in enumerate(part) if isinstance(word, UnmaskError)})
+        share = (time.perf_counter() - start) / len(part)
+        lines, answered = _lines(decided) if outputs is None else _documents(decided, outputs, share)
+        say_lines(lines)
+        code = code if answered and not decided.errors else 2
+        size = max(size, AT_ONCE) if decided.by == "tables" else size
+    return code
+
+
+def _lines(decided: "Decided") -> tuple[list[str], bool]:
+    """(a line for each word, has every word an answer)"""
+    from unmask.console import verdict_of
+
+    model = decided.model
+    verdicts = [verdict_of(symbol, model) for symbol in model.vocabulary]
+    last = decided.slots[:, -1].tolist()
+    lines = [verdicts[token][0] for token in last]
+    undecided = {token for token in set(last) if not verdicts[token][1]}
+    for i, error in decided.errors.items():
+        lines[i] = f"error: {error}"
+    return lines, not undecided
+
+
+def _documents(decided: "Decided", outputs: int, seconds: float) -> tuple[list[str], bool]:
+    """The documents of `--json --no-canvas`; `by` is named where it is not the engine."""
+    from unmask.console import verdict_of
+
+    model, bits = decided.model, {decided.model.reject: 0, decided.model.accept: 1}
+    answered = {symbol: verdict_of(symbol, model)[1] for symbol in model.vocabulary}
+    lines, all_answered = [], True
+    for i, (accepted, slots) in enumerate(zip(decided.accepted, decided.slots.tolist(), strict=True)):
+        if i in decided.errors:
+            lines.append(json_line({"error": str(decided.errors[i])}))
+            continue
+        output = model.symbols(slots)
+        all_answered &= answered[output[-1]]
+        document = {
+            "accepted": accepted,
+            "steps": model.steps,
+            "length": model.length,
+            "padding": model.padding,
+            "output": output,
+        }
+        if 1 < outputs <= len(output):
+            document["outputs"] = [bits.get(symbol) for symbol in output[-outputs:]]
+        document["seconds"] = seconds
+        if decided.by != "engine":
+            document["by"] = decided.by
+        lines.append(json_line(document))
+    return lines, all_answered
