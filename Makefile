@@ -2,15 +2,15 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 INSTALLED := .venv/.installed
-CODE := $(wildcard src tests examples benchmarks)
+CODE := $(wildcard src tests examples benchmarks docs proofs)
 
-.PHONY: run test lint bench theorems docs dist check-long clean
+.PHONY: run test lint bench theorems architecture gallery lab-page docs dist check-long clean
 
 run: $(INSTALLED)  ## compile a model, run it, show what happened
 	$(BIN)/python examples/first_look.py
 
 test: lint  ## lint, types, every test that is not marked long
-	$(BIN)/pytest -n 2 -m "not long"
+	$(BIN)/pytest -n 2 --dist loadfile -m "not long"
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check $(CODE)
@@ -23,6 +23,15 @@ bench: $(INSTALLED)  ## measure, and write benchmarks/results.json
 theorems: $(INSTALLED)  ## run every check of the paper, and write docs/theorems.md
 	$(BIN)/python -m unmask.paper .
 
+architecture: $(INSTALLED)  ## what the pages say of imports and of what a proof trusts, from the code
+	$(BIN)/python docs/architecture.py
+
+gallery: $(INSTALLED)  ## the page of programs: code, runs, and what they take
+	$(BIN)/python docs/gallery_page.py
+
+lab-page: $(INSTALLED)  ## docs/lab.md and its plots from docs/lab/results.json
+	$(BIN)/python docs/lab_page.py
+
 docs: $(INSTALLED)  ## the documentation as a site, in site/; a warning is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
@@ -33,6 +42,14 @@ dist: $(INSTALLED)  ## a wheel and an sdist, tried in an empty environment
 
 check-long: $(INSTALLED)  ## the tests that take minutes
 	$(BIN)/pytest -n 2 -m long
+
+.PHONY: rocq coqc
+rocq: coqc $(INSTALLED)  ## the proofs in proofs/, by the kernel of Rocq, and what they say about compiled weights
+	$(BIN)/python proofs/check.py
+	$(BIN)/python proofs/shipped.py
+
+coqc:
+	@command -v coqc >/dev/null || { echo "make rocq needs coqc: install the Debian package coq (apt-get install coq)" >&2; exit 1; }
 
 $(INSTALLED): pyproject.toml
 	$(PYTHON) -m venv .venv

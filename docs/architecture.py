@@ -1,0 +1,141 @@
+"""Writes what the documentation says of the architecture, from the code: `make architecture`.
+
+docs/pictures/imports.svg     which place imports which
+docs/architecture.md          the places from the ground up, and what lives in each
+docs/proofs.md                what a proof trusts, module by module
+"""
+
+import re
+import sys
+from collections.abc import Iterator
+from html import escape
+from pathlib import Path
+
+from import_graph import closure, direct, first_sentence, levels, module_graph, place_graph, place_of
+
+ROOT = Path(__file__).parents[1]
+sys.path += [str(ROOT / "benchmarks"), str(ROOT / "src")]
+
+from pages import filled, table  # noqa: E402
+
+from unmask.verification.trusted import PROVERS, TRUSTED  # noqa: E402
+
+PICTURE = ROOT / "docs" / "pictures" / "imports.svg"
+LETTER, HEIGHT, GAP, STOREY, MARGIN = 7, 26, 16, 62, 12
+STYLE = """
+  text { font: 12px ui-monospace, monospace; fill: #1f2430; text-anchor: middle; dominant-baseline: central }
+  rect.card { fill: #ffffff; stroke: #c9ced6 }
+  rect { fill: #f4f5fb; stroke: #9aa0b8 }
+  rect.trusted { fill: #e3edff; stroke: #3f51b5; stroke-width: 1.6 }
+  path { fill: none; stroke: #9aa0b8; stroke-width: 1 }
+  @media (prefers-color-scheme: dark) {
+    text { fill: #e6e8f2 } rect.card { fill: #1b2330; stroke: #46505f }
+    rect { fill: #2b2e3b; stroke: #6d7390 } path { stroke: #6d7390 }
+    rect.trusted { fill: #2a3a63; stroke: #8fa2ff }
+  }
+"""
+
+
+def main() -> None:
+    for path, text in pages().items():
+        path.write_text(text, encoding="utf-8")
+
+
+def pages() -> dict[Path, str]:
+    """Every file that is written from the code, as it should be."""
+    places = place_graph(module_graph())
+    return {
+        PICTURE: picture(places),
+        **{
+            page: filled(page.read_text(encoding="utf-8"), parts)
+            for page, parts in {
+                ROOT / "docs" / "architecture.md": {
+                    "places": table(("place", "what lives there", "imports"), rows(places))
+                },
+                ROOT / "docs" / "proofs.md": {"trusted": list(trusted_lines())},
+            }.items()
+        },
+    }
+
+
+def computed_trust() -> dict[str, tuple[str, ...]]:
+    """Place → the modules there that the provers import, directly or not: what TRUSTED must say."""
+    places: dict[str, list[str]] = {}
+    for module in sorted(closure(module_graph(), PROVERS)):
+        places.setdefault(place_of(module), []).append(module.rpartition("/")[2])
+    return {place: tuple(names) for place, names in places.items()}
+
+
+def trusted_lines() -> Iterator[str]:
+    """A table of the trusted modules, by what each is for."""
+    count = sum(len(names) for names in TRUSTED.values())
+    yield f"{count} modules, the import closure of {', '.join(f'`{name}.py`' for name in PROVERS)}:"
+    yield ""
+    modules = [f"{place}/{name}" if place != name else name for place, names in TRUSTED.items() for name in names]
+    yield from table(("module", "what it is"), [(f"`{name}`", cell(first_sentence(name))) for name in modules])
+
+
+def rows(places: dict[str, set[str]]) -> Iterator[tuple[str, str, str]]:
+    """The places from the ground up; what others lead to as well is left out."""
+    arrows = direct(places)
+    for name in (name for level in levels(places) for name in level):
+        yield f"`{name}`", cell(first_sentence(name)), " ".join(f"`{target}`" for target in sorted(arrows[name]))
+
+
+def cell(text: str) -> str:
+    """Text that stays within its cell of a Markdown table, and is no markup but for its `code`."""
+    parts = text.replace("|", "\\|").split("`")
+    parts[::2] = [re.sub(r"([*\[<])", r"\\\1", part) for part in parts[::2]]
+    return "`".join(parts)
+
+
+def picture(places: dict[str, set[str]]) -> str:
+    """The places as boxes, each above all that it imports; a folder that holds nothing but rooms is left out."""
+    linked = {name for place, targets in places.items() if targets for name in (place, *targets)}
+    places = {name: targets for name, targets in places.items() if name in linked}
+    arrows, storeys = direct(places), levels(places)
+    boxes = arranged(storeys, arrows)
+    width = max(x + w / 2 for x, _, w in boxes.values()) + MARGIN
+    height = len(storeys) * STOREY - (STOREY - HEIGHT) + 2 * MARGIN
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" role="img" '
+        'aria-label="Which place imports which: every line leads down.">',
+        f"<style>{STYLE}</style>",
+        f'<rect class="card" x="1" y="1" width="{width - 2:.0f}" height="{height - 2:.0f}" rx="8"/>',
+    ]
+    for name, targets in arrows.items():
+        x, y, _ = boxes[name]
+        for target in sorted(targets):
+            at, below, _ = boxes[target]
+            top, bottom = y + HEIGHT / 2, below - HEIGHT / 2
+            bend = min(40, (bottom - top) / 2)
+            curve = f"C{x:.0f},{top + bend:.0f} {at:.0f},{bottom - bend:.0f} {at:.0f},{bottom:.0f}"
+            lines.append(f'<path d="M{x:.0f},{top:.0f} {curve}"/>')
+    for name, (x, y, w) in boxes.items():
+        mark = ' class="trusted"' if name in TRUSTED else ""
+        lines.append(f'<rect{mark} x="{x - w / 2:.0f}" y="{y - HEIGHT / 2:.0f}" width="{w}" height="{HEIGHT}" rx="5"/>')
+        lines.append(f'<text x="{x:.0f}" y="{y:.0f}">{escape(name)}</text>')
+    return "\n".join([*lines, "</svg>", ""])
+
+
+def arranged(storeys: list[list[str]], arrows: dict[str, set[str]]) -> dict[str, tuple[float, float, int]]:
+    """Name → (middle, height, width) of its box; the ground is at the bottom, and a box stands near what it imports."""
+    widths = {name: LETTER * len(name) + 18 for storey in storeys for name in storey}
+    longest = max(sum(widths[name] + GAP for name in storey) for storey in storeys)
+    boxes: dict[str, tuple[float, float, int]] = {}
+    for i, storey in enumerate(storeys):
+        y = MARGIN + HEIGHT / 2 + (len(storeys) - 1 - i) * STOREY
+
+        def middle(name: str) -> tuple[float, str]:
+            below = [boxes[target][0] for target in arrows[name]]
+            return (sum(below) / len(below) if below else longest / 2), name
+
+        x = MARGIN + (longest - sum(widths[name] + GAP for name in storey)) / 2
+        for name in sorted(storey, key=middle):
+            boxes[name] = x + widths[name] / 2, y, widths[name]
+            x += widths[name] + GAP
+    return boxes
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,145 @@
+"""The import graph of src/unmask, read from the code.
+
+A *place* is the folder of a file: a room such as `verification/symbolic`, the files that stand in a folder beside its
+rooms (`verification`), or a file at the top (`pipeline`). Imports inside functions count; imports for type checkers
+alone do not, nor does the `__init__` that Python runs on the way to a module.
+"""
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+SOURCE = Path(__file__).parents[1] / "src" / "unmask"
+PACKAGE = "unmask"
+
+Graph = Mapping[str, set[str]]
+"""Name → the names that it imports."""
+
+
+@dataclass(frozen=True)
+class Import:
+    """An imported name, such as `unmask.weights.model.Model`; `lazy` inside a function, `typing` for type checkers."""
+
+    name: str
+    line: int
+    lazy: bool = False
+    typing: bool = False
+    relative: bool = False
+
+    @property
+    def parts(self) -> list[str]:
+        """Below the package; of the package itself, its `__init__`."""
+        return self.name.split(".")[1:] or ["__init__"]
+
+
+def files(root: Path = SOURCE) -> dict[str, Path]:
+    """Module → file: `weights/model` → …/weights/model.py."""
+    return {path.relative_to(root).with_suffix("").as_posix(): path for path in sorted(root.rglob("*.py"))}
+
+
+def place_of(module: str) -> str:
+    return module.rpartition("/")[0] or module
+
+
+def imports(tree: ast.Module) -> Iterator[Import]:
+    """Everything of ours that a file imports."""
+    yield from _imports(tree.body, lazy=False, typing=False)
+
+
+def _imports(body: Iterable[ast.AST], *, lazy: bool, typing: bool) -> Iterator[Import]:
+    for node in body:
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+            yield from (Import(name, node.lineno, lazy, typing) for name in names if name.split(".")[0] == PACKAGE)
+        elif isinstance(node, ast.ImportFrom):
+            module = node.module or ""
+            if node.level or module.split(".")[0] == PACKAGE:
+                relative = bool(node.level)
+                yield from (
+                    Import(f"{module}.{alias.name}", node.lineno, lazy, typing, relative) for alias in node.names
+                )
+        else:
+            function = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+            checking = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+            yield from _imports(ast.iter_child_nodes(node), lazy=lazy or function, typing=typing or checking)
+
+
+@lru_cache
+def module_graph(root: Path = SOURCE) -> dict[str, set[str]]:
+    """Module → the modules that it imports when it is loaded or run."""
+    known = files(root)
+    graph: dict[str, set[str]] = {}
+    for module, path in known.items():
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        targets = (_module(found.parts, known) for found in imports(tree) if not (found.typing or found.relative))
+        graph[module] = {target for target in targets if target not in (None, module)}
+    return graph
+
+
+def _module(parts: list[str], known: Mapping[str, Path]) -> str | None:
+    """The module that a dotted name stands in."""
+    for count in range(len(parts), -1, -1):
+        for name in ("/".join(parts[:count]), "/".join([*parts[:count], "__init__"])):
+            if name in known:
+                return name
+    return None
+
+
+def place_graph(graph: Graph) -> dict[str, set[str]]:
+    """The same between places."""
+    places: dict[str, set[str]] = {place_of(module): set() for module in graph}
+    for module, targets in graph.items():
+        places[place_of(module)] |= {place_of(target) for target in targets} - {place_of(module)}
+    return places
+
+
+def closure(graph: Graph, roots: Iterable[str]) -> set[str]:
+    """The roots and all that they import, directly or not."""
+    reached: set[str] = set()
+    waiting = list(roots)
+    while waiting:
+        name = waiting.pop()
+        if name not in reached:
+            reached.add(name)
+            waiting += graph[name]
+    return reached
+
+
+def circles(graph: Graph) -> list[list[str]]:
+    """Sets of names that import each other, directly or not: those that reach themselves, by what they reach."""
+    reach = {name: closure(graph, graph[name]) for name in graph}
+    inside = sorted(name for name in graph if name in reach[name])
+    together: dict[frozenset[str], list[str]] = {}
+    for name in inside:
+        together.setdefault(frozenset(other for other in inside if other in reach[name] and name in reach[other]), [])
+    return [sorted(group) for group in together]
+
+
+def levels(graph: Graph) -> list[list[str]]:
+    """Names by how long the longest way down is; what imports nothing comes first. The graph has no circle."""
+    level: dict[str, int] = {}
+    waiting = dict(graph)
+    while waiting:
+        free = [name for name, targets in waiting.items() if targets <= level.keys()]
+        if not free:
+            raise ValueError(f"a circle among {sorted(waiting)}")
+        for name in free:
+            level[name] = max((level[target] + 1 for target in graph[name]), default=0)
+            del waiting[name]
+    return [sorted(n for n, at in level.items() if at == i) for i in range(max(level.values(), default=-1) + 1)]
+
+
+def direct(graph: Graph) -> dict[str, set[str]]:
+    """Without the arrows that others lead to as well."""
+    return {
+        name: {t for t in targets if not any(t in closure(graph, graph[other]) for other in targets - {t})}
+        for name, targets in graph.items()
+    }
+
+
+def first_sentence(module: str, root: Path = SOURCE) -> str:
+    """The first line of a module's docstring; of a place, that of its `__init__`."""
+    path = root / module / "__init__.py" if (root / module).is_dir() else root / f"{module}.py"
+    return (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").split("\n\n")[0].replace("\n", " ")
