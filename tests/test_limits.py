@@ -130,7 +130,16 @@ def test_a_proof_without_an_end_in_sight_is_unknown(tmp_path, problem, length, h
     assert sorted(p.name for p in tmp_path.iterdir()) == [".printed", "m"]
 
 
+def test_time_that_is_over_while_a_folder_is_read_is_unknown_too(tmp_path):
+    save_model(compile_problem("family:addition", "mdm", length=64), tmp_path / "m")
+    code, printed = in_this_process("unmask verify m --method prove --timeout 0.001 --json", tmp_path)
+    verdict = json.loads(printed)
+    assert (code, verdict["verdict"], verdict["method"]) == (2, "unknown", "prove")
+    assert "the time of 0.001 s was over" in verdict["reason"]
+
+
 def test_compare_shows_what_it_has_when_the_time_is_over(tmp_path):
+    in_this_process("unmask compare '(a|b)*abb' --lengths 4", tmp_path)  # so that nothing is left to be imported
     lengths = ",".join(str(n) for n in range(4, 400))
     code, printed = in_this_process(f"unmask compare '(a|b)*abb' --lengths {lengths} --timeout 2", tmp_path)
     assert code == 2

@@ -52,9 +52,10 @@ def prove(
     """
     from unmask.commands.output_file import check_writable, write_text
     from unmask.console import show_every_length
-    from unmask.errors import UnmaskError
+    from unmask.errors import OutOfTime, UnmaskError
     from unmask.pipeline import prove_family
     from unmask.terminal import print_document
+    from unmask.verification.families.prove import EveryLength
     from unmask.verification.families.report import report
 
     if not every_length:
@@ -66,8 +67,11 @@ def prove(
     if certificate is not None:
         check_writable(certificate.with_name(certificate.name + ".json"), "proof")
     start = time.perf_counter()
-    with budgeted("proving", limit=limit, timeout=timeout):
-        found = prove_family(problem, to, precision=precision, lengths=check_length or ())
+    try:
+        with budgeted("proving", limit=limit, timeout=timeout):
+            found = prove_family(problem, to, precision=precision, lengths=check_length or ())
+    except OutOfTime as end:  # while the problem was being read
+        found = EveryLength.unreached(problem, to, precision, str(end))
     seconds = time.perf_counter() - start
     if out is not None:
         write_text(out, report(found, seconds, html=out.suffix == ".html"))

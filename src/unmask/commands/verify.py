@@ -17,6 +17,7 @@ from unmask.commands.options import (
     LimitOption,
     TimeoutOption,
 )
+from unmask.errors import OutOfTime
 from unmask.files import is_file
 
 
@@ -61,20 +62,24 @@ def verify(
     from unmask.console import show_verdict
     from unmask.pipeline import load_model, verify_model
     from unmask.terminal import print_document
+    from unmask.verification.question.verdict import Verdict
 
     start = time.perf_counter()
-    with budgeted("proving" if method == "prove" else "verifying", limit=limit, timeout=timeout):
-        other = load_model(against) if against is not None and is_file(Path(against) / "config.json") else against
-        verdict = verify_model(
-            load_model(folder),
-            against=other,
-            method=method,
-            cases=cases,
-            seed=seed,
-            engine=engine_named(engine),
-            certified=certificate is not None,
-            by=by,
-        )
+    try:
+        with budgeted("proving" if method == "prove" else "verifying", limit=limit, timeout=timeout):
+            other = load_model(against) if against is not None and is_file(Path(against) / "config.json") else against
+            verdict = verify_model(
+                load_model(folder),
+                against=other,
+                method=method,
+                cases=cases,
+                seed=seed,
+                engine=engine_named(engine),
+                certified=certificate is not None,
+                by=by,
+            )
+    except OutOfTime as end:  # while a folder was being read
+        verdict = Verdict.out_of_time(method, end)
     seconds = time.perf_counter() - start
     if certificate is not None and verdict.certificate is not None:
         for ending, text in verdict.certificate.files().items():

@@ -61,7 +61,7 @@ def verify(
             _check_alphabets(question)
         return _answer(question, method, cases, seed, progress)
     except OutOfTime as end:
-        return Verdict("unknown", method or "undecided", 0, reason=str(end))
+        return Verdict.out_of_time(method, end)
 
 
 def _answer(question: Question, method: str | None, cases: int, seed: int, progress: Progress | None) -> Verdict:

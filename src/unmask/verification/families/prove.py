@@ -74,6 +74,11 @@ class EveryLength:
     reason: str | None = None
     questions: dict[str, str] = field(default_factory=dict)
 
+    @classmethod
+    def unreached(cls, name: str, kind: str, precision: int, reason: str) -> "EveryLength":
+        """Nothing was tried."""
+        return cls("unknown", f"{_subject(name, kind, precision)} decides every word of length N.", (), reason=reason)
+
     @property
     def exit_code(self) -> int:
         return {"proved": 0, "refuted": 1, "unknown": 2}[self.verdict]
@@ -103,10 +108,8 @@ def every_length(
         raise ProblemError(f"the precision must lie in 1 … 8, not {precision}")
     p = Precision(precision)
     if not isinstance(compiler, RegularCompiler):
-        statement = f"{_subject(problem, kind, p)} decides every word of length N."
-        return EveryLength(
-            "unknown", statement, (), reason="only regular languages are compiled as a family of every N"
-        )
+        reason = "only regular languages are compiled as a family of every N"
+        return EveryLength.unreached(problem.name, kind, precision, reason)
     return prove_every_length(problem, compiler, kind, p, engine, lengths=tuple(dict.fromkeys((*SAMPLE, *lengths))))
 
 
@@ -131,8 +134,8 @@ def prove_every_length(
         return attempt.unknown(str(end))
 
 
-def _subject(problem: Problem, kind: Kind, precision: Precision) -> str:
-    return f"For every N >= 0, the {kind} that `compile` writes for {problem.name} and N, in F_{precision.p},"
+def _subject(name: str, kind: str, precision: int) -> str:
+    return f"For every N >= 0, the {kind} that `compile` writes for {name} and N, in F_{precision},"
 
 
 @dataclass
@@ -154,8 +157,8 @@ class _Attempt:
             "pcot": ("max(1, ⌈log2 N⌉) steps", "max(1, ⌈N/2⌉) symbols each"),
         }.get(self.kind, ("max(1, ⌈log2 N⌉) steps", "max(1, N - 1) slots"))
         return (
-            f"{_subject(self.problem, self.kind, self.precision)} decides every word of length N as the automaton of "
-            f"the problem does, in {steps} with {slots}."
+            f"{_subject(self.problem.name, self.kind, self.precision.p)} decides every word of length N as the "
+            f"automaton of the problem does, in {steps} with {slots}."
         )
 
     def unknown(self, reason: str) -> EveryLength:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any, Literal, NoReturn, Protocol
 
+from unmask.errors import OutOfTime
+
 Status = Literal["proved", "held", "refuted", "unknown"]
 
 
@@ -38,6 +40,11 @@ class Verdict:
             raise ValueError("a verdict is proved if and only if it has a proof")
         if self.status == "unknown" and self.reason is None:
             raise ValueError("an unknown verdict gives its reason")
+
+    @classmethod
+    def out_of_time(cls, method: str | None, end: OutOfTime) -> "Verdict":
+        """Time that is over says nothing about the model, wherever it ended."""
+        return cls("unknown", method or "undecided", 0, reason=str(end))
 
     def __bool__(self) -> NoReturn:
         raise TypeError('a verdict is not true or false: compare its status, for "unknown" is not "no"')
