@@ -8,11 +8,13 @@ import random
 import re
 from itertools import islice, pairwise, product
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from unmask import pipeline
 from unmask.commands.completion import complete_problem
+from unmask.commands.options import Problem as ProblemArgument
 from unmask.errors import ProblemError
 from unmask.pipeline import compare_frameworks, compile_problem, load_model, run_word, save_model, verify_model
 from unmask.playground.denoise import denoise
@@ -136,3 +138,9 @@ def test_a_problem_without_automaton_needs_a_compiler():
 
 class Renamed(Silent):
     letters = ("(12)",)
+
+
+def test_the_help_names_every_kind_of_problem_that_compiles():
+    (argument,) = (part for part in get_args(ProblemArgument) if part is not str)
+    named = set(re.findall(r"`(\w+):", argument.help))
+    assert named == {row.prefix for row in catalogue.CATALOGUE} - {"law"}

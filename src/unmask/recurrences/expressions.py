@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from unmask.errors import ProblemError
+from unmask.errors import ProblemError, shortened
 
 Number = Any
 """An int, or an array of them: expressions are evaluated for one slot or for all slots of a group at once."""
@@ -223,10 +223,11 @@ def lifted(value: Expression | int) -> Expression:
     if isinstance(value, Expression):
         return value
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise ProblemError(
-            f"an index expression is made of whole numbers, N and indices, not of {value!r}; "
-            "to compare, write i.equals(0), for Python's == compares the objects"
-        )
+        hint = "to compare, write i.equals(0), for Python's == compares the objects"
+        if not isinstance(value, bool):
+            hint = "an address is a formula and not what a slot holds; to look for a place, read over a range"
+        shown = shortened(repr(value) if isinstance(value, str) else str(value))
+        raise ProblemError(f"an index expression is made of whole numbers, N and indices, not of {shown}; {hint}")
     return constant(int(value))
 
 

@@ -168,7 +168,7 @@ def called(function: Callable[..., Any], given: tuple[Any, ...], where: Key | st
         return function(*given)
     except ProblemError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a rule that calls exit() would end the command without a word
         said = shortened(str(error), most=MOST_SAID)
         raise ProblemError(
             f"the rule of {_where(where)}{_line(function)} raises {type(error).__name__} ({said}) "
