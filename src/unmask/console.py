@@ -1,6 +1,7 @@
 """What a person sees: `rich` on a terminal, plain text in a pipe."""
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -185,23 +186,34 @@ def show_installation(found: "Installation") -> None:
         out.print(f"{name}: {path or 'not found'} [dim](only for {escape(OPTIONAL_PROGRAMS[name])})[/dim]")
 
 
-def answered(trace: Trace) -> bool:
-    """Did the run end with a verdict, or with the value of an expression?"""
-    return verdict_of(trace.output[-1], trace)[1]
+def said_of(model: Model, output: Sequence[str]) -> tuple[str, bool]:
+    """(what is said of a run that ends with these symbols, is it an answer)"""
+    answers = model.plain(list(output[-answers_told(model) :]))
+    verdict = verdict_of(model, output[-1])
+    if len(answers) == 1 and (verdict[1] or not notes_answers(model)):
+        return verdict
+    return f"answer: {' '.join(answers)}", model.mask not in answers
 
 
-def verdict_line(trace: Trace) -> str:
-    return verdict_of(trace.output[-1], trace)[0]
-
-
-def verdict_of(last: str, of: Trace | Model) -> tuple[str, bool]:
-    """(what is said of a run whose last symbol this is, is it an answer)"""
-    meant = of.aliases.get(last, last)
-    if meant in (of.accept, of.reject):
-        return "accepted" if meant == of.accept else "rejected", True
-    if is_value(last, of.vocabulary):
+def verdict_of(model: Model, last: str) -> tuple[str, bool]:
+    """The same, by the last symbol alone: a verdict, or the value of an expression."""
+    meant = model.aliases.get(last, last)
+    if meant in (model.accept, model.reject):
+        return "accepted" if meant == model.accept else "rejected", True
+    if is_value(last, model.vocabulary):
         return f"= {last}", True
-    return f"undecided: the last symbol is {last!r}, neither {of.accept!r} nor {of.reject!r}", False
+    return f"undecided: the last symbol is {last!r}, neither {model.accept!r} nor {model.reject!r}", False
+
+
+def notes_answers(model: Model) -> bool:
+    """Does the folder say how many slots answer? That of a program does; its answers may be any symbols."""
+    stored = model.problem  # anything at all, in a folder that others made
+    return isinstance(stored, dict) and isinstance(stored.get("slots"), list) and type(stored.get("outputs")) is int
+
+
+def answers_told(model: Model) -> int:
+    """How many symbols at the end of a run are its answer; conversions keep them there, a looped model has the last."""
+    return max(1, model.problem["outputs"]) if notes_answers(model) else 1
 
 
 def show_run(model: Model, trace: Trace, *, canvas: bool) -> None:
@@ -219,20 +231,10 @@ def show_run(model: Model, trace: Trace, *, canvas: bool) -> None:
             name = "answer" if model.kind == "plt" else f"step {t:>2}"
             cells = _slots(model, trace, tokens, chosen)
             _show_row(out, name, _apart(cells) if expression else cells, gap)
-    answers = _answers(model, trace)
-    said = verdict_line(trace) if answers is None else f"answer: {answers}"
-    good = answers is not None or answered(trace)
+    said, good = said_of(model, trace.output)
     style = {True: "bold green", False: "bold yellow", None: "bold green" if good else "bold red"}
     steps = f"{trace.steps_taken} step{'' if trace.steps_taken == 1 else 's'}"
     out.print(f"[{style[trace.accepted]}]{escape(said)}[/] after {steps}")
-
-
-def _answers(model: Model, trace: Trace) -> str | None:
-    """The symbols of the answer slots, where a program has several or answers by something else than yes and no."""
-    count = model.problem.get("outputs") if model.slot_names else None
-    if not isinstance(count, int) or not 0 < count <= len(trace.output) or (count == 1 and answered(trace)):
-        return None
-    return " ".join(trace.output[-count:])
 
 
 def _show_row(out: Console, name: str, cells: list[Text], gap: str) -> None:

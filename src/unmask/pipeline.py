@@ -19,7 +19,7 @@ from unmask.problems.catalogue import parse_problem
 from unmask.problems.program import program_problem
 from unmask.reasoners.cost import words_at_once
 from unmask.running import Decided, decide_words, generate, run_both, run_word, run_words, tape_of
-from unmask.traces.result import result
+from unmask.traces.result import outputs_of, result
 from unmask.verification.compare import Row, measure
 from unmask.verification.question.standard import output_count
 from unmask.weights.model import Kind, Model
@@ -49,6 +49,7 @@ __all__ = [
     "generate",
     "load_model",
     "output_count",
+    "outputs_of",
     "problem_accepts",
     "problem_name",
     "prove_family",

@@ -43,31 +43,40 @@ def decide_lines(
 
 def _lines(decided: "Decided") -> tuple[list[str], bool]:
     """(a line for each word, has every word an answer)"""
-    from unmask.console import verdict_of
+    from unmask.console import answers_told
 
-    model = decided.model
-    verdicts = [verdict_of(symbol, model) for symbol in model.vocabulary]
-    last = decided.slots[:, -1].tolist()
-    lines = [verdicts[token][0] for token in last]
-    undecided = {token for token in set(last) if not verdicts[token][1]}
+    said = _sayings(decided, answers_told(decided.model))
+    lines = [line for line, _ in said]
     for i, error in decided.errors.items():
         lines[i] = f"error: {error}"
-    return lines, not undecided
+    return lines, all(good for _, good in said)
+
+
+def _sayings(decided: "Decided", told: int) -> list[tuple[str, bool]]:
+    """(what is said, is it an answer) of each word; equal ends are worded once."""
+    from unmask.console import said_of
+
+    model, known = decided.model, {}
+    ends = [tuple(tokens) for tokens in decided.slots[:, -told:].tolist()]
+    for end in ends:
+        if end not in known:
+            known[end] = said_of(model, model.symbols(end))
+    return [known[end] for end in ends]
 
 
 def _documents(decided: "Decided", outputs: int, seconds: float) -> tuple[list[str], bool]:
     """The documents of `--json --no-canvas`; `by` is named where it is not the engine."""
-    from unmask.console import verdict_of
+    from unmask.console import answers_told
+    from unmask.pipeline import outputs_of
 
-    model, bits = decided.model, {decided.model.reject: 0, decided.model.accept: 1}
-    answered = {symbol: verdict_of(symbol, model)[1] for symbol in model.vocabulary}
+    model, said = decided.model, _sayings(decided, answers_told(decided.model))
     lines, all_answered = [], True
     for i, (accepted, slots) in enumerate(zip(decided.accepted, decided.slots.tolist(), strict=True)):
         if i in decided.errors:
             lines.append(json_line({"error": str(decided.errors[i])}))
             continue
         output = model.symbols(slots)
-        all_answered &= answered[output[-1]]
+        all_answered &= said[i][1]
         document = {
             "accepted": accepted,
             "steps": model.steps,
@@ -76,7 +85,7 @@ def _documents(decided: "Decided", outputs: int, seconds: float) -> tuple[list[s
             "output": output,
         }
         if 1 < outputs <= len(output):
-            document["outputs"] = [bits.get(symbol) for symbol in output[-outputs:]]
+            document["outputs"] = outputs_of(model, output[-outputs:])
         document["seconds"] = seconds
         if decided.by != "engine":
             document["by"] = decided.by

@@ -164,7 +164,7 @@ class _Runner:
 
 def _run_lines(runner: _Runner, tables: bool | None, *, as_json: bool) -> int:
     """One line for each word of standard input; the exit code."""
-    from unmask.console import answered, verdict_line
+    from unmask.console import said_of
 
     lines = lines_of(sys.stdin, runner.model)
     if runner.answers_alone(as_json=as_json) and tables is not False:
@@ -182,6 +182,7 @@ def _run_lines(runner: _Runner, tables: bool | None, *, as_json: bool) -> int:
             code = 2
             print_document({"error": str(outcome)}) if as_json else say(f"error: {outcome}")
             continue
-        code = code if answered(outcome) else 2
-        print_document(runner.document(outcome, seconds)) if as_json else say(verdict_line(outcome))
+        said, good = said_of(runner.model, outcome.output)
+        code = code if good else 2
+        print_document(runner.document(outcome, seconds)) if as_json else say(said)
     return code
