@@ -93,7 +93,7 @@ FILES = {
     "a.rule(a[(i + 1) % N], abs)": r"at N = 3 a\[0\] waits for itself: a\[0\] reads a\[1\] reads a\[2\] reads a\[0\]",
     "a.rule(letter(i), len, where=i < 2)": r"nobody writes a\[2\] at N = 3: .*; add a\.rule\(…\) without a condition",
     "a.rule(letter(i), lambda x: {}[x])": r"the rule of a \(line 4\) raises KeyError \('a'\) for \(a\)",
-    "a.rule(letter(i), lambda x: exit(3))": r"the rule of a \(line 4\) raises SystemExit \(3\) for \(a\)",
+    "a.rule(letter(i), lambda x: __import__('sys').exit(3))": r"the rule of a .* raises SystemExit \(3\)",
     "a.rule(a[letter(i)], abs)": r"line 4 of slip\.py: .* not of letter\(i\); an address is a formula",
     "a.rule(a[i + a[i - 1]], abs)": r"an index expression .* not of a\[i - 1\]; .* read over a range",
     "a.rule(letter(i), lambda x: 3)": r"the rule of a \(line 4\) gives 3 for \(a\), which is not among the values of a",
