@@ -14,7 +14,7 @@ from unmask.escapes import visible
 from unmask.reasoners.typed_expressions import blank_between, is_value, reads_expressions
 from unmask.terminal import console, print_document, show_table
 from unmask.traces.trace import Trace
-from unmask.verification.compare import Row, grows_as_promised
+from unmask.verification.compare import Row, grows_as_promised, lengths_that_lack_cases
 from unmask.verification.question.verdict import Verdict
 from unmask.weights.model import Model
 from unmask.weights.price import Price
@@ -121,11 +121,17 @@ def show_comparison(problem: str, rows: list[Row]) -> None:
                 f"{kind:>5}: N {first.length} → {last.length}, steps {first.steps} → {last.steps}, "
                 f"space {first.padding} → {last.padding}, width {first.width} → {last.width} <= {last.width_formula}"
                 + ("" if grows_as_promised(same) else ": [red]depth, alphabet or width grow as they may not[/red]")
+                + _lacking(same)
             )
     out.print(
         "[dim]A run shows upper bounds. Lower bounds, such as that log N steps of chain of thought do not decide "
         "parity, are cited theorems (thm:cot-mdm-separation).[/dim]"
     )
+
+
+def _lacking(rows: list[Row]) -> str:
+    lengths = lengths_that_lack_cases(rows)
+    return f" (not every case of the recurrence occurs at N = {', '.join(map(str, lengths))})" if lengths else ""
 
 
 def show_verdict(verdict: Verdict) -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from unmask.pipeline import compare_frameworks
-from unmask.verification.compare import Row, grows_as_promised
+from unmask.verification.compare import Row, grows_as_promised, lengths_that_lack_cases
 from unmask.weights.price import Extent
 
 FRAMEWORKS = ("mdm", "smdm", "topk", "plt", "pcot", "cot")
@@ -60,3 +60,23 @@ def test_only_the_number_of_places_may_depend_on_the_length():
         assert grows_as_promised(same)
         for change in ({"fixed": 99}, {"per_bit": 9}, {"symbols": 99}, {"layers": 9}):
             assert not grows_as_promised([*same[:-1], replace(same[-1], extent=replace(same[-1].extent, **change))])
+
+
+def test_a_short_word_may_lack_cases_of_a_program(tmp_path):
+    """No cell of eight has neighbours four to the left and four to the right: one read less than at N = 16."""
+    file = tmp_path / "far.py"
+    file.write_text(
+        "from unmask.recurrences import BOOLEAN, N, Slots, System, indices, letter\n"
+        "(i,) = indices('i')\n"
+        "cell = Slots('cell', i.range(N), BOOLEAN)\n"
+        "cell.start(letter(i), lambda x: x == '1')\n"
+        "near = [cell[i + far].or_else(False) for far in (-4, 4)]\n"
+        "cell.rule((cell[i], *near), lambda *on: any(on))\n"
+        "program = System('01', cell, answer=cell, steps=2)\n"
+    )
+    rows = [row for row in compare_frameworks(f"program:{file}", [8, 16, 32]) if row.framework == "mdm"]
+    assert len({row.extent.without_places for row in rows}) == 2
+    assert grows_as_promised(rows)
+    assert lengths_that_lack_cases(rows) == [8]
+    grown = replace(rows[-1], extent=replace(rows[-1].extent, per_bit=99))
+    assert not grows_as_promised([*rows[:-1], grown])

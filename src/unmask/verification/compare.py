@@ -9,7 +9,7 @@ import random
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from unmask.weights.storage import load, save
 
 WORDS = 3
 LEAST_LENGTH = 4
+EXTENT = ("layers", "symbols", "fixed", "per_bit", "places")
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class Row:
             **{name: getattr(self, name) for name in names},
             "symbols": self.symbols,
             "bound": self.bound.to_json(),
-            "width_bound": asdict(self.extent) | {"formula": self.width_formula},
+            "width_bound": {name: getattr(self.extent, name) for name in EXTENT} | {"formula": self.width_formula},
             "within_bound": self.within_bound,
             "seconds": self.seconds,
             "correct": self.correct,
@@ -74,9 +75,20 @@ class Row:
 def grows_as_promised(rows: Sequence[Row]) -> bool:
     """One framework at several lengths: O(1) layers and symbols, a width that only the number of places moves.
 
-    Lengths below 4 do not count: a recurrence may not have all its cases there.
+    Lengths below 4 do not count, and of a recurrence only lengths with the same cases are held against each other:
+    there are finitely many cases, so that what they add is O(1).
     """
-    return len({row.extent.without_places for row in rows if row.length >= LEAST_LENGTH}) <= 1
+    extents: dict[frozenset, set[tuple[int, ...]]] = {}
+    for row in rows:
+        if row.length >= LEAST_LENGTH:
+            extents.setdefault(row.extent.cases, set()).add(row.extent.without_places)
+    return all(len(same) == 1 for same in extents.values())
+
+
+def lengths_that_lack_cases(rows: Sequence[Row]) -> list[int]:
+    """The lengths at which fewer, or other, cases of a recurrence occur than at the longest."""
+    longest = max(rows, key=lambda row: row.length)
+    return [row.length for row in rows if row.extent.cases != longest.extent.cases]
 
 
 def measure(model: Model, bound: tuple[int, int], extent: Extent, problem: Problem, engine: Engine) -> Row:

@@ -45,13 +45,17 @@ class Price:
 
 @dataclass(frozen=True)
 class Extent:
-    """Layers, symbols and width of what a compiler writes, at most; only `places` may depend on N."""
+    """Layers, symbols and width of what a compiler writes, at most; only `places` may depend on N.
+
+    A recurrence has finitely many cases, and a short word may lack some: `cases` are those that occur.
+    """
 
     layers: int
     symbols: int
     fixed: int
     per_bit: int
     places: int
+    cases: frozenset = frozenset()
 
     @property
     def bits(self) -> int:

@@ -76,9 +76,11 @@ class SystemCompiler:
         if kind in STRINGS:
             placement = self.placement(kind, length)
             symbols = placement.plan.symbols.vocabulary.symbols
-            return extent_of([system_string(placement)], len(symbols), placement.codes)
+            extent = extent_of([system_string(placement)], len(symbols), placement.codes)
+            return replace(extent, cases=placement.plan.cases)
         plan = self.plan(kind, length)
-        return extent_of(self._programs(kind, plan).values(), len(plan.symbols.vocabulary.symbols), plan.room)
+        extent = extent_of(self._programs(kind, plan).values(), len(plan.symbols.vocabulary.symbols), plan.room)
+        return replace(extent, cases=plan.cases)
 
     def compile(self, kind: Kind, length: int, precision: Precision) -> Model:
         if kind not in self.kinds:

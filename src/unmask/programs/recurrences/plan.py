@@ -130,6 +130,12 @@ class Plan(Rows):
         return self._codes + sum(block.count for channel in self.channels for block in channel.blocks)
 
     @property
+    def cases(self) -> frozenset:
+        """What the regions of this length compute: of finitely many cases that a program has, those that occur."""
+        planned = [(False, region) for region in self.regions] + [(True, region) for region in self.starts]
+        return frozenset((start, region.group and region.group.name, region.computes) for start, region in planned)
+
+    @property
     def row_names(self) -> list[str]:
         """`cell[2,5]` for a slot, `cell[2,5] k=3` for a row that finds for it, "" for a letter."""
         names = [""] * self.rows
