@@ -12,6 +12,7 @@ from import_graph import SOURCE, circles, files, imports, levels, module_graph, 
 MAY_IMPORT = {
     "errors": "",
     "escapes": "",
+    "interrupts": "",
     "careful_console": "escapes",
     "terminal": "careful_console escapes",
     "files": "errors",
@@ -148,7 +149,7 @@ MAY_IMPORT = {
         "console installation terminal paper/* pipeline views traces viewer playground export/* lab/* samplers/* "
         "verification/* theorems problems/* reasoners engines weights budget files writing errors"
     ),
-    "cli": "commands terminal errors __init__",
+    "cli": "interrupts commands terminal errors __init__",
     "start": "cli",
     "__main__": "start",
 }
