@@ -5,6 +5,7 @@ their own in `__del__` spend much time there. So an interrupt that arrives in su
 Others make an error of their own of it, which is why `was_interrupted` remembers.
 """
 
+import gc
 import signal
 import threading
 from types import FrameType
@@ -30,16 +31,20 @@ def hear_interrupts() -> None:
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
     _arrived.set()
-    if not _in_a_destructor(frame):
+    if not is_swallowed(frame):
         raise KeyboardInterrupt
     again = threading.Timer(AGAIN, signal.raise_signal, (number,))
     again.daemon = True
     again.start()
 
 
-def _in_a_destructor(frame: FrameType | None) -> bool:
+def is_swallowed(frame: FrameType | None) -> bool:
+    """Would an exception be printed and forgotten here: in a finalizer, a callback of collector or weak reference?"""
+    callbacks = {getattr(callback, "__code__", None) for callback in gc.callbacks}
     while frame is not None:
-        if frame.f_code.co_name == "__del__":
+        if frame.f_code in callbacks or frame.f_code.co_name == "__del__":
+            return True
+        if frame.f_globals.get("__name__") in ("weakref", "_weakrefset"):
             return True
         frame = frame.f_back
     return False
