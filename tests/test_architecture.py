@@ -12,6 +12,7 @@ from import_graph import SOURCE, circles, files, imports, levels, module_graph, 
 MAY_IMPORT = {
     "errors": "",
     "escapes": "",
+    "interrupts": "",
     "careful_console": "escapes",
     "terminal": "careful_console escapes",
     "files": "errors",
@@ -34,7 +35,7 @@ MAY_IMPORT = {
     "problems/regexes": "problems/automata budget errors",
     "problems": "problems/* recurrences documents files budget errors",
     # how a transformer computes it
-    "programs/language": "weights numerics errors",
+    "programs/language": "weights numerics budget errors",
     "programs/gadgets": "programs/language weights",
     "programs/planners": "programs/gadgets programs/language weights",
     "programs/simulation": "programs/gadgets programs/language weights numerics",
@@ -146,9 +147,9 @@ MAY_IMPORT = {
     "paper": "paper/items paper/checks terminal",
     "commands": (
         "console installation terminal paper/* pipeline views traces viewer playground export/* lab/* samplers/* "
-        "verification/* theorems problems/* reasoners engines weights budget files writing errors"
+        "verification/* theorems problems/* reasoners engines weights budget interrupts files writing errors"
     ),
-    "cli": "commands terminal errors __init__",
+    "cli": "interrupts commands terminal errors __init__",
     "start": "cli",
     "__main__": "start",
 }

@@ -146,7 +146,7 @@ def test_the_end_of_time_is_not_lost_in_a_callback_of_a_weak_reference():
     """There an exception is printed and forgotten; the alarm waits until it is over."""
     from weakref import WeakKeyDictionary
 
-    from unmask.commands.budgeted import _swallows
+    from unmask.interrupts import is_swallowed
 
     seen = []
 
@@ -157,7 +157,7 @@ def test_the_end_of_time_is_not_lost_in_a_callback_of_a_weak_reference():
 
     class Watching(dict):
         def __delitem__(self, entry):
-            seen.append(_swallows(sys._getframe()))
+            seen.append(is_swallowed(sys._getframe()))
             super().__delitem__(entry)
 
     table.data = Watching()
@@ -165,4 +165,4 @@ def test_the_end_of_time_is_not_lost_in_a_callback_of_a_weak_reference():
     del key
     gc.collect()
     assert seen == [True]
-    assert not _swallows(sys._getframe())
+    assert not is_swallowed(sys._getframe())

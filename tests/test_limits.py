@@ -180,3 +180,11 @@ def test_a_view_that_cannot_hold_everything_shows_the_canvas():
     assert panel.recording.forgotten == ["attention", "registers"]
     assert len(panel.trace.canvas) == 3
     assert view_of(model, "aababbab", ()).panels[0].recording.forgotten == []
+
+
+def test_a_conversion_keeps_to_the_limit(tmp_path):
+    save_model(compile_problem("family:addition", "mdm", length=24), tmp_path / "m")
+    code, printed = in_this_process("unmask convert m --to pcot --out converted --limit 1M", tmp_path)
+    assert code == 2
+    assert "beyond the limit of 1.0 MB" in printed
+    assert not (tmp_path / "converted").exists()

@@ -40,7 +40,7 @@ __all__ = [
     "save_model",
     "verify_model",
 ]
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _ELSEWHERE = {
     "Model": "unmask.weights.model",

@@ -27,6 +27,7 @@ from unmask.commands.shell import CONTEXT, Command, Commands
 from unmask.commands.verify import verify
 from unmask.commands.view import view
 from unmask.errors import OutOfTime, UnmaskError, shortened
+from unmask.interrupts import hear_interrupts, was_interrupted
 from unmask.terminal import be_quiet, print_document, say
 
 COMMANDS = {
@@ -94,6 +95,7 @@ def front_door(
 def main() -> NoReturn:
     """`unmask` as a command: an error is one sentence and exit code 2."""
     _open_streams()
+    hear_interrupts()
     try:
         code = app(standalone_mode=False) or 0
         sys.stdout.flush()  # what does not fit anywhere is an error of this command, not of the interpreter's end
@@ -114,7 +116,7 @@ def main() -> NoReturn:
     except Exception as error:
         if os.environ.get("UNMASK_DEBUG") == "1":
             raise
-        code = _fail(_last_word(error))
+        code = _fail("interrupted", INTERRUPTED) if was_interrupted() else _fail(_last_word(error))
     _flush()
     sys.exit(code)
 

@@ -120,6 +120,29 @@ def test_symbols_aliases_and_characters_of_the_folder_are_checked(change):
     assert refusal(document | {"model": content_hash(other)}, other) is not None
 
 
+# a small file that asks for everything
+
+
+def test_a_loop_of_many_turns_is_not_unrolled_for_a_certificate_without_cuts():
+    """A thousand layers, a million times over: refused by counting, before a list of them is made."""
+    model, document = certified("group:Z2", "plt", 1)
+    body = model.transformers["model"]
+    long = replace(body, layers=body.layers * 1000, loop=(0, 1000 * len(body.layers)))
+    greedy = replace(model, steps=1 << 20, transformers={"model": long})
+    claim = document | {"model": content_hash(greedy), "cuts": []}
+    assert "cut to no variable" in refusal(claim, greedy)
+
+
+def test_an_automaton_with_too_many_maps_is_not_listed():
+    """Three letters that generate all 10^10 maps of ten states, and a gap of thirty letters."""
+    states = range(10)
+    cycle, swap, merge = tuple((q + 1) % 10 for q in states), (1, 0, *states[2:]), (0, 0, *states[2:])
+    letters = [(0, cycle), (1, swap), (2, merge)]
+    greedy = checker.Induction(letters, 32, len(states))
+    with pytest.raises(checker.Refused, match="too many maps"):
+        list(greedy.over([0, 31], 0, 32, "the answer"))
+
+
 # on the command line
 
 

@@ -57,7 +57,7 @@ def test_random_models_word_by_word(kind, precision):
         assert None not in truth, seed
         assert said == [row[-1] for row in truth], seed
         accepted += 1
-    assert accepted >= (0 if kind == "topk" else 1)
+    assert accepted >= 1
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -206,3 +206,30 @@ def test_a_long_problem_is_no_file(models, monkeypatch, capfd):
     monkeypatch.chdir(models)
     assert ended(["verify", "abb", "--against", "a" * 5000], monkeypatch) == 1
     assert "refuted" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize("length", [10**9 * 2, 2**63 - 2, 10**20])
+def test_a_length_that_no_integer_of_the_machine_holds(length, tmp_path, monkeypatch, capfd):
+    for arguments in (
+        ["compile", "a*", "--to", "mdm", "--length", str(length), "--out", str(tmp_path / "m")],
+        ["compile", "group:A5", "--to", "plt", "--length", str(length), "--out", str(tmp_path / "m")],
+        ["samplers", "a*", "--length", str(length)],
+    ):
+        assert ended(arguments, monkeypatch) == 2
+        said = capfd.readouterr().err
+        assert "take a shorter length" in said
+        assert said.count("\n") == 1
+    assert not (tmp_path / "m").exists()
+
+
+@pytest.mark.parametrize(
+    "how", ["class X(BaseException): pass\nraise X('\\x1b')", "raise GeneratorExit", "raise SystemExit"]
+)
+def test_whatever_a_program_raises_is_said_in_a_sentence(how, tmp_path, monkeypatch, capfd):
+    (tmp_path / "p.py").write_text(how)
+    monkeypatch.chdir(tmp_path)
+    assert ended(["compile", "program:p.py", "--to", "mdm", "--length", "2", "--out", "m"], monkeypatch) == 2
+    said = capfd.readouterr().err
+    assert "the program p.py raises" in said
+    assert "\x1b" not in said
+    assert said.count("\n") == 1

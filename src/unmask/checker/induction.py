@@ -153,6 +153,7 @@ class Induction:
     def _gap(self, length: int) -> Pairs:
         """The maps of all words of a length."""
         while len(self._gaps) <= length:
+            need(len(self._gaps[-1]) <= MOST_COMBINATIONS >> 4, "words of one length have too many maps of the states")
             self._gaps.append({self._times(f, g) for f in self._gaps[-1] for _, g in self._letter})
         return [(0, image) for image in self._gaps[length]]
 

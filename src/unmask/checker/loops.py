@@ -15,6 +15,7 @@ from unmask.checker.tables import Cuts, Run, Token, confirmed
 from unmask.weights.model import Model
 
 Steps = Sequence[Sequence[int | None]]
+MOST_LAYERS = 1 << 20
 
 
 def answer(model: Model, network: Network, steps: Steps, cuts: Cuts) -> Token:
@@ -29,9 +30,11 @@ def _looped(model: Model, network: Network, steps: Steps, cuts: Cuts) -> Token:
     _count(steps, 0)
     transformer = model.transformers["model"]
     first, last = transformer.loop or (0, 0)
-    layers = [*range(first), *[*range(first, last)] * model.steps, *range(last, len(transformer.layers))]
     tokens = _input(model, network) + _copies(model, network, model.pad, model.padding)
     ends = range(last - 1, first + (last - first) * model.steps, last - first) if first < last else ()
+    need(len(cuts) >= len(ends) * len(tokens), "a row is cut to no variable after a turn of the loop")
+    need(len(ends) * (last - first) <= MOST_LAYERS, f"the loop has more than {MOST_LAYERS:,} layers when unrolled")
+    layers = [*range(first), *[*range(first, last)] * len(ends), *range(last, len(transformer.layers))]
     part, logits = Run(model, "model", network, ends).logits(tokens, layers, [len(tokens) - 1], cuts)[len(tokens) - 1]
     return part, logits.argmax(axis=1)
 

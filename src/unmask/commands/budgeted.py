@@ -1,6 +1,5 @@
 """What a long command may take: its --limit and --timeout as a Budget, with bars on a terminal."""
 
-import gc
 import signal
 import threading
 from collections.abc import Generator
@@ -12,6 +11,7 @@ import typer
 
 from unmask.budget import SECOND, Budget
 from unmask.errors import OutOfTime
+from unmask.interrupts import is_swallowed
 
 AGAIN = SECOND // 100  # nanoseconds after which a loop that does not look at the clock is told once more
 PATIENCE = 25  # times that it is told in vain while other packages are at work
@@ -54,7 +54,7 @@ def _alarm(budget: Budget) -> Generator[None]:
     def tell(_: int, frame: FrameType | None) -> None:
         nonlocal told
         told += 1
-        if not _swallows(frame) and (_is_ours(frame) or told > PATIENCE):
+        if not is_swallowed(frame) and (_is_ours(frame) or told > PATIENCE):
             budget.look(monotonic_ns())
 
     before = signal.signal(signal.SIGALRM, tell)
@@ -69,15 +69,3 @@ def _alarm(budget: Budget) -> Generator[None]:
 def _is_ours(frame: FrameType | None) -> bool:
     """Is the innermost function one of this package, which lets go of what it holds?"""
     return frame is not None and frame.f_globals.get("__name__", "").startswith("unmask.")
-
-
-def _swallows(frame: FrameType | None) -> bool:
-    """Would an exception be printed and forgotten here: in a finalizer, a callback of collector or weak reference?"""
-    callbacks = {getattr(callback, "__code__", None) for callback in gc.callbacks}
-    while frame is not None:
-        if frame.f_code in callbacks or frame.f_code.co_name == "__del__":
-            return True
-        if frame.f_globals.get("__name__") in ("weakref", "_weakrefset"):
-            return True
-        frame = frame.f_back
-    return False

@@ -33,8 +33,8 @@ Problem = Annotated[
     str,
     typer.Argument(
         metavar="PROBLEM",
-        help="`regex:(a|b)*abb` or a bare regex, `group:A5`, `dfa:FILE`, `aiger:FILE`, `blif:FILE`, "
-        "`family:NAME`, `expr:a*(b+c)`, `cfg:FILE`, `program:FILE.py`, `random:SEED`.",
+        help="`regex:(a|b)*abb` or a bare regex, `group:A5`, `dfa:FILE`, `cfg:FILE`, `aiger:FILE`, `blif:FILE`, "
+        "`family:NAME`, `expr:a*(b+c)`, `program:FILE.py`, `random:SEED`.",
         show_default=False,
         autocompletion=complete_problem,
     ),

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from unmask.errors import ProblemError, UnmaskError, shortened
+from unmask.errors import OutOfTime, ProblemError, UnmaskError, shortened
 from unmask.files import read_file
 from unmask.problems.outcome import Outcome
 from unmask.problems.problem import Problem, Word
@@ -147,7 +147,9 @@ def parse_program(path: str) -> ProgramProblem:
         line = _line_in(path, error)
         where = f"line {line} of {shortened(Path(path).name)}: " if line is not None else ""
         raise type(error)(f"{where}{error}") from error
-    except (Exception, SystemExit) as error:
+    except (KeyboardInterrupt, OutOfTime):
+        raise
+    except BaseException as error:  # of whatever class the file has made up
         line = _line_in(path, error)
         where = f" at line {line}" if line is not None else ""
         what = f"raises {type(error).__name__}{where} ({shortened(str(error), most=MOST_SAID)})"

@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Iterator
 
+from unmask.budget import check
 from unmask.errors import UnmaskError
 from unmask.theorems.catalogue import THEOREMS, VARIANTS
 from unmask.theorems.theorem import Conversion, Theorem
@@ -44,5 +45,6 @@ def convert(model: Model, target: Kind, *, by: str | None = None) -> Iterator[tu
     chain = route(model.kind, target) if by is None else [named(by, model.kind, target)]
     for theorem in chain:
         conversion = theorem.convert(model)
+        check()
         yield theorem, conversion
         model = conversion.model

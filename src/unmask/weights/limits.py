@@ -42,6 +42,15 @@ def check_table(rows: int, width: int, used: int | None = None) -> None:
         )
 
 
+def check_length(length: int) -> None:
+    """Refuse words whose rows alone are beyond the limit, before anything is counted in machine integers."""
+    if length > LARGEST_ACTIVATION:
+        raise TooLarge(
+            f"a word of length {length:,} has more rows than the limit of {LARGEST_ACTIVATION:,} numbers; "
+            "take a shorter length"
+        )
+
+
 def check_units(units: int, what: str) -> None:
     """Refuse an MLP with too many hidden units."""
     if units > MOST_UNITS:

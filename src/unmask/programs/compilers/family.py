@@ -14,6 +14,7 @@ from unmask.programs.compilers.model import model_of
 from unmask.programs.language.instance import program_at
 from unmask.programs.language.program import Program, Size
 from unmask.programs.language.vocabulary import Vocabulary
+from unmask.weights.limits import check_length
 from unmask.weights.model import Kind, Model
 
 
@@ -42,6 +43,7 @@ class Family:
         """The model of one length."""
         if length < self.least:
             raise ValueError(f"this family starts at N = {self.least}, not at {length}")
+        check_length(length)
         design = self.design
         programs = {name: program_at(program, length) for name, program in design.programs.items()}
         steps, padding = number_at(design.steps, length), number_at(design.padding, length)

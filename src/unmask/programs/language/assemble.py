@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from unmask.budget import check
 from unmask.numerics.precision import Precision
 from unmask.programs.language.builders import Edges, HeadBuilder, MlpBuilder, Weight
 from unmask.programs.language.coefficients import Coefficient
@@ -68,6 +69,7 @@ def _mlp(mlp: MlpBuilder, width: int, precision: Precision) -> Mlp:
 
 
 def _matrix(shape: tuple[int, int], edges: Sequence[Edges], precision: Precision) -> Matrix:
+    check()
     if not edges:
         return Matrix.zeros(shape)
     return Matrix.from_entries(
@@ -99,6 +101,7 @@ def _positions(program: Program, precision: Precision) -> Positions:
     columns = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *declared.values()]))
     table = np.zeros((program.rows, columns.size), dtype=kind)
     for first in range(0, program.rows, AT_ONCE):
+        check()
         positions = np.arange(first, min(first + AT_ONCE, program.rows))
         for name, declaration in program.positions.items():
             block = declaration.block(len(declared[name]), program.length, positions, precision)

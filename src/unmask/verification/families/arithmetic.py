@@ -9,6 +9,7 @@ may hold all the same.
 """
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +22,7 @@ Term = Any
 """A term or a formula of the solver."""
 
 PATIENCE = 20_000  # milliseconds for one question
+LOOK_EVERY = 1 / 20  # of a second
 
 
 def solver_module() -> Any:
@@ -140,17 +142,13 @@ class Arithmetic:
         self.ledger.settle(name, "SMT", lambda: self._ask(name, goal, given))
 
     def _ask(self, name: str, goal: Term, given: Sequence[Term]) -> None:
-        check()
         solver = self.z3.Solver()
-        deadline = current().deadline
-        solver.set("timeout", PATIENCE if deadline is None else max(1, min(PATIENCE, _left(deadline))))
         solver.add(*self.facts, *given)
-        if solver.check() == self.z3.unsat:
+        if self._answer(solver) == self.z3.unsat:
             raise Open("what is given contradicts itself, so that anything would follow")
         solver.add(self.z3.Not(goal))
         self.ledger.questions[name] = solver.to_smt2()
-        answer = solver.check()
-        check()
+        answer = self._answer(solver)
         if answer == self.z3.unsat:
             return
         if answer == self.z3.sat:
@@ -161,11 +159,9 @@ class Arithmetic:
     def values(self, terms: Sequence[Term], given: Sequence[Term], most: int) -> list[tuple[int, ...]]:
         """All tuples of values that the terms may have under what is given."""
         solver = self.z3.Solver()
-        solver.set("timeout", PATIENCE)
         solver.add(*self.facts, *given)
         found: list[tuple[int, ...]] = []
-        while (answer := solver.check()) == self.z3.sat:
-            check()
+        while (answer := self._answer(solver)) == self.z3.sat:
             model = solver.model()
             values = tuple(model.eval(term, model_completion=True).as_long() for term in terms)
             found.append(values)
@@ -175,6 +171,23 @@ class Arithmetic:
         if answer != self.z3.unsat:
             raise Open("the solver does not decide which flags occur")
         return sorted(found)
+
+    def _answer(self, solver: Any) -> Any:
+        """What the solver says within the budget. It works in a thread, so that this one hears the clock and Ctrl-C."""
+        check()
+        deadline = current().deadline
+        solver.set("timeout", PATIENCE if deadline is None else max(1, min(PATIENCE, _left(deadline))))
+        solver.set("ctrl_c", False)  # or it would take the signal for itself, and go on
+        with ThreadPoolExecutor(1) as aside:
+            asked = aside.submit(solver.check)
+            try:
+                while not wait([asked], LOOK_EVERY).done:
+                    check()
+            except BaseException:
+                solver.interrupt()
+                raise
+        check()
+        return asked.result()
 
 
 def _left(deadline: int) -> int:

@@ -1,0 +1,75 @@
+"""Ctrl-C ends a command with exit code 130, wherever it arrives."""
+
+import signal
+import sys
+import time
+
+import pytest
+
+from unmask import cli
+from unmask.interrupts import hear_interrupts, was_interrupted
+from unmask.programs.language.positions import N, n
+from unmask.verification.families.arithmetic import Arithmetic
+from unmask.verification.families.ledger import Ledger
+
+
+@pytest.fixture(autouse=True)
+def as_before():
+    handler = signal.getsignal(signal.SIGINT)
+    yield
+    signal.signal(signal.SIGINT, handler)
+
+
+class Interrupted:
+    """One that is destroyed while Ctrl-C is pressed."""
+
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_in_a_destructor_it_is_not_lost(capfd):
+    hear_interrupts()
+    assert not was_interrupted()
+    with pytest.raises(KeyboardInterrupt):
+        del_and_wait()
+    assert was_interrupted()
+    assert capfd.readouterr().err == ""
+
+
+def del_and_wait():
+    Interrupted()
+    while True:
+        time.sleep(0.01)
+
+
+def test_an_error_that_a_library_makes_of_it_is_an_interrupt(monkeypatch, capfd):
+    def library(*_, **__):
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt as interrupt:
+            raise TypeError("x") from interrupt
+
+    monkeypatch.setattr("unmask.pipeline.load_model", library)
+    monkeypatch.setattr(sys, "argv", ["unmask", "run", "abb", "aabb"])
+    with pytest.raises(SystemExit) as end:
+        cli.main()
+    assert end.value.code == 130
+    assert "should not happen" not in capfd.readouterr().err
+
+
+def test_while_the_solver_works():
+    """The solver neither takes the signal for itself nor keeps us waiting."""
+    pytest.importorskip("z3")
+    hear_interrupts()
+    arithmetic = Arithmetic(Ledger(), 2)
+    row = arithmetic.row()
+
+    class Solver(arithmetic.z3.Solver):
+        def check(self):
+            signal.raise_signal(signal.SIGINT)
+            return super().check()
+
+    arithmetic.z3 = type("z3", (), {**vars(arithmetic.z3), "Solver": Solver})
+    with pytest.raises(KeyboardInterrupt):
+        arithmetic.require("a remainder", arithmetic.at((n + N) % N, row) == row.n, [row.n >= 0, row.n < arithmetic.N])
+    assert arithmetic.ledger.obligations == []
