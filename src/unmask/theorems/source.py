@@ -24,6 +24,8 @@ class Source:
     steps: Size
     slots: Size
     mask: int | None = None
+    rows: int | None = None
+    """Of one model, how many rows it has; None where it is every N's."""
 
     @classmethod
     def of(cls, model: Model) -> "Source":
@@ -34,6 +36,7 @@ class Source:
             model.steps,
             model.padding,
             None if model.mask is None else model.token[model.mask],
+            model.rows,
         )
 
 

@@ -146,24 +146,16 @@ class _Rows:
         return given[0]
 
     def keep_scores(self, number: int) -> str:
-        given, cases = self._given(number), 0
-        for query in self.before:
-            for key in self.before:
-                for found in self.machine.guarded(given, query, key):
-                    if not np.array_equal(found, self.machine.exponentials):
-                        raise Open("a score is not the source's")
-                    cases += found.size
-        return f"{cases:,} scores"
+        found = self.machine.guarded(self._given(number), self.before, self.before)
+        if not all(np.array_equal(after, self.machine.exponentials) for after in found):
+            raise Open("a score is not the source's")
+        return f"{sum(after.size for after in found):,} scores"
 
     def attend(self, number: int) -> str:
-        given, cases = self._given(number), 0
-        for query in self.mask:
-            for key in (*self.before, *self.mask):
-                for found in self.machine.guarded(given, query, key):
-                    if not (found > 0).all():
-                        raise Open("the mask row may have no weight on a key, and divide by zero")
-                    cases += found.size
-        return f"{cases:,} scores"
+        found = self.machine.guarded(self._given(number), self.mask, [*self.before, *self.mask])
+        if not all((after > 0).all() for after in found):
+            raise Open("the mask row may have no weight on a key, and divide by zero")
+        return f"{sum(after.size for after in found):,} scores"
 
     def pass_on(self, number: int) -> str:
         self.before = [self.machine.after(number, row) for row in self.before]
@@ -178,7 +170,7 @@ class _Rows:
                 *logits, own = self.machine.logits(self.machine.after(self.depth, mask, [read]))
                 if logits != [(Logit(NAME, v), []) for v in range(self.symbols)]:
                     raise Open("a logit is not that of the source")
-                if self.machine.number(own) != -self.precision.bound:
+                if self.machine.numbers(own).tolist() != [-self.precision.bound]:
                     raise Open("the mask's logit is not -B")
         return f"{self.symbols} logits"
 

@@ -6,9 +6,10 @@ given layers    Cell(s, l, ·) → Cell(s, l + 1, ·) in a row that hosts a row 
 MLPs            unit by unit, on numbers
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 
 import numpy as np
 
@@ -18,10 +19,10 @@ from unmask.numerics.precision import Precision
 from unmask.programs.language.declarations import Flag, SignedBits, TableRows
 from unmask.programs.language.program import Program
 from unmask.theorems.source import Source
-from unmask.verification.conversions.simulated import Given, given_layers
+from unmask.verification.conversions.simulated import Given, GivenHead, given_layers
 from unmask.verification.conversions.unknown import Shape
-from unmask.verification.conversions.values import ANYTHING, Cell, Number, Place, Sums, Value, is_number, is_zero
-from unmask.verification.conversions.wires import HeadWires, MlpWires, reversed_edges, wires
+from unmask.verification.conversions.values import ANYTHING, Cell, Logit, Number, Place, Sums, Value, is_number, is_zero
+from unmask.verification.conversions.wires import HeadWires, MlpWires, Wires, reversed_edges, wires
 from unmask.verification.families.arithmetic import Arithmetic, Row, Term
 from unmask.verification.families.ledger import Open
 
@@ -42,6 +43,10 @@ class RowState:
 
     def holds(self, columns: Sequence[int], values: Sequence[Value]) -> bool:
         return all(_same(self.columns[c], v) for c, v in zip(columns, values, strict=True))
+
+    def hosting(self, symbol: int | None) -> "RowState":
+        """The same row as the host of another symbol."""
+        return replace(self, symbol=symbol)
 
     def changed(self, values: dict[int, Value]) -> "RowState":
         return replace(self, columns=tuple(values.get(c, v) for c, v in enumerate(self.columns)))
@@ -150,15 +155,31 @@ class Machine:
 
     # Layers ------------------------------------------------------------------------------------------------------
 
-    def after(self, number: int, row: RowState, read: Sequence[RowState] = (), *, hosted: bool = True) -> RowState:
+    def after(
+        self,
+        number: int,
+        row: RowState,
+        read: Sequence[RowState] = (),
+        *,
+        hosted: bool = True,
+        only: Collection[int] | None = None,
+    ) -> RowState:
         """The row after a layer; `read` are the rows that its own heads read, in order.
 
-        `hosted`: the heads of the source see in this row what they see in the row of the source that it hosts.
+        `hosted`: the heads of the source see in this row what they see in the row of the source that it hosts. `only`:
+        what is written to other columns is not looked at.
         """
-        attended = self.attended(number, row, read, hosted=hosted)
-        return self.computed(number, attended)
+        return self.computed(number, self.attended(number, row, read, hosted=hosted, only=only), only=only)
 
-    def attended(self, number: int, row: RowState, read: Sequence[RowState], *, hosted: bool = True) -> RowState:
+    def attended(
+        self,
+        number: int,
+        row: RowState,
+        read: Sequence[RowState],
+        *,
+        hosted: bool = True,
+        only: Collection[int] | None = None,
+    ) -> RowState:
         """After the heads; the stream of a layer of the source stands as after its MLP."""
         step = self.steps[number]
         if len(read) != len(step.own):
@@ -166,6 +187,9 @@ class Machine:
         changed: dict[int, Value] = {}
         targets = {c for i in step.own for c in step.heads[i].value}
         for column in targets:
+            if only is not None and column not in only:
+                changed[column] = ANYTHING
+                continue
             brought: list[Value] = []
             for i, other in zip(step.own, read, strict=True):
                 terms = [(weight, other[c]) for c, weight in step.heads[i].value.get(column, [])]
@@ -178,13 +202,16 @@ class Machine:
             changed |= dict(zip(given.stream, after, strict=True))
         return row.changed(changed)
 
-    def computed(self, number: int, row: RowState) -> RowState:
+    def computed(self, number: int, row: RowState, *, only: Collection[int] | None = None) -> RowState:
         """After the MLP, but for the streams of the source."""
         step = self.steps[number]
         theirs = {c for given in step.given for c in given.stream}
         units = [self._unit(step.mlp, u, row) for u in range(step.mlp.size)]
         changed: dict[int, Value] = {}
         for column in (set(step.mlp.outputs) | set(step.mlp.offsets)) - theirs:
+            if only is not None and column not in only:
+                changed[column] = ANYTHING
+                continue
             terms = [(weight, units[u]) for u, weight in step.mlp.outputs.get(column, [])]
             changed[column] = self.sums.sum([row[column], self._relu(terms, step.mlp.offsets.get(column, 0))])
         return row.changed(changed)
@@ -200,31 +227,46 @@ class Machine:
             return ANYTHING
         return relu(add(summed, bias, self.precision))
 
-    def guarded(self, given: Given, query: RowState, key: RowState) -> list[np.ndarray]:
-        """For every head of the source's layer: the exponential after its guard, for every score before it."""
+    def guarded(self, given: Given, queries: Sequence[RowState], keys: Sequence[RowState]) -> list[np.ndarray]:
+        """For heads of the source's layer, queries and keys: the exponential after the guard, for every score before.
+
+        Once for what differs: rows whose guards hold the same have the same scores.
+        """
         found = []
         for head in given.heads:
-            scores = np.array(self.precision.numbers())
-            for column in range(head.columns, head.wires.width):
-                sides = (head.wires.query, query), (head.wires.key, key)
-                q, k = (self.sums.product([(w, row[c]) for c, w in side.get(column, [])], None) for side, row in sides)
-                if not is_number(q) or not is_number(k):
-                    raise Open("a guard reads what is not known")
-                scores = add(scores, multiply(q, k, self.precision), self.precision)
-            found.append(exp(scores, self.precision))
+            asked = {self._guard(head, head.wires.query, row) for row in queries}
+            shown = {self._guard(head, head.wires.key, row) for row in keys}
+            for query, key in product(asked, shown):
+                scores = np.array(self.precision.numbers())
+                for q, k in zip(query, key, strict=True):
+                    scores = add(scores, multiply(q, k, self.precision), self.precision)
+                found.append(exp(scores, self.precision))
         return found
+
+    def _guard(self, head: GivenHead, side: Wires, row: RowState) -> tuple[int, ...]:
+        """The columns of one side of a guard."""
+        values = []
+        for column in range(head.columns, head.wires.width):
+            value = self.sums.product([(w, row[c]) for c, w in side.get(column, [])], None)
+            if not is_number(value) or np.ndim(value):
+                raise Open("a guard reads what is not known")
+            values.append(int(value))
+        return tuple(values)
 
     @cached_property
     def exponentials(self) -> np.ndarray:
         """Of every score."""
         return exp(np.array(self.precision.numbers()), self.precision)
 
-    def number(self, logit: tuple[Value, list[Number]]) -> Number:
-        """A logit that is a number."""
+    def numbers(self, logit: tuple[Value, list[Number]]) -> np.ndarray:
+        """All numbers that a logit may be: a name that it starts with is every number."""
         start, added = logit
-        if not is_number(start) or added:
-            raise Open("a logit is no number")
-        return start
+        if not is_number(start) and not isinstance(start, Logit):
+            raise Open("a logit starts with what is not known")
+        values = np.atleast_1d(start) if is_number(start) else np.array(self.precision.numbers())
+        for term in added:
+            values = add(values, term, self.precision)
+        return np.unique(values)
 
     def logits(self, row: RowState) -> list[tuple[Value, list[Number]]]:
         """Of every output: what it starts with, and the numbers that are then added to it, in order."""

@@ -18,7 +18,7 @@ from unmask.numerics.precision import Precision
 from unmask.programs.language.instance import NotAFamily
 from unmask.theorems.catalogue import THEOREMS
 from unmask.theorems.theorem import Theorem
-from unmask.verification.conversions import cot_to_pcot
+from unmask.verification.conversions import cot_to_pcot, mdm_to_smdm
 from unmask.verification.conversions.claim import ConversionClaim
 from unmask.verification.conversions.folders import Frame, check_folder, refutation
 from unmask.verification.conversions.sources import Sizes
@@ -69,6 +69,12 @@ PROVERS: dict[str, Proved] = {
         cot_to_pcot.prove,
         cot_to_pcot.frame,
         Shape(5, (("model", TransformerShape(3, 5, LAYERS, "causal")),)),
+    ),
+    "mdm_to_smdm": Proved(
+        mdm_to_smdm.statement,
+        mdm_to_smdm.prove,
+        mdm_to_smdm.frame,
+        Shape(6, (("planner", TransformerShape(2, 2, LAYERS[:1])), ("predictor", TransformerShape(3, 6, LAYERS))), 2),
     ),
 }
 
