@@ -1,4 +1,4 @@
-"""Constructions that look right and are not: name → what is done to the programs of every source."""
+"""Constructions that look right and are not: stem → name → (program, what is done to that of every source)."""
 
 from dataclasses import replace
 
@@ -6,8 +6,8 @@ import numpy as np
 
 from unmask.programs.language.builders import Edges
 from unmask.programs.language.coefficients import ONE, B
-from unmask.programs.language.declarations import SignedBits, TableRows
-from unmask.programs.language.positions import N, n
+from unmask.programs.language.declarations import Flag, SignedBits, TableRows
+from unmask.programs.language.positions import N, both, choose, n, unknown
 from verification.families.sabotage import one_bit_less
 
 
@@ -24,6 +24,15 @@ def without_columns(program, name, copies=1):
             if isinstance(head.query[0].weight, np.ndarray):
                 for column in sorted(set(reads))[-copies:]:
                     head.query = [e for e in head.query if (e.target != column).any()]
+
+
+def without_boost(program, name):
+    """The first two columns of every guard that read a register."""
+    for layer in program.layers:
+        for head in layer.heads:
+            if isinstance(head.query[0].weight, np.ndarray):
+                boosted = [e for e in head.query if np.isin(e.source, columns(program, name)).any()]
+                head.query = [e for e in head.query if e not in boosted]
 
 
 def address(program, name, expression):
@@ -68,6 +77,53 @@ def a_column_less(program):
     program.layers[-1].heads[0].value[0] = Edges(edges.source[:-1], edges.target[:-1], edges.weight)
 
 
+def without_edges(edges, columns):
+    """Edges without those to some columns."""
+    kept = [~np.isin(e.target, columns) for e in edges]
+    return [Edges(e.source[k], e.target[k], e.weight[k] if isinstance(e.weight, np.ndarray) else e.weight)
+            for e, k in zip(edges, kept, strict=True)]  # fmt: skip
+
+
+def proxy_means_nothing(program):
+    """The new symbol is embedded as no symbol."""
+    program.embedding.pop()
+
+
+def planner_of_the_past(program):
+    """A slot is current if it is masked, whatever the block before holds."""
+    program.layers[0].mlp.inputs[1] = replace(
+        program.layers[0].mlp.inputs[1],
+        source=program.layers[0].mlp.inputs[1].source[1:],
+        target=program.layers[0].mlp.inputs[1].target[1:],
+    )
+
+
+def swapped_decision(program):
+    """Take and keep change places."""
+    keep, take = columns(program, "decision").tolist()
+    for layer in program.layers:
+        for head in layer.heads:
+            head.value = [
+                replace(e, target=np.where(e.target == keep, take, np.where(e.target == take, keep, e.target)))
+                for e in head.value
+            ]
+
+
+def subtracted_once(program):
+    program.readout = without_edges(program.readout, columns(program, "not chosen")[1:])
+
+
+def proxy_is_not_kept(program):
+    program.readout[-1] = Edges(np.arange(program.outputs - 1), columns(program, "kept"), ONE)
+
+
+def flag(program, name, where):
+    program.positions[name] = Flag(where)
+
+
+FIRST, SLOTS = N + unknown("begin"), unknown("slots")
+
+
 def flag_of_a_letter(program, name):
     program.embed(0, columns(program, name))
 
@@ -90,4 +146,41 @@ COT_TO_PCOT = {
     "layers swapped": layers_swapped,
     "a column less": a_column_less,
     "a loud letter": lambda p: p.embed(0, p.one, ONE),
+}
+
+EARLIEST = n < FIRST + SLOTS
+MDM_TO_SMDM = {
+    "HIDE once": ("predictor", lambda p: without_columns(p, "ignored")),
+    "no HIDE": ("predictor", lambda p: without_columns(p, "ignored", copies=2)),
+    "no BOOST": ("predictor", lambda p: without_boost(p, "ignored")),
+    "the slot beside": (
+        "predictor", lambda p: address(p, "one block back", choose(EARLIEST, n, n - SLOTS + n.equals(FIRST + SLOTS))),
+    ),
+    "two blocks back": (
+        "predictor", lambda p: address(p, "one block back", choose(n < FIRST + 2 * SLOTS, n, n - 2 * SLOTS)),
+    ),
+    "no look back": ("predictor", lambda p: address(p, "one block back", n)),
+    "not the first block, off by one": (
+        "predictor", lambda p: flag(p, "not the first block", choose(n >= FIRST, n > FIRST + SLOTS, 1)),
+    ),
+    "first block off by one": ("planner", lambda p: flag(p, "first block", both(n >= FIRST, n <= FIRST + SLOTS))),
+    "slots from the second on": ("predictor", lambda p: flag(p, "slot", n > FIRST)),
+    "a letter is a slot": ("predictor", lambda p: flag(p, "slot", n >= FIRST - 1)),
+    "positions off by one": ("predictor", lambda p: table(p, "predictor positions", choose(n < FIRST, n, FIRST))),
+    "positions of the first block": ("predictor", lambda p: table(p, "planner positions", choose(EARLIEST, n, FIRST))),
+    "a bit too few": ("predictor", one_bit_less),
+    "the new symbol means nothing": ("predictor", proxy_means_nothing),
+    "all masked slots are chosen": ("planner", planner_of_the_past),
+    "all masked slots are seen": ("predictor", planner_of_the_past),
+    "the decision upside down": ("predictor", swapped_decision),
+    "-B once": ("predictor", subtracted_once),
+    "m is kept as m": ("predictor", proxy_is_not_kept),
+    "heads swapped": ("predictor", heads_swapped),
+    "weights swapped": ("predictor", columns_swapped),
+    "causal": ("predictor", lambda p: setattr(p, "attention", "causal")),
+}  # fmt: skip
+
+SABOTAGES = {
+    "cot_to_pcot": {name: ("model", change) for name, change in COT_TO_PCOT.items()},
+    "mdm_to_smdm": MDM_TO_SMDM,
 }

@@ -68,6 +68,8 @@ def prove(claim: ConversionClaim) -> None:
         "planner: block t is chosen, and nothing else", "execution", _Planned(claim, planner, blocks).show
     )
     predictor = claim.machine(PREDICTOR, {name: name for name in BOTH})
+    if predictor.program.attention != claim.source.transformers[PREDICTOR].attention:
+        raise Open("the predictor's attention is not that of the source")
     blocks.require_look_back(PREDICTOR, predictor)
     blocks.require_hosts(predictor)
     _Predicted(claim, predictor, blocks).prove()

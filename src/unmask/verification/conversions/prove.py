@@ -172,11 +172,11 @@ def _tried(theorem: Theorem, shape: Shape, suspects: tuple[int, ...]) -> Iterato
 
 
 def _possible(theorem: Theorem, shape: Shape, sizes: Sequence[Sizes]) -> Iterator[Sizes]:
-    """With a begin symbol where a chain has nothing else to read; without one where there is no symbol left for it."""
+    """With a begin symbol where a causal model has nothing else to read; without one where it has no symbol left."""
+    causal = any(its.attention == "causal" for _, its in shape.transformers)
     for its in sizes:
-        begin = its.begin or (theorem.source == "cot" and its.length == 0)
-        left = shape.symbols - 2 - (shape.mask is not None) - (its.length > 0)
-        if begin <= left:
-            yield Sizes(its.length, begin, its.steps, its.slots)
-        elif not (theorem.source == "cot" and its.length == 0):
-            yield Sizes(its.length, False, its.steps, its.slots)
+        nothing = causal and its.length == 0
+        slots = its.steps if theorem.source == "cot" else its.slots
+        room = shape.symbols - 2 - (shape.mask is not None) - (its.length > 0) >= 1
+        if room or not nothing:
+            yield Sizes(its.length, room and (its.begin or nothing), its.steps, slots)

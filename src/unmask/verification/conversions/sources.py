@@ -20,7 +20,7 @@ MILD = 24
 
 @dataclass(frozen=True)
 class Sizes:
-    """N, whether there is a begin symbol, T, and P (of a kind that has slots; else it is T)."""
+    """N, whether there is a begin symbol, T, and P, which is T for a chain of thought."""
 
     length: int
     begin: bool
@@ -31,8 +31,7 @@ class Sizes:
 def random_source(seed: int, kind: Kind, shape: Shape, sizes: Sizes, precision: Precision) -> Model:
     """A model of a shape; its symbols are the mask where the shape has it, then 1, 0, a begin symbol, and letters."""
     draws = Draws(seed, sizes.length, sizes.steps, precision.p)
-    slots = sizes.steps if kind == "cot" else sizes.slots
-    rows = sizes.begin + sizes.length + slots
+    rows = sizes.begin + sizes.length + sizes.slots
     named = ["1", "0", *(["^"] if sizes.begin else [])]
     letters = [f"x{i}" for i in range(shape.symbols - len(named) - (shape.mask is not None))]
     vocabulary = [*letters, *named]
@@ -45,7 +44,7 @@ def random_source(seed: int, kind: Kind, shape: Shape, sizes: Sizes, precision: 
     return Model(
         kind=kind,
         length=sizes.length,
-        padding=slots,
+        padding=sizes.slots,
         steps=sizes.steps,
         vocabulary=tuple(vocabulary),
         input_symbols=tuple(letters),

@@ -95,8 +95,10 @@ def unknown_source(shape: Shape) -> Source:
     return Source(
         {name: _transformer(name, shape.symbols, its) for name, its in shape.transformers},
         tuple(f"symbol {i}" for i in range(shape.symbols)),
-        *(unknown(name) for name in (BEGIN, STEPS, SLOTS)),
-        shape.mask,
+        begin=unknown(BEGIN),
+        steps=unknown(STEPS),
+        slots=unknown(SLOTS),
+        mask=shape.mask,
     )
 
 
