@@ -8,7 +8,7 @@ from unmask.engines.fast import FastEngine
 from unmask.numerics.precision import Precision
 from unmask.programs.language.positions import n
 from unmask.theorems.catalogue import THEOREMS
-from unmask.verification.conversions.prove import PROVERS, prove_every_source
+from unmask.verification.conversions.prove import PROVERS, SAMPLE, prove_every_source
 
 from .sabotage import SABOTAGES, flag, without_columns
 
@@ -26,7 +26,7 @@ OPEN = {"a loud letter", "heads swapped"}
 """What runs of random sources may survive: the prover still sees that something is not shown."""
 
 
-def proved(stem, part, change):
+def proved(stem, part, change, sizes=()):
     theorem = next(t for t in THEOREMS if t.stem == stem)
 
     def programs(source):
@@ -35,7 +35,7 @@ def proved(stem, part, change):
         return made
 
     sabotaged = replace(theorem, programs=programs)
-    return prove_every_source(sabotaged, PROVERS[stem].shape, Precision(2), FastEngine(), sizes=())
+    return prove_every_source(sabotaged, PROVERS[stem].shape, Precision(2), FastEngine(), sizes=sizes)
 
 
 def check(stem, name):
@@ -74,3 +74,11 @@ def test_what_is_not_needed_may_be_left_out(name):
     """The statement is proved of whatever has it, not of one way to write it."""
     stem, part, change = NOT_NEEDED[name]
     assert proved(stem, part, change).verdict == "proved"
+
+
+def test_what_is_right_but_is_not_what_convert_writes_is_unknown():
+    """The folder of a random source has another entry than the program that was proved."""
+    found = proved(*NOT_NEEDED["no first block"], sizes=SAMPLE[:2])
+    assert found.verdict == "unknown"
+    assert found.obligations[-1].method == "comparison"
+    assert "row 1 of the positions" in found.reason

@@ -165,8 +165,10 @@ class _Rows:
     def decode(self) -> str:
         if self.machine.steps[self.depth].given:
             raise Open("the last layer is a layer of the source")
+        brought = {c for wires in self.machine.steps[self.depth].heads for t in wires.value.values() for c, _ in t}
+        different = {tuple(row[c] for c in sorted(brought)): row for row in self.before}
         for mask in self.mask:
-            for read in self.before:
+            for read in different.values():
                 *logits, own = self.machine.logits(self.machine.after(self.depth, mask, [read]))
                 if logits != [(Logit(NAME, v), []) for v in range(self.symbols)]:
                     raise Open("a logit is not that of the source")

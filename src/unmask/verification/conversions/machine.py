@@ -206,13 +206,15 @@ class Machine:
         """After the MLP, but for the streams of the source."""
         step = self.steps[number]
         theirs = {c for given in step.given for c in given.stream}
-        units = [self._unit(step.mlp, u, row) for u in range(step.mlp.size)]
+        units: dict[int, Value] = {}
         changed: dict[int, Value] = {}
         for column in (set(step.mlp.outputs) | set(step.mlp.offsets)) - theirs:
             if only is not None and column not in only:
                 changed[column] = ANYTHING
                 continue
-            terms = [(weight, units[u]) for u, weight in step.mlp.outputs.get(column, [])]
+            writers = step.mlp.outputs.get(column, [])
+            units |= {u: self._unit(step.mlp, u, row) for u, _ in writers if u not in units}
+            terms = [(weight, units[u]) for u, weight in writers]
             changed[column] = self.sums.sum([row[column], self._relu(terms, step.mlp.offsets.get(column, 0))])
         return row.changed(changed)
 

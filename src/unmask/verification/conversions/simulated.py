@@ -43,6 +43,8 @@ def given_layers(
     own = [i for i, head in enumerate(heads) if not any(_layer_of(w) for w in head.weights())]
     layers = []
     for transformer, number in sorted(place for place in found if place is not None):
+        if transformer not in streams:
+            raise Open(f"a layer of the {transformer} stands where it should not")
         theirs = [h for h in heads if (transformer, number) in {_layer_of(w) for w in h.weights()}]
         stream, shape = streams[transformer], shapes[transformer]
         layers.append(_given(transformer, number, stream, shape, theirs, mlp))
