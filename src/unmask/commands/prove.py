@@ -100,7 +100,11 @@ def prove(
                 assert to is not None
                 found = prove_family(problem, to, precision=precision, lengths=check_length or ())
     except OutOfTime as end:  # while the problem was being read
-        found = EveryLength.unreached(problem, to or "model", precision, str(end))
+        if theorem is None:
+            found = EveryLength.unreached(problem, to or "model", precision, str(end))
+        else:
+            subject = f"For every N, what `convert` writes by {theorem} does what its source does."
+            found = EveryLength("unknown", subject, (), reason=str(end))
     seconds = time.perf_counter() - start
     if out is not None:
         trusted = TRUSTED if theorem is None else TRUSTED_OF_CONVERSIONS
