@@ -84,6 +84,9 @@ MAY_IMPORT = {
         "verification/folds verification/proofs verification/question programs/compilers programs/language problems/* "
         "engines/shared engines weights numerics budget errors"
     ),
+    "verification/conversions": (
+        "verification/families theorems testing programs/language reasoners engines traces weights numerics errors"
+    ),
     "verification": (
         "checker verification/question verification/running verification/proofs problems/* recurrences reasoners "
         "engines weights budget errors"

@@ -5,10 +5,12 @@ Problem ──compile_problem──▶ Model ──run_word──▶ Trace      
                             Model ──convert_model──▶ Model
                             Model ──verify_model──▶ Verdict
 Problem ──prove_family──▶ EveryLength
+Theorem ──prove_conversion──▶ EveryLength
 """
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from unmask.engines.engine import Engine
@@ -52,6 +54,7 @@ __all__ = [
     "outputs_of",
     "problem_accepts",
     "problem_name",
+    "prove_conversion",
     "prove_family",
     "result",
     "run_both",
@@ -191,3 +194,27 @@ def prove_family(
     from unmask.verification.families.prove import every_length
 
     return every_length(problem_of(problem), compiler_of(problem), kind, precision, engine or FastEngine(), lengths)
+
+
+def prove_conversion(
+    stem: str,
+    kind: Kind | None = None,
+    *,
+    like: Path | Model | None = None,
+    precision: int = 2,
+    lengths: Sequence[int] = (),
+    engine: Engine | None = None,
+) -> "EveryLength":
+    """Does what a theorem converts do what its source does, for every source of a shape and every N at once?
+
+    The shape is that of the model `like`, or a small one; `kind`, if given, must be that of the theorem. For `lengths`
+    the conversion of a random source is also compared, entry by entry. Needs the extra `prove`.
+
+    Examples:
+        >>> prove_conversion("cot_to_pcot").verdict
+        'proved'
+    """
+    from unmask.verification.conversions.prove import every_source
+
+    shaped = load_model(like) if isinstance(like, Path) else like
+    return every_source(stem, precision, engine or FastEngine(), to=kind, like=shaped, lengths=lengths)

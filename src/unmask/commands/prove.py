@@ -1,4 +1,4 @@
-"""`unmask prove`: PROBLEM × kind → is the model right for every length at once?"""
+"""`unmask prove`: PROBLEM × kind, or a theorem → is the model right for every length at once?"""
 
 import time
 from pathlib import Path
@@ -10,10 +10,16 @@ from unmask.commands.budgeted import budgeted
 from unmask.commands.options import DEFAULT_LIMIT, Json, LimitOption, PrecisionOption, Problem, TimeoutOption
 from unmask.weights.kinds import Kind
 
+THEOREM = "theorem:"
+"""What stands before the name of a conversion, in the place of a problem."""
+
 
 def prove(
     problem: Problem,
-    to: Annotated[Kind, typer.Option("--to", help="The framework that it is compiled to.", show_default=False)],
+    to: Annotated[
+        Kind | None,
+        typer.Option("--to", help="The framework that it is compiled to; a theorem implies it.", show_default=False),
+    ] = None,
     every_length: Annotated[bool, typer.Option("--every-length", help="For all N at once.")] = False,
     precision: PrecisionOption = 2,
     check_length: Annotated[
@@ -23,6 +29,15 @@ def prove(
             metavar="N",
             min=0,
             help="Compare the folder of this length with the family, entry by entry; may be given again.",
+            show_default=False,
+        ),
+    ] = None,
+    like: Annotated[
+        Path | None,
+        typer.Option(
+            "--like",
+            metavar="DIR",
+            help="Of a theorem: for every source with the symbols, columns, layers, heads and units of this one.",
             show_default=False,
         ),
     ] = None,
@@ -48,18 +63,28 @@ def prove(
     The weights of a family depend on N in the number of bits of an address alone, and positions are expressions in N.
     A refutation is a word, or a folder beyond its bounds, at one N.
 
+    `theorem:STEM` in the place of PROBLEM is the conversion of that name: for every source of a shape and every N, it
+    does what its source does. A refutation is then a random source, by its seed, and a word.
+
     Example: [bold]unmask prove '(a|b)*abb' --to mdm --every-length[/bold]
+    Example: [bold]unmask prove theorem:cot_to_pcot --every-length[/bold]
     """
     from unmask.commands.output_file import check_writable, write_text
     from unmask.console import show_every_length
     from unmask.errors import OutOfTime, UnmaskError
-    from unmask.pipeline import prove_family
+    from unmask.pipeline import prove_conversion, prove_family
     from unmask.terminal import print_document
+    from unmask.verification.conversions.prove import TRUSTED as TRUSTED_OF_CONVERSIONS
     from unmask.verification.families.prove import EveryLength
-    from unmask.verification.families.report import report
+    from unmask.verification.families.report import TRUSTED, report
 
     if not every_length:
         raise UnmaskError("say --every-length; a proof for one length is `unmask verify DIR --method prove`")
+    theorem = problem.removeprefix(THEOREM) if problem.startswith(THEOREM) else None
+    if theorem is None and to is None:
+        raise UnmaskError("say --to KIND, the framework that the problem is compiled to")
+    if theorem is None and like is not None:
+        raise UnmaskError("--like is for a theorem; a problem has no source")
     if out is not None:
         if out.suffix not in (".html", ".md"):
             raise UnmaskError(f"a report is .html or .md, not {out.suffix or 'a file without an ending'}")
@@ -69,12 +94,21 @@ def prove(
     start = time.perf_counter()
     try:
         with budgeted("proving", limit=limit, timeout=timeout):
-            found = prove_family(problem, to, precision=precision, lengths=check_length or ())
+            if theorem is not None:
+                found = prove_conversion(theorem, to, like=like, precision=precision, lengths=check_length or ())
+            else:
+                assert to is not None
+                found = prove_family(problem, to, precision=precision, lengths=check_length or ())
     except OutOfTime as end:  # while the problem was being read
-        found = EveryLength.unreached(problem, to, precision, str(end))
+        if theorem is None:
+            found = EveryLength.unreached(problem, to or "model", precision, str(end))
+        else:
+            subject = f"For every N, what `convert` writes by {theorem} does what its source does."
+            found = EveryLength("unknown", subject, (), reason=str(end))
     seconds = time.perf_counter() - start
     if out is not None:
-        write_text(out, report(found, seconds, html=out.suffix == ".html"))
+        trusted = TRUSTED if theorem is None else TRUSTED_OF_CONVERSIONS
+        write_text(out, report(found, seconds, html=out.suffix == ".html", trusted=trusted))
     if certificate is not None:
         for ending, text in found.files().items():
             write_text(certificate.with_name(certificate.name + ending), text)

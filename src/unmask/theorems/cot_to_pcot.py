@@ -14,18 +14,22 @@ import numpy as np
 
 from unmask.programs.gadgets.boost import boost
 from unmask.programs.gadgets.lookup import lookup
-from unmask.programs.language.assemble import assemble
+from unmask.programs.language.assemble import assemble_all
 from unmask.programs.language.builders import HeadBuilder
 from unmask.programs.language.coefficients import B
-from unmask.programs.language.positions import n
-from unmask.programs.language.program import Program, bits_for
+from unmask.programs.language.positions import N, n
+from unmask.programs.language.program import Program, bits_for, program_for
 from unmask.programs.language.vocabulary import SPECIAL_NAMES, free_name
 from unmask.programs.simulation.transformer import Simulation, column_labels, source_positions
 from unmask.theorems.alignment import Alignment, layer_copies, slots
 from unmask.theorems.size import Size
+from unmask.theorems.source import Source, programs_at
 from unmask.theorems.theorem import Conversion, Theorem, converted
 from unmask.weights.model import Model
 from unmask.weights.price import Price
+
+STREAM = "model"
+"""The register that holds the stream of the source."""
 
 
 def bound(source: Size) -> Price:
@@ -33,17 +37,17 @@ def bound(source: Size) -> Price:
     return Price(source.steps, source.steps, source.layers + 1, width, source.symbols + 1)
 
 
-def cot_to_pcot(source: Model) -> Conversion:
-    """The parallel chain of thought of a chain of thought."""
+def programs(source: Source) -> dict[str, Program]:
+    """The program of every N for a source, whatever its weights and the number of its steps."""
     given = source.transformers["model"]
-    mask = len(source.vocabulary)
-    vocabulary = (*source.vocabulary, free_name(SPECIAL_NAMES["mask"], source.vocabulary))
+    mask = len(source.symbols)
+    vocabulary = (*source.symbols, free_name(SPECIAL_NAMES["mask"], source.symbols))
 
-    program = Program(vocabulary, len(vocabulary), source.length, source.rows, "causal")
+    program = program_for(vocabulary, len(vocabulary), N, N + source.begin + source.steps, "causal")
     masked = program.register("masked")
     here = program.code("here", n)
     before = program.code("row before", (n - 1).positive_part())
-    simulation = Simulation.of(program, given, "model", source_positions(given, n))
+    simulation = Simulation.of(program, given, STREAM, source_positions(given, n))
     final = program.register("final", column_labels(given))
     simulation.embed_symbols(program)
     program.embed(mask, masked)
@@ -56,15 +60,22 @@ def cot_to_pcot(source: Model) -> Conversion:
     lookup(program.layer(), before, here).copy(simulation.work, final)
     simulation.read_out(program, final)
     program.read_out(mask, program.one, -B)  # the last symbol: it loses even a tie at -B
+    return {"model": program}
 
+
+def cot_to_pcot(source: Model) -> Conversion:
+    """The parallel chain of thought of a chain of thought."""
+    made = programs_at(programs(Source.of(source)), source.length)
+    program = made["model"]
+    simulation = Simulation(source.transformers["model"], program.columns(STREAM))
     model = converted(
         source,
         "cot_to_pcot",
         kind="pcot",
         block=1,
-        vocabulary=vocabulary,
-        mask=vocabulary[mask],
-        transformers={"model": assemble(program, given.precision)},
+        vocabulary=program.symbols,
+        mask=program.symbols[-1],
+        transformers=assemble_all(made, source.precision),
     )
     return Conversion(model, _alignment(source, simulation))
 
@@ -79,4 +90,4 @@ def _alignment(source: Model, simulation: Simulation) -> Alignment:
     return Alignment(slots(lambda t: np.arange(t + 1)), copies)
 
 
-THEOREM = Theorem("cot_to_pcot", "prop:cot-as-pcot", "cot", "pcot", cot_to_pcot, bound)
+THEOREM = Theorem("cot_to_pcot", "prop:cot-as-pcot", "cot", "pcot", cot_to_pcot, bound, programs=programs)

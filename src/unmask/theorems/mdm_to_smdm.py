@@ -34,13 +34,14 @@ from unmask.programs.gadgets.lookup import itself, lookup
 from unmask.programs.language.assemble import assemble_all
 from unmask.programs.language.builders import Columns, HeadBuilder, LayerBuilder
 from unmask.programs.language.coefficients import ONE, B
-from unmask.programs.language.positions import Expression, N, both, choose, n
-from unmask.programs.language.program import Program, bits_for
+from unmask.programs.language.positions import N, both, choose, n
+from unmask.programs.language.program import Program, bits_for, program_for
 from unmask.programs.language.vocabulary import free_name
 from unmask.programs.planners.logits import planner_logits
 from unmask.programs.simulation.transformer import Simulation, shared_attention, source_positions
 from unmask.theorems.alignment import Alignment, layer_copies, slots
 from unmask.theorems.size import Size
+from unmask.theorems.source import Source, programs_at
 from unmask.theorems.theorem import Conversion, Theorem, converted
 from unmask.weights.model import Model
 from unmask.weights.price import Price
@@ -65,9 +66,9 @@ def bound(source: Size) -> Price:
 
 def mdm_to_smdm(source: Model) -> Conversion:
     """The mask-dominated model of a masked diffusion model."""
-    vocabulary = (*source.vocabulary, free_name(STILL_MASKED, source.vocabulary))
-    mask = source.mask or ""
-    predictor = _Predictor(source, vocabulary)
+    made = programs_at(programs(Source.of(source)), source.length)
+    vocabulary, mask = made["predictor"].symbols, source.mask or ""
+    simulations = {name: Simulation(t, made["predictor"].columns(name)) for name, t in source.transformers.items()}
     model = converted(
         source,
         "mdm_to_smdm",
@@ -75,11 +76,15 @@ def mdm_to_smdm(source: Model) -> Conversion:
         padding=source.steps * source.padding,
         vocabulary=vocabulary,
         aliases={**source.aliases, vocabulary[-1]: source.aliases.get(mask, mask)},
-        transformers=assemble_all(
-            {"planner": _planner(source, vocabulary), "predictor": predictor.program}, source.precision
-        ),
+        transformers=assemble_all(made, source.precision),
     )
-    return Conversion(model, _alignment(source, predictor.simulations))
+    return Conversion(model, _alignment(source, simulations))
+
+
+def programs(source: Source) -> dict[str, Program]:
+    """The programs of every N for a source, whatever its weights, steps and slots; its streams keep their names."""
+    vocabulary = (*source.symbols, free_name(STILL_MASKED, source.symbols))
+    return {"planner": _planner(source, vocabulary), "predictor": _Predictor(source, vocabulary).program}
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,16 +98,16 @@ class _Start:
     is_current: np.ndarray  # hidden units, of which at most one is 1
 
     @classmethod
-    def of(cls, source: Model, vocabulary: tuple[str, ...], outputs: int) -> "_Start":
-        rows, first = source.rows + (source.steps - 1) * source.padding, _first_slot(source)
-        earliest = n < first + source.padding
-        program = Program(vocabulary, outputs, source.length, rows)
+    def of(cls, source: Source, vocabulary: tuple[str, ...], outputs: int) -> "_Start":
+        first = N + source.begin
+        earliest = n < first + source.slots
+        program = program_for(vocabulary, outputs, N, first + source.steps * source.slots)
         here = program.code("here", n)
-        back = program.code("one block back", choose(earliest, n, n - source.padding))
+        back = program.code("one block back", choose(earliest, n, n - source.slots))
         first_block = program.flag("first block", both(n >= first, earliest))
         elsewhere = program.flag("not the first block", choose(n >= first, 1 - earliest, 1))
         masked, before = program.register("masked"), program.register("masked one block back")
-        program.embed(source.token[source.mask or ""], masked)
+        program.embed(source.mask or 0, masked)
 
         layer = program.layer()
         look_back = lookup(layer, back, here)
@@ -112,7 +117,7 @@ class _Start:
         return cls(program, here, layer, look_back, np.concatenate([later, at_first]))
 
 
-def _planner(source: Model, vocabulary: tuple[str, ...]) -> Program:
+def _planner(source: Source, vocabulary: tuple[str, ...]) -> Program:
     start = _Start.of(source, vocabulary, 2)
     current = start.program.register("current")
     start.layer.mlp.write(start.is_current, current)
@@ -123,15 +128,16 @@ def _planner(source: Model, vocabulary: tuple[str, ...]) -> Program:
 class _Predictor:
     """The program: the look back, the layers of U and S under HIDE, the logits of S or the old symbol."""
 
-    def __init__(self, source: Model, vocabulary: tuple[str, ...]) -> None:
-        self.source, first = source, _first_slot(source)
+    def __init__(self, source: Source, vocabulary: tuple[str, ...]) -> None:
+        self.source, first = source, N + source.begin
+        self.mask = source.mask or 0
         self.start = _Start.of(source, vocabulary, len(vocabulary))
         self.program = program = self.start.program
-        position = choose(n < first, n, first + (n - first) % source.padding)
+        position = choose(n < first, n, first + (n - first) % source.slots)
         self.slot = program.flag("slot", n >= first)
         self.ignored = program.register("ignored")
-        self.symbol = program.register("symbol", source.vocabulary)
-        self.standing = program.register("symbol one block back", source.vocabulary)
+        self.symbol = program.register("symbol", source.symbols)
+        self.standing = program.register("symbol one block back", source.symbols)
         self.tables = {
             name: program.register(f"{name} positions", t.width, source_positions(t, position))
             for name, t in source.transformers.items()
@@ -139,11 +145,14 @@ class _Predictor:
         self.simulations = {name: Simulation.of(program, t, name) for name, t in source.transformers.items()}
         self.decision = program.register("decision", ("keep", "take"))
         self.not_chosen = program.register("not chosen", 2)
-        self.kept = program.register("kept", source.vocabulary)
+        self.kept = program.register("kept", source.symbols)
         # an ignored row of a causal model must see something: a row before all slots
-        causal = source.rows > source.padding
-        transformers = [simulation.source for simulation in self.simulations.values()]
-        self.shared = shared_attention(program, transformers, position, source.rows, causal=causal)
+        given, rows, causal = list(source.transformers.values()), 0, True
+        if source.rows is not None:
+            assert isinstance(source.steps, int)
+            assert isinstance(source.slots, int)
+            rows, causal = source.rows + (source.steps - 1) * source.slots, source.rows > source.slots
+        self.shared = shared_attention(program, given, position, source.rows or 0, causal=causal, rows=rows)
         program.attention = self.shared.kind
         self._look_back()
         planner, predictor = (self.simulations[name].depth for name in ("planner", "predictor"))
@@ -153,9 +162,9 @@ class _Predictor:
 
     def _look_back(self) -> None:
         """The symbol one block back, embedded for U and S; ignored = slot and not current."""
-        size, start = len(self.source.vocabulary), self.start
+        size, start = len(self.source.symbols), self.start
         self.program.embed(np.arange(size), self.symbol)
-        self.program.embed(size, self.symbol[self.source.token[self.source.mask or ""]])
+        self.program.embed(size, self.symbol[self.mask])
         start.look_back.copy(self.symbol, self.standing)
         for name, simulation in self.simulations.items():
             simulation.embed_in(start.look_back, self.symbol, self.tables[name])
@@ -182,17 +191,12 @@ class _Predictor:
 
     def _read_out(self) -> None:
         """The logits of S; -B twice and 1 for the old symbol, or ĥ, where the source keeps its slot."""
-        program, predictor, size = self.program, self.simulations["predictor"], len(self.source.vocabulary)
-        mask = self.source.token[self.source.mask or ""]
+        program, predictor, size = self.program, self.simulations["predictor"], len(self.source.symbols)
         predictor.read_out(program, predictor.work)
         program.read_out(size, program.one, -B)  # the last symbol: it loses even a tie at -B
         for column in self.not_chosen:
             program.read_out(np.arange(size + 1), column, -B)
-        program.read_out(np.where(np.arange(size) == mask, size, np.arange(size)), self.kept, ONE)
-
-
-def _first_slot(source: Model) -> Expression:
-    return N + int(source.begin is not None)
+        program.read_out(np.where(np.arange(size) == self.mask, size, np.arange(size)), self.kept, ONE)
 
 
 def _alignment(source: Model, simulations: dict[str, Simulation]) -> Alignment:
@@ -210,4 +214,4 @@ def _alignment(source: Model, simulations: dict[str, Simulation]) -> Alignment:
     return Alignment(slots(lambda t: block + t * source.padding), tuple(copies))
 
 
-THEOREM = Theorem("mdm_to_smdm", "thm:mdms-can-simulate-emdms", "mdm", "smdm", mdm_to_smdm, bound)
+THEOREM = Theorem("mdm_to_smdm", "thm:mdms-can-simulate-emdms", "mdm", "smdm", mdm_to_smdm, bound, programs=programs)

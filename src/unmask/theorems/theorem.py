@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 
 from unmask.errors import TooLarge, UnmaskError
+from unmask.programs.language.program import Program
 from unmask.theorems.alignment import Alignment
 from unmask.theorems.growth import Growth, growth
 from unmask.theorems.law import Law
 from unmask.theorems.size import Size, TransformerSize
+from unmask.theorems.source import Source
 from unmask.weights.model import Kind, Model
 from unmask.weights.price import Price
 from unmask.weights.transformer import Attention, Transformer
@@ -38,6 +40,8 @@ class Theorem:
     most: Callable[[Size], Price]
     law: Callable[[Model], Law | None] = lambda _: None
     """How far sampled runs are from those of the source, where the conversion draws what the source draws otherwise."""
+    programs: Callable[[Source], dict[str, Program]] | None = None
+    """Of a positional construction: the programs of every N that `convert` instantiates."""
 
     def bound(self, source: Model) -> Price:
         """The most that the conversion of this source may use."""

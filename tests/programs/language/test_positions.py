@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from programs.formulas import meaning
 from unmask.programs.language import positions as expressions
-from unmask.programs.language.positions import N, both, choose, constant, n, power_of_two_below
+from unmask.programs.language.positions import N, both, choose, constant, known, n, power_of_two_below, unknown
 
 LENGTHS = (1, 2, 3, 7, 16, 33)
 
@@ -100,3 +100,20 @@ def test_constants_fill_the_table():
 
 def test_the_example_of_the_module():
     assert doctest.testmod(expressions).failed == 0
+
+
+def test_a_size_has_a_name_until_it_is_known():
+    size = unknown("slots")
+    slot = n - (N + 1)
+    formula = choose(
+        slot < size, 2 * (slot % size) + size * size, (slot // size - power_of_two_below(N)).positive_part()
+    )
+    with pytest.raises(ValueError, match="slots"):
+        formula.evaluate(3, [0])
+    for value in (1, 2, 5):
+        written = choose(
+            slot < value, 2 * (slot % value) + value * value, (slot // value - power_of_two_below(N)).positive_part()
+        )
+        filled = known(formula, {"slots": value})
+        assert filled.evaluate(3, range(20)).tolist() == written.evaluate(3, range(20)).tolist()
+        assert "slots" not in str(filled)

@@ -21,6 +21,17 @@ EVERY_LENGTH = Proof(
 )
 
 
+def every_source(stem: str, note: str) -> Proof:
+    return Proof(
+        covers="every N, T and word and every source of a given shape (symbols, columns, layers, heads, units), one "
+        "shape and one p at a time",
+        by="execution on weights without values, enumeration of all scores and an SMT solver",
+        names=("layers", "rows", "scores", "layout", "decoding"),
+        run=f"unmask prove theorem:{stem} --every-length",
+        note=f"{note}; docs/every-length.md",
+    )
+
+
 def by_theorem(source: str, target: str, stem: str) -> str:
     return (
         f"unmask compile random:7 --length 2 --to {source} --out model && "
@@ -189,6 +200,9 @@ THEOREMS = (
         bound="T steps, T·P slots, one symbol more",
         erratum="8: the statement holds; in the proof, a slot that stays masked cannot be copied as m, a proxy symbol "
         "stands for it. The first block has none before it.",
+        proofs=(
+            every_source("mdm_to_smdm", "of mdm_to_smdm, for every P, p <= 4, both transformers of one attention"),
+        ),
     ),
     Item(
         label="thm:mdms-cot-sandwich",
@@ -326,6 +340,7 @@ OTHERS = (
         check=with_lemmas("prop:cot-as-pcot", several(COT_TO_PCOT, PCOT_TO_COT)),
         bound="T steps; 2P steps",
         erratum="6.",
+        proofs=(every_source("cot_to_pcot", "of cot_to_pcot alone: CoT[T] ⊆ pCoT[T, T]"),),
     ),
     Item(
         label="thm:looped-transformers-characterization",

@@ -78,8 +78,11 @@ class _Places:
 
 
 def _head(head: HeadBuilder, made: HeadBuilder, place: _Places) -> None:
-    forms = forms_of(head)
+    start = _copied(head, made, place)
+    forms = forms_of(head, start)
     for first, last in pieces_of(head):
+        if first < start:
+            continue
         block = forms[first:last]
         codes = [bits for query, key in block for bits in (*place.bits(query), *place.bits(key))]
         if len({bits.size for bits in codes}) > 1:
@@ -89,11 +92,28 @@ def _head(head: HeadBuilder, made: HeadBuilder, place: _Places) -> None:
     made.value += [Edges(place.finite(e.source), place.finite(e.target), e.weight) for e in head.value]
 
 
-def forms_of(head: HeadBuilder) -> list[tuple[Form, Form]]:
-    """(query, key) of every column of a head."""
+def _copied(head: HeadBuilder, made: HeadBuilder, place: _Places) -> int:
+    """A head of another model starts with columns that came as whole matrices: they are moved so, and counted."""
+    start = next((first for first, _ in head.blocks), head.width)
+    whole = [e for e in (*head.query, *head.key) if isinstance(e.weight, np.ndarray)]
+    start = min(start, 1 + max((int(e.target.max(initial=-1)) for e in whole), default=-1))
+    for edges, side in ((head.query, made.query), (head.key, made.key)):
+        for e in edges:
+            before = e.target < start
+            if before.any():
+                weight = e.weight[before] if isinstance(e.weight, np.ndarray) else e.weight
+                side.append(Edges(place.finite(e.source[before]), e.target[before], weight))
+    made.width = start
+    return start
+
+
+def forms_of(head: HeadBuilder, start: int = 0) -> list[tuple[Form, Form]]:
+    """(query, key) of every column of a head, those before `start` left empty."""
     forms: list[tuple[list, list]] = [([], []) for _ in range(head.width)]
     for side, edges in enumerate((head.query, head.key)):
         for e in edges:
+            if e.target.max(initial=-1) < start:
+                continue
             for source, target, weight in zip(*np.broadcast_arrays(e.source, e.target), _weights(e), strict=True):
                 forms[target][side].append((np.array([source]), weight))
     return [(query, key) for query, key in forms]

@@ -2,8 +2,9 @@
 
     e ::= n | N | constant | e + e | e - e | e·e | e mod e | e div e | pos(e) | [e <= e] | if e then e else e
 
-A constant may be built from N alone. An expression keeps its tree (`operator`, `operands`), so that
-`language.uniformity` can tell what it takes to compute it. `evaluate` gives the whole table at once, `str` the formula.
+A constant may be built from N alone; where it is not known yet, it has a name (`unknown`) until `known` gives it. An
+expression keeps its tree (`operator`, `operands`), so that `language.uniformity` can tell what it takes to compute it.
+`evaluate` gives the whole table at once, `str` the formula.
 
 >>> slot = n - N
 >>> str((2 * slot + 1) % N), (2 * slot + 1).evaluate(4, range(4, 7)).tolist()
@@ -102,6 +103,26 @@ n = Expression("n", 2, lambda length, where: where, "n")  # noqa: ARG005
 N = Expression("N", 2, lambda length, where: np.int64(length), "N")  # noqa: ARG005
 
 
+def unknown(name: str) -> Expression:
+    """A number of which there is but the name: a size of a source, where a construction is about every source."""
+
+    def compute(length: int, where: np.ndarray) -> Any:  # noqa: ARG001
+        raise ValueError(f"the size {name} is not known; give it with `known`")
+
+    return Expression(name, 2, compute, "unknown")
+
+
+def known(expression: Expression, sizes: dict[str, int]) -> Expression:
+    """The same formula with numbers in the place of names."""
+
+    def made(node: Expression, parts: list[Expression]) -> Expression:
+        if node.operator == "unknown":
+            return constant(sizes[node.formula])
+        return REBUILT[node.operator](*parts) if parts else node
+
+    return by_parts((expression,), made)[id(expression)]
+
+
 def choose(condition: Expression, then: Expression | int, otherwise: Expression | int) -> Expression:
     """if condition then … else …."""
     yes, no = _lift(then), _lift(otherwise)
@@ -181,3 +202,21 @@ def _comparison(left: Expression, sign: str, right: Expression | int, operation)
         return operation(left.compute(length, where), right.compute(length, where)).astype(np.int64)
 
     return Expression(f"[{left} {sign} {right}]", 2, compute, sign, (left, right))
+
+
+REBUILT: dict[str | None, Callable[..., Expression]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "·": lambda a, b: b * a,
+    "mod": lambda a, b: a % b,
+    "div": lambda a, b: a // b,
+    "<=": lambda a, b: a <= b,
+    "<": lambda a, b: a < b,
+    ">=": lambda a, b: a >= b,
+    ">": lambda a, b: a > b,
+    "=": lambda a, b: a.equals(b),
+    "pos": lambda a: a.positive_part(),
+    "if": choose,
+    "power of two below": power_of_two_below,
+    "log2 above": log2_above,
+}

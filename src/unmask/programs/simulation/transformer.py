@@ -136,15 +136,26 @@ class SharedAttention:
 
 
 def shared_attention(
-    program: Program, sources: list[Transformer], position: Expression, positions: int, *, causal: bool = True
+    program: Program,
+    sources: list[Transformer],
+    position: Expression,
+    positions: int,
+    *,
+    causal: bool = True,
+    rows: int | None = None,
 ) -> SharedAttention:
-    """`position` is the simulated position of a row, one of `positions`; with `causal` false the target is unmasked."""
+    """`position` is the simulated position of a row, one of `positions`; with `causal` false the target is unmasked.
+
+    `rows` are those of the program, where it is that of every N and does not know them.
+    """
     kinds = {source.attention for source in sources}
     if kinds == {"causal"} and causal:
         return SharedAttention("causal", {"causal": unguarded})
     if "causal" not in kinds:
         return SharedAttention("unmasked", {"unmasked": unguarded})
-    check_table(program.rows, program.width + 2 * positions)  # not logarithmic: refused before it is written down
+    check_table(
+        program.rows if rows is None else rows, program.width + 2 * positions
+    )  # not logarithmic: refused before it is written down
     here = program.register("simulated position", positions, OneHot(position))
     later = program.register("positions after it", positions, Thermometer(position))
 

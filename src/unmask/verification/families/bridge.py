@@ -15,7 +15,7 @@ from unmask.numerics.precision import Precision
 from unmask.programs.compilers.family import Family
 from unmask.programs.language.builders import Edges, HeadBuilder, Weight
 from unmask.programs.language.coefficients import Coefficient
-from unmask.programs.language.declarations import Flag, OneHot, SignedBits
+from unmask.programs.language.declarations import Flag, OneHot, SignedBits, TableRows
 from unmask.programs.language.positions import Expression, by_parts
 from unmask.programs.language.program import Program, Size
 from unmask.verification.families.ledger import Open
@@ -28,7 +28,7 @@ AT_ONCE = 1 << 12  # rows
 
 def compare(family: Family, model: Model) -> int:
     """How many entries were compared; raises `Open` where a folder is not the family's of its length."""
-    length, design, precision = model.length, family.design, model.precision
+    length, design = model.length, family.design
     frame = {
         "reasoner": (model.kind, family.kind),
         "steps": (model.steps, _size(design.steps, length)),
@@ -49,9 +49,14 @@ def compare(family: Family, model: Model) -> int:
         if found != wanted:
             raise Open(f"{name} of the folder is {found}, that of the family {wanted}", (length,))
     return sum(
-        _transformer(name, _Expanded(program, length, precision), model.transformers[name])
+        compare_transformer(name, program, length, model.transformers[name])
         for name, program in design.programs.items()
     )
+
+
+def compare_transformer(name: str, program: Program, length: int, found: Transformer) -> int:
+    """The same for one transformer and the program of every N that it should be."""
+    return _transformer(name, _Expanded(program, length, found.precision), found)
 
 
 def _transformer(name: str, wanted: "_Expanded", found: Transformer) -> int:
@@ -174,14 +179,16 @@ class _Expanded:
         """[rows, columns]: these rows of the positions."""
         table, one = np.zeros((n.size, self.width), dtype=np.int64), self.precision.one
         for name, declared in self.program.positions.items():
-            if not isinstance(declared, SignedBits | Flag | OneHot):
+            if not isinstance(declared, SignedBits | Flag | OneHot | TableRows):
                 raise Open(f"the register {name} is declared by {type(declared).__name__}, which is not looked at")
             columns = self._of[name]
-            values = values_at(declared.expression, n, self.length)
+            values = values_at(declared.row if isinstance(declared, TableRows) else declared.expression, n, self.length)
             only = getattr(declared, "only", None)
             there = np.ones(n.size, dtype=bool) if only is None else values_at(only, n, self.length) != 0
             for i, column in enumerate(columns):
-                if isinstance(declared, SignedBits):
+                if isinstance(declared, TableRows):
+                    held = np.asarray(declared.table[values])[:, i]
+                elif isinstance(declared, SignedBits):
                     held = np.where(values >> (len(columns) - 1 - i) & 1, one, -one)
                 else:
                     held = one * (values != 0 if isinstance(declared, Flag) else values == i)

@@ -47,19 +47,30 @@ def reads_of(
 
     `row` is any row n, with quotients that a proof has named; by default a new variable.
     """
-    reads = []
-    for i, head in enumerate(program.layers[layer].heads):
-        name = f"{of}, layer {layer}, head {i}"
-        found: list[Read] = []
+    return [
+        read_of(program, head, f"{of}, layer {layer}, head {i}", precision, arithmetic, row)
+        for i, head in enumerate(program.layers[layer].heads)
+    ]
 
-        def decide(head: HeadBuilder = head, name: str = name, found: list[Read] = found) -> str:
-            found.append(_decided(program, head, name))
-            return _fold(program, head, precision)
 
-        arithmetic.ledger.settle(f"{name} scores 0 on equal codes, and no weight on others", "closure", decide)
-        reads.append(found[0])
-        _positions(program, found[0], arithmetic, row or arithmetic.row())
-    return reads
+def read_of(
+    program: Program,
+    head: HeadBuilder,
+    name: str,
+    precision: Precision,
+    arithmetic: Arithmetic,
+    row: Row | None = None,
+) -> Read:
+    """One head, decided; as `reads_of`."""
+    found: list[Read] = []
+
+    def decide() -> str:
+        found.append(_decided(program, head, name))
+        return _fold(program, head, precision)
+
+    arithmetic.ledger.settle(f"{name} scores 0 on equal codes, and no weight on others", "closure", decide)
+    _positions(program, found[0], arithmetic, row or arithmetic.row())
+    return found[0]
 
 
 def require_copies(precision: Precision, arithmetic: Arithmetic) -> None:

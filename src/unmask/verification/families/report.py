@@ -1,6 +1,6 @@
 """EveryLength → a page: the statement, every obligation with how it was settled, and what is trusted."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from html import escape
 
 from unmask.verification.families.prove import EveryLength
@@ -20,9 +20,9 @@ TRUSTED = (
 )
 
 
-def report(found: EveryLength, seconds: float, *, html: bool) -> str:
+def report(found: EveryLength, seconds: float, *, html: bool, trusted: Sequence[str] = TRUSTED) -> str:
     """The page, as HTML or Markdown."""
-    return "\n".join((_html if html else _markdown)(found, seconds)) + "\n"
+    return "\n".join((_html if html else _markdown)(found, seconds, trusted)) + "\n"
 
 
 def _verdict(found: EveryLength) -> str:
@@ -43,7 +43,7 @@ def _rows(found: EveryLength) -> Iterator[tuple[str, ...]]:
         yield obligation.name, obligation.method, obligation.verdict, milliseconds, obligation.detail
 
 
-def _markdown(found: EveryLength, seconds: float) -> Iterator[str]:
+def _markdown(found: EveryLength, seconds: float, trusted: Sequence[str]) -> Iterator[str]:
     yield from (f"# {_verdict(found)}", "", _plain(found.statement), "")
     if (wrong := _wrong(found)) is not None:
         yield from (_plain(wrong), "")
@@ -52,7 +52,7 @@ def _markdown(found: EveryLength, seconds: float) -> Iterator[str]:
     for row in _rows(found):
         yield f"| {' | '.join(_plain(cell) for cell in row)} |"
     yield from ("", "## What is trusted", "")
-    yield from (f"- {line}" for line in TRUSTED)
+    yield from (f"- {line}" for line in trusted)
 
 
 def _plain(text: str) -> str:
@@ -60,7 +60,7 @@ def _plain(text: str) -> str:
     return "".join(f"\\{c}" if c in "\\|*_<>[]" else c for c in " ".join(text.split()))
 
 
-def _html(found: EveryLength, seconds: float) -> Iterator[str]:
+def _html(found: EveryLength, seconds: float, trusted: Sequence[str]) -> Iterator[str]:
     yield "<!doctype html><html lang=en><meta charset=utf-8>"
     yield f"<title>{escape(_verdict(found))}</title>"
     yield "<style>body{font:16px/1.5 system-ui;max-width:70em;margin:2em auto;padding:0 1em}"
@@ -74,5 +74,5 @@ def _html(found: EveryLength, seconds: float) -> Iterator[str]:
         cells = "".join(f"<td>{escape(cell)}" for cell in row)
         yield f"<tr class={'open' if row[2] == 'open' else 'proved'}>{cells}</tr>"
     yield "</table><h2>What is trusted</h2><ul>"
-    yield from (f"<li>{escape(line)}</li>" for line in TRUSTED)
+    yield from (f"<li>{escape(line)}</li>" for line in trusted)
     yield "</ul></html>"

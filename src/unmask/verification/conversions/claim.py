@@ -1,0 +1,85 @@
+"""Claim: a conversion of every source of a shape, run on a source whose weights and sizes are names."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from unmask.numerics.precision import Precision
+from unmask.programs.language.positions import Expression
+from unmask.programs.language.program import Program
+from unmask.theorems.source import Source
+from unmask.theorems.theorem import Theorem
+from unmask.verification.conversions.machine import Machine
+from unmask.verification.conversions.unknown import BEGIN, SLOTS, STEPS, Shape, unknown_source
+from unmask.verification.families.arithmetic import Arithmetic, Term
+from unmask.verification.families.ledger import Ledger, Open
+
+
+@dataclass
+class SourceArithmetic(Arithmetic):
+    """N >= 0 and the sizes of a source: begin is 0 or 1, T >= 1, P >= 1."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.begin, self.steps, self.slots = (self.z3.Int(name) for name in (BEGIN, STEPS, SLOTS))
+        self.facts = [self.least <= self.N, self.begin >= 0, self.begin <= 1, self.steps >= 1, self.slots >= 1]
+
+    def _node(self, node: Expression, parts: list[Term], n: Term, euclid: Any) -> Term:
+        if node.operator == "unknown":
+            return {BEGIN: self.begin, STEPS: self.steps, SLOTS: self.slots}[node.formula]
+        return super()._node(node, parts, n, euclid)
+
+
+@dataclass(frozen=True, eq=False)
+class ConversionClaim:
+    """The programs that a theorem's construction makes of every source of a shape."""
+
+    theorem: Theorem
+    shape: Shape
+    precision: Precision
+    ledger: Ledger
+
+    @cached_property
+    def arithmetic(self) -> SourceArithmetic:
+        return SourceArithmetic(self.ledger, 0)
+
+    @cached_property
+    def source(self) -> Source:
+        return unknown_source(self.shape)
+
+    @cached_property
+    def programs(self) -> dict[str, Program]:
+        assert self.theorem.programs is not None
+        try:
+            return self.theorem.programs(self.source)
+        except (TypeError, ValueError, KeyError) as found:
+            raise Open(f"the construction looks at what a source does not show: {found}") from found
+
+    def program(self, name: str) -> Program:
+        if name not in self.programs or self.programs[name].every is None:
+            raise Open(f"the conversion has no program of every N called {name}")
+        return self.programs[name]
+
+    def machine(self, name: str, streams: dict[str, str]) -> Machine:
+        made: list[Machine] = []
+
+        def show() -> str:
+            program = self.program(name)
+            if program.loop is not None or program.noise is not None:
+                raise Open("the program has a loop or noise")
+            made.append(Machine(program, self.precision, self.source, self.shape, streams))
+            layers = sum(len(step.given) for step in made[0].steps)
+            return f"{layers} layers of the source"
+
+        self.ledger.settle(
+            f"{name}: layers of the source stand there whole and in order, and nobody else writes to their streams",
+            "comparison of every entry",
+            show,
+        )
+        return made[0]
+
+    def require_rows(self, name: str, rows: Term) -> None:
+        every = self.program(name).every
+        assert every is not None
+        arithmetic = self.arithmetic
+        arithmetic.require(f"{name}: so many rows", arithmetic.at(every, arithmetic.row()) == rows)

@@ -1,0 +1,315 @@
+"""mdm_to_smdm, for every source of a shape, every N, T and P: block t holds the source's canvas after step t + 1.
+
+Row first + j·P + i, first = begin + N, is entry i of block j. Before step t the blocks j < t hold the canvas after step
+j + 1, ĥ standing for m, and all others m. By induction on steps:
+
+    planner      a slot is current if it is masked and the same entry of the block before is not, in block 0 if it is
+                 masked: that is block t, and these slots are chosen and no others, so that none is chosen again
+    hosts        rows of the input, and block t. Their look back brings the symbol of the source's canvas, ĥ as m, and
+                 the position of the row that they host: its stream before the first layer, for U and for S
+    others       are ignored: hosts see none of them (exponential 0, for every score), and they themselves see hosts
+                 with a weight, for every score: they never divide by zero
+    layers       the hosts stand in the order of the rows that they host. So all sums are those of the source
+    decision     U's logits of the own row decide, for every pair of numbers; where the source keeps its slot every
+                 logit becomes -B, for every number, but for the symbol that stands there (ĥ for m), which is above
+    decoding     else the logits are those of S; that of ĥ is -B, and the last: it never wins. m is left out in both
+
+So step t writes the source's canvas after step t + 1 into block t, and the last slot ends as the source's does.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from unmask.verification.conversions.blocks import BOTH, PLANNER, PREDICTOR, Blocks, causal
+from unmask.verification.conversions.claim import ConversionClaim
+from unmask.verification.conversions.machine import Flags, Machine, RowState
+from unmask.verification.conversions.values import ANYTHING, Logit, Value, require_zeros
+from unmask.verification.families.heads import read_of, require_copies
+from unmask.verification.families.ledger import Open
+from unmask.weights.model import Model
+
+MOST_PAIRS = 1 << 20
+"""Pairs of logits that are looked at one by one: p <= 4."""
+
+
+def statement(claim: ConversionClaim) -> str:
+    kind = "causal" if causal(claim) else "unmasked"
+    least = "N >= 0 with N + begin >= 1" if causal(claim) else "N >= 0"
+    return (
+        f"For every {least}, every T >= 1 and P >= 1, and every {kind} mdm over F_{claim.precision.p} of the shape "
+        f"({claim.shape}), with or without a begin symbol: the smdm that `convert` writes for it by mdm_to_smdm writes "
+        "in step t, for every word of length N, the source's canvas after step t into its block t, ĥ for m, chooses no "
+        "written slot, and divides by zero where the source's planner or predictor does and nowhere else."
+    )
+
+
+def prove(claim: ConversionClaim) -> None:
+    """All obligations."""
+    if len({its.attention for _, its in claim.shape.transformers}) != 1:
+        raise Open("one transformer is causal and the other is not: the columns that this takes depend on N")
+    if claim.shape.mask is None:
+        raise Open("the shape names no mask")
+    require_zeros(claim.precision, claim.ledger)
+    require_copies(claim.precision, claim.arithmetic)
+    blocks = Blocks(claim)
+    planner = claim.machine(PLANNER, {})
+    blocks.require_look_back(PLANNER, planner)
+    claim.ledger.settle(
+        "planner: block t is chosen, and nothing else", "execution", _Planned(claim, planner, blocks).show
+    )
+    predictor = claim.machine(PREDICTOR, {name: name for name in BOTH})
+    if predictor.program.attention != claim.source.transformers[PREDICTOR].attention:
+        raise Open("the predictor's attention is not that of the source")
+    blocks.require_look_back(PREDICTOR, predictor)
+    blocks.require_hosts(predictor)
+    _Predicted(claim, predictor, blocks).prove()
+
+
+class _States:
+    """Rows before the first layer with those that they look back to: (row, read)."""
+
+    def __init__(self, claim: ConversionClaim, machine: Machine, blocks: Blocks, hosts: Sequence[str]) -> None:
+        self.machine, self.mask, self.symbols = machine, claim.shape.mask or 0, claim.shape.symbols
+        if len(machine.program.symbols) != self.symbols + 1:
+            raise Open("there is not one symbol more than the source has")
+        self.hosts = hosts
+        j, t = blocks.j, blocks.t
+        self.written = [*(v for v in range(self.symbols) if v != self.mask), self.symbols]
+        flags = blocks.flags
+        given = self._rows(range(self.symbols), flags(machine, *blocks.given))
+        before = self._rows(self.written, flags(machine, *blocks.slot))
+        masked = self._rows([self.mask], flags(machine, *blocks.slot))
+        self.given = [(row, row) for row in given]
+        current = self._rows([self.mask], flags(machine, j == t, j == 0))
+        later = self._rows([self.mask], flags(machine, j == t, j >= 1))
+        self.current = [(row, row) for row in current] + [(row, read) for row in later for read in before]
+        first = self._rows(self.written, flags(machine, j < t, j == 0))
+        past = self._rows(self.written, flags(machine, j < t, j >= 1))
+        future = self._rows([self.mask], flags(machine, j > t, *blocks.slot))
+        self.idle = [(row, row) for row in first] + [(row, read) for row in past for read in before]
+        self.idle += [(row, read) for row in future for read in masked]
+
+    def _rows(self, tokens: Sequence[int], flags: Sequence[Flags]) -> list[RowState]:
+        """Every token under all flags; the new symbol stands for the mask."""
+        return [
+            self.machine.start(token, found, self.mask if token == self.symbols else token, self.hosts)
+            for token in tokens
+            for found in flags
+        ]
+
+
+class _Planned:
+    """What the planner of the converted model chooses."""
+
+    def __init__(self, claim: ConversionClaim, machine: Machine, blocks: Blocks) -> None:
+        self.machine = machine
+        self.states = _States(claim, machine, blocks, ())
+        if len(machine.steps) != 1 or machine.program.outputs != 2:
+            raise Open("the planner is not one layer with two outputs")
+
+    def show(self) -> str:
+        for rows, chosen in ((self.states.current, True), (self.states.idle, False)):
+            for row, read in rows:
+                logits = self.machine.logits(self.machine.after(0, row, [read]))
+                keep, take = (self.machine.numbers(logit).tolist() for logit in logits)
+                if len(keep) != 1 or len(take) != 1 or (take > keep) != chosen:
+                    raise Open("a slot of block t is not chosen, or another is")
+        return f"{len(self.states.current) + len(self.states.idle)} pairs of rows"
+
+
+class _Predicted:
+    """The predictor, layer by layer: rows that host a row of the source, and those that are ignored."""
+
+    def __init__(self, claim: ConversionClaim, machine: Machine, blocks: Blocks) -> None:
+        self.claim, self.machine, self.blocks = claim, machine, blocks
+        self.states = _States(claim, machine, blocks, BOTH)
+        self.depth = machine.sums.depth
+        self.one, self.bound = claim.precision.one, claim.precision.bound
+        (self.ignored,) = machine.columns("ignored")
+        self.standing = machine.columns("symbol one block back")
+        (self.always,) = machine.program.one.tolist()
+        if len(machine.steps) != 1 + max(self.depth[PLANNER] + 1, self.depth[PREDICTOR]):
+            raise Open("the predictor has another number of layers")
+        self.given: list[RowState] = []
+        self.current: list[RowState] = []
+        self.decided: list[tuple[RowState, bool]] = []
+        self.idle = RowState((ANYTHING,) * machine.program.width, None)
+
+    def prove(self) -> None:
+        settle, layers = self.claim.ledger.settle, len(self.machine.steps)
+        settle(
+            "rows: hosts hold the source's streams before the first layer, others are ignored", "execution", self.start
+        )
+        for number in range(layers - 1):
+            name = f"layer {number}"
+            settle(
+                f"{name}: hosts score on hosts as in the source, and on others 0, for every score",
+                "enumeration of all scores",
+                lambda number=number: self.require_scores(number),
+            )
+            settle(
+                f"{name}: rows that are ignored do not divide by zero, for every score",
+                "enumeration of all scores",
+                lambda number=number: self.require_weight(number),
+            )
+            if number == self.depth[PLANNER]:
+                self._require_self(number + 1)
+            settle(
+                f"{name}: the streams of the source after it", "execution", lambda number=number: self.pass_on(number)
+            )
+        settle(
+            "decoding: the source's symbol where it takes one, else the one that stands there", "execution", self.decode
+        )
+
+    def start(self) -> str:
+        made = [
+            [self.machine.after(0, row, [read]).hosting(read.symbol) for row, read in rows]
+            for rows in (self.states.given, self.states.current)
+        ]
+        self.given, self.current = made
+        self.require_streams(0)
+        looked_at = {self.ignored, *self.machine.columns("masked one block back")}
+        for row, read in self.states.idle:
+            after = self.machine.after(0, row, [read], only=looked_at)
+            if not after.holds([self.ignored, self.always], [self.one, self.one]):
+                raise Open("a row of another block is not ignored")
+        for row in self.current:
+            held: list[Value] = [self.one * (v == row.symbol) for v in range(self.states.symbols)]
+            if not row.holds(self.standing, held):
+                raise Open("a row does not know the symbol that stands there")
+        self.idle = self.idle.changed({self.ignored: self.one, self.always: self.one})
+        return f"{sum(map(len, (self.given, self.current, self.states.idle)))} pairs of rows"
+
+    def require_streams(self, layers: int) -> None:
+        """After so many layers of the source, as far as it has them."""
+        for row in (*self.given, *self.current, *(row for row, _ in self.decided)):
+            if not row.holds([self.ignored, self.always], [0, self.one]):
+                raise Open("a row that hosts one of the source is ignored")
+            for name in BOTH:
+                if not row.holds(self.machine.streams[name], self.machine.cells(name, min(layers, self.depth[name]))):
+                    raise Open(f"a row does not hold the stream of the {name} after {layers} layers")
+
+    @property
+    def _hosts(self) -> list[RowState]:
+        return [*self.given, *self.current, *(row for row, _ in self.decided)]
+
+    def _layers(self, number: int):
+        given = self.machine.steps[number + 1].given
+        if [(g.transformer, g.number) for g in given] != [(m, number) for m in BOTH if number < self.depth[m]]:
+            raise Open(f"layer {number} is not that of the source")
+        return given
+
+    def require_scores(self, number: int) -> str:
+        cases = 0
+        for given in self._layers(number):
+            for after in self.machine.guarded(given, self._hosts, self._hosts):
+                if not np.array_equal(after, self.machine.exponentials):
+                    raise Open("a score is not the source's")
+                cases += after.size
+            for after in self.machine.guarded(given, self._hosts, [self.idle]):
+                if after.any():
+                    raise Open("a host sees a row that it should not")
+                cases += after.size
+        return f"{cases:,} scores"
+
+    def require_weight(self, number: int) -> str:
+        found = [a for given in self._layers(number) for a in self.machine.guarded(given, [self.idle], self._hosts)]
+        if not all((after > 0).all() for after in found):
+            raise Open("a row that is ignored may have no weight on a host")
+        return f"{sum(after.size for after in found):,} scores"
+
+    def _require_self(self, number: int) -> None:
+        own = self.machine.steps[number].own
+        if len(own) != 1:
+            raise Open("U's logits are not read by one head")
+        program, arithmetic, row = self.machine.program, self.claim.arithmetic, self.blocks.row
+        name = f"{PREDICTOR}, layer {number}, head {own[0]}"
+        read = read_of(program, program.layers[number].heads[own[0]], name, self.claim.precision, arithmetic, row)
+        arithmetic.require(
+            "layout: U's logits are those of the own row",
+            arithmetic.at(read.address, row) == row.n,
+            [*row.facts, row.n >= 0, self.blocks.j < arithmetic.steps],
+        )
+
+    def pass_on(self, number: int) -> str:
+        layer, decides = number + 1, number == self.depth[PLANNER]
+        if bool(self.machine.steps[layer].own) != decides:
+            raise Open(f"layer {layer} has heads that it should not have, or lacks one")
+
+        def passed(row: RowState, *, hosted: bool = True) -> RowState:
+            return self.machine.after(layer, row, [row] if decides else [], hosted=hosted)
+
+        self.given = [passed(row) for row in self.given]
+        self.idle = passed(self.idle, hosted=False)
+        if not self.idle.holds([self.ignored, self.always], [self.one, self.one]):
+            raise Open("a row that is ignored is seen later")
+        self.decided = [(passed(row), kept) for row, kept in self.decided]
+        if decides:
+            self.decided = [pair for row in self.current for pair in self._decided(layer, row)]
+            self.current = []
+        else:
+            self.current = [passed(row) for row in self.current]
+        self.require_streams(number + 1)
+        return f"{len(self._hosts)} rows"
+
+    def _decided(self, layer: int, row: RowState) -> list[tuple[RowState, bool]]:
+        """The row where the source takes a symbol, and where it keeps its slot: all pairs of logits come to these."""
+        attended = self.machine.attended(layer, row, [row])
+        decision = self.machine.columns("decision")
+        if not attended.holds(decision, [Logit(PLANNER, 0), Logit(PLANNER, 1)]):
+            raise Open("the decision is not U's")
+        numbers = np.array(self.claim.precision.numbers())
+        if numbers.size**2 > MOST_PAIRS:
+            raise Open(f"all pairs of logits are looked at up to p = 4, not at p = {self.claim.precision.p}")
+        keep, take = (side.ravel() for side in np.meshgrid(numbers, numbers, indexing="ij"))
+        computed = self.machine.computed(layer, attended.changed(dict(zip(decision, (keep, take), strict=True))))
+        kept = take <= keep
+        columns = [c for name in ("not chosen", "kept") for c in self.machine.columns(name)]
+        found = []
+        for keeps in (False, True):
+            which = int(np.flatnonzero(kept == keeps)[0])
+            values: dict[int, Value] = dict.fromkeys(decision, ANYTHING)
+            for c, value in enumerate(computed.columns):
+                if c in columns or isinstance(value, np.ndarray):
+                    values[c] = self._one_number(value, kept, keeps, which)
+            found.append((computed.changed(values | dict.fromkeys(decision, ANYTHING)), keeps))
+        return found
+
+    @staticmethod
+    def _one_number(value: Value, kept: np.ndarray, keeps: bool, which: int) -> Value:
+        """What a column holds wherever the source keeps, or takes; ANYTHING if that is not one number."""
+        if not isinstance(value, np.ndarray) or not value.ndim:
+            return value
+        same = value[kept == keeps]
+        return int(value[which]) if (same == value[which]).all() else ANYTHING
+
+    def decode(self) -> str:
+        mask, symbols = self.states.mask, self.states.symbols
+        if self.machine.program.outputs != symbols + 1:
+            raise Open("there is not one output more than the source has")
+        for row, kept in self.decided:
+            logits = self.machine.logits(row)
+            written = {v: self.machine.numbers(logits[v]) for v in range(symbols + 1) if v != mask}
+            if kept:
+                right = symbols if row.symbol == mask else row.symbol
+                if right is None or written[right].min() <= max(x.max() for v, x in written.items() if v != right):
+                    raise Open("where the source keeps its slot, another symbol may win")
+            elif any(logits[v] != (Logit(PREDICTOR, v), []) for v in range(symbols) if v != mask):
+                raise Open("a logit is not that of the source")
+            elif written[symbols].tolist() != [-self.bound]:
+                raise Open("the logit of the new symbol is not -B")
+        return f"{len(self.decided)} rows"
+
+
+def frame(source: Model) -> dict[str, Any]:
+    """What else of the converted model there is: that of the source, T blocks of slots, and ĥ, which means m."""
+    same = ("length", "steps", "begin", "accept", "reject", "input_symbols", "characters", "mask", "block", "k")
+    return {
+        **{name: getattr(source, name) for name in same},
+        "kind": "smdm",
+        "padding": source.steps * source.padding,
+        "vocabulary": (*source.vocabulary, "ĥ"),
+        "aliases": {**source.aliases, "ĥ": source.aliases.get("m", "m")},
+    }

@@ -1,0 +1,182 @@
+"""Theorem × shape of a source × p → proved for every source, N and T; refuted by a run; or unknown.
+
+    the programs       made by the theorem's construction of a source whose weights and sizes are names
+    the obligations    one file per theorem
+    the folders        of random sources of the shape, compared with these programs entry by entry
+
+Where an obligation is open, random sources are converted by these programs and run; what writes another symbol than
+its source, or divides by zero where that does not, refutes the statement.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from unmask.engines.engine import Engine
+from unmask.errors import OutOfTime, ProblemError, TooLarge, WeightsError
+from unmask.numerics.precision import Precision
+from unmask.programs.language.instance import NotAFamily
+from unmask.theorems.catalogue import THEOREMS
+from unmask.theorems.theorem import Theorem
+from unmask.verification.conversions import cot_to_pcot, mdm_to_smdm
+from unmask.verification.conversions.claim import ConversionClaim
+from unmask.verification.conversions.folders import Frame, check_folder, refutation
+from unmask.verification.conversions.sources import Sizes
+from unmask.verification.conversions.unknown import LayerShape, Shape, TransformerShape
+from unmask.verification.families.ledger import Ledger, Open
+from unmask.verification.families.prove import EveryLength, Refutation
+from unmask.weights.model import Kind, Model
+
+LAYERS = (LayerShape((2, 1), 2), LayerShape((1,), 3))
+SEEDS = 60
+LONGEST_TRIED = 40
+SAMPLE = (
+    Sizes(0, True, 1, 1),
+    Sizes(1, False, 2, 2),
+    Sizes(2, True, 3, 1),
+    Sizes(5, False, 4, 3),
+    Sizes(31, False, 2, 5),
+    Sizes(100, True, 3, 7),
+)
+"""At which sizes the folder of a random source is compared in every proof."""
+
+TRUSTED = (
+    "Python, NumPy, and the SMT solver's answers `unsat`; with a certificate these can be asked of another solver.",
+    "`verification/conversions`: that its obligations imply the statement. The argument stands at the top of the file "
+    "of each theorem; that rows are run as the engines run them, in `machine.py` and `values.py`.",
+    "That a construction, which moves weights that it cannot look at, moves those of every source of this shape alike. "
+    "Entries that are 0 are not stored in a folder; for the sizes that were compared, the conversion of a random "
+    "source, a third of it 0, was compared with the program entry by entry, by other code.",
+    "`programs/language/instance.py`: that a program of every N becomes that of one N as it says.",
+    "F_p in `numerics`; positions are computed in 64 bits.",
+    "Sources of other shapes are not covered by this proof: name one of theirs with --like.",
+)
+
+
+@dataclass(frozen=True)
+class Proved:
+    """What is shown of a theorem: the statement, the obligations, the frame of a folder, and a shape to begin with."""
+
+    statement: Callable[[ConversionClaim], str]
+    prove: Callable[[ConversionClaim], None]
+    frame: Frame
+    shape: Shape
+
+
+PROVERS: dict[str, Proved] = {
+    "cot_to_pcot": Proved(
+        cot_to_pcot.statement,
+        cot_to_pcot.prove,
+        cot_to_pcot.frame,
+        Shape(5, (("model", TransformerShape(3, 5, LAYERS, "causal")),)),
+    ),
+    "mdm_to_smdm": Proved(
+        mdm_to_smdm.statement,
+        mdm_to_smdm.prove,
+        mdm_to_smdm.frame,
+        Shape(6, (("planner", TransformerShape(2, 2, LAYERS[:1])), ("predictor", TransformerShape(3, 6, LAYERS))), 2),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class SourceRefutation(Refutation):
+    """A random source, by its seed and sizes, of which a word is converted wrongly."""
+
+    seed: int
+    steps: int
+    slots: int
+    begin: bool
+
+    def to_json(self) -> dict[str, Any]:
+        sizes = {"T": self.steps, "P": self.slots, "begin": self.begin}
+        return {**super().to_json(), **sizes, "seed": self.seed}
+
+
+def every_source(
+    stem: str,
+    precision: int,
+    engine: Engine,
+    *,
+    to: Kind | None = None,
+    like: Model | None = None,
+    lengths: Sequence[int] = (),
+) -> EveryLength:
+    """The front door: a theorem by its stem; sources have the shape of `like`, or a small one."""
+    theorem = next((t for t in THEOREMS if t.stem == stem), None)
+    if theorem is None:
+        raise ProblemError(f"there is no theorem {stem!r}; proved for every source are {', '.join(PROVERS)}")
+    if to not in (None, theorem.target):
+        raise ProblemError(f"{stem} takes a {theorem.source} to a {theorem.target}, not to a {to}")
+    if not 1 <= precision <= 8:
+        raise ProblemError(f"the precision must lie in 1 … 8, not {precision}")
+    if stem not in PROVERS:
+        subject = f"For every N, the {theorem.target} that `convert` writes by {stem} does what its source does."
+        reason = f"no proof for every source of {stem}; there is one of {', '.join(PROVERS)}"
+        return EveryLength("unknown", subject, (), reason=reason)
+    if like is not None and like.kind != theorem.source:
+        raise ProblemError(f"{stem} takes a {theorem.source}, the folder that sources are like is a {like.kind}")
+    shape = PROVERS[stem].shape if like is None else Shape.of(like)
+    sizes = (*SAMPLE, *(Sizes(length, False, 2, 2) for length in lengths))
+    return prove_every_source(theorem, shape, Precision(precision), engine, sizes=sizes)
+
+
+def prove_every_source(
+    theorem: Theorem, shape: Shape, precision: Precision, engine: Engine, *, sizes: Sequence[Sizes] = SAMPLE
+) -> EveryLength:
+    """Of the programs that the theorem's construction makes, whichever they are."""
+    ledger = Ledger()
+    claim, proved = ConversionClaim(theorem, shape, precision, ledger), PROVERS[theorem.stem]
+    statement = proved.statement(claim)
+
+    def found(verdict: str, wrong: Refutation | None = None, reason: str | None = None) -> EveryLength:
+        return EveryLength(verdict, statement, tuple(ledger.obligations), wrong, reason, dict(ledger.questions))
+
+    suspects: tuple[int, ...] = ()
+    try:
+        try:
+            proved.prove(claim)
+            for seed, its in enumerate(_possible(theorem, shape, sizes)):
+                check_folder(claim, proved.frame, its, seed)
+            return found("proved")
+        except Open as reason:
+            still_open, suspects = str(reason), reason.lengths
+        except (NotAFamily, WeightsError) as reason:
+            still_open = str(reason)
+        wrong = refutation(claim, _tried(theorem, shape, suspects), engine)
+    except (OutOfTime, TooLarge) as end:
+        return found("unknown", reason=str(end))
+    if wrong is None:
+        name = next((f"{o.name}: " for o in ledger.obligations if o.verdict == "open"), "")
+        return found("unknown", reason=f"{name}{still_open}")
+    refuted = SourceRefutation(
+        wrong.sizes.length,
+        wrong.word,
+        f"the source of seed {wrong.seed}, T = {wrong.sizes.steps}: {wrong.expected}",
+        wrong.got,
+        wrong.seed,
+        wrong.sizes.steps,
+        wrong.sizes.slots,
+        wrong.sizes.begin,
+    )
+    return found("refuted", refuted, still_open)
+
+
+def _tried(theorem: Theorem, shape: Shape, suspects: tuple[int, ...]) -> Iterator[tuple[int, Sizes]]:
+    """Small sizes, those of the solver first."""
+    lengths = tuple(dict.fromkeys((*(s for s in suspects if 0 <= s <= LONGEST_TRIED), 1, 2, 3, 0, 5)))
+    for seed in range(SEEDS):
+        length = lengths[seed % len(lengths)]
+        its = Sizes(length, seed % 4 == 3, 1 + seed % 4, 1 + seed % 3)
+        yield from ((seed, possible) for possible in _possible(theorem, shape, (its,)))
+
+
+def _possible(theorem: Theorem, shape: Shape, sizes: Sequence[Sizes]) -> Iterator[Sizes]:
+    """With a begin symbol where a causal model has nothing else to read; without one where it has no symbol left."""
+    causal = any(its.attention == "causal" for _, its in shape.transformers)
+    for its in sizes:
+        nothing = causal and its.length == 0
+        slots = its.steps if theorem.source == "cot" else its.slots
+        room = shape.symbols - 2 - (shape.mask is not None) - (its.length > 0) >= 1
+        if room or not nothing:
+            yield Sizes(its.length, room and (its.begin or nothing), its.steps, slots)

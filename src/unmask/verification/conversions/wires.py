@@ -1,0 +1,84 @@
+"""A program of every N, tensor by tensor, as sums: target → its terms (source, weight) in the order of summation."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from unmask.numerics.precision import Precision
+from unmask.programs.language import builders
+from unmask.programs.language.builders import Edges, HeadBuilder, MlpBuilder
+from unmask.programs.language.coefficients import Coefficient
+from unmask.verification.conversions.unknown import Weight
+from unmask.verification.families.ledger import Open
+
+Wires = dict[int, list[tuple[int, int | Weight]]]
+
+
+class HeadWires:
+    """Queries and keys by column, values by the column that is written."""
+
+    def __init__(self, head: HeadBuilder, precision: Precision) -> None:
+        self.head, self.width = head, head.width
+        self.query, self.key = wires(head.query, precision), wires(head.key, precision)
+        self.value = wires(head.value, precision)
+
+    def weights(self) -> Iterable[Weight]:
+        for side in (self.query, self.key, self.value):
+            yield from named(side)
+
+
+class MlpWires:
+    """Inputs and biases by unit, outputs and offsets by column."""
+
+    def __init__(self, mlp: MlpBuilder, precision: Precision) -> None:
+        self.size = mlp.size
+        self.inputs, self.outputs = wires(mlp.inputs, precision), wires(mlp.outputs, precision)
+        self.biases, self.offsets = _vector(mlp.biases, precision), _vector(mlp.offsets, precision)
+
+    def weights(self) -> Iterable[Weight]:
+        for side in (self.inputs, self.outputs):
+            yield from named(side)
+        yield from (w for vector in (self.biases, self.offsets) for w in vector.values() if isinstance(w, Weight))
+
+
+def wires(edges: Iterable[Edges], precision: Precision) -> Wires:
+    """source → target edges, by target; a pair that stands there twice is refused, as `assemble` does."""
+    found: dict[int, dict[int, int | Weight]] = {}
+    for one in edges:
+        sources, targets = np.broadcast_arrays(one.source, one.target)
+        for a, b, weight in zip(sources.tolist(), targets.tolist(), _weights(one, sources.size), strict=True):
+            terms = found.setdefault(b, {})
+            if a in terms:
+                raise Open(f"the columns {a} and {b} are joined twice")
+            terms[a] = _number(weight, precision)
+    return {target: sorted(terms.items(), key=lambda term: term[0]) for target, terms in found.items()}
+
+
+def reversed_edges(edges: Iterable[Edges]) -> list[Edges]:
+    """target → source: of matrices that are stored by what is written, embed and out."""
+    return [Edges(e.target, e.source, e.weight) for e in edges]
+
+
+def named(side: Wires) -> Iterable[Weight]:
+    return (weight for terms in side.values() for _, weight in terms if isinstance(weight, Weight))
+
+
+def _vector(parts: Iterable[tuple[np.ndarray, builders.Weight]], precision: Precision) -> dict[int, int | Weight]:
+    vector: dict[int, int | Weight] = {}
+    for columns, weight in parts:
+        for k, column in enumerate(columns.tolist()):
+            if column in vector:
+                raise Open(f"the bias {column} is set twice")
+            vector[column] = _number(weight[k] if isinstance(weight, np.ndarray) else weight, precision)
+    return vector
+
+
+def _weights(edges: Edges, count: int) -> list:
+    return list(edges.weight) if isinstance(edges.weight, np.ndarray) else [edges.weight] * count
+
+
+def _number(weight: Any, precision: Precision) -> int | Weight:
+    if isinstance(weight, Weight):
+        return weight
+    return weight.integer(precision) if isinstance(weight, Coefficient) else int(weight)

@@ -1,0 +1,88 @@
+"""Proved for every source of a shape, every N and T: which conversions, and what is said of those that are not."""
+
+import json
+
+import numpy as np
+import pytest
+
+from theorems.odd_sources import with_attention
+from unmask.budget import Budget
+from unmask.errors import ProblemError
+from unmask.pipeline import prove_conversion, save_model
+from unmask.testing import random_model
+from unmask.verification.conversions.prove import PROVERS
+from unmask.verification.conversions.unknown import Weight
+
+
+@pytest.mark.parametrize("precision", [1, 2, 3, 4])
+@pytest.mark.parametrize("stem", sorted(PROVERS))
+def test_a_conversion_is_proved(stem, precision):
+    found = prove_conversion(stem, precision=precision)
+    assert found.verdict == "proved", found.reason
+    assert {o.verdict for o in found.obligations} == {"proved"}
+    assert {o.method for o in found.obligations} >= {"SMT", "closure", "enumeration of all scores", "comparison"}
+    assert "For every N >= 0" in found.statement
+    assert f"F_{precision}" in found.statement
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("stem", sorted(PROVERS))
+def test_other_shapes(stem, seed):
+    kind = stem.split("_")[0]
+    source = random_model(seed, kind, 2, layers=1 + seed % 3, width=1 + seed)
+    alike = len({t.attention for t in source.transformers.values()}) == 1
+    found = prove_conversion(stem, like=source)
+    assert found.verdict == ("proved" if alike else "unknown"), found.reason
+
+
+def test_a_causal_source_has_a_row_to_see():
+    source = with_attention(random_model(0, "mdm", 2), "causal", "causal")
+    found = prove_conversion("mdm_to_smdm", like=source, lengths=(0, 7))
+    assert found.verdict == "proved", found.reason
+    assert "N + begin >= 1" in found.statement
+
+
+def test_what_is_not_reached_is_unknown():
+    found = prove_conversion("plt_to_mdm")
+    assert (found.verdict, found.obligations) == ("unknown", ())
+    with Budget(seconds=0):
+        assert prove_conversion("cot_to_pcot").verdict == "unknown"
+
+
+def test_what_is_no_question_is_an_error():
+    for arguments, sentence in (
+        ({"stem": "abb"}, "there is no theorem"),
+        ({"stem": "cot_to_pcot", "kind": "mdm"}, "to a pcot"),
+        ({"stem": "cot_to_pcot", "precision": 9}, "1 … 8"),
+        ({"stem": "cot_to_pcot", "like": random_model(0, "mdm", 1)}, "takes a cot"),
+    ):
+        with pytest.raises(ProblemError, match=sentence):
+            prove_conversion(**arguments)
+
+
+def test_nobody_computes_with_the_name_of_a_weight():
+    weight = np.array([Weight("model", "out", 0, 0)], dtype=object)
+    for look in (lambda: weight + 1, lambda: weight != 0, lambda: bool(weight[0]), lambda: np.clip(weight, -1, 1)):
+        with pytest.raises(TypeError):
+            look()
+
+
+def test_the_command(unmask, tmp_path):
+    save_model(random_model(3, "cot", 2), tmp_path / "cot")
+    page = tmp_path / "report.md"
+    code, out, _ = unmask(
+        "prove", "theorem:cot_to_pcot", "--every-length", "--like", str(tmp_path / "cot"), "--check-length", "19",
+        "--out", str(page), "--json",
+    )  # fmt: skip
+    document = json.loads(out)
+    assert (code, document["verdict"], document["counterexample"]) == (0, "proved", None)
+    assert set(document) == {"verdict", "statement", "obligations", "counterexample", "seconds"}
+    assert any(o["name"].startswith("N = 19, ") for o in document["obligations"])
+    assert "every source" in page.read_text()
+    for arguments, sentence in (
+        (("abb", "--every-length"), "--to KIND"),
+        (("abb", "--to", "mdm", "--every-length", "--like", str(tmp_path / "cot")), "--like is for a theorem"),
+        (("theorem:abb", "--every-length"), "there is no theorem"),
+    ):
+        code, _, errors = unmask("prove", *arguments)
+        assert (code, sentence in errors, len(errors.strip().splitlines())) == (2, True, 1)
