@@ -47,6 +47,16 @@ def reads_of(
 
     `row` is any row n, with quotients that a proof has named; by default a new variable.
     """
+    reads = comparisons_of(program, layer, precision, arithmetic, of)
+    for read in reads:
+        _positions(program, read, arithmetic, row or arithmetic.row())
+    return reads
+
+
+def comparisons_of(
+    program: Program, layer: int, precision: Precision, arithmetic: Arithmetic, of: str
+) -> list[Read]:
+    """Every head of a layer, as far as it compares codes, of whichever rows."""
     reads = []
     for i, head in enumerate(program.layers[layer].heads):
         name = f"{of}, layer {layer}, head {i}"
@@ -58,7 +68,6 @@ def reads_of(
 
         arithmetic.ledger.settle(f"{name} scores 0 on equal codes, and no weight on others", "closure", decide)
         reads.append(found[0])
-        _positions(program, found[0], arithmetic, row or arithmetic.row())
     return reads
 
 

@@ -18,7 +18,9 @@ from unmask.numerics.precision import Precision
 from unmask.problems.automata.automaton import Automaton
 from unmask.problems.problem import Problem
 from unmask.programs.compilers.compiler import Compiler
+from unmask.programs.compilers.every_length import SystemFamily, why_no_family
 from unmask.programs.compilers.family import Family
+from unmask.programs.compilers.recurrences import SystemCompiler
 from unmask.programs.compilers.regular import RegularCompiler
 from unmask.programs.language.instance import NotAFamily
 from unmask.verification.families.arithmetic import Arithmetic
@@ -29,6 +31,7 @@ from unmask.verification.families.diffusion import prove_diffusion
 from unmask.verification.families.ledger import Ledger, Obligation, Open
 from unmask.verification.families.looped import prove_looped
 from unmask.verification.families.parallel import prove_parallel
+from unmask.verification.families.recurrence import SystemClaim, program_statement, prove_system
 from unmask.verification.proofs.equivalence import prove
 from unmask.verification.proofs.specified import symbol_numbers, token_numbers
 from unmask.verification.question.question import Question
@@ -107,15 +110,15 @@ def every_length(
     if not 1 <= precision <= 8:
         raise ProblemError(f"the precision must lie in 1 … 8, not {precision}")
     p = Precision(precision)
-    if not isinstance(compiler, RegularCompiler):
-        reason = "only regular languages are compiled as a family of every N"
+    if not isinstance(compiler, RegularCompiler | SystemCompiler):
+        reason = "only regular languages and programs are compiled as a family of every N"
         return EveryLength.unreached(problem.name, kind, precision, reason)
     return prove_every_length(problem, compiler, kind, p, engine, lengths=tuple(dict.fromkeys((*SAMPLE, *lengths))))
 
 
 def prove_every_length(
     problem: Problem,
-    compiler: RegularCompiler,
+    compiler: RegularCompiler | SystemCompiler,
     kind: Kind,
     precision: Precision,
     engine: Engine,
@@ -127,7 +130,10 @@ def prove_every_length(
 
     For `lengths`, the folder that the compiler writes is compared with the family entry by entry.
     """
-    attempt = _Attempt(problem, compiler, kind, precision, engine, family or compiler.family(kind), lengths)
+    family = family or (
+        compiler.family(kind, precision) if isinstance(compiler, SystemCompiler) else compiler.family(kind)
+    )
+    attempt = _Attempt(problem, compiler, kind, precision, engine, family, lengths)
     try:
         return attempt.answer()
     except (OutOfTime, TooLarge) as end:
@@ -141,7 +147,7 @@ def _subject(name: str, kind: str, precision: int) -> str:
 @dataclass
 class _Attempt:
     problem: Problem
-    compiler: RegularCompiler
+    compiler: RegularCompiler | SystemCompiler
     kind: Kind
     precision: Precision
     engine: Engine
@@ -151,13 +157,16 @@ class _Attempt:
 
     @property
     def statement(self) -> str:
+        subject = _subject(self.problem.name, self.kind, self.precision.p)
+        if isinstance(self.compiler, SystemCompiler):
+            return program_statement(subject, self.family)
         steps, slots = {
             "plt": ("⌈log2 N⌉ loops", "one pad"),
             "cot": ("max(1, N) steps", "a symbol each"),
             "pcot": ("max(1, ⌈log2 N⌉) steps", "max(1, ⌈N/2⌉) symbols each"),
         }.get(self.kind, ("max(1, ⌈log2 N⌉) steps", "max(1, N - 1) slots"))
         return (
-            f"{_subject(self.problem.name, self.kind, self.precision.p)} decides every word of length N as the "
+            f"{subject} decides every word of length N as the "
             f"automaton of the problem does, in {steps} with {slots}."
         )
 
@@ -172,7 +181,7 @@ class _Attempt:
 
     def answer(self) -> EveryLength:
         if self.family is None:
-            return self.unknown("the compiler has no family for this kind: its monoid has more than 1,024 elements")
+            return self.unknown(self._no_family)
         if self.kind not in PROVERS:
             return self.unknown(f"there is no proof for every length of the kind {self.kind}")
         arithmetic = Arithmetic(self.ledger, self.family.least)
@@ -181,7 +190,7 @@ class _Attempt:
         try:
             for length in range(self.family.least):
                 self._short(length)
-            PROVERS[self.kind](self._claim(arithmetic))
+            self._prove(arithmetic)
             check_lengths(self.compiler, self.family, self.precision, self.lengths, self.ledger)
         except Open as found:
             reason, suspects = str(found), found.lengths
@@ -195,6 +204,18 @@ class _Attempt:
         still_open = next((o for o in self.ledger.obligations if o.verdict == "open"), None)
         return self.unknown(reason if still_open is None else f"{still_open.name}: {reason}")
 
+    @property
+    def _no_family(self) -> str:
+        if isinstance(self.compiler, SystemCompiler):
+            return "the compiler has no program of every N: " + why_no_family(self.compiler.system, self.kind)
+        return "the compiler has no family for this kind: its monoid has more than 1,024 elements"
+
+    def _prove(self, arithmetic: Arithmetic) -> None:
+        if isinstance(self.family, SystemFamily):
+            prove_system(SystemClaim(self.family, self.precision, arithmetic))
+        else:
+            PROVERS[self.kind](self._claim(arithmetic))
+
     def _short(self, length: int) -> None:
         """The folder of a length that has a design of its own."""
 
@@ -204,7 +225,10 @@ class _Attempt:
                 raise Open(verdict.reason or f"refuted by {verdict.counterexample!r}", (length,))
             return "the folder"
 
-        self.ledger.settle(f"N = {length}: the folder", "prover of folders", show)
+        if self.problem.has_length(length):
+            self.ledger.settle(f"N = {length}: the folder", "prover of folders", show)
+        else:
+            self.ledger.settle(f"N = {length}: there are no words of this length", "enumeration", lambda: None)
 
     def _claim(self, arithmetic: Arithmetic) -> Claim:
         assert self.family is not None
