@@ -115,7 +115,8 @@ def _steps(system: System, seen: Sequence[Unfolding]) -> Formula | None:
             total = term if total is None else total + term
     if total is None:
         return constant(coefficients[0])
-    return total + coefficients[0] if coefficients[0] else total
+    more = coefficients[0]
+    return total + more if more > 0 else total - -more if more else total
 
 
 def bounds_of(groups: Sequence[Slots]) -> list[Any]:

@@ -47,6 +47,8 @@ class SystemCompiler:
 
     system: System
     problem: dict[str, Any]
+    names_slots: bool = True
+    """Does a folder say how its slots are called?"""
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
@@ -157,6 +159,8 @@ class SystemCompiler:
 
     def _described(self, unfolding: Unfolding, names: list[str]) -> dict[str, Any]:
         """What a folder keeps of a program says how many answers there are, and how its slots are called."""
+        if not self.names_slots:
+            return self.problem
         return {**self.problem, "outputs": len(unfolding.answers), "slots": names} if self.problem else {}
 
     def plan(self, kind: Kind, length: int, precision: Precision = USUAL) -> Plan:

@@ -130,10 +130,8 @@ def prove_every_length(
 
     For `lengths`, the folder that the compiler writes is compared with the family entry by entry.
     """
-    family = family or (
-        compiler.family(kind, precision) if isinstance(compiler, SystemCompiler) else compiler.family(kind)
-    )
-    attempt = _Attempt(problem, compiler, kind, precision, engine, family, lengths)
+    own = compiler.family(kind, precision) if isinstance(compiler, SystemCompiler) else compiler.family(kind)
+    attempt = _Attempt(problem, compiler, kind, precision, engine, family or own, lengths, family in (None, own))
     try:
         return attempt.answer()
     except (OutOfTime, TooLarge) as end:
@@ -153,6 +151,8 @@ class _Attempt:
     engine: Engine
     family: Family | None
     lengths: tuple[int, ...]
+    own: bool
+    """Is it the compiler's own family?"""
     ledger: Ledger = field(default_factory=Ledger)
 
     @property
@@ -211,8 +211,8 @@ class _Attempt:
         return "the compiler has no family for this kind: its monoid has more than 1,024 elements"
 
     def _prove(self, arithmetic: Arithmetic) -> None:
-        if isinstance(self.family, SystemFamily):
-            prove_system(SystemClaim(self.family, self.precision, arithmetic))
+        if isinstance(self.family, SystemFamily) and isinstance(self.compiler, SystemCompiler):
+            prove_system(SystemClaim(self.compiler.system, self.family, self.precision, arithmetic))
         else:
             PROVERS[self.kind](self._claim(arithmetic))
 
@@ -252,8 +252,9 @@ class _Attempt:
         return Claim(family, self.precision, automaton, *found[0], arithmetic)
 
     def _model(self, length: int) -> Model:
+        """The folder of a length; `compile` may write another where the family would not fit."""
         assert self.family is not None
-        if length < self.family.least:
+        if self.own or length < self.family.least:
             return self.compiler.compile(self.kind, length, self.precision)
         return self.family.model_at(length, self.precision)
 

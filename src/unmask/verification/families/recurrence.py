@@ -10,7 +10,7 @@ in a branch is asked of the solver; per branch there is one finite table.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 from math import prod
@@ -29,7 +29,8 @@ from unmask.programs.recurrences.every import product as product_of
 from unmask.recurrences.interpreter import called, result_of
 from unmask.recurrences.naming import is_truth, symbol_names
 from unmask.recurrences.slots import Slots
-from unmask.verification.families.arithmetic import Arithmetic, Row, Term
+from unmask.recurrences.system import System
+from unmask.verification.families.arithmetic import Arithmetic, Euclid, Term
 from unmask.verification.families.heads import Read, comparisons_of, require_copies
 from unmask.verification.families.ledger import Open
 from unmask.verification.families.node import NEVER
@@ -55,8 +56,9 @@ class Place:
 
 @dataclass(eq=False)
 class SystemClaim:
-    """The family computes its system: for every N from its least on, and every word of that length."""
+    """The family computes the system: for every N from its least on, and every word of that length."""
 
+    system: System
     family: SystemFamily
     precision: Precision
     arithmetic: Arithmetic
@@ -64,16 +66,30 @@ class SystemClaim:
     places: list[Place] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
-        self.space = Space(self.family.system, self.arithmetic)
+        if self.family.system is not self.system:
+            raise Open("the family is that of another program")
+        self.space = Space(self.system, self.arithmetic)
 
     @cached_property
     def slots(self) -> dict[Slots, AnySlot]:
         """Any slot of each group."""
-        return {group: self.space.any_slot(group, self._divided(group)) for group in self.space.groups}
+        return {
+            group: self._elsewhere(self.space.any_slot(group, self._divided(group))) for group in self.space.groups
+        }
 
     @cached_property
     def letter(self) -> AnySlot:
-        return self.space.any_letter()
+        return self._elsewhere(self.space.any_letter())
+
+    def _elsewhere(self, slot: AnySlot) -> AnySlot:
+        """With a name for what the rows of other groups divide by, of which nothing is known here."""
+        unknown = [
+            Euclid(dividend, divisor, self.arithmetic.variable("quotient"), self.arithmetic.variable("remainder"))
+            for group in self.space.groups
+            if group is not slot.group
+            for dividend, divisor, *_ in self._divided(group)
+        ]
+        return replace(slot, row=replace(slot.row, euclid=(*slot.row.euclid, *unknown)))
 
     @property
     def everywhere(self) -> list[AnySlot]:
@@ -82,7 +98,7 @@ class SystemClaim:
     @cached_property
     def tokens(self) -> dict[Any, int]:
         """The symbol of every value."""
-        vocabulary, names = self.family.design.vocabulary, symbol_names(self.family.system)
+        vocabulary, names = self.family.design.vocabulary, symbol_names(self.system)
         found = {value: vocabulary.symbols.index(name) for value, name in names.items()}
         return {**found, False: vocabulary["reject"], True: vocabulary["accept"]}
 
@@ -219,7 +235,7 @@ def _ranks(claim: SystemClaim) -> None:
     found: list[Ranks] = []
 
     def search() -> str:
-        ranks = find_ranks(claim.family.system, steps, claim.family.least, arithmetic)
+        ranks = find_ranks(claim.system, steps, claim.family.least, arithmetic)
         if ranks is None:
             short = tuple(claim.family.least + k for k in range(3))
             raise Open("no affine ranks were found that end within the steps, nor such that halve", short)
@@ -241,7 +257,7 @@ def _ranks(claim: SystemClaim) -> None:
                 arithmetic.require(name, arithmetic.z3.And(*earlier), place.given)
 
 
-SELF = -1
+SELF, NOW_THIS = -1, -2
 
 
 class _Part:
@@ -255,7 +271,10 @@ class _Part:
         self.rows.check_single_pass(len(self.reads))
         for read in self.reads:
             self._codes(read)
-        self.sources = [self._sources(place) for place in claim.places]
+        self.sources: list[list[int]] = []
+        for place in claim.places:
+            asked = f"{name}: every head of {place.name} reads one row"
+            arithmetic.ledger.settle(asked, "SMT", lambda place=place: self.sources.append(self._sources(place)))
         self.brought = [self._brought(h) for h in range(len(self.reads))]
 
     def settle(self, name: str, show) -> None:
@@ -291,18 +310,16 @@ class _Part:
                     goals.append(address == number)
                     break
             else:
-                arithmetic.require(
-                    f"{read.name}: {place.name} asks for the row of what its rule reads",
-                    arithmetic.z3.Or(*(address == number for number in options.values())),
-                    place.given,
-                )
-                raise Open(f"{read.name} reads now one row, now another, in {place.name}")
+                goals.append(arithmetic.z3.Or(*(address == number for number in options.values())))
+                found.append(NOW_THIS)
         if goals:
             arithmetic.require(
                 f"{self.name}: the heads of {place.name} read what its rule reads",
                 arithmetic.z3.And(*goals),
                 place.given,
             )
+        if NOW_THIS in found:
+            raise Open(f"a head of the {self.name} reads now this row, now that one, in {place.name}")
         return found
 
     def _brought(self, head: int) -> tuple[Brought, np.ndarray]:
