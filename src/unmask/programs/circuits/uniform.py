@@ -1,4 +1,4 @@
-"""Families of circuits as recurrences in N: one system for every length from 2 on, whose positions are formulas.
+"""Families of circuits as recurrences in N: one system for all lengths but the shortest, whose positions are formulas.
 
 | family  | system                                                                  | steps    | slots            |
 |---------|-------------------------------------------------------------------------|----------|------------------|
@@ -10,21 +10,23 @@ slot per wire, take more steps (XOR is two levels of gates) and about three slot
 """
 
 from collections.abc import Callable
-from itertools import product
 from typing import Any
 
-from unmask.recurrences.expressions import Expression, N, choose, indices, power_of_two_below
-from unmask.recurrences.slots import BOOLEAN, Read, Slots, letter, pick
+from unmask.recurrences.expressions import Expression, N, choose, indices, log2_above, power_of_two_below
+from unmask.recurrences.slots import BOOLEAN, Read, Slots, letter, number, pick
 from unmask.recurrences.system import System
 
-LEAST = 2
 Letters = tuple[str, str]
 (j,) = indices("j")
 
 
 def uniform_system(family: str, letters: Letters) -> System | None:
     """The system of a family, where it has one."""
-    return UNIFORM[family](letters) if family in UNIFORM else None
+    return UNIFORM[family][1](letters) if family in UNIFORM else None
+
+
+def least_length(family: str) -> int:
+    return UNIFORM[family][0]
 
 
 def _parity(letters: Letters) -> System:
@@ -40,25 +42,23 @@ def _parity(letters: Letters) -> System:
 
 
 def _formula(letters: Letters) -> System:
-    """A node holds its bit, or None where the word has ended, and whether its level is odd: AND there, OR elsewhere."""
+    """Level by level NAND, of bits that are negated in odd levels: AND there, OR elsewhere. None: the word has ended."""
     leaves = choose(power_of_two_below(N) < N, 2 * power_of_two_below(N), power_of_two_below(N))
-    node = Slots("node", j.range(2, leaves), product((False, True, None), (0, 1)))
+    node = Slots("node", j.range(2, leaves), (False, True, None))
     root = Slots("root", (), BOOLEAN)
 
-    def entry(e: Expression | int) -> Read:
-        leaf = letter(e - leaves).or_else(None).map(lambda x: (None if x is None else x == letters[1], 0))
+    def entry(e: Expression) -> Read:
+        leaf = letter(e - leaves).or_else(None).map(lambda x: None if x is None else x == letters[1])
         return pick(e < leaves, node[e], leaf)
 
     def joined(a: Any, b: Any) -> Any:
-        (left, below), (right, _) = a, b
-        if left is None or right is None:
-            return left, 1 - below
-        return (left or right if below else left and right), 1 - below
+        return None if a is None else not (a and (b is None or b))
 
     node.rule((entry(2 * j), entry(2 * j + 1)), joined)
-    two = 0 * N + 2
-    root.rule((entry(two), entry(two + 1)), lambda a, b: bool(joined(a, b)[0]))
+    odd = number(log2_above(N) % 2)
+    root.rule((node[2], node[3], odd), lambda a, b, odd: bool(joined(a, b)) != bool(odd))
     return System(letters, (node, root), answer=root[()], name="formula")
 
 
-UNIFORM: dict[str, Callable[[Letters], System]] = {"parity": _parity, "formula": _formula}
+UNIFORM: dict[str, tuple[int, Callable[[Letters], System]]] = {"parity": (2, _parity), "formula": (3, _formula)}
+"""Family → the least length of its system, and the system."""

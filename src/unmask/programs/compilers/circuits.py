@@ -18,7 +18,8 @@ from unmask.problems.circuits.shape import collapsed
 from unmask.problems.family import FamilyProblem
 from unmask.programs.circuits.by_depth import CircuitSize, circuit_system
 from unmask.programs.circuits.chain import chain_gates, chain_system
-from unmask.programs.circuits.uniform import LEAST, uniform_system
+from unmask.programs.circuits.uniform import least_length, uniform_system
+from unmask.programs.compilers.every_length import SystemFamily
 from unmask.programs.compilers.model import model_of
 from unmask.programs.compilers.recurrences import SystemCompiler
 from unmask.programs.language.program import Program
@@ -146,9 +147,13 @@ class FamilyCompiler:
     def at(self, kind: Kind, length: int) -> CircuitCompiler | SystemCompiler:
         """The compiler of one length: by the recurrence, or by the circuit."""
         self.family.check_length(length)
-        if self.uniform is not None and kind in BY_RECURRENCE and length >= LEAST:
+        if self.uniform is not None and kind in BY_RECURRENCE and length >= least_length(self.family.family):
             return self.uniform
         return CircuitCompiler(self.family.circuit(length), self.problem, self.family.letters)
+
+    def family_of(self, kind: Kind, precision: Precision) -> SystemFamily | None:
+        """The models of every N but the shortest, where they are compiled as a recurrence."""
+        return self.uniform.family(kind, precision) if self.uniform is not None and kind in BY_RECURRENCE else None
 
     def layout_of(self, kind: Kind, length: int) -> str:
         return self.at(kind, length).layout_of(kind, length)

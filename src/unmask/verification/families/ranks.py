@@ -1,7 +1,7 @@
 """System → why no slot waits for ever: a number for every slot that is larger than that of every slot it reads.
 
     by steps    rank(slot) >= 1 + rank(read),  1 <= rank <= T                          chains and grids
-    by halves   2 <= m(slot) <= N,  m(read) >= 2·m(slot) - 1,  ⌈log2 N⌉ <= T           trees
+    by halves   2 <= m(slot) <= 2^⌈log2 N⌉,  m(read) >= 2·m(slot) - 1,  ⌈log2 N⌉ <= T   trees
 
 The numbers are affine in the indices, N, and the expressions in N that end ranges. They are found at a few lengths, by
 the solver, and are then shown for every N. By induction a slot is written by step rank; or, with halves, by step
@@ -46,7 +46,8 @@ class Ranks:
         """What must hold of a slot alone."""
         z3 = arithmetic.z3
         if self.halves:
-            return z3.And(rank >= 2, rank <= arithmetic.N, steps >= arithmetic.T)
+            N, K = arithmetic.N, arithmetic.K
+            return z3.And(rank >= 2, rank <= z3.If(K < N, 2 * K, K), steps >= arithmetic.T)
         return z3.And(rank >= 1, rank <= steps)
 
     def earlier(self, read: Term, rank: Term) -> Term:
@@ -87,7 +88,7 @@ def _solved(
 
         for key in unfolding.keys:
             own = rank(key)
-            solver.add(z3.And(own >= 2, own <= length) if halves else z3.And(own >= 1, own <= most))
+            solver.add(z3.And(own >= 2, own <= 1 << (length - 1).bit_length()) if halves else z3.And(own >= 1, own <= most))
             for read in dict.fromkeys(unfolding.read_slots(key)):
                 reads += 1
                 solver.add(rank(read) >= 2 * own - 1 if halves else rank(read) + 1 <= own)

@@ -251,8 +251,8 @@ def _term(expression: Expression, known: Terms, arithmetic: Arithmetic) -> Term:
     parts = [_term(part, known, arithmetic) for part in expression.operands]
     if operator == "if":
         return z3.If(parts[0] != 0, parts[1], parts[2])
-    if operator == "power of two below" and str(expression.operands[0]) == "N":
-        return arithmetic.K
+    if operator in ("power of two below", "log2 above") and str(expression.operands[0]) == "N":
+        return arithmetic.K if operator == "power of two below" else arithmetic.T
     if operator in BINARY:
         return BINARY[operator](*parts)
     if operator in COMPARED:
