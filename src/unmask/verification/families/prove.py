@@ -17,6 +17,7 @@ from unmask.errors import OutOfTime, ProblemError, TooLarge, UnmaskError, Weight
 from unmask.numerics.precision import Precision
 from unmask.problems.automata.automaton import Automaton
 from unmask.problems.problem import Problem
+from unmask.programs.compilers.circuits import FamilyCompiler
 from unmask.programs.compilers.compiler import Compiler
 from unmask.programs.compilers.every_length import SystemFamily, why_no_family
 from unmask.programs.compilers.family import Family
@@ -26,12 +27,13 @@ from unmask.programs.language.instance import NotAFamily
 from unmask.verification.families.arithmetic import Arithmetic
 from unmask.verification.families.chain import prove_chain
 from unmask.verification.families.check_lengths import check_lengths
+from unmask.verification.families.circuit_families import require_family
 from unmask.verification.families.claim import Claim
 from unmask.verification.families.diffusion import prove_diffusion
 from unmask.verification.families.ledger import Ledger, Obligation, Open
 from unmask.verification.families.looped import prove_looped
 from unmask.verification.families.parallel import prove_parallel
-from unmask.verification.families.recurrence import SystemClaim, program_statement, prove_system
+from unmask.verification.families.recurrence import SystemClaim, prove_system, system_statement
 from unmask.verification.proofs.equivalence import prove
 from unmask.verification.proofs.specified import symbol_numbers, token_numbers
 from unmask.verification.question.question import Question
@@ -110,15 +112,15 @@ def every_length(
     if not 1 <= precision <= 8:
         raise ProblemError(f"the precision must lie in 1 … 8, not {precision}")
     p = Precision(precision)
-    if not isinstance(compiler, RegularCompiler | SystemCompiler):
-        reason = "only regular languages and programs are compiled as a family of every N"
+    if not isinstance(compiler, RegularCompiler | SystemCompiler | FamilyCompiler):
+        reason = "only regular languages, programs and families of circuits are compiled for every N at once"
         return EveryLength.unreached(problem.name, kind, precision, reason)
     return prove_every_length(problem, compiler, kind, p, engine, lengths=tuple(dict.fromkeys((*SAMPLE, *lengths))))
 
 
 def prove_every_length(
     problem: Problem,
-    compiler: RegularCompiler | SystemCompiler,
+    compiler: RegularCompiler | SystemCompiler | FamilyCompiler,
     kind: Kind,
     precision: Precision,
     engine: Engine,
@@ -130,12 +132,21 @@ def prove_every_length(
 
     For `lengths`, the folder that the compiler writes is compared with the family entry by entry.
     """
-    own = compiler.family(kind, precision) if isinstance(compiler, SystemCompiler) else compiler.family(kind)
+    own = _family(compiler, kind, precision)
     attempt = _Attempt(problem, compiler, kind, precision, engine, family or own, lengths, family in (None, own))
     try:
         return attempt.answer()
     except (OutOfTime, TooLarge) as end:
         return attempt.unknown(str(end))
+
+
+def _family(
+    compiler: RegularCompiler | SystemCompiler | FamilyCompiler, kind: Kind, precision: Precision
+) -> Family | None:
+    """What the compiler instantiates."""
+    if isinstance(compiler, RegularCompiler):
+        return compiler.family(kind)
+    return (compiler.family_of if isinstance(compiler, FamilyCompiler) else compiler.family)(kind, precision)
 
 
 def _subject(name: str, kind: str, precision: int) -> str:
@@ -145,7 +156,7 @@ def _subject(name: str, kind: str, precision: int) -> str:
 @dataclass
 class _Attempt:
     problem: Problem
-    compiler: RegularCompiler | SystemCompiler
+    compiler: RegularCompiler | SystemCompiler | FamilyCompiler
     kind: Kind
     precision: Precision
     engine: Engine
@@ -158,8 +169,9 @@ class _Attempt:
     @property
     def statement(self) -> str:
         subject = _subject(self.problem.name, self.kind, self.precision.p)
-        if isinstance(self.compiler, SystemCompiler):
-            return program_statement(subject, self.family)
+        if not isinstance(self.compiler, RegularCompiler):
+            what = "the answers of the program" if isinstance(self.compiler, SystemCompiler) else "the outputs"
+            return system_statement(subject, what, self.family)
         steps, slots = {
             "plt": ("⌈log2 N⌉ loops", "one pad"),
             "cot": ("max(1, N) steps", "a symbol each"),
@@ -208,11 +220,18 @@ class _Attempt:
     def _no_family(self) -> str:
         if isinstance(self.compiler, SystemCompiler):
             return "the compiler has no program of every N: " + why_no_family(self.compiler.system, self.kind)
+        if isinstance(self.compiler, FamilyCompiler):
+            return f"{self.problem.name} is compiled to {self.kind} circuit by circuit, by tables of each N"
         return "the compiler has no family for this kind: its monoid has more than 1,024 elements"
 
     def _prove(self, arithmetic: Arithmetic) -> None:
-        if isinstance(self.family, SystemFamily) and isinstance(self.compiler, SystemCompiler):
-            prove_system(SystemClaim(self.compiler.system, self.family, self.precision, arithmetic))
+        if isinstance(self.family, SystemFamily) and not isinstance(self.compiler, RegularCompiler):
+            compiler = self.compiler.uniform if isinstance(self.compiler, FamilyCompiler) else self.compiler
+            assert compiler is not None
+            claim = SystemClaim(compiler.system, self.family, self.precision, arithmetic)
+            prove_system(claim)
+            if isinstance(self.compiler, FamilyCompiler):
+                require_family(claim, self.compiler.family.family)
         else:
             PROVERS[self.kind](self._claim(arithmetic))
 

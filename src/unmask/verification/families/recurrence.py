@@ -23,7 +23,8 @@ from unmask.programs.compilers.every_length import SystemFamily
 from unmask.programs.compilers.family import Family
 from unmask.programs.language.positions import Expression as Formula
 from unmask.programs.language.positions import N as LENGTH
-from unmask.programs.language.positions import log2_above
+from unmask.programs.language.positions import log2_above, power_of_two_below
+from unmask.programs.language.program import Size
 from unmask.programs.recurrences.every import in_length
 from unmask.programs.recurrences.every import product as product_of
 from unmask.recurrences.interpreter import called, result_of
@@ -68,7 +69,9 @@ class SystemClaim:
     def __post_init__(self) -> None:
         if self.family.system is not self.system:
             raise Open("the family is that of another program")
-        self.space = Space(self.system, self.arithmetic)
+        arithmetic, K = self.arithmetic, self.arithmetic.K
+        arithmetic.facts.append(arithmetic.z3.Or(K == 1, K % 2 == 0))  # a power of two
+        self.space = Space(self.system, arithmetic)
 
     @cached_property
     def slots(self) -> dict[Slots, AnySlot]:
@@ -207,7 +210,7 @@ def _meaning(claim: SystemClaim) -> None:
         for branch in space.branches(slot):
             place = Place(f"{group.name} ({1 + sum(p.slot is slot for p in claim.places)})", slot, branch)
             conditions = z3.And(*branch.conditions)
-            if _impossible(arithmetic, [*slot.given, conditions]):
+            if impossible(arithmetic, [*slot.given, conditions]):
                 never.append(z3.Not(conditions))
                 continue
             if branch.sure:
@@ -218,7 +221,7 @@ def _meaning(claim: SystemClaim) -> None:
             arithmetic.require(f"meaning: {group.name} has no other branch", z3.And(*never), slot.given)
 
 
-def _impossible(arithmetic: Arithmetic, given: Sequence[Term]) -> bool:
+def impossible(arithmetic: Arithmetic, given: Sequence[Term]) -> bool:
     """Is it known at once that this never holds? What is said to be so is asked again, as an obligation."""
     solver = arithmetic.z3.Solver()
     solver.set("timeout", 2000)
@@ -305,7 +308,7 @@ class _Part:
             numbers = {k: o.number for k, o in enumerate(place.branch.operands) if o.number is not None}
             options = {**numbers, SELF: place.slot.number}
             for source, number in options.items():
-                if _impossible(arithmetic, [*place.given, address != number]):
+                if impossible(arithmetic, [*place.given, address != number]):
                     found.append(source)
                     goals.append(address == number)
                     break
@@ -437,10 +440,18 @@ def _right(claim: SystemClaim, place: Place) -> np.ndarray:
     return np.array([claim.tokens[value] for value in values], dtype=np.int64)
 
 
-def program_statement(subject: str, family: Family | None) -> str:
+def system_statement(subject: str, what: str, family: Family | None) -> str:
     """What is claimed."""
     price = ""
     if family is not None:
-        steps = str(family.design.steps).replace(str(log2_above(LENGTH)), "⌈log2 N⌉")
-        price = f", in {steps} steps with {family.design.padding} slots from N = {family.least} on"
-    return f"{subject} gives the answers of the program for every word of length N, where it has any{price}."
+        steps, slots = (_readable(size) for size in (family.design.steps, family.design.padding))
+        price = f", in {steps} steps with {slots} slots from N = {family.least} on"
+    return f"{subject} gives {what} for every word of length N, where there are any{price}."
+
+
+def _readable(size: Size) -> str:
+    """A formula with names for powers and logarithms."""
+    K = str(power_of_two_below(LENGTH))
+    named = str(size).replace(str(log2_above(LENGTH)), "⌈log2 N⌉")
+    named = named.replace(f"(if [{K} < N] then {K}·2 else {K})", "2^⌈log2 N⌉").replace(K, "2^⌊log2 N⌋")
+    return named.replace(" - 2 + 1", " - 1")
