@@ -100,7 +100,9 @@ def wrong_entry(program):
     """One conjunction of the rule gives another value."""
     outputs = program.layers[0].mlp.outputs
     first = outputs[0]
-    other = next(e for e in outputs if e.target.size == first.target.size and not np.array_equal(e.target, first.target))
+    other = next(
+        e for e in outputs if e.target.size == first.target.size and not np.array_equal(e.target, first.target)
+    )
     outputs[0] = Edges(first.source, other.target, first.weight)
 
 
@@ -137,7 +139,7 @@ def another_default():
 
 def another_guard():
     odd = Slots("odd", i.range(N), BOOLEAN)
-    before = pick(both(i > 1, i < N), odd[i - 1], odd[i - 1].or_else(False).map(lambda value: False))
+    before = pick(both(i > 1, i < N), odd[i - 1], odd[i - 1].or_else(False).map(lambda _: False))
     odd.rule((before, letter(i)), lambda before, x: before != (x == "b"))
     return System("ab", odd, answer=odd[N - 1])
 

@@ -1,4 +1,4 @@
-"""Families of circuits for every N: parity and formula are proved, others are unknown; a wrong recurrence is refuted."""
+"""Families of circuits for every N: parity and formula are proved, others unknown, a wrong recurrence is refuted."""
 
 from dataclasses import replace
 
@@ -50,7 +50,11 @@ def test_the_recurrence_costs_no_more_than_the_circuit(family, length):
     assert verify_model(model, against=problem, method="prove").status == "proved"
 
 
-def parity(of=lambda a, b: a != b, early=2 * (N - power_of_two_below(N)), one="1"):
+EARLY = 2 * (N - power_of_two_below(N))
+ODD = log2_above(N) % 2
+
+
+def parity(of=lambda a, b: a != b, early=EARLY, one="1"):
     odd = Slots("odd", j.range(N - 1), BOOLEAN)
 
     def entry(e):
@@ -60,7 +64,7 @@ def parity(of=lambda a, b: a != b, early=2 * (N - power_of_two_below(N)), one="1
     return System("01", odd, answer=odd[N - 2])
 
 
-def formula(odd=log2_above(N) % 2, end=None, joined=lambda a, b: None if a is None else not (a and (b is None or b))):
+def formula(odd=ODD, end=None, joined=lambda a, b: None if a is None else not (a and (b is None or b))):
     leaves = choose(power_of_two_below(N) < N, 2 * power_of_two_below(N), power_of_two_below(N))
     node, root = Slots("node", j.range(2, leaves), (False, True, None)), Slots("root", (), BOOLEAN)
 
@@ -87,7 +91,7 @@ def test_a_wrong_recurrence_is_refuted(name, monkeypatch):
     """Models that compute their recurrence, which is not the family."""
     family, make = WRONG[name]
     least, _ = uniform.UNIFORM[family]
-    monkeypatch.setitem(uniform.UNIFORM, family, (least, lambda letters: make()))
+    monkeypatch.setitem(uniform.UNIFORM, family, (least, lambda _: make()))
     problem = parse_problem(f"family:{family}")
     found = prove_every_length(problem, compiler_for(problem), "mdm", P, FastEngine(), lengths=())
     assert found.verdict == "refuted", found.reason
@@ -96,7 +100,7 @@ def test_a_wrong_recurrence_is_refuted(name, monkeypatch):
 
 def test_the_order_of_letters_is_asked_for_though_parity_has_none(monkeypatch):
     """Right, but not by the argument that is checked: unknown, and not refuted."""
-    monkeypatch.setitem(uniform.UNIFORM, "parity", (2, lambda letters: parity(early=0 * N)))
+    monkeypatch.setitem(uniform.UNIFORM, "parity", (2, lambda _: parity(early=0 * N)))
     problem = parse_problem("family:parity")
     found = prove_every_length(problem, compiler_for(problem), "mdm", P, FastEngine(), lengths=())
     assert found.verdict == "unknown"

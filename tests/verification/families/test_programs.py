@@ -69,7 +69,7 @@ def test_no_wrong_family_is_proved(name):
     check(name)
 
 
-def test_what_has_no_program_of_every_length_is_unknown(tmp_path):
+def test_what_has_no_program_of_every_length_is_unknown():
     problem = program_problem(triangle())
     found = prove_every_length(problem, compiler_for(problem), "mdm", P, FastEngine())
     assert found.verdict == "unknown"

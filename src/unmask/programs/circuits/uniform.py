@@ -42,7 +42,7 @@ def _parity(letters: Letters) -> System:
 
 
 def _formula(letters: Letters) -> System:
-    """Level by level NAND, of bits that are negated in odd levels: AND there, OR elsewhere. None: the word has ended."""
+    """NAND in every level, of bits that are negated in odd ones: AND there, OR elsewhere. None: the word has ended."""
     leaves = choose(power_of_two_below(N) < N, 2 * power_of_two_below(N), power_of_two_below(N))
     node = Slots("node", j.range(2, leaves), (False, True, None))
     root = Slots("root", (), BOOLEAN)

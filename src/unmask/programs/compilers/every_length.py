@@ -1,8 +1,8 @@
 """System × kind → Family: one plan for every N from some length on, where the positions of a system are formulas.
 
 A few short lengths are looked at: from the first on at which all regions that ever occur do occur, or at least the
-depth is a sum of expressions in N. `compile` takes the family's model at a length that it fits, and the one of that length alone
-elsewhere.
+depth is a sum of expressions in N. `compile` takes the family's model at a length that it fits, and the one of that
+length alone elsewhere.
 """
 
 from collections.abc import Callable, Sequence

@@ -96,9 +96,8 @@ class SystemCompiler:
         if kind in STRINGS:
             return self._string(kind, length, precision)
         family, unfolding = self.family(kind, precision), self._unfolding(length)
-        if family is not None and length >= family.least:
-            if family.fits(Rows.placed(unfolding), max(unfolding.depth.values())):
-                return family.model_at(length, precision)
+        if family is not None and family.fits(Rows.placed(unfolding), max(unfolding.depth.values())):
+            return family.model_at(length, precision)
         plan = self.plan(kind, length, precision)
         steps, _ = self.bound(kind, length)
         names = plan.row_names[length:]

@@ -10,6 +10,7 @@ whether its slots stand where the plan says, and no other region has a slot.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from typing import Any, cast
 
 import numpy as np
 
@@ -65,7 +66,13 @@ class EveryBlock:
 
 
 class EveryPlan(Plan):
-    """The plan of a system whose slots are written once, for every N; raises `NoFormula` where there is none."""
+    """The plan of a system whose slots are written once, for every N; raises `NoFormula` where there is none.
+
+    Where a plan has numbers, this one has expressions in N: what makes programs of a plan takes both.
+    """
+
+    sides: dict[Slots, EveryBox]
+    stretches: dict[Slots, EveryBlock]
 
     def __init__(self, system: System, symbols: Symbols, seen: Sequence[Unfolding], *, most_added: int) -> None:
         self.system, self._seen = system, seen
@@ -74,23 +81,25 @@ class EveryPlan(Plan):
         if system.edits:
             raise NoFormula
         self._arrays = {group: _sampled(group, seen) for group in self.groups}
-        self.boxes = self._every_box()
+        self.sides = self._every_box()
+        self.boxes = cast(Any, self.sides)
+        self.stretches = self._every_block()
         self._make(symbols, most_added)
 
     @property
-    def length(self) -> Formula:
+    def length(self) -> Any:  # Formula
         return LENGTH
 
     @property
-    def rows(self) -> Formula:
-        return in_length(plus(N, sum_of([box.size for box in self.boxes.values()])))
+    def rows(self) -> Any:  # Formula
+        return in_length(plus(N, sum_of([box.size for box in self.sides.values()])))
 
     @property
-    def slots(self) -> Formula:
-        return in_length(sum_of([box.size for box in self.boxes.values()]))
+    def slots(self) -> Any:  # Formula
+        return in_length(sum_of([box.size for box in self.sides.values()]))
 
     @property
-    def room(self) -> Formula:
+    def room(self) -> Any:  # Formula
         return self.rows
 
     def _every_box(self) -> dict[Slots, EveryBox]:
@@ -121,11 +130,14 @@ class EveryPlan(Plan):
                 pass
         return len(left_out) == len(self.left_out)
 
-    def _blocks(self, finders: int) -> dict[Slots, EveryBlock]:
+    def _blocks(self, finders: int) -> Any:
         assert not finders
+        return self.stretches
+
+    def _every_block(self) -> dict[Slots, EveryBlock]:
         blocks: dict[Slots, EveryBlock] = {}
         for group in self.groups:
-            box = self.boxes[group]
+            box = self.sides[group]
             place = row - in_length(box.base)
             if (swap := self._swap(group, box)) is not None:
                 one, other = swap
@@ -150,13 +162,13 @@ class EveryPlan(Plan):
                 return in_length(box.place(slot.places)), in_length(last)
         return None
 
-    def declared(self, pieces: Sequence[tuple[EveryBlock, Expression | int]], otherwise: Formula | int) -> Formula:
+    def declared(self, pieces: Sequence[Any], otherwise: Formula | int) -> Formula:
         """An expression for every block, another one elsewhere."""
         rest = otherwise if isinstance(otherwise, Formula) else constant_formula(otherwise)
-        given = {block: expression for block, expression in pieces}
+        given = dict(pieces)
         whole = rest
         for group in reversed(self.groups):
-            block = self.blocks[group]
+            block = self.stretches[group]
             part = formula(lifted(given[block]), block.formulas) if block in given else rest
             whole = part if whole is part else choose_formula(row < block.first + block.count, part, whole)
         return rest if whole is rest else choose_formula(row < LENGTH, rest, whole)
@@ -165,7 +177,7 @@ class EveryPlan(Plan):
         """Is this the plan of that length, too?"""
         length = rows.length
         blocks = rows.blocks
-        for group, every in self.blocks.items():
+        for group, every in self.stretches.items():
             first, count = every.first.at(length), every.count.at(length)
             if (first, count) != (blocks[group].first, blocks[group].count):
                 return False
@@ -177,9 +189,7 @@ class EveryPlan(Plan):
         return not any(blocks[group].evaluate(where).any() for group, where in self.left_out)
 
 
-def _cut(
-    cases: Sequence[Case], arrays: Arrays, left_out: list[Expression]
-) -> Iterator[tuple[Case, Region]]:
+def _cut(cases: Sequence[Case], arrays: Arrays, left_out: list[Expression]) -> Iterator[tuple[Case, Region]]:
     """The regions of a group that have a slot among these, and the conditions of those that have none."""
     count = arrays["N"].size
 

@@ -5,8 +5,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from unmask.numerics.precision import Precision
-from unmask.programs.compilers.family import Family
 from unmask.programs.compilers.compiler import Compiler
+from unmask.programs.compilers.family import Family
 from unmask.verification.families.bridge import compare
 from unmask.verification.families.ledger import Ledger, Open
 from unmask.weights.storage import load, save

@@ -91,7 +91,9 @@ def _formula(claim: SystemClaim) -> None:
         stands = [_stands(operand, 2 * entry + side, leaves, claim) for side, operand in enumerate(children)]
         arithmetic.require(f"formula: {place.name} joins the children of its entry", z3.And(*stands), place.given)
     _require_heap(claim, leaves)
-    arithmetic.ledger.settle("formula: an entry holds the value of its part", "enumeration", lambda: _joins(claim, root))
+    arithmetic.ledger.settle(
+        "formula: an entry holds the value of its part", "enumeration", lambda: _joins(claim, root)
+    )
 
 
 def _stands(operand: Operand, entry: Term, leaves: Term, claim: SystemClaim) -> Term:
@@ -130,7 +132,7 @@ def _require_heap(claim: SystemClaim, leaves: Term) -> None:
         z3.And(neighbours(e, leaves, 1), first(leaves) == 0),
         at_leaves,
     )
-    below = [Q >= 1, 2 * Q <= leaves, q >= 1, first(2 * Q) == 0, e >= Q, e < 2 * Q]
+    below = [Q >= 1, leaves >= 2 * Q, q >= 1, first(2 * Q) == 0, e >= Q, e < 2 * Q]
     below += [neighbours(2 * e + k, 2 * Q, q) for k in (0, 1, 2)]
     below += [first(x) == first(2 * x) for x in (e, e + 1, Q)]
     arithmetic.require(
@@ -175,7 +177,7 @@ def _mapped(operand: Operand) -> Iterator[Any]:
 def _occurs(claim: SystemClaim, place: Place, *, odd: bool) -> bool:
     """May the root, whose level is ⌈log2 N⌉, be in this branch?"""
     arithmetic = claim.arithmetic
-    return not impossible(arithmetic, [*place.given, arithmetic.T % 2 == int(odd)])
+    return not impossible(arithmetic, [*place.given, int(odd) == arithmetic.T % 2])
 
 
 def _value(a: Any, b: Any, *, odd: bool) -> bool | None:

@@ -53,9 +53,7 @@ def reads_of(
     return reads
 
 
-def comparisons_of(
-    program: Program, layer: int, precision: Precision, arithmetic: Arithmetic, of: str
-) -> list[Read]:
+def comparisons_of(program: Program, layer: int, precision: Precision, arithmetic: Arithmetic, of: str) -> list[Read]:
     """Every head of a layer, as far as it compares codes, of whichever rows."""
     reads = []
     for i, head in enumerate(program.layers[layer].heads):

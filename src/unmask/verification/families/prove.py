@@ -178,8 +178,7 @@ class _Attempt:
             "pcot": ("max(1, ⌈log2 N⌉) steps", "max(1, ⌈N/2⌉) symbols each"),
         }.get(self.kind, ("max(1, ⌈log2 N⌉) steps", "max(1, N - 1) slots"))
         return (
-            f"{subject} decides every word of length N as the "
-            f"automaton of the problem does, in {steps} with {slots}."
+            f"{subject} decides every word of length N as the automaton of the problem does, in {steps} with {slots}."
         )
 
     def unknown(self, reason: str) -> EveryLength:

@@ -27,9 +27,7 @@ def require_queue(arithmetic: Arithmetic, left: Expression, right: Expression) -
     require_levels(arithmetic)
 
 
-def require_entries(
-    arithmetic: Arithmetic, of: str, row: Term, factors: Sequence[Term], given: Sequence[Term]
-) -> None:
+def require_entries(arithmetic: Arithmetic, of: str, row: Term, factors: Sequence[Term], given: Sequence[Term]) -> None:
     """The factors of a row are the two entries that the queue says, and come earlier."""
     z3, N = arithmetic.z3, arithmetic.N
     for side, factor in enumerate(factors):

@@ -80,7 +80,7 @@ def _solved(
     for unfolding in seen:
         length = unfolding.length
         values = [int(part.evaluate({"N": length})) for part in parts]
-        most = steps.at(length)
+        most, power = steps.at(length), 1 << (length - 1).bit_length()
 
         def rank(key, unfolding: Unfolding = unfolding, values: list[int] = values) -> Any:
             listed = unknown[unfolding.groups[key[0]]]
@@ -88,7 +88,7 @@ def _solved(
 
         for key in unfolding.keys:
             own = rank(key)
-            solver.add(z3.And(own >= 2, own <= 1 << (length - 1).bit_length()) if halves else z3.And(own >= 1, own <= most))
+            solver.add(own >= 2 if halves else own >= 1, own <= (power if halves else most))
             for read in dict.fromkeys(unfolding.read_slots(key)):
                 reads += 1
                 solver.add(rank(read) >= 2 * own - 1 if halves else rank(read) + 1 <= own)

@@ -28,7 +28,7 @@ from unmask.programs.language.program import Size
 from unmask.programs.recurrences.every import in_length
 from unmask.programs.recurrences.every import product as product_of
 from unmask.recurrences.interpreter import called, result_of
-from unmask.recurrences.naming import is_truth, symbol_names
+from unmask.recurrences.naming import symbol_names
 from unmask.recurrences.slots import Slots
 from unmask.recurrences.system import System
 from unmask.verification.families.arithmetic import Arithmetic, Euclid, Term
@@ -76,9 +76,7 @@ class SystemClaim:
     @cached_property
     def slots(self) -> dict[Slots, AnySlot]:
         """Any slot of each group."""
-        return {
-            group: self._elsewhere(self.space.any_slot(group, self._divided(group))) for group in self.space.groups
-        }
+        return {group: self._elsewhere(self.space.any_slot(group, self._divided(group))) for group in self.space.groups}
 
     @cached_property
     def letter(self) -> AnySlot:
@@ -118,7 +116,7 @@ class SystemClaim:
 
     def divisions(self, group: Slots) -> Iterator[tuple[Formula, Formula, int, int]]:
         """(dividend, divisor, d, e): see `Space.any_slot`."""
-        box, place = self.family.plan.boxes[group], self.family.plan.blocks[group].place
+        box, place = self.family.plan.sides[group], self.family.plan.stretches[group].place
         last = len(box.sizes) - 1
         for d in range(last):
             stride = in_length(product_of(box.sizes[d + 1 :]))
@@ -181,7 +179,7 @@ def _frame(claim: SystemClaim) -> None:
 def _same_plan(claim: SystemClaim, group: Slots, slot: AnySlot) -> None:
     """The plan of every N is that of each N: `compile` writes the family's folder."""
     arithmetic, plan, space = claim.arithmetic, claim.family.plan, claim.space
-    z3, block = arithmetic.z3, plan.blocks[group]
+    z3, block = arithmetic.z3, plan.stretches[group]
     for dividend, divisor, d, e in claim.divisions(group):
         known = next(k for k in slot.row.euclid if (k.dividend, k.divisor) == (str(dividend), str(divisor)))
         by = arithmetic.at(divisor, slot.row)
@@ -296,7 +294,9 @@ class _Part:
                 slot.given,
             )
             arithmetic.require(
-                f"{read.name}: {slot.name} asks for a row that is there", z3.And(address >= 0, address < rows), slot.given
+                f"{read.name}: {slot.name} asks for a row that is there",
+                z3.And(address >= 0, address < rows),
+                slot.given,
             )
 
     def _sources(self, place: Place) -> list[int]:
@@ -354,7 +354,9 @@ class _Part:
         """All symbols of what a branch reads; with `waiting` also masks, and a slot that holds something."""
         claim = self.claim
         assert place.slot.group is not None
-        held = [_held(claim, operand, waiting=waiting and operand.group is not None) for operand in place.branch.operands]
+        held = [
+            _held(claim, operand, waiting=waiting and operand.group is not None) for operand in place.branch.operands
+        ]
         owns = [claim.mask, *(claim.tokens[v] for v in place.slot.group.values)] if waiting else [claim.mask]
         flags = self.rows.flags(claim.arithmetic, place.slot.row, place.branch.conditions)
         if not flags.shape[1]:
@@ -406,7 +408,9 @@ class _Part:
         return f"{total:,} cases"
 
     def _ready(self, place: Place, cases: "_Cases") -> np.ndarray:
-        masked = [cases.symbols[k] == self.claim.mask for k, o in enumerate(place.branch.operands) if o.group is not None]
+        masked = [
+            cases.symbols[k] == self.claim.mask for k, o in enumerate(place.branch.operands) if o.group is not None
+        ]
         nothing = ~np.any(masked, axis=0) if masked else np.ones(cases.chosen.size, dtype=bool)
         return nothing & (cases.own == self.claim.mask)
 

@@ -120,9 +120,7 @@ class Space:
         """
         arithmetic, sides = self.arithmetic, self.sides[group]
         digits = [arithmetic.variable(over.name) for over in group.ranges]
-        indices = {
-            over.name: digit + self.of(over.first) for over, digit in zip(group.ranges, digits, strict=True)
-        }
+        indices = {over.name: digit + self.of(over.first) for over, digit in zip(group.ranges, digits, strict=True)}
         facts = [fact for digit, side in zip(digits, sides, strict=True) for fact in (digit >= 0, digit < side)]
         facts += list(self._products(digits, sides))
         places = list(indices.values())
@@ -266,5 +264,3 @@ def _term(expression: Expression, known: Terms, arithmetic: Arithmetic) -> Term:
         if operator == "mod":
             return arithmetic.remainder(*parts)
     raise Open(f"{expression} is not an expression that the solver is given")
-
-
