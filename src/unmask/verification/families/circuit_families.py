@@ -27,8 +27,8 @@ from unmask.verification.families.arithmetic import Term
 from unmask.verification.families.ledger import Open
 from unmask.verification.families.pairs import Maps
 from unmask.verification.families.queue import require_entries, require_levels
-from unmask.verification.families.recurrence import Place, SystemClaim, impossible
 from unmask.verification.families.slots import Operand
+from unmask.verification.families.system_claim import Place, SystemClaim, impossible
 
 
 def require_family(claim: SystemClaim, family: str) -> None:

@@ -33,7 +33,8 @@ from unmask.verification.families.diffusion import prove_diffusion
 from unmask.verification.families.ledger import Ledger, Obligation, Open
 from unmask.verification.families.looped import prove_looped
 from unmask.verification.families.parallel import prove_parallel
-from unmask.verification.families.recurrence import SystemClaim, prove_system, system_statement
+from unmask.verification.families.recurrence import prove_system, system_statement
+from unmask.verification.families.system_claim import SystemClaim
 from unmask.verification.proofs.equivalence import prove
 from unmask.verification.proofs.specified import symbol_numbers, token_numbers
 from unmask.verification.question.question import Question
