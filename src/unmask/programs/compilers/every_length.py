@@ -1,8 +1,8 @@
 """System × kind → Family: one plan for every N from some length on, where the positions of a system are formulas.
 
-A few short lengths are looked at: from the first on at which all regions that ever occur do occur, or at least the
-depth is a sum of expressions in N. `compile` takes the family's model at a length that it fits, and the one of that
-length alone elsewhere.
+A few short lengths are looked at. The family starts at the first from which on the depth is a sum of expressions in N
+and all regions that occur do so at every length, or else as few occur as may be. `compile` takes the family's model
+at a length that it fits, and the one of that length alone elsewhere.
 """
 
 from collections.abc import Callable, Sequence
@@ -80,7 +80,7 @@ def system_family(
                     break
         if not found:
             return None
-        plan, steps, least = found[0]
+        plan, steps, least = min(found, key=lambda each: len(each[0].regions))
         design = Design(programs(plan), symbols.vocabulary, steps, plan.slots)
     except NoFormula:
         return None

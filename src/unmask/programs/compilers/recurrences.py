@@ -19,6 +19,7 @@ from unmask.numerics.precision import Precision
 from unmask.programs.compilers.every_length import SystemFamily, system_family
 from unmask.programs.compilers.extent import extent_of
 from unmask.programs.compilers.model import model_of
+from unmask.programs.language.instance import program_at
 from unmask.programs.language.program import Program
 from unmask.programs.recurrences.diffusion import system_planner, system_predictor
 from unmask.programs.recurrences.looped import system_loop
@@ -84,6 +85,9 @@ class SystemCompiler:
             placement = self.placement(kind, length)
             symbols = placement.plan.symbols.vocabulary.symbols
             return extent_of([system_string(placement)], len(symbols), placement.codes)
+        if (family := self._fitting(kind, length, USUAL)) is not None:
+            programs = [program_at(program, length) for program in family.design.programs.values()]
+            return extent_of(programs, len(family.design.vocabulary.symbols), family.plan.room.at(length))
         plan = self.plan(kind, length)
         return extent_of(self._programs(kind, plan).values(), len(plan.symbols.vocabulary.symbols), plan.room)
 
@@ -95,14 +99,19 @@ class SystemCompiler:
             )
         if kind in STRINGS:
             return self._string(kind, length, precision)
-        family, unfolding = self.family(kind, precision), self._unfolding(length)
-        if family is not None and family.fits(Rows.placed(unfolding), max(unfolding.depth.values())):
+        if (family := self._fitting(kind, length, precision)) is not None:
             return family.model_at(length, precision)
         plan = self.plan(kind, length, precision)
         steps, _ = self.bound(kind, length)
         names = plan.row_names[length:]
         programs = self._programs(kind, plan)
         return self._model(kind, programs, precision, plan, names, padding=plan.slots, steps=steps)
+
+    def _fitting(self, kind: Kind, length: int, precision: Precision) -> SystemFamily | None:
+        """The family, if it is the one to take at this length."""
+        family, unfolding = self.family(kind, precision), self._unfolding(length)
+        fits = family is not None and family.fits(Rows.placed(unfolding), max(unfolding.depth.values()))
+        return family if fits else None
 
     def family(self, kind: Kind, precision: Precision = USUAL) -> SystemFamily | None:
         """The models of every N from some length on, where positions are formulas in n and N."""

@@ -128,7 +128,7 @@ class EveryPlan(Plan):
         for group in self.groups:
             for _ in _cut(group.rules, _sampled(group, [unfolding]), left_out):
                 pass
-        return len(left_out) == len(self.left_out)
+        return list(map(str, left_out)) == [str(where) for _, where in self.left_out]
 
     def _blocks(self, finders: int) -> Any:
         assert not finders

@@ -9,6 +9,8 @@ Rows fall into branches (`slots.py`): one rule each, and every read is a letter,
 in a branch is asked of the solver; per branch there is one finite table.
 """
 
+from dataclasses import replace
+
 from unmask.programs.compilers.family import Family
 from unmask.programs.language.positions import N as LENGTH
 from unmask.programs.language.positions import log2_above, power_of_two_below
@@ -109,9 +111,26 @@ def _meaning(claim: SystemClaim) -> None:
             if branch.sure:
                 given = [*slot.given, *branch.conditions]
                 arithmetic.require(f"meaning: what {place.name} reads exists", z3.And(*branch.sure), given)
-            claim.places.append(place)
+            claim.places.append(replace(place, same=_same_rows(claim, place)))
         if never:
             arithmetic.require(f"meaning: {group.name} has no other branch", z3.And(*never), slot.given)
+
+
+def _same_rows(claim: SystemClaim, place: Place) -> tuple[tuple[int, int], ...]:
+    """Operands that always are the same letter or slot."""
+    arithmetic, numbers = claim.arithmetic, {}
+    found: list[tuple[int, int]] = []
+    for k, operand in enumerate(place.branch.operands):
+        if operand.number is None:
+            continue
+        first = next((f for f in numbers if impossible(arithmetic, [*place.given, numbers[f] != operand.number])), k)
+        numbers.setdefault(first, operand.number)
+        found += [(first, k)] if first < k else []
+    if found:
+        equal = [numbers[first] == place.branch.operands[k].number for first, k in found]
+        name = f"meaning: what {place.name} reads twice"
+        arithmetic.require(name, arithmetic.z3.And(*equal), place.given)
+    return tuple(found)
 
 
 def _ranks(claim: SystemClaim) -> None:

@@ -25,6 +25,8 @@ class Place:
     name: str
     slot: AnySlot
     branch: Branch
+    same: tuple[tuple[int, int], ...] = ()
+    """Operands that are one and the same row."""
 
     @property
     def given(self) -> list[Term]:

@@ -123,6 +123,8 @@ class Part:
         if count * len(owns) * flags.shape[1] > MOST_CASES:
             raise Open(f"there are too many cases of {place.name}")
         symbols = np.array(list(product(*held)), dtype=np.int64).reshape(count, len(held)).T
+        symbols = symbols[:, _agreeing(symbols, place)]
+        count = symbols.shape[1]
         for own in owns:
             start = self.rows.start(np.array([own]), flags)
             for k in range(flags.shape[1]):
@@ -193,10 +195,24 @@ def _held(claim: SystemClaim, operand: Operand, *, waiting: bool) -> list[int]:
     return [*listed, claim.mask] if waiting else listed
 
 
+def _agreeing(symbols: np.ndarray, place: Place) -> np.ndarray:
+    """The cases in which a row that is read twice holds one symbol."""
+    kept = np.ones(symbols.shape[1], dtype=bool)
+    for first, again in place.same:
+        kept &= symbols[first] == symbols[again]
+    return np.flatnonzero(kept)
+
+
 def _right(claim: SystemClaim, place: Place) -> np.ndarray:
     """The symbol of what the rule gives, for all values of what it reads, in the order of the cases."""
     group, case = place.slot.group, place.branch.case
     assert group is not None
-    given = [[called(o.mapping, (value,), group.name) for value in o.held] for o in place.branch.operands]
-    values = [result_of(group, case, chosen, group.name) for chosen in product(*given)]
-    return np.array([claim.tokens[value] for value in values], dtype=np.int64)
+    right = []
+    for held in product(*(o.held for o in place.branch.operands)):
+        if any(held[first] != held[again] for first, again in place.same):
+            continue
+        given = tuple(
+            called(o.mapping, (value,), group.name) for o, value in zip(place.branch.operands, held, strict=True)
+        )
+        right.append(claim.tokens[result_of(group, case, given, group.name)])
+    return np.array(right, dtype=np.int64)
