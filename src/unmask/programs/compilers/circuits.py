@@ -162,7 +162,20 @@ class FamilyCompiler:
         return self.at(kind, length).bound(kind, length)
 
     def extent(self, kind: Kind, length: int) -> Extent:
-        return self.at(kind, length).extent(kind, length)
+        """Of a recurrence and of the circuits of the shortest words together, so that it is the same for all N."""
+        extent = self.at(kind, length).extent(kind, length)
+        if self.uniform is None or kind not in BY_RECURRENCE:
+            return extent
+        least = least_length(self.family.family)
+        circuit = self.at(kind, least - 1).extent(kind, least - 1)
+        recurrence = extent if length >= least else self.uniform.extent(kind, max(length, least))
+        return Extent(
+            layers=max(circuit.layers, recurrence.layers),
+            symbols=max(circuit.symbols, recurrence.symbols),
+            fixed=max(circuit.fixed, recurrence.fixed),
+            per_bit=max(circuit.per_bit, recurrence.per_bit),
+            places=extent.places,
+        )
 
     def compile(self, kind: Kind, length: int, precision: Precision) -> Model:
         return self.at(kind, length).compile(kind, length, precision)
