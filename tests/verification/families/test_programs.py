@@ -32,7 +32,7 @@ def test_a_program_is_proved_for_every_length(name):
     assert f"from N = {family.least} on" in found.statement
 
 
-@pytest.mark.parametrize(("kind", "precision"), [("smdm", 3), ("topk", 2), ("mdm", 1)])
+@pytest.mark.parametrize(("kind", "precision"), [("smdm", 3), ("topk", 1), ("topk", 2), ("mdm", 1)])
 def test_other_kinds_and_precisions(kind, precision):
     found, _ = proved(PROGRAMS["chain"](), kind, Precision(precision), lengths=())
     assert found.verdict == "proved", found.reason

@@ -108,22 +108,24 @@ def predictor_of(
     outcome = Outcome.of(program, plan, placement, own_slot=own_slot)
     node = Node.of(program, plan, placement)
     node.embed_own(range(len(vocabulary.symbols)))
-    masked, written = program.one, []
-    if waits or own_slot:
+    masked, absent, full = program.one, [], None
+    if waits:
         masked = program.register("masked")
         program.embed(vocabulary["mask"], masked)
-    if waits:
-        written = [program.register(f"masked {h}") for h in range(len(plan.heads))]
+        absent = [program.register(f"masked {h}") for h in range(len(plan.heads))]
+    if own_slot:
+        full = program.register("full")
+        program.embed(np.setdiff1d(vocabulary.everything, vocabulary["mask"]), full)
     if plan.system.edits:
         _start(program, node)
 
     def bring(head: HeadBuilder, h: int) -> None:
         head.copy(node.own[h].all, node.fetched[h].all)
         if waits:
-            head.copy(masked, written[h])
+            head.copy(masked, absent[h])
 
     def unread(region: Planned) -> list[Columns]:
-        return [written[h] for h in region.heads] if waits else []
+        return [absent[h] for h in region.heads] if waits else []
 
     layer = program.layer()
     node.fetch(layer, bring)
@@ -133,9 +135,9 @@ def predictor_of(
         layer = program.layer()
         heads = node.gather(layer)
         if waits:
-            unknown = _unknown(program, heads, written, layer.mlp)
+            unknown = _unknown(program, heads, absent, layer.mlp)
         layer = program.layer()
-    outcome.decide(layer.mlp, node, unread, unknown, masked if own_slot else None)
+    outcome.decide(layer.mlp, node, unread, unknown, full)
     outcome.read_out()
     return program
 
@@ -223,8 +225,8 @@ class Outcome:
                 self.results[sets] = [features(program, f"{name}, copy {i}", list(listed)) for i in (1, 2)]
         return self
 
-    def decide(self, mlp: MlpBuilder, node: Node, unread, unknown: list[Columns], masked: Columns | None) -> None:
-        """The units of every rule, and whether a slot is ready."""
+    def decide(self, mlp: MlpBuilder, node: Node, unread, unknown: list[Columns], full: Columns | None) -> None:
+        """The units of every rule, and whether a slot is ready; none where a slot is `full`."""
         for region in self.plan.regions:
             group = region.group
             if group is None:
@@ -238,10 +240,8 @@ class Outcome:
                 mlp.read(unit, flag, -ONE)
             for column in self.ready[group]:
                 mlp.write(unit, np.array([column]))
-            if masked is not None:
-                made = np.arange(first, mlp.size)
-                mlp.read(made, self.program.one, -ONE)
-                mlp.read(made, masked)
+            if full is not None:
+                mlp.read(np.arange(first, mlp.size), full, -ONE)
 
     def read_out(self) -> None:
         program, plan = self.program, self.plan
