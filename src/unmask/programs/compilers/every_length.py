@@ -30,6 +30,9 @@ LOOKED_AT = 13
 LATEST = 7
 """A family starts at this length at the latest."""
 
+MOST_LOOKED_AT = 1 << 13
+"""So many slots a length may have that is looked at: four indices of N each have too many, and no family."""
+
 Unfold = Callable[[int], Unfolding]
 
 
@@ -98,6 +101,8 @@ def _valid(unfold: Unfold) -> list[Unfolding]:
             found.append(unfold(length))
         except UnmaskError:
             continue
+        if len(found[-1].keys) > MOST_LOOKED_AT:
+            return []
     return found
 
 

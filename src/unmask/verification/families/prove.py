@@ -20,7 +20,7 @@ from unmask.problems.problem import Problem
 from unmask.programs.compilers.circuits import FamilyCompiler
 from unmask.programs.compilers.compiler import Compiler
 from unmask.programs.compilers.every_length import SystemFamily, why_no_family
-from unmask.programs.compilers.family import Family
+from unmask.programs.compilers.family import Family, number_at
 from unmask.programs.compilers.recurrences import SystemCompiler
 from unmask.programs.compilers.regular import RegularCompiler
 from unmask.programs.language.instance import NotAFamily
@@ -54,6 +54,9 @@ TRIED = 10
 LONGEST_TRIED = 600
 SAMPLE = (2, 3, 4, 5, 7, 8, 9, 31, 100)
 """Lengths at which the folder is compared with the family, besides those that are asked for."""
+
+MOST_SLOTS = 1 << 14
+"""Of a folder that is compared though nobody asked for it."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +119,8 @@ def every_length(
     if not isinstance(compiler, RegularCompiler | SystemCompiler | FamilyCompiler):
         reason = "only regular languages, programs and families of circuits are compiled for every N at once"
         return EveryLength.unreached(problem.name, kind, precision, reason)
-    return prove_every_length(problem, compiler, kind, p, engine, lengths=tuple(dict.fromkeys((*SAMPLE, *lengths))))
+    sample = _sample(_family(compiler, kind, p))
+    return prove_every_length(problem, compiler, kind, p, engine, lengths=tuple(dict.fromkeys((*sample, *lengths))))
 
 
 def prove_every_length(
@@ -139,6 +143,13 @@ def prove_every_length(
         return attempt.answer()
     except (OutOfTime, TooLarge) as end:
         return attempt.unknown(str(end))
+
+
+def _sample(family: Family | None) -> tuple[int, ...]:
+    """Lengths at which the folder is compared in any case: those at which it is small."""
+    if family is None:
+        return SAMPLE
+    return tuple(n for n in SAMPLE if n < family.least or number_at(family.design.padding, n) <= MOST_SLOTS)
 
 
 def _family(
