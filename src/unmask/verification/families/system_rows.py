@@ -30,10 +30,7 @@ class Part:
         self.rows.check_single_pass(len(self.reads))
         for read in self.reads:
             self._codes(read)
-        self.sources: list[list[int]] = []
-        for place in claim.places:
-            asked = f"{name}: every head of {place.name} reads one row"
-            arithmetic.ledger.settle(asked, "SMT", lambda place=place: self.sources.append(self._sources(place)))
+        self.sources = [self._sources(place) for place in claim.places]
         self.brought = [self._brought(h) for h in range(len(self.reads))]
 
     def settle(self, name: str, show) -> None:
@@ -80,7 +77,7 @@ class Part:
                 place.given,
             )
         if NOW_THIS in found:
-            raise Open(f"a head of the {self.name} reads now this row, now that one, in {place.name}")
+            arithmetic.ledger.settle(f"{self.name}: every head of {place.name} reads one row", "search", _open)
         return found
 
     def _brought(self, head: int) -> tuple[Brought, np.ndarray]:
@@ -173,6 +170,10 @@ class Part:
         ]
         nothing = ~np.any(masked, axis=0) if masked else np.ones(cases.chosen.size, dtype=bool)
         return nothing & (cases.own == self.claim.mask)
+
+
+def _open() -> str:
+    raise Open("a head reads now this row, now that one")
 
 
 @dataclass(frozen=True, eq=False)
