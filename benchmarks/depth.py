@@ -9,7 +9,7 @@ from pages import table, write_page
 
 from unmask.engines.reference import ReferenceEngine
 from unmask.errors import AttendsToNothing
-from unmask.pipeline import compile_problem
+from unmask.paper.checks.circuits import circuit_model
 from unmask.problems.family import FamilyProblem
 from unmask.reasoners.decoding import decode
 from unmask.testing.random_transformer import random_diffusion, random_transformer
@@ -58,7 +58,7 @@ def families():
     for family, lengths in LENGTHS.items():
         problem = FamilyProblem(family)
         for length in lengths:
-            model = compile_problem(problem.name, "mdm", length=length, precision=1)
+            model = circuit_model(family, "mdm", length, precision=1)
             circuit = constant_depth_model(model)
             bits = np.array(list(product((0, 1), repeat=length)) if length <= 8 else _some(length), dtype=bool)
             right = [problem.outcome([problem.letters[int(b)] for b in row]).accepted for row in bits]

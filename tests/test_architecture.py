@@ -81,8 +81,8 @@ MAY_IMPORT = {
         "recurrences theorems programs/compilers programs/language testing problems/* weights numerics"
     ),
     "verification/families": (
-        "verification/folds verification/proofs verification/question programs/compilers programs/language problems/* "
-        "engines/shared engines weights numerics budget errors"
+        "verification/folds verification/proofs verification/question programs/compilers programs/recurrences "
+        "programs/language problems/* recurrences engines/shared engines weights numerics budget errors"
     ),
     "verification/conversions": (
         "verification/families theorems testing programs/language reasoners engines traces weights numerics errors"

@@ -44,10 +44,10 @@ def test_a_chain_of_thought_reads_a_letter_and_goes_on():
 
 def test_a_gate_is_made_from_what_its_wires_read():
     """Gates read wires, which stay masked; the edges lead through them to what the circuit's own gates read."""
-    circuit = collapsed(FamilyProblem("parity").circuit(4))  # as the compiler lays it out
+    circuit = collapsed(FamilyProblem("majority").circuit(4))  # as the compiler lays it out
     inner, outputs = with_output_gates(circuit)
     gates = [*inner, *outputs]
-    panel = panel_of(compile_problem("family:parity", "mdm", length=4), "0110")
+    panel = panel_of(compile_problem("family:majority", "mdm", length=4), "0110")
     made_from = sources(panel)
     first = panel.story.tokens.shape[1] - len(gates)  # the gates are the last slots, in their order
     column = {1 + i: i for i in range(4)} | {circuit.first_gate + k: first + k for k in range(len(gates))}

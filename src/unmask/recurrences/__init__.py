@@ -12,7 +12,18 @@ both find what is wrong with it.
 [False]
 """
 
-from unmask.recurrences.expressions import N, both, choose, either, indices, maximum, minimum, power_of_two_below, table
+from unmask.recurrences.expressions import (
+    N,
+    both,
+    choose,
+    either,
+    indices,
+    log2_above,
+    maximum,
+    minimum,
+    power_of_two_below,
+    table,
+)
 from unmask.recurrences.interpreter import Interpreter
 from unmask.recurrences.slots import BOOLEAN, Slots, collect, each, every, letter, number, pick, some, subsets
 from unmask.recurrences.system import System
@@ -31,6 +42,7 @@ __all__ = [
     "every",
     "indices",
     "letter",
+    "log2_above",
     "maximum",
     "minimum",
     "number",

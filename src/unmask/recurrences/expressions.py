@@ -1,7 +1,7 @@
 """Index expressions: where a slot reads, in terms of its own indices and the length N of the word.
 
     e ::= N | index | constant | e + e | e - e | e·e | e div e | e mod e | 2^e | [e <= e] | if e then e else e
-        | table(e)
+        | table(e) | 2^⌊log2 e⌋ | ⌈log2 e⌉
 
 An expression keeps its tree, so that a compiler can write the same formula over positions. `evaluate` takes numbers, or
 arrays of numbers, for the indices.
@@ -69,6 +69,8 @@ class Expression:
             return 1 << np.maximum(parts[0], 0) if isinstance(parts[0], np.ndarray) else 1 << max(parts[0], 0)
         if self.operator == "power of two below":
             return _power_below(parts[0])
+        if self.operator == "log2 above":
+            return _log2_above(parts[0])
         if self.operator == "table":
             return _entry(self.entries, parts[0])
         if self.operator in _COMPARISONS:
@@ -85,7 +87,7 @@ class Expression:
             return self.name or str(self.value)
         if self.operator == "if":
             return "(if {} then {} else {})".format(*self.operands)
-        if self.operator in ("2^", "table", "power of two below"):
+        if self.operator in ("2^", "table", "power of two below", "log2 above"):
             return f"{self.operator}({self.operands[0]})"
         left, right = self.operands
         if self.operator in _COMPARISONS:
@@ -265,6 +267,11 @@ def power_of_two_below(expression: Expression | int) -> Expression:
     return Expression("power of two below", (lifted(expression),))
 
 
+def log2_above(expression: Expression | int) -> Expression:
+    """⌈log2 x⌉, for 1 and more."""
+    return Expression("log2 above", (lifted(expression),))
+
+
 def table(entries: Sequence[int]) -> Callable[[Expression | int], Expression]:
     """Numbers by place, where there is no formula: `source = table([3, 1, 2])`, then `source(i)`."""
     listed = tuple(int(entry) for entry in entries)
@@ -297,6 +304,12 @@ def _power_below(x: Number) -> Number:
     if isinstance(x, np.ndarray):
         return 1 + sum((1 << (k - 1)) * (x >= 1 << k) for k in range(1, 40))
     return 1 << max(int(x).bit_length() - 1, 0)
+
+
+def _log2_above(x: Number) -> Number:
+    if isinstance(x, np.ndarray):
+        return sum((x > 1 << k).astype(np.int64) for k in range(40))
+    return (max(int(x), 1) - 1).bit_length()
 
 
 def _entry(entries: tuple[int, ...], place: Number) -> Number:

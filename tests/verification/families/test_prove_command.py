@@ -23,7 +23,7 @@ def test_a_proof_its_page_and_its_questions(unmask, tmp_path):
 
 
 def test_what_is_not_reached_has_exit_code_2(unmask):
-    code, out, _ = unmask("prove", "family:parity", "--to", "mdm", "--every-length", "--json")
+    code, out, _ = unmask("prove", "family:addition", "--to", "mdm", "--every-length", "--json")
     assert (code, json.loads(out)["verdict"]) == (2, "unknown")
 
 

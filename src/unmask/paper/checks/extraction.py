@@ -11,8 +11,8 @@ from itertools import islice, pairwise, product
 import numpy as np
 
 from unmask.engines.reference import ReferenceEngine
+from unmask.paper.checks.circuits import circuit_model
 from unmask.paper.checks.evidence import Effort, Evidence, require
-from unmask.pipeline import compile_problem
 from unmask.problems.circuits.circuit import Circuit
 from unmask.problems.family import FamilyProblem
 from unmask.problems.outcome import ACCEPTED, REJECTED
@@ -77,7 +77,7 @@ def depth_per_step(effort: Effort) -> Evidence:
 def _extracted(family: str, kind: Kind, length: int, effort: Effort) -> tuple[int, int, int]:
     """(words tried, depth, steps) of a compiled family that is extracted again and must still decide it."""
     problem = FamilyProblem(family)
-    model = compile_problem(problem.name, kind, length=length, precision=1)
+    model = circuit_model(family, kind, length, precision=1)
     circuit = _bounded(model)
     words = _words(problem.letters, length, effort)
     found = circuit.evaluate(_bits(model, words))

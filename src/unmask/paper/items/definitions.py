@@ -67,9 +67,9 @@ NUMBERS = (
         statement="One machine within a class X writes down the transformer for each N, another computes the "
         "positional encoding of (n, N). About the second, for logarithmic space: every compiler and every conversion "
         "declares its positions, and whether these are formulas of logspace operators on numbers of O(log N) bits is "
-        "checked. Regular languages are, in both layouts (one slot per node, |Q| per node), and so is reachability; "
-        "conversions are if their source is; a circuit, an expression or a program is listed as a table and cannot be "
-        "claimed uniform, least of all one that is given as a file.",
+        "checked. Regular languages are, in both layouts (one slot per node, |Q| per node), and so are reachability "
+        "and parity; conversions are if their source is; a circuit, an expression or a program that is listed as a "
+        "table cannot be claimed uniform, least of all one that is given as a file.",
         construction="verification/uniformity/walk.py",
         check=uniformity.uniformity,
         against_print="open",

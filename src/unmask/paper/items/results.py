@@ -304,7 +304,7 @@ OTHERS = (
         claim="holds",
         against_print="open",
         difference=f"printed is equality with L-uniform circuits; open is {UNIFORM}.",
-        run="unmask compile family:parity --length 8 --to mdm --out circuit && unmask verify circuit",
+        run="unmask compile family:majority --length 8 --to mdm --out circuit && unmask verify circuit",
         check=POLYLOG_STEPS,
         bound="T = depth, a slot per wire and gate; back: depth at most c·T, c a formula in p and the number of layers",
     ),

@@ -18,7 +18,10 @@ from unmask.problems.circuits.shape import collapsed
 from unmask.problems.family import FamilyProblem
 from unmask.programs.circuits.by_depth import CircuitSize, circuit_system
 from unmask.programs.circuits.chain import chain_gates, chain_system
+from unmask.programs.circuits.uniform import least_length, uniform_system
+from unmask.programs.compilers.every_length import SystemFamily
 from unmask.programs.compilers.model import model_of
+from unmask.programs.compilers.recurrences import SystemCompiler
 from unmask.programs.language.program import Program
 from unmask.programs.recurrences.diffusion import system_planner, system_predictor
 from unmask.programs.recurrences.looped import system_loop
@@ -32,6 +35,8 @@ from unmask.weights.model import Kind, Model
 from unmask.weights.price import Extent
 
 KINDS: tuple[Kind, ...] = ("mdm", "smdm", "plt", "cot")
+BY_RECURRENCE: tuple[Kind, ...] = ("mdm", "smdm")
+"""The kinds for which a family of circuits is compiled as a recurrence in N, where it has one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,18 +138,44 @@ class FamilyCompiler:
     def length(self) -> None:
         return None
 
-    def at(self, length: int) -> CircuitCompiler:
-        """The compiler of one length."""
+    @cached_property
+    def uniform(self) -> SystemCompiler | None:
+        """The compiler of the recurrence in N, where the family has one."""
+        system = uniform_system(self.family.family, self.family.letters)
+        return None if system is None else SystemCompiler(system, self.problem, names_slots=False)
+
+    def at(self, kind: Kind, length: int) -> CircuitCompiler | SystemCompiler:
+        """The compiler of one length: by the recurrence, or by the circuit."""
+        self.family.check_length(length)
+        if self.uniform is not None and kind in BY_RECURRENCE and length >= least_length(self.family.family):
+            return self.uniform
         return CircuitCompiler(self.family.circuit(length), self.problem, self.family.letters)
 
+    def family_of(self, kind: Kind, precision: Precision) -> SystemFamily | None:
+        """The models of every N but the shortest, where they are compiled as a recurrence."""
+        return self.uniform.family(kind, precision) if self.uniform is not None and kind in BY_RECURRENCE else None
+
     def layout_of(self, kind: Kind, length: int) -> str:
-        return self.at(length).layout_of(kind, length)
+        return self.at(kind, length).layout_of(kind, length)
 
     def bound(self, kind: Kind, length: int) -> tuple[int, int]:
-        return self.at(length).bound(kind, length)
+        return self.at(kind, length).bound(kind, length)
 
     def extent(self, kind: Kind, length: int) -> Extent:
-        return self.at(length).extent(kind, length)
+        """Of a recurrence and of the circuits of the shortest words together, so that it is the same for all N."""
+        extent = self.at(kind, length).extent(kind, length)
+        if self.uniform is None or kind not in BY_RECURRENCE:
+            return extent
+        least = least_length(self.family.family)
+        circuit = self.at(kind, least - 1).extent(kind, least - 1)
+        recurrence = extent if length >= least else self.uniform.extent(kind, max(length, least))
+        return Extent(
+            layers=max(circuit.layers, recurrence.layers),
+            symbols=max(circuit.symbols, recurrence.symbols),
+            fixed=max(circuit.fixed, recurrence.fixed),
+            per_bit=max(circuit.per_bit, recurrence.per_bit),
+            places=extent.places,
+        )
 
     def compile(self, kind: Kind, length: int, precision: Precision) -> Model:
-        return self.at(length).compile(kind, length, precision)
+        return self.at(kind, length).compile(kind, length, precision)

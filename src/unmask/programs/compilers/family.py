@@ -49,7 +49,11 @@ class Family:
         steps, padding = number_at(design.steps, length), number_at(design.padding, length)
         block = None if design.block is None else number_at(design.block, length)
         made = Design(programs, design.vocabulary, steps, padding, block)
-        return model_of_design(self.kind, made, length, precision, self.characters, self.problem)
+        return model_of_design(self.kind, made, length, precision, self.characters, self.problem_at(length))
+
+    def problem_at(self, length: int) -> dict[str, Any]:  # noqa: ARG002
+        """What the folder of one length keeps of the problem."""
+        return self.problem
 
 
 def model_of_design(

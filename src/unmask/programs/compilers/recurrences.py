@@ -16,13 +16,16 @@ from typing import Any
 
 from unmask.errors import ProblemError
 from unmask.numerics.precision import Precision
+from unmask.programs.compilers.every_length import SystemFamily, system_family
 from unmask.programs.compilers.extent import extent_of
 from unmask.programs.compilers.model import model_of
+from unmask.programs.language.instance import program_at
 from unmask.programs.language.program import Program
 from unmask.programs.recurrences.diffusion import system_planner, system_predictor
 from unmask.programs.recurrences.looped import system_loop
 from unmask.programs.recurrences.placement import Placement, chain, levels, with_copied_answers
 from unmask.programs.recurrences.plan import Plan, most_added
+from unmask.programs.recurrences.rows import Rows
 from unmask.programs.recurrences.strings import system_string
 from unmask.programs.recurrences.symbols import symbols_of
 from unmask.recurrences.system import System
@@ -33,6 +36,9 @@ from unmask.weights.price import Extent
 IN_PLACE: tuple[Kind, ...] = ("mdm", "plt")
 ONCE: tuple[Kind, ...] = ("mdm", "smdm", "topk", "plt", "pcot", "cot")
 USUAL = Precision(2)
+FAMILIES: tuple[Kind, ...] = ("mdm", "smdm", "topk")
+"""The kinds for which there is a program of every N."""
+ROLES: dict[Kind, tuple[str, ...]] = {"plt": ("pad",)}
 STRINGS: dict[Kind, Any] = {"cot": chain, "pcot": levels}
 
 
@@ -42,6 +48,8 @@ class SystemCompiler:
 
     system: System
     problem: dict[str, Any]
+    names_slots: bool = True
+    """Does a folder say how its slots are called?"""
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
@@ -78,6 +86,9 @@ class SystemCompiler:
             symbols = placement.plan.symbols.vocabulary.symbols
             extent = extent_of([system_string(placement)], len(symbols), placement.codes)
             return replace(extent, cases=placement.plan.cases)
+        if (family := self._fitting(kind, length, USUAL)) is not None:
+            programs = [program_at(program, length) for program in family.design.programs.values()]
+            return extent_of(programs, len(family.design.vocabulary.symbols), family.plan.room.at(length))
         plan = self.plan(kind, length)
         extent = extent_of(self._programs(kind, plan).values(), len(plan.symbols.vocabulary.symbols), plan.room)
         return replace(extent, cases=plan.cases)
@@ -90,11 +101,40 @@ class SystemCompiler:
             )
         if kind in STRINGS:
             return self._string(kind, length, precision)
+        if (family := self._fitting(kind, length, precision)) is not None:
+            return family.model_at(length, precision)
         plan = self.plan(kind, length, precision)
         steps, _ = self.bound(kind, length)
         names = plan.row_names[length:]
         programs = self._programs(kind, plan)
         return self._model(kind, programs, precision, plan, names, padding=plan.slots, steps=steps)
+
+    def _fitting(self, kind: Kind, length: int, precision: Precision) -> SystemFamily | None:
+        """The family, if it is the one to take at this length."""
+        family, unfolding = self.family(kind, precision), self._unfolding(length)
+        fits = family is not None and family.fits(Rows.placed(unfolding), max(unfolding.depth.values()))
+        return family if fits else None
+
+    def family(self, kind: Kind, precision: Precision = USUAL) -> SystemFamily | None:
+        """The models of every N from some length on, where positions are formulas in n and N."""
+        return self._family(kind, most_added(precision)) if kind in FAMILIES else None
+
+    @cached_property
+    def _family(self):
+        def family(kind: Kind, most: int) -> SystemFamily | None:
+            return system_family(
+                self.system,
+                kind,
+                symbols_of(self.system, ROLES.get(kind, ("mask",))),
+                self._unfolding,
+                lambda plan: self._programs(kind, plan),
+                most_added=most,
+                described=lambda length: self._described(
+                    self._unfolding(length), Rows.placed(self._unfolding(length)).slot_names[length:]
+                ),
+            )
+
+        return lru_cache(maxsize=8)(family)
 
     def _programs(self, kind: Kind, plan: Plan) -> dict[str, Program]:
         if kind == "plt":
@@ -123,15 +163,20 @@ class SystemCompiler:
         names: list[str],
         **frame: Any,
     ) -> Model:
-        """What a folder keeps of a program says how many answers there are, and how its slots are called."""
-        problem = {**self.problem, "outputs": len(plan.unfolding.answers), "slots": names} if self.problem else {}
+        problem = self._described(plan.unfolding, names)
         vocabulary = plan.symbols.vocabulary
         return model_of(kind, programs, precision, vocabulary, length=plan.length, problem=problem, **frame)
+
+    def _described(self, unfolding: Unfolding, names: list[str]) -> dict[str, Any]:
+        """What a folder keeps of a program says how many answers there are, and how its slots are called."""
+        if not self.names_slots:
+            return self.problem
+        return {**self.problem, "outputs": len(unfolding.answers), "slots": names} if self.problem else {}
 
     def plan(self, kind: Kind, length: int, precision: Precision = USUAL) -> Plan:
         """The plan of one kind and length."""
         begin = ("begin",) if kind == "cot" and length <= 1 else ()
-        return self._plan(length, {"plt": ("pad",), "cot": begin}.get(kind, ("mask",)), most_added(precision))
+        return self._plan(length, {**ROLES, "cot": begin}.get(kind, ("mask",)), most_added(precision))
 
     def _repeating(self, length: int) -> "SystemCompiler":
         """The compiler of the system whose answers nobody reads."""

@@ -19,7 +19,7 @@ from unmask.programs.gadgets.lookup import lookup
 from unmask.programs.gadgets.threshold import threshold
 from unmask.programs.language.builders import Columns, HeadBuilder, MlpBuilder
 from unmask.programs.language.coefficients import ONE, TOP, B
-from unmask.programs.language.program import Program, bits_for
+from unmask.programs.language.program import Program, program_for
 from unmask.programs.planners.logits import planner_logits
 from unmask.programs.recurrences.features import Feature
 from unmask.programs.recurrences.node import Features, Node, attend, embed_meaning, features
@@ -31,28 +31,27 @@ from unmask.recurrences.slots import Slots
 def system_planner(plan: Plan) -> Program:
     """u = masked slot ∧ nothing that it reads is masked; every slot where slots are rewritten."""
     vocabulary = plan.symbols.vocabulary
-    program = Program(vocabulary.symbols, 2, plan.length, plan.rows)
+    program = program_for(vocabulary.symbols, 2, plan.length, plan.rows)
     slots = [plan.blocks[group] for group in plan.groups]
     if plan.system.edits:
         planner_logits(program, program.flag("is a slot", plan.in_blocks(slots, 1)))
         return program
-    bits = bits_for(plan.room)
     masked = program.register("masked")
     program.embed(vocabulary["mask"], masked)
     take = program.register("take", 2)
     first = program.layer()
     absent: list[Columns] = []
     if plan.heads and plan.waits:
-        here = program.code("here", plan.here(), bits)
+        here = program.code("here", plan.here(), room=plan.room)
         for h in range(len(plan.heads)):
-            address = program.code(f"address {h}", plan.address(h, plan.regions), bits)
+            address = program.code(f"address {h}", plan.address(h, plan.regions), room=plan.room)
             absent.append(program.register(f"masked {h}"))
             lookup(first, address, here).copy(masked, absent[h])
     layer, shares = first, []
     if plan.channels:
         layer = program.layer()
         for c, channel in enumerate(plan.channels):
-            target = program.code(f"target {c}", plan.target(c), bits)
+            target = program.code(f"target {c}", plan.target(c), room=plan.room)
             head = attend(layer, target, program.flag(f"finds nothing {c}", plan.in_blocks(channel.blocks, 0)))
             shares.append(program.register(f"share of masked {c}", 2))
             for flag in absent:
@@ -97,7 +96,7 @@ def _choose(
 def system_predictor(plan: Plan, *, own_slot: bool = False) -> Program:
     """The value of every slot whose reads are written; with `own_slot` (a topk model) of masked slots only."""
     vocabulary = plan.symbols.vocabulary
-    program = Program(vocabulary.symbols, len(vocabulary.symbols), plan.length, plan.rows)
+    program = program_for(vocabulary.symbols, len(vocabulary.symbols), plan.length, plan.rows)
     return predictor_of(program, plan, waits=plan.waits and not plan.system.edits, own_slot=own_slot)
 
 
@@ -109,22 +108,24 @@ def predictor_of(
     outcome = Outcome.of(program, plan, placement, own_slot=own_slot)
     node = Node.of(program, plan, placement)
     node.embed_own(range(len(vocabulary.symbols)))
-    masked, written = program.one, []
-    if waits or own_slot:
+    masked, absent, full = program.one, [], None
+    if waits:
         masked = program.register("masked")
         program.embed(vocabulary["mask"], masked)
-    if waits:
-        written = [program.register(f"masked {h}") for h in range(len(plan.heads))]
+        absent = [program.register(f"masked {h}") for h in range(len(plan.heads))]
+    if own_slot:
+        full = program.register("full")
+        program.embed(np.setdiff1d(vocabulary.everything, vocabulary["mask"]), full)
     if plan.system.edits:
         _start(program, node)
 
     def bring(head: HeadBuilder, h: int) -> None:
         head.copy(node.own[h].all, node.fetched[h].all)
         if waits:
-            head.copy(masked, written[h])
+            head.copy(masked, absent[h])
 
     def unread(region: Planned) -> list[Columns]:
-        return [written[h] for h in region.heads] if waits else []
+        return [absent[h] for h in region.heads] if waits else []
 
     layer = program.layer()
     node.fetch(layer, bring)
@@ -134,9 +135,9 @@ def predictor_of(
         layer = program.layer()
         heads = node.gather(layer)
         if waits:
-            unknown = _unknown(program, heads, written, layer.mlp)
+            unknown = _unknown(program, heads, absent, layer.mlp)
         layer = program.layer()
-    outcome.decide(layer.mlp, node, unread, unknown, masked if own_slot else None)
+    outcome.decide(layer.mlp, node, unread, unknown, full)
     outcome.read_out()
     return program
 
@@ -224,8 +225,8 @@ class Outcome:
                 self.results[sets] = [features(program, f"{name}, copy {i}", list(listed)) for i in (1, 2)]
         return self
 
-    def decide(self, mlp: MlpBuilder, node: Node, unread, unknown: list[Columns], masked: Columns | None) -> None:
-        """The units of every rule, and whether a slot is ready."""
+    def decide(self, mlp: MlpBuilder, node: Node, unread, unknown: list[Columns], full: Columns | None) -> None:
+        """The units of every rule, and whether a slot is ready; none where a slot is `full`."""
         for region in self.plan.regions:
             group = region.group
             if group is None:
@@ -239,10 +240,8 @@ class Outcome:
                 mlp.read(unit, flag, -ONE)
             for column in self.ready[group]:
                 mlp.write(unit, np.array([column]))
-            if masked is not None:
-                made = np.arange(first, mlp.size)
-                mlp.read(made, self.program.one, -ONE)
-                mlp.read(made, masked)
+            if full is not None:
+                mlp.read(np.arange(first, mlp.size), full, -ONE)
 
     def read_out(self) -> None:
         program, plan = self.program, self.plan

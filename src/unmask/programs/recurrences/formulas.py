@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from unmask.programs.language.positions import Expression as Formula
-from unmask.programs.language.positions import choose, constant, power_of_two_below
+from unmask.programs.language.positions import choose, constant, log2_above, power_of_two_below
 from unmask.recurrences.expressions import Expression
 
 
@@ -24,6 +24,8 @@ def formula(expression: Expression, indices: Mapping[str, Formula]) -> Formula:
         return choose(*parts)
     if expression.operator == "power of two below":
         return power_of_two_below(parts[0])
+    if expression.operator == "log2 above":
+        return log2_above(parts[0])
     left, right = parts
     return {
         "+": lambda: left + right,

@@ -20,7 +20,7 @@ from unmask.programs.gadgets.lookup import lookup
 from unmask.programs.language.builders import Columns, HeadBuilder, LayerBuilder, MlpBuilder
 from unmask.programs.language.coefficients import ONE, TOP, ULP, whole
 from unmask.programs.language.positions import Expression as Formula
-from unmask.programs.language.program import Program, bits_for
+from unmask.programs.language.program import Program
 from unmask.programs.recurrences.features import Column, Feature, Head, feature_name
 from unmask.programs.recurrences.placement import Placement
 from unmask.programs.recurrences.plan import Plan, Planned, Term
@@ -71,13 +71,13 @@ class Node:
     @classmethod
     def of(cls, program: Program, plan: Plan, placement: Placement | None = None) -> "Node":
         """Places, addresses and what is fetched; the rows of the plan stand where `placement` puts them."""
-        bits = bits_for(plan.room if placement is None else placement.codes)
+        room = plan.room if placement is None else placement.codes
         here = plan.here() if placement is None else placement.here()
-        node = cls(program, plan, program.code("here", here, bits), placement)
+        node = cls(program, plan, program.code("here", here, room=room), placement)
         for h, head in enumerate(plan.heads):
             first = None if placement is None else int(placement.here()[0])
             address = node.asks(plan.address(h, plan.regions, first), first or 0)
-            node.addresses.append(program.code(f"address {h}", address, bits))
+            node.addresses.append(program.code(f"address {h}", address, room=room))
             node.fetched.append(features(program, f"read {h}", head.features))
         for region in plan.regions:
             node.no[region] = program.flag(f"not {region.name}", node.asks(plan.not_in([region]), 1))
@@ -88,7 +88,7 @@ class Node:
                 assert isinstance(nothing, np.ndarray)
                 nothing[0] = 0
                 target = placement.asks(plan.target(c, placement.nowhere), placement.nowhere)
-            node.targets.append(program.code(f"target {c}", target, bits))
+            node.targets.append(program.code(f"target {c}", target, room=room))
             node.not_finding.append(program.flag(f"finds nothing {c}", nothing))
             for kind in ("found", "share", "some", "lacking"):
                 getattr(node, kind).append(features(program, f"{kind} {c}", channel.features))

@@ -107,6 +107,10 @@ class Plan(Rows):
 
     def __init__(self, unfolding: Unfolding, symbols: Symbols, *, most_added: int = MOST_ADDED) -> None:
         super().__init__(unfolding)
+        self._make(symbols, most_added)
+
+    def _make(self, symbols: Symbols, most_added: int) -> None:
+        """Heads, channels and regions, once it is known where the slots stand."""
         self.symbols, self.most_added = symbols, most_added
         self.waits = False  # does a slot read another?
         self.heads: list[Head] = []
@@ -138,11 +142,7 @@ class Plan(Rows):
     @property
     def row_names(self) -> list[str]:
         """`cell[2,5]` for a slot, `cell[2,5] k=3` for a row that finds for it, "" for a letter."""
-        names = [""] * self.rows
-        for group in self.groups:
-            block, over = self.blocks[group], [part.name for part in group.ranges]
-            for place, at in enumerate(block.tuples(over)):
-                names[block.first + place] = slot_name((group.name, at))
+        names = self.slot_names
         for channel in self.channels:
             for found in channel.finders:
                 over = [*(part.name for part in found.group.ranges), found.index]

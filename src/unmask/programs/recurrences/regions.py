@@ -58,22 +58,36 @@ class Region:
 Evaluate = Callable[[Expression], np.ndarray]
 
 
-def case_regions(cases: Sequence[Case], count: int, evaluate: Evaluate) -> Iterator[tuple[Case, Region]]:
-    """The regions of a group with `count` slots, rule by rule."""
+def case_regions(
+    cases: Sequence[Case], count: int, evaluate: Evaluate, left_out: list[Expression] | None = None
+) -> Iterator[tuple[Case, Region]]:
+    """The regions of a group with `count` slots, rule by rule; `left_out` as in `regions`."""
     rest, before = np.ones(count, dtype=bool), constant(1)
     for case in cases:
         condition = constant(1) if case.where is None else case.where
         holds = rest & (evaluate(condition) != 0)
         where = _and(before, condition)
-        for region in regions(case.reads, where, holds, evaluate):
+        for region in regions(case.reads, where, holds, evaluate, left_out):
             yield case, region
         rest = rest & ~holds
         before = _and(before, _not(condition))
 
 
-def regions(reads: Sequence[Read], where: Expression, rows: np.ndarray, evaluate: Evaluate) -> Iterator[Region]:
-    """The regions of one rule within some rows."""
+def regions(
+    reads: Sequence[Read],
+    where: Expression,
+    rows: np.ndarray,
+    evaluate: Evaluate,
+    left_out: list[Expression] | None = None,
+) -> Iterator[Region]:
+    """The regions of one rule within some rows.
+
+    Where the rows are but a sample, `left_out` collects the conditions that hold in none of them, and a condition that
+    holds in all of them is kept.
+    """
     if not rows.any():
+        if left_out is not None:
+            left_out.append(where)
         return
     if not reads:
         yield Region(where, rows, ())
@@ -83,9 +97,9 @@ def regions(reads: Sequence[Read], where: Expression, rows: np.ndarray, evaluate
         for part in conditions:
             kept = kept & (evaluate(part) != 0)
             condition = _and(condition, part)
-        if kept.all() or np.array_equal(kept, rows):
+        if left_out is None and np.array_equal(kept, rows):
             condition = where
-        for rest in regions(reads[1:], condition, kept, evaluate):
+        for rest in regions(reads[1:], condition, kept, evaluate, left_out):
             yield replace(rest, leaves=(leaf, *rest.leaves))
 
 

@@ -23,7 +23,7 @@ from unmask.programs.recurrences.regions import Region, case_regions
 from unmask.recurrences.expressions import Expression
 from unmask.recurrences.slots import Case, Slots
 from unmask.recurrences.system import System
-from unmask.recurrences.unfolding import Unfolding
+from unmask.recurrences.unfolding import Unfolding, slot_name
 
 
 class Rows:
@@ -39,6 +39,13 @@ class Rows:
         self.boxes = self._boxes()
         self._codes = self.length + sum(box.size for box in self.boxes.values())
 
+    @classmethod
+    def placed(cls, unfolding: Unfolding) -> "Rows":
+        """The rows alone, where nothing is read over a range."""
+        rows = cls(unfolding)
+        rows.blocks = rows._blocks(0)
+        return rows
+
     @cached_property
     def groups(self) -> list[Slots]:
         """That of the answer last."""
@@ -53,6 +60,16 @@ class Rows:
     def slots(self) -> int:
         """P: slots, and rows that find."""
         return self.rows - self.length
+
+    @property
+    def slot_names(self) -> list[str]:
+        """`cell[2,5]` for a slot, "" for any other row."""
+        names = [""] * self.rows
+        for group in self.groups:
+            block, over = self.blocks[group], [part.name for part in group.ranges]
+            for place, at in enumerate(block.tuples(over)):
+                names[block.first + place] = slot_name((group.name, at))
+        return names
 
     def own_code(self, group: Slots) -> Expression:
         """The code of a slot, in its own indices."""

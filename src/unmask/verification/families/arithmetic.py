@@ -121,6 +121,10 @@ class Arithmetic:
                 return known.remainder if node.operator == "mod" else known.quotient
         if node.operator == "div":
             raise Open(f"{node} divides by what is no constant")
+        return self.remainder(x, y)
+
+    def remainder(self, x: Term, y: Term) -> Term:
+        """x mod y, of which little is known."""
         r, z3 = self.variable("remainder"), self.z3
         # true of every x and every y > 0; nothing is said of y <= 0
         self.facts.append(

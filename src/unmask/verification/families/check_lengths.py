@@ -5,15 +5,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from unmask.numerics.precision import Precision
+from unmask.programs.compilers.compiler import Compiler
 from unmask.programs.compilers.family import Family
-from unmask.programs.compilers.regular import RegularCompiler
 from unmask.verification.families.bridge import compare
 from unmask.verification.families.ledger import Ledger, Open
 from unmask.weights.storage import load, save
 
 
 def check_lengths(
-    compiler: RegularCompiler, family: Family, precision: Precision, lengths: Iterable[int], ledger: Ledger
+    compiler: Compiler, family: Family, precision: Precision, lengths: Iterable[int], ledger: Ledger
 ) -> None:
     """One obligation for every length from the family's least on: written, read again, and compared."""
     for length in lengths:

@@ -47,9 +47,18 @@ def reads_of(
 
     `row` is any row n, with quotients that a proof has named; by default a new variable.
     """
+    reads = comparisons_of(program, layer, precision, arithmetic, of)
+    for read in reads:
+        _positions(program, read, arithmetic, row or arithmetic.row())
+    return reads
+
+
+def comparisons_of(program: Program, layer: int, precision: Precision, arithmetic: Arithmetic, of: str) -> list[Read]:
+    """Every head of a layer, as far as it compares codes, of whichever rows."""
+    heads = program.layers[layer].heads
     return [
-        read_of(program, head, f"{of}, layer {layer}, head {i}", precision, arithmetic, row)
-        for i, head in enumerate(program.layers[layer].heads)
+        _comparison(program, head, f"{of}, layer {layer}, head {i}", precision, arithmetic)
+        for i, head in enumerate(heads)
     ]
 
 
@@ -62,6 +71,12 @@ def read_of(
     row: Row | None = None,
 ) -> Read:
     """One head, decided; as `reads_of`."""
+    read = _comparison(program, head, name, precision, arithmetic)
+    _positions(program, read, arithmetic, row or arithmetic.row())
+    return read
+
+
+def _comparison(program: Program, head: HeadBuilder, name: str, precision: Precision, arithmetic: Arithmetic) -> Read:
     found: list[Read] = []
 
     def decide() -> str:
@@ -69,7 +84,6 @@ def read_of(
         return _fold(program, head, precision)
 
     arithmetic.ledger.settle(f"{name} scores 0 on equal codes, and no weight on others", "closure", decide)
-    _positions(program, found[0], arithmetic, row or arithmetic.row())
     return found[0]
 
 

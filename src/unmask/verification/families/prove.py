@@ -17,18 +17,24 @@ from unmask.errors import OutOfTime, ProblemError, TooLarge, UnmaskError, Weight
 from unmask.numerics.precision import Precision
 from unmask.problems.automata.automaton import Automaton
 from unmask.problems.problem import Problem
+from unmask.programs.compilers.circuits import FamilyCompiler
 from unmask.programs.compilers.compiler import Compiler
-from unmask.programs.compilers.family import Family
+from unmask.programs.compilers.every_length import SystemFamily, why_no_family
+from unmask.programs.compilers.family import Family, number_at
+from unmask.programs.compilers.recurrences import SystemCompiler
 from unmask.programs.compilers.regular import RegularCompiler
 from unmask.programs.language.instance import NotAFamily
 from unmask.verification.families.arithmetic import Arithmetic
 from unmask.verification.families.chain import prove_chain
 from unmask.verification.families.check_lengths import check_lengths
+from unmask.verification.families.circuit_families import require_family
 from unmask.verification.families.claim import Claim
 from unmask.verification.families.diffusion import prove_diffusion
 from unmask.verification.families.ledger import Ledger, Obligation, Open
 from unmask.verification.families.looped import prove_looped
 from unmask.verification.families.parallel import prove_parallel
+from unmask.verification.families.recurrence import prove_system, system_statement
+from unmask.verification.families.system_claim import SystemClaim
 from unmask.verification.proofs.equivalence import prove
 from unmask.verification.proofs.specified import symbol_numbers, token_numbers
 from unmask.verification.question.question import Question
@@ -48,6 +54,9 @@ TRIED = 10
 LONGEST_TRIED = 600
 SAMPLE = (2, 3, 4, 5, 7, 8, 9, 31, 100)
 """Lengths at which the folder is compared with the family, besides those that are asked for."""
+
+MOST_SLOTS = 1 << 14
+"""Of a folder that is compared though nobody asked for it."""
 
 
 @dataclass(frozen=True)
@@ -107,15 +116,16 @@ def every_length(
     if not 1 <= precision <= 8:
         raise ProblemError(f"the precision must lie in 1 … 8, not {precision}")
     p = Precision(precision)
-    if not isinstance(compiler, RegularCompiler):
-        reason = "only regular languages are compiled as a family of every N"
+    if not isinstance(compiler, RegularCompiler | SystemCompiler | FamilyCompiler):
+        reason = "only regular languages, programs and families of circuits are compiled for every N at once"
         return EveryLength.unreached(problem.name, kind, precision, reason)
-    return prove_every_length(problem, compiler, kind, p, engine, lengths=tuple(dict.fromkeys((*SAMPLE, *lengths))))
+    sample = _sample(_family(compiler, kind, p))
+    return prove_every_length(problem, compiler, kind, p, engine, lengths=tuple(dict.fromkeys((*sample, *lengths))))
 
 
 def prove_every_length(
     problem: Problem,
-    compiler: RegularCompiler,
+    compiler: RegularCompiler | SystemCompiler | FamilyCompiler,
     kind: Kind,
     precision: Precision,
     engine: Engine,
@@ -127,11 +137,28 @@ def prove_every_length(
 
     For `lengths`, the folder that the compiler writes is compared with the family entry by entry.
     """
-    attempt = _Attempt(problem, compiler, kind, precision, engine, family or compiler.family(kind), lengths)
+    own = _family(compiler, kind, precision)
+    attempt = _Attempt(problem, compiler, kind, precision, engine, family or own, lengths, family in (None, own))
     try:
         return attempt.answer()
     except (OutOfTime, TooLarge) as end:
         return attempt.unknown(str(end))
+
+
+def _sample(family: Family | None) -> tuple[int, ...]:
+    """Lengths at which the folder is compared in any case: those at which it is small."""
+    if family is None:
+        return SAMPLE
+    return tuple(n for n in SAMPLE if n < family.least or number_at(family.design.padding, n) <= MOST_SLOTS)
+
+
+def _family(
+    compiler: RegularCompiler | SystemCompiler | FamilyCompiler, kind: Kind, precision: Precision
+) -> Family | None:
+    """What the compiler instantiates."""
+    if isinstance(compiler, RegularCompiler):
+        return compiler.family(kind)
+    return (compiler.family_of if isinstance(compiler, FamilyCompiler) else compiler.family)(kind, precision)
 
 
 def _subject(name: str, kind: str, precision: int) -> str:
@@ -141,24 +168,29 @@ def _subject(name: str, kind: str, precision: int) -> str:
 @dataclass
 class _Attempt:
     problem: Problem
-    compiler: RegularCompiler
+    compiler: RegularCompiler | SystemCompiler | FamilyCompiler
     kind: Kind
     precision: Precision
     engine: Engine
     family: Family | None
     lengths: tuple[int, ...]
+    own: bool
+    """Is it the compiler's own family?"""
     ledger: Ledger = field(default_factory=Ledger)
 
     @property
     def statement(self) -> str:
+        subject = _subject(self.problem.name, self.kind, self.precision.p)
+        if not isinstance(self.compiler, RegularCompiler):
+            what = "the answers of the program" if isinstance(self.compiler, SystemCompiler) else "the outputs"
+            return system_statement(subject, what, self.family)
         steps, slots = {
             "plt": ("⌈log2 N⌉ loops", "one pad"),
             "cot": ("max(1, N) steps", "a symbol each"),
             "pcot": ("max(1, ⌈log2 N⌉) steps", "max(1, ⌈N/2⌉) symbols each"),
         }.get(self.kind, ("max(1, ⌈log2 N⌉) steps", "max(1, N - 1) slots"))
         return (
-            f"{_subject(self.problem.name, self.kind, self.precision.p)} decides every word of length N as the "
-            f"automaton of the problem does, in {steps} with {slots}."
+            f"{subject} decides every word of length N as the automaton of the problem does, in {steps} with {slots}."
         )
 
     def unknown(self, reason: str) -> EveryLength:
@@ -172,7 +204,7 @@ class _Attempt:
 
     def answer(self) -> EveryLength:
         if self.family is None:
-            return self.unknown("the compiler has no family for this kind: its monoid has more than 1,024 elements")
+            return self.unknown(self._no_family)
         if self.kind not in PROVERS:
             return self.unknown(f"there is no proof for every length of the kind {self.kind}")
         arithmetic = Arithmetic(self.ledger, self.family.least)
@@ -181,7 +213,7 @@ class _Attempt:
         try:
             for length in range(self.family.least):
                 self._short(length)
-            PROVERS[self.kind](self._claim(arithmetic))
+            self._prove(arithmetic)
             check_lengths(self.compiler, self.family, self.precision, self.lengths, self.ledger)
         except Open as found:
             reason, suspects = str(found), found.lengths
@@ -195,6 +227,25 @@ class _Attempt:
         still_open = next((o for o in self.ledger.obligations if o.verdict == "open"), None)
         return self.unknown(reason if still_open is None else f"{still_open.name}: {reason}")
 
+    @property
+    def _no_family(self) -> str:
+        if isinstance(self.compiler, SystemCompiler):
+            return "the compiler has no program of every N: " + why_no_family(self.compiler.system, self.kind)
+        if isinstance(self.compiler, FamilyCompiler):
+            return f"{self.problem.name} is compiled to {self.kind} circuit by circuit, by tables of each N"
+        return "the compiler has no family for this kind: its monoid has more than 1,024 elements"
+
+    def _prove(self, arithmetic: Arithmetic) -> None:
+        if isinstance(self.family, SystemFamily) and not isinstance(self.compiler, RegularCompiler):
+            compiler = self.compiler.uniform if isinstance(self.compiler, FamilyCompiler) else self.compiler
+            assert compiler is not None
+            claim = SystemClaim(compiler.system, self.family, self.precision, arithmetic)
+            prove_system(claim)
+            if isinstance(self.compiler, FamilyCompiler):
+                require_family(claim, self.compiler.family.family)
+        else:
+            PROVERS[self.kind](self._claim(arithmetic))
+
     def _short(self, length: int) -> None:
         """The folder of a length that has a design of its own."""
 
@@ -204,7 +255,10 @@ class _Attempt:
                 raise Open(verdict.reason or f"refuted by {verdict.counterexample!r}", (length,))
             return "the folder"
 
-        self.ledger.settle(f"N = {length}: the folder", "prover of folders", show)
+        if self.problem.has_length(length):
+            self.ledger.settle(f"N = {length}: the folder", "prover of folders", show)
+        else:
+            self.ledger.settle(f"N = {length}: there are no words of this length", "enumeration", lambda: None)
 
     def _claim(self, arithmetic: Arithmetic) -> Claim:
         assert self.family is not None
@@ -228,8 +282,9 @@ class _Attempt:
         return Claim(family, self.precision, automaton, *found[0], arithmetic)
 
     def _model(self, length: int) -> Model:
+        """The folder of a length; `compile` may write another where the family would not fit."""
         assert self.family is not None
-        if length < self.family.least:
+        if self.own or length < self.family.least:
             return self.compiler.compile(self.kind, length, self.precision)
         return self.family.model_at(length, self.precision)
 

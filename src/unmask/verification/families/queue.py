@@ -13,23 +13,36 @@ is used that those below K are the halves of those up to K, that every number u 
 ⌈log2 N⌉ = log2 K + [K < N].
 """
 
+from collections.abc import Sequence
+
 from unmask.programs.language.positions import Expression
 from unmask.verification.families.arithmetic import Arithmetic, Term
 
 
 def require_queue(arithmetic: Arithmetic, left: Expression, right: Expression) -> None:
     """Every obligation of the layout, for the factors of a slot as expressions."""
-    z3, N, K = arithmetic.z3, arithmetic.N, arithmetic.K
-    row = arithmetic.row()
+    row, N = arithmetic.row(), arithmetic.N
     factors = [arithmetic.at(side, row) for side in (left, right)]
-    slot = [row.n >= N, row.n < 2 * N - 1]
+    require_entries(arithmetic, "a slot", row.n, factors, [row.n >= N, row.n < 2 * N - 1])
+    require_levels(arithmetic)
+
+
+def require_entries(arithmetic: Arithmetic, of: str, row: Term, factors: Sequence[Term], given: Sequence[Term]) -> None:
+    """The factors of a row are the two entries that the queue says, and come earlier."""
+    z3, N = arithmetic.z3, arithmetic.N
     for side, factor in enumerate(factors):
         arithmetic.require(
-            f"layout: the {('left', 'right')[side]} factor of a slot is the entry of the queue",
-            factor == _place(arithmetic, 2 * (row.n - N) + side),
-            slot,
+            f"layout: the {('left', 'right')[side]} factor of {of} is the entry of the queue",
+            factor == _place(arithmetic, 2 * (row - N) + side),
+            given,
         )
-    arithmetic.require("layout: factors come earlier", z3.And(*(z3.And(f >= 0, f < row.n) for f in factors)), slot)
+    earlier = z3.And(*(z3.And(f >= 0, f < row) for f in factors))
+    arithmetic.require(f"layout: factors of {of} come earlier", earlier, given)
+
+
+def require_levels(arithmetic: Arithmetic) -> None:
+    """The induction on the levels of the queue."""
+    z3, N, K = arithmetic.z3, arithmetic.N, arithmetic.K
     q, e = arithmetic.variable("q"), arithmetic.variable("e")
     entries = _Entries(arithmetic)
     left_entry, right_entry = 2 * (e - N), 2 * (e - N) + 1

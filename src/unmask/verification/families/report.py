@@ -14,8 +14,9 @@ TRUSTED = (
     "`verification/symbolic` and `verification/proofs`, for the shortest lengths, which are proved as folders.",
     "Products, sums and MLPs of `engines/shared`, which the enumerations use, and F_p in `numerics`.",
     "Of powers of two: that those below K are the halves of those up to K, that every u >= 2 lies in some (q, 2q], "
-    "that ⌈log2 N⌉ = log2 K + [K < N] for K <= N < 2K, and N <= 2^⌈log2 N⌉. Of division: that n is q·W + r in one way.",
-    "Problem → automaton (`problems/`), which compiling and proving share.",
+    "that ⌈log2 N⌉ = log2 K + [K < N] for K <= N < 2K, N <= 2^⌈log2 N⌉, that K is 1 or even, and that ⌈log2(2m - 1)⌉ = "
+    "⌈log2 m⌉ + 1 for m >= 2. Of division: that n is q·W + r in one way.",
+    "Problem → automaton (`problems/`), which compiling and proving share; of a program, that its rules are functions.",
     "Positions are computed in 64 bits, for N < 2^40; a folder of that size is refused.",
 )
 

@@ -130,7 +130,8 @@ SOURCES: tuple[Source, ...] = (
     Source("all maps of 5 states", _all_maps_of_five_states, (5, 11, 24), "uniform"),
     Source("family:reachability", _parsed("family:reachability"), (9, 25, 64), "uniform", ("mdm", "plt")),
     Source("family:reachability", _parsed("family:reachability"), (9, 16), "given as a table", ("smdm", "cot"), FAMILY),
-    Source("family:parity", _parsed("family:parity"), (4, 9, 16), "given as a table", note=FAMILY),
+    Source("family:parity", _parsed("family:parity"), (5, 16, 64), "uniform", ("mdm", "smdm")),
+    Source("family:parity", _parsed("family:parity"), (4, 9, 16), "given as a table", ("plt", "cot"), FAMILY),
     Source("family:addition", _parsed("family:addition"), (4, 8), "given as a table", note=FAMILY),
     Source(
         "a circuit of a file",

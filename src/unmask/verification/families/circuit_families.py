@@ -1,0 +1,194 @@
+"""Families of circuits that are compiled as recurrences in N: what the recurrence computes, for every N.
+
+That the model computes the recurrence is shown by `recurrence.py`. Here the recurrence is held against what the family
+is, which knows no recurrence:
+
+parity      the automaton of two states. A slot multiplies two entries of a queue (`queue.py`), which cover adjacent
+            letters, and the last slot covers the word. So pairs (bit, map of the automaton), closed under the rule.
+
+formula     value(first, l) of `problems/circuits/families.py`: the letter for l = 0; else value(first, l - 1), joined
+            with value(first + h, l - 1), h = 2^(l - 1), if first + h < N: by AND if l is odd, by OR if it is even.
+            Entry e of a heap has the children 2e and 2e + 1, and the leaves L … 2L - 1, L = 2^⌈log2 N⌉. By induction
+            from the leaves on, in the level of the entries Q … 2Q - 1, Q·2^l = L, the first letters of neighbours are
+            2^l apart, and that of Q is letter 0. An entry holds value(first, l), negated if l is odd, or None if
+            first >= N. The root is entry 1, first = 0, l = ⌈log2 N⌉.
+"""
+
+from collections.abc import Callable, Iterator
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from unmask.problems.automata.automaton import Automaton
+from unmask.recurrences.interpreter import result_of
+from unmask.recurrences.slots import Slots
+from unmask.verification.families.arithmetic import Term
+from unmask.verification.families.ledger import Open
+from unmask.verification.families.pairs import Maps
+from unmask.verification.families.queue import require_entries, require_levels
+from unmask.verification.families.slots import Operand
+from unmask.verification.families.system_claim import Place, SystemClaim, impossible
+
+
+def require_family(claim: SystemClaim, family: str) -> None:
+    """The recurrence of the claim computes the family."""
+    if family not in MEANINGS:
+        raise Open(f"there is no proof for every N of what {family} computes")
+    MEANINGS[family](claim)
+
+
+def _parity(claim: SystemClaim) -> None:
+    arithmetic, space = claim.arithmetic, claim.space
+    N = arithmetic.N
+    (group,) = space.groups
+    arithmetic.require("parity: there are N - 1 slots, and the last is the answer", space.rows == 2 * N - 1)
+    for place in claim.places:
+        numbers = [o.number for o in place.branch.operands]
+        if len(numbers) != 2 or None in numbers:
+            raise Open("a slot does not read two entries")
+        require_entries(arithmetic, place.name, place.slot.number, numbers, place.given)
+    require_levels(arithmetic)
+    arithmetic.ledger.settle(
+        "parity: a slot holds what the automaton says of its letters", "closure", lambda: _close(claim, group)
+    )
+
+
+def _close(claim: SystemClaim, group: Slots) -> str:
+    """Pairs (letter or value, map of the automaton), closed under the rule of every branch."""
+    letters = claim.system.letters
+    maps = Maps(Automaton(letters, np.array([[0, 1], [1, 0]]), 0, np.array([False, True])))
+    of_letters = maps.of_letters(np.arange(len(letters))).tolist()
+    start = list(zip(letters, of_letters, strict=True))
+    pairs: dict[tuple[Any, int], None] = {}
+    while True:
+        made = dict(pairs)
+        for place in claim.places:
+            pools = [start if o.group is None else list(pairs) for o in place.branch.operands]
+            for (a, f), (b, g) in product(*pools):
+                given = tuple(o.mapping(x) for o, x in zip(place.branch.operands, (a, b), strict=True))
+                value = result_of(group, place.branch.case, given, group.name)
+                made[value, int(maps.products(np.array([f]), np.array([g]))[0])] = None
+        if len(made) == len(pairs):
+            break
+        pairs = made
+    for value, number in pairs:
+        if bool(value) != bool(maps.accepting(np.array([number]))[0]):
+            raise Open("a slot holds another bit than the automaton says of its letters")
+    return f"{len(pairs)} pairs"
+
+
+def _formula(claim: SystemClaim) -> None:
+    arithmetic, space = claim.arithmetic, claim.space
+    z3, N, K = arithmetic.z3, arithmetic.N, arithmetic.K
+    node, root = space.groups
+    leaves = z3.If(K < N, 2 * K, K)
+    for place in claim.places:
+        entry = z3.IntVal(1) if place.slot.group is root else place.slot.indices[node.ranges[0].name]
+        if len(place.branch.operands) != (3 if place.slot.group is root else 2):
+            raise Open("a node does not read two entries")
+        children = place.branch.operands[:2]
+        stands = [_stands(operand, 2 * entry + side, leaves, claim) for side, operand in enumerate(children)]
+        arithmetic.require(f"formula: {place.name} joins the children of its entry", z3.And(*stands), place.given)
+    _require_heap(claim, leaves)
+    arithmetic.ledger.settle(
+        "formula: an entry holds the value of its part", "enumeration", lambda: _joins(claim, root)
+    )
+
+
+def _stands(operand: Operand, entry: Term, leaves: Term, claim: SystemClaim) -> Term:
+    """The operand is what the entry of the heap holds: a node, a letter, or None behind the word."""
+    z3, N = claim.arithmetic.z3, claim.arithmetic.N
+    letter = entry - leaves
+    if operand.number is None:
+        if operand.mapping(operand.held[0]) is not None:
+            raise Open("behind the word stands a value")
+        return z3.And(letter >= 0, letter >= N)
+    if operand.group is None:
+        if [operand.mapping(x) for x in claim.system.letters] != [False, True]:
+            raise Open("a leaf is not its letter")
+        return z3.And(letter >= 0, operand.places[0] == letter, letter < N)
+    if operand.group is not claim.space.groups[0]:
+        raise Open("a node reads what is no node")
+    return z3.And(letter < 0, operand.places[0] == entry)
+
+
+def _require_heap(claim: SystemClaim, leaves: Term) -> None:
+    """Where the part of an entry begins: the induction on the levels, Q entries of which each has 2q or q leaves."""
+    arithmetic = claim.arithmetic
+    z3 = arithmetic.z3
+    first = arithmetic.function("first")
+    e, Q, q = (arithmetic.variable(name) for name in ("e", "Q", "q"))
+
+    def neighbours(x: Term, count: Term, apart: Term) -> Term:
+        return z3.Implies(z3.And(x >= count, x + 1 < 2 * count), first(x + 1) == first(x) + apart)
+
+    def is_leaf(x: Term) -> Term:
+        return z3.Implies(z3.And(x >= leaves, x < 2 * leaves), first(x) == x - leaves)
+
+    at_leaves = [is_leaf(x) for x in (e, e + 1, leaves)]
+    arithmetic.require(
+        "formula: neighbouring leaves are a letter apart, and the first is letter 0",
+        z3.And(neighbours(e, leaves, 1), first(leaves) == 0),
+        at_leaves,
+    )
+    below = [Q >= 1, leaves >= 2 * Q, q >= 1, first(2 * Q) == 0, e >= Q, e < 2 * Q]
+    below += [neighbours(2 * e + k, 2 * Q, q) for k in (0, 1, 2)]
+    below += [first(x) == first(2 * x) for x in (e, e + 1, Q)]
+    arithmetic.require(
+        "formula: an entry begins with its left child, the right one q letters behind, in a level of q leaves each",
+        z3.And(2 * e >= 2 * Q, 2 * e + 1 < 4 * Q, first(2 * e + 1) == first(e) + q),
+        below,
+    )
+    arithmetic.require(
+        "formula: in the level above neighbours are 2q apart, and the first begins with letter 0",
+        z3.And(neighbours(e, Q, 2 * q), first(Q) == 0),
+        below,
+    )
+
+
+def _joins(claim: SystemClaim, root: Slots) -> str:
+    """The rule of every branch, for both parities of its level, as value(first, l) says."""
+    cases = 0
+    for place, odd in product(claim.places, (False, True)):
+        group, operands = place.slot.group, place.branch.operands
+        assert group is not None
+        if group is root and not _occurs(claim, place, odd=odd):
+            continue
+        for given in product(*(_mapped(o) for o in operands)):
+            a, b = given[:2]
+            if a is None and (b is not None or group is root):
+                continue  # the right child begins behind the left one, and the root with letter 0
+            said = result_of(group, place.branch.case, given, group.name)
+            right = _value(a, b, odd=odd)
+            if group is not root and right is not None:
+                right = right != odd
+            if said is not right and (said is None or right is None or bool(said) != right):
+                raise Open(f"{place.name} does not hold the value of its part")
+            cases += 1
+    return f"{cases} cases"
+
+
+def _mapped(operand: Operand) -> Iterator[Any]:
+    """What is given to the rule, each once."""
+    return iter(dict.fromkeys(operand.mapping(value) for value in operand.held))
+
+
+def _occurs(claim: SystemClaim, place: Place, *, odd: bool) -> bool:
+    """May the root, whose level is ⌈log2 N⌉, be in this branch?"""
+    arithmetic = claim.arithmetic
+    return not impossible(arithmetic, [*place.given, int(odd) == arithmetic.T % 2])
+
+
+def _value(a: Any, b: Any, *, odd: bool) -> bool | None:
+    """value(first, l), from what the children hold, which is negated if l - 1 is odd."""
+    if a is None:
+        return None
+    left = bool(a) if odd else not a
+    if b is None:
+        return left
+    right = bool(b) if odd else not b
+    return left and right if odd else left or right
+
+
+MEANINGS: dict[str, Callable[[SystemClaim], None]] = {"parity": _parity, "formula": _formula}

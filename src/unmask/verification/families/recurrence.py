@@ -1,0 +1,181 @@
+"""Systems of recurrences by masked diffusion (mdm, smdm, topk), for every N from the family's least on.
+
+By induction on the steps: a slot that is written holds what the system says, because it was masked and all that it
+reads was written (table of the planner), its heads bring exactly these rows (codes), and what it takes is its rule of
+what they hold (table of the predictor). By induction on the ranks (`ranks.py`) it is written by step rank <= T. So
+after T steps every slot holds its value, and the answers stand in the last rows.
+
+Rows fall into branches (`slots.py`): one rule each, and every read is a letter, a slot or a value. Which flags occur
+in a branch is asked of the solver; per branch there is one finite table.
+"""
+
+from dataclasses import replace
+
+from unmask.programs.compilers.family import Family
+from unmask.programs.language.positions import N as LENGTH
+from unmask.programs.language.positions import log2_above, power_of_two_below
+from unmask.programs.language.program import Size
+from unmask.recurrences.slots import Slots
+from unmask.verification.families.heads import require_copies
+from unmask.verification.families.ledger import Open
+from unmask.verification.families.ranks import Ranks, find_ranks
+from unmask.verification.families.slots import AnySlot
+from unmask.verification.families.system_claim import Place, SystemClaim, impossible
+from unmask.verification.families.system_rows import Part
+
+
+def prove_system(claim: SystemClaim) -> None:
+    """All obligations."""
+    arithmetic, kind = claim.arithmetic, claim.family.kind
+    _frame(claim)
+    _meaning(claim)
+    _ranks(claim)
+    require_copies(claim.precision, arithmetic)
+    if kind == "topk":
+        model = Part(claim, "model")
+        model.settle("rows: a slot takes the value of its rule once what it reads is written", model.takes_its_value)
+        return
+    predictor, planner = Part(claim, "predictor"), Part(claim, "planner")
+    predictor.settle("rows: a slot takes the value of its rule", predictor.has_its_value)
+    planner.settle("rows: the planner takes a masked slot once what it reads is written", planner.chooses)
+
+
+def _frame(claim: SystemClaim) -> None:
+    """Rows and slots, the answers last, and the plan that `compile` compares at every N."""
+    arithmetic, space, design = claim.arithmetic, claim.space, claim.family.design
+    z3, start = arithmetic.z3, arithmetic.row()
+    sides = [side >= 0 for group in space.groups for side in space.sides[group]]
+    arithmetic.require("frame: no range ends before it begins", z3.And(*sides) if sides else z3.BoolVal(True))
+    if design.block is not None:
+        raise Open("the family writes in blocks")
+    arithmetic.require("frame: slots", arithmetic.at(design.padding, start) == space.rows - arithmetic.N)
+    for name, program in design.programs.items():
+        if program.every is None:
+            raise Open(f"the family has no program of every N called {name}")
+        if program.attention != "unmasked" or program.loop is not None or program.noise is not None:
+            raise Open(f"the {name} is not an unmasked transformer without loop and noise")
+        arithmetic.require(f"frame: rows of the {name}", arithmetic.at(program.every, start) == space.rows)
+    answers, group = space.system.answers, space.system.answer_group
+    if isinstance(answers, Slots):
+        slot = claim.slots[group]
+        last = space.first[group] + space.size(group) == space.rows
+        arithmetic.require(
+            "frame: the answers stand in the last rows, in their order",
+            z3.And(last, slot.row.n == slot.number, space.size(group) >= 1),
+            slot.given,
+        )
+    else:
+        for k, answer in enumerate(reversed(answers)):
+            places = [space.of(part) for part in answer.places]
+            there = z3.And(space.exists(group, places), space.row(group, places) == space.rows - 1 - k)
+            arithmetic.require(f"frame: the answer {answer} stands in row {-1 - k}", there)
+    for group, slot in claim.slots.items():
+        _same_plan(claim, group, slot)
+
+
+def _same_plan(claim: SystemClaim, group: Slots, slot: AnySlot) -> None:
+    """The plan of every N is that of each N: `compile` writes the family's folder."""
+    arithmetic, plan, space = claim.arithmetic, claim.family.plan, claim.space
+    z3, block = arithmetic.z3, plan.stretches[group]
+    for dividend, divisor, d, e in claim.divisions(group):
+        known = next(k for k in slot.row.euclid if (k.dividend, k.divisor) == (str(dividend), str(divisor)))
+        by = arithmetic.at(divisor, slot.row)
+        whole = arithmetic.at(dividend, slot.row) == known.quotient * by + known.remainder
+        arithmetic.require(
+            f"frame: {group.name}, the indices {d} to {e} by division",
+            z3.And(whole, known.remainder >= 0, known.remainder < by),
+            slot.given,
+        )
+    same = [arithmetic.at(block.formulas[name], slot.row) == index for name, index in slot.indices.items()]
+    same += [arithmetic.at(block.first, slot.row) == space.first[group]]
+    same += [arithmetic.at(block.count, slot.row) == space.size(group)]
+    arithmetic.require(f"frame: the rows of {group.name} are those of its slots", z3.And(*same), slot.given)
+    never = [space.of(where, slot.indices) == 0 for other, where in plan.left_out if other is group]
+    if never:
+        arithmetic.require(f"frame: no region of {group.name} is left out", z3.And(*never), slot.given)
+
+
+def _meaning(claim: SystemClaim) -> None:
+    """Every slot has a rule, what that reads exists, and which branches there are."""
+    arithmetic, space = claim.arithmetic, claim.space
+    z3 = arithmetic.z3
+    for group, slot in claim.slots.items():
+        arithmetic.require(f"meaning: every slot of {group.name} has a rule", space.covered(slot), slot.given)
+        never = []
+        for branch in space.branches(slot):
+            place = Place(f"{group.name} ({1 + sum(p.slot is slot for p in claim.places)})", slot, branch)
+            conditions = z3.And(*branch.conditions)
+            if impossible(arithmetic, [*slot.given, conditions]):
+                never.append(z3.Not(conditions))
+                continue
+            if branch.sure:
+                given = [*slot.given, *branch.conditions]
+                arithmetic.require(f"meaning: what {place.name} reads exists", z3.And(*branch.sure), given)
+            claim.places.append(replace(place, same=_same_rows(claim, place)))
+        if never:
+            arithmetic.require(f"meaning: {group.name} has no other branch", z3.And(*never), slot.given)
+
+
+def _same_rows(claim: SystemClaim, place: Place) -> tuple[tuple[int, int], ...]:
+    """Operands that always are the same letter or slot."""
+    arithmetic, numbers = claim.arithmetic, {}
+    found: list[tuple[int, int]] = []
+    for k, operand in enumerate(place.branch.operands):
+        if operand.number is None:
+            continue
+        first = next((f for f in numbers if impossible(arithmetic, [*place.given, numbers[f] != operand.number])), k)
+        numbers.setdefault(first, operand.number)
+        found += [(first, k)] if first < k else []
+    if found:
+        equal = [numbers[first] == place.branch.operands[k].number for first, k in found]
+        name = f"meaning: what {place.name} reads twice"
+        arithmetic.require(name, arithmetic.z3.And(*equal), place.given)
+    return tuple(found)
+
+
+def _ranks(claim: SystemClaim) -> None:
+    arithmetic, space = claim.arithmetic, claim.space
+    steps = claim.family.design.steps
+    if isinstance(steps, int):
+        raise Open("the family has no expression for its steps")
+    limit = arithmetic.at(steps, arithmetic.row())
+    found: list[Ranks] = []
+
+    def search() -> str:
+        ranks = find_ranks(claim.system, steps, claim.family.least, arithmetic)
+        if ranks is None:
+            short = tuple(claim.family.least + k for k in range(3))
+            raise Open("no affine ranks were found that end within the steps, nor such that halve", short)
+        found.append(ranks)
+        return "by halves" if ranks.halves else "by steps"
+
+    arithmetic.ledger.settle("layout: ranks of the slots", "search", search)
+    ranks = found[0]
+    for slot in claim.slots.values():
+        assert slot.group is not None
+        rank = ranks.of(slot.group, list(slot.indices.values()), space)
+        bounded = ranks.bounded(rank, limit, arithmetic)
+        arithmetic.require(f"layout: {slot.name} is within the steps", bounded, slot.given)
+        for place in claim.places:
+            reads = [o for o in place.branch.operands if o.group is not None]
+            if place.slot is slot and reads:
+                earlier = [ranks.earlier(ranks.of(o.group, o.places, space), rank) for o in reads if o.group]
+                name = f"layout: {place.name} reads what is written earlier"
+                arithmetic.require(name, arithmetic.z3.And(*earlier), place.given)
+
+
+def system_statement(subject: str, what: str, family: Family | None) -> str:
+    """What is claimed."""
+    price = ""
+    if family is not None:
+        steps, slots = (_readable(size) for size in (family.design.steps, family.design.padding))
+        price = f", in {steps} steps with {slots} slots from N = {family.least} on"
+    return f"{subject} gives {what} for every word of length N, where there are any{price}."
+
+
+def _readable(size: Size) -> str:
+    """A formula with names for powers and logarithms."""
+    K = str(power_of_two_below(LENGTH))
+    named = str(size).replace(str(log2_above(LENGTH)), "⌈log2 N⌉")
+    named = named.replace(f"(if [{K} < N] then {K}·2 else {K})", "2^⌈log2 N⌉").replace(K, "2^⌊log2 N⌋")
+    return named.replace(" - 2 + 1", " - 1")

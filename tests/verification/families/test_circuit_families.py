@@ -1,0 +1,115 @@
+"""Families of circuits for every N: parity and formula are proved, others unknown, a wrong recurrence is refuted."""
+
+from dataclasses import replace
+
+import pytest
+
+from unmask.engines.fast import FastEngine
+from unmask.numerics.precision import Precision
+from unmask.pipeline import compile_problem, prove_family, verify_model
+from unmask.problems.catalogue import parse_problem
+from unmask.programs.circuits import uniform
+from unmask.programs.compilers.circuits import CircuitCompiler
+from unmask.programs.compilers.compiler import compiler_for
+from unmask.recurrences import BOOLEAN, N, Slots, System, indices, letter, number, pick, power_of_two_below
+from unmask.recurrences.expressions import choose, log2_above
+from unmask.verification.families.prove import prove_every_length
+
+P = Precision(2)
+(j,) = indices("j")
+
+
+@pytest.mark.parametrize(("family", "kind", "precision"), [("parity", "mdm", 2), ("formula", "smdm", 1)])
+def test_a_family_is_proved_for_every_length(family, kind, precision):
+    found = prove_family(f"family:{family}", kind, precision=precision, lengths=[12])
+    assert found.verdict == "proved", found.reason
+    assert "⌈log2 N⌉ steps" in found.statement
+    assert any(o.name == "N = 12: the folder is the family's" for o in found.obligations)
+
+
+@pytest.mark.parametrize(
+    ("family", "kind"), [("contains-aba", "mdm"), ("addition", "mdm"), ("majority", "smdm"), ("parity", "plt")]
+)
+def test_what_is_compiled_circuit_by_circuit_is_unknown(family, kind):
+    found = prove_family(f"family:{family}", kind)
+    assert found.verdict == "unknown"
+    assert "circuit by circuit" in found.reason
+
+
+@pytest.mark.parametrize("family", ["parity", "formula"])
+@pytest.mark.parametrize("length", [1, 2, 3, 4, 5, 7, 8, 9])
+def test_the_recurrence_costs_no_more_than_the_circuit(family, length):
+    problem = parse_problem(f"family:{family}")
+    model = compile_problem(f"family:{family}", "mdm", length=length)
+    circuit = CircuitCompiler(problem.circuit(length), {}, problem.letters).compile("mdm", length, P)
+    assert (model.steps, model.padding) <= (circuit.steps, circuit.padding)
+    assert model.padding <= circuit.padding
+    for name, transformer in model.transformers.items():
+        assert transformer.width <= 1.1 * circuit.transformers[name].width
+        assert len(transformer.layers) <= len(circuit.transformers[name].layers)
+    assert verify_model(model, against=problem, method="prove").status == "proved"
+
+
+EARLY = 2 * (N - power_of_two_below(N))
+ODD = log2_above(N) % 2
+
+
+def parity(of=lambda a, b: a != b, early=EARLY, one="1"):
+    odd = Slots("odd", j.range(N - 1), BOOLEAN)
+
+    def entry(e):
+        return pick(e < N, letter((e - early + N) % N).map(lambda x: x == one), odd[e - N])
+
+    odd.rule((entry(2 * j), entry(2 * j + 1)), of)
+    return System("01", odd, answer=odd[N - 2])
+
+
+def formula(odd=ODD, end=None, joined=lambda a, b: None if a is None else not (a and (b is None or b))):
+    leaves = choose(power_of_two_below(N) < N, 2 * power_of_two_below(N), power_of_two_below(N))
+    node, root = Slots("node", j.range(2, leaves), (False, True, None)), Slots("root", (), BOOLEAN)
+
+    def entry(e):
+        leaf = letter(e - leaves).or_else(None).map(lambda x: end if x is None else x == "1")
+        return pick(e < leaves, node[e], leaf)
+
+    node.rule((entry(2 * j), entry(2 * j + 1)), joined)
+    root.rule((node[2], node[3], number(odd)), lambda a, b, odd: bool(joined(a, b)) != bool(odd))
+    return System("01", (node, root), answer=root[()])
+
+
+WRONG = {
+    "or in place of xor": ("parity", lambda: parity(lambda a, b: a or b)),
+    "zeros are counted": ("parity", lambda: parity(one="0")),
+    "never negated at the root": ("formula", lambda: formula(odd=0 * N)),
+    "the end counts as false": ("formula", lambda: formula(end=False)),
+    "the end is forgotten": ("formula", lambda: formula(joined=lambda a, b: not (a and b))),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_recurrence_is_refuted(name, monkeypatch):
+    """Models that compute their recurrence, which is not the family."""
+    family, make = WRONG[name]
+    least, _ = uniform.UNIFORM[family]
+    monkeypatch.setitem(uniform.UNIFORM, family, (least, lambda _: make()))
+    problem = parse_problem(f"family:{family}")
+    found = prove_every_length(problem, compiler_for(problem), "mdm", P, FastEngine(), lengths=())
+    assert found.verdict == "refuted", found.reason
+    assert found.counterexample.word is not None
+
+
+def test_the_order_of_letters_is_asked_for_though_parity_has_none(monkeypatch):
+    """Right, but not by the argument that is checked: unknown, and not refuted."""
+    monkeypatch.setitem(uniform.UNIFORM, "parity", (2, lambda _: parity(early=0 * N)))
+    problem = parse_problem("family:parity")
+    found = prove_every_length(problem, compiler_for(problem), "mdm", P, FastEngine(), lengths=())
+    assert found.verdict == "unknown"
+
+
+def test_a_step_too_few_is_refuted():
+    problem = parse_problem("family:formula")
+    compiler = compiler_for(problem)
+    family = compiler.family_of("mdm", P)
+    short = replace(family, design=replace(family.design, steps=family.design.steps - 1))
+    found = prove_every_length(problem, compiler, "mdm", P, FastEngine(), family=short, lengths=())
+    assert found.verdict == "refuted"
