@@ -9,7 +9,7 @@ A refutation is a word that a folder gets wrong, or a folder beyond its bounds; 
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from unmask.engines.engine import Engine
@@ -22,6 +22,7 @@ from unmask.programs.compilers.family import Family
 from unmask.programs.compilers.regular import RegularCompiler
 from unmask.programs.language.instance import NotAFamily
 from unmask.verification.families.arithmetic import Arithmetic
+from unmask.verification.families.certificate import certificate_of
 from unmask.verification.families.chain import prove_chain
 from unmask.verification.families.check_lengths import check_lengths
 from unmask.verification.families.claim import Claim
@@ -73,6 +74,7 @@ class EveryLength:
     counterexample: Refutation | None = None
     reason: str | None = None
     questions: dict[str, str] = field(default_factory=dict)
+    claim: Claim | None = None
 
     @classmethod
     def unreached(cls, name: str, kind: str, precision: int, reason: str) -> "EveryLength":
@@ -95,7 +97,9 @@ class EveryLength:
     def files(self) -> dict[str, str]:
         """Ending → content: the obligations, and what the solver was asked, for any solver that reads SMT-LIB."""
         asked = [f"; {name}\n{text}(reset)\n" for name, text in self.questions.items()]
-        return {".json": json.dumps(self.to_json(), ensure_ascii=False, indent=1) + "\n", ".smt2": "".join(asked)}
+        listed = json.dumps(self.to_json(), ensure_ascii=False, indent=1) + "\n"
+        replayed = {} if self.claim is None else {".family.json": json.dumps(certificate_of(self.claim)) + "\n"}
+        return {".json": listed, ".smt2": "".join(asked), **replayed}
 
 
 def every_length(
@@ -177,18 +181,19 @@ class _Attempt:
             return self.unknown(f"there is no proof for every length of the kind {self.kind}")
         arithmetic = Arithmetic(self.ledger, self.family.least)
         suspects: tuple[int, ...] = ()
-        reason = None
+        reason, claim = None, None
         try:
             for length in range(self.family.least):
                 self._short(length)
-            PROVERS[self.kind](self._claim(arithmetic))
+            claim = self._claim(arithmetic)
+            PROVERS[self.kind](claim)
             check_lengths(self.compiler, self.family, self.precision, self.lengths, self.ledger)
         except Open as found:
             reason, suspects = str(found), found.lengths
         except (NotAFamily, WeightsError) as found:
             reason = str(found)
         if reason is None:
-            return self._found("proved")
+            return replace(self._found("proved"), claim=claim)
         refuted = self._refutation(suspects)
         if refuted is not None:
             return self._found("refuted", counterexample=refuted, reason=reason)
