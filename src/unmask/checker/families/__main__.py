@@ -33,7 +33,9 @@ def main(arguments: Sequence[str]) -> int:
         asked = None if given.questions is not None else solver.found(given.solver)
         if asked is None and given.questions is None:
             raise UnmaskError("no SMT solver is there; name one with --solver, or keep the questions with --questions")
-        content = read_file(given.certificate, f"the certificate {given.certificate}", most=LARGEST_FILE, error=UnmaskError)
+        content = read_file(
+            given.certificate, f"the certificate {given.certificate}", most=LARGEST_FILE, error=UnmaskError
+        )
         sentence, checked = check(parsed(content), (load(folder) for folder in given.folders), asked)
         if given.questions is not None:
             parts = (f"; {name}\n{text}(reset)\n" for name, text in checked.questions.asked.items())

@@ -37,7 +37,9 @@ def check_chain(rows: Rows, proof: form.Proof, letters: Letters, states: int, ve
         need(proof.tables[name] == table.tolist(), f"the table {name} is not what the weights compute")
     listed = {*pairs}
     moves = [image for _, image in letters]
-    need(all((int(x), f[0]) in listed for x, f in zip(tables["first"][0], moves, strict=True)), "a first pair is missing")
+    need(
+        all((int(x), f[0]) in listed for x, f in zip(tables["first"][0], moves, strict=True)), "a first pair is missing"
+    )
     need([*tables["only"][0]] == [verdicts[f[0]] for f in moves], "N = 1 is not answered as the automaton does")
     for x, q in pairs:
         row = symbols.index(x)

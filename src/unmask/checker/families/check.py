@@ -18,7 +18,7 @@ import numpy as np
 from unmask.checker.certificate import Refused, need
 from unmask.checker.families import form, layouts
 from unmask.checker.families.chain import check_chain
-from unmask.checker.families.instance import compare, is_code
+from unmask.checker.families.instance import compare
 from unmask.checker.families.letters import letters_of
 from unmask.checker.families.loop import Loop
 from unmask.checker.families.nodes import Node

@@ -27,30 +27,27 @@ FORMAT = "unmask-family/1"
 Natural = Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]
 Number = Annotated[int, msgspec.Meta(gt=-(1 << 17), lt=1 << 17)]
 Entry = tuple[Natural, Natural, Number]
+Bit = Annotated[int, msgspec.Meta(ge=0, le=1)]
 Pair = tuple[Natural, Natural]
 Formula = Any
 """Checked by `formulas`."""
 
 
-class Struct(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Every field, and no other."""
-
-
-class Automaton(Struct):
+class Automaton(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tokens: list[str] | None
     characters: list[tuple[Natural, Natural, Natural]] | None
     delta: list[list[Natural]]
     accepting: list[bool]
 
 
-class Head(Struct):
+class Head(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     size: Natural
     query: list[Entry]
     key: list[Entry]
     value: list[Entry]
 
 
-class Mlp(Struct):
+class Mlp(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     size: Natural
     w1: list[Entry]
     b1: list[tuple[Natural, Number]]
@@ -58,12 +55,12 @@ class Mlp(Struct):
     b2: list[tuple[Natural, Number]]
 
 
-class Layer(Struct):
+class Layer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     heads: list[Head]
     mlp: Mlp
 
 
-class Program(Struct):
+class Program(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     attention: Literal["unmasked", "causal"]
     loop: tuple[Natural, Natural] | None
     rows: Formula
@@ -74,7 +71,7 @@ class Program(Struct):
     out: list[Entry]
 
 
-class Frame(Struct):
+class Frame(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     steps: Formula
     padding: Formula
     block: Formula
@@ -87,16 +84,16 @@ class Frame(Struct):
     characters: list[tuple[Natural, Natural, str]] | None
 
 
-class Proof(Struct):
+class Proof(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     elements: list[list[Natural]]
     scores: dict[str, list[list[tuple[Number, bool]]]]
-    flags: dict[str, dict[str, list[list[Literal[0, 1]]]]]
+    flags: dict[str, dict[str, list[list[Bit]]]]
     held: list[list[tuple[Natural, Number]]] | None
     pairs: list[Pair]
     tables: dict[str, list[list[Natural]]]
 
 
-class Certificate(Struct):
+class Certificate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     format: Literal["unmask-family/1"]
     kind: Literal["mdm", "smdm", "topk", "plt", "cot", "pcot"]
     precision: Annotated[int, msgspec.Meta(ge=2, le=8)]

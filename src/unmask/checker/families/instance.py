@@ -1,11 +1,12 @@
 """Family × N → every entry of a folder: is this folder the family's?
 
-    code        ⌈log2 room⌉ columns, at least one: the bits of its number as ±1, the highest first
-    head        the columns of query and key once for every bit of the codes that it reads
-    the rest    the same entries between the same columns
+code        ⌈log2 room⌉ columns, at least one: the bits of its number as ±1, the highest first
+head        the columns of query and key once for every bit of the codes that it reads
+the rest    the same entries between the same columns
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -56,8 +57,10 @@ def _transformer(name: str, wanted: "Instance", found: Transformer) -> int:
         f"{where}: the layers have other heads or hidden units than the family's",
     )
     need(found.out.shape[0] == program.outputs, f"{where}: there are other outputs than the family's")
-    tensors = [("embed", wanted.moved(program.embed, (1,)), found.embed)]
-    tensors += [("out", wanted.moved(program.out, (1,)), found.out)]
+    tensors: list[tuple[str, Entries, Matrix | np.ndarray]] = [
+        ("embed", wanted.moved(program.embed, (1,)), found.embed),
+        ("out", wanted.moved(program.out, (1,)), found.out),
+    ]
     for i, (layer, weights) in enumerate(zip(program.layers, found.layers, strict=True)):
         mlp, stored = layer.mlp, weights.mlp
         tensors += [
@@ -90,7 +93,7 @@ class Instance:
         self.program, self.length, self.rows = program, length, number(program.rows, length)
         bits = [_bits(number(c[2], length)) if is_code(c) else 1 for c in program.columns]
         ends = np.cumsum([0, *bits]).tolist()
-        self._places = [range(a, b) for a, b in zip(ends, ends[1:], strict=False)]
+        self._places = [range(a, b) for a, b in pairwise(ends)]
         self.width = ends[-1]
 
     def moved(self, entries: Iterable[tuple[int, ...]], sides: Sequence[int]) -> Entries:

@@ -97,9 +97,11 @@ def _row(kind: str) -> tuple[str, list[str]]:
     return "n t j", [f"(and {named})", ORDERED]
 
 
-ORDERED = """(and (=> (< t 0) (<= (* t W) (- W))) (=> (<= 0 t) (<= 0 (* t W))) (=> (<= 1 t) (<= W (* t W)))
-  (=> (<= t (- T 2)) (<= (* t W) (- (* T W) (* 2 W)))) (=> (= t (- T 1)) (= (* t W) (- (* T W) W)))
-  (=> (<= T t) (<= (* T W) (* t W))))"""
+ORDERED = (
+    "(and (=> (< t 0) (<= (* t W) (- W))) (=> (<= 0 t) (<= 0 (* t W))) (=> (<= 1 t) (<= W (* t W))) "
+    "(=> (<= t (- T 2)) (<= (* t W) (- (* T W) (* 2 W)))) (=> (= t (- T 1)) (= (* t W) (- (* T W) W))) "
+    "(=> (<= T t) (<= (* T W) (* t W))))"
+)
 
 
 def ask_layout(questions: Questions, kind: str, reads: dict[str, list[str]]) -> None:

@@ -44,6 +44,7 @@ def _check_symbols(frame: form.Frame) -> None:
     special = [name for name in (frame.mask, frame.pad, frame.accept, frame.reject) if name is not None]
     need(len({*frame.vocabulary}) == len(frame.vocabulary), "a symbol stands twice in the vocabulary")
     need(len({*special}) == len(special) and {*special} <= {*frame.vocabulary}, "special symbols are not in it, or one")
+    need(len({*frame.input_symbols}) == len(frame.input_symbols), "an input symbol is listed twice")
     need({*frame.input_symbols} <= {*frame.vocabulary} - {*special}, "an input symbol is special, or not listed")
 
 

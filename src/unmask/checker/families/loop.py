@@ -20,7 +20,7 @@ from unmask.numerics.precision import Precision
 
 
 class Loop:
-    """Three heads in the first layer (left, right, the row itself), layers without heads, and one head after the loop."""
+    """Three heads in the first layer (left, right, the row itself), layers without heads, one head after the loop."""
 
     def __init__(self, rows: Rows, proof: form.Proof, precision: Precision) -> None:
         self._rows, self._p, self._last = rows, precision, len(rows.values) - 1
@@ -85,7 +85,9 @@ class Loop:
             for left, right in product(*sides):
                 total = add(add(0, left, self._p), right, self._p)
                 total = add(add(total, multiply(own, factors[column], self._p), self._p), own, self._p)
-                need(bool((total == total[0]).all()), f"column {column} of a row depends on what it was before the loop")
+                need(
+                    bool((total == total[0]).all()), f"column {column} of a row depends on what it was before the loop"
+                )
 
     def _said(self, own: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
         rows = self._rows

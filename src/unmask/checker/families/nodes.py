@@ -51,7 +51,9 @@ class Node:
                 for table in self._tables(own.reshape(-1, self._rows.width)[place], decide):
                     right = np.full_like(table, k in waits)
                     right[0], right[:, 0] = False, False
-                    need(np.array_equal(table, right), "a slot is not taken exactly where it is masked, its factors not")
+                    need(
+                        np.array_equal(table, right), "a slot is not taken exactly where it is masked, its factors not"
+                    )
 
     def _tables(self, own: np.ndarray, decide: Decide) -> Iterable[np.ndarray]:
         """[tokens, tokens] for every two flags of the rows that are read."""

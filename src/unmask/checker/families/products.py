@@ -1,6 +1,6 @@
 """Pairs (what a row holds, the map of its letters): closed under the table of a row, with the automaton's answer.
 
-    start: (letter, its map)          (x, f), (y, g)  →  (table[x][y], f·g), which must be listed too
+start: (letter, its map)          (x, f), (y, g)  →  (table[x][y], f·g), which must be listed too
 """
 
 from collections.abc import Iterable, Sequence
@@ -9,7 +9,7 @@ import numpy as np
 
 from unmask.checker.certificate import need
 from unmask.checker.families import form
-from unmask.checker.families.letters import Letters, Map
+from unmask.checker.families.letters import Map
 
 MOST_PAIRS = 3000
 
@@ -52,7 +52,9 @@ class Pairs:
         self._element = np.array([f for _, f in claimed])
         self._place = np.searchsorted(self.held, [x for x, _ in claimed])
         self.products = maps.products()
-        need({*self._element.tolist()} == {*range(len(self.products))}, "pairs do not name every element that is listed")
+        need(
+            {*self._element.tolist()} == {*range(len(self.products))}, "pairs do not name every element that is listed"
+        )
         self._known = np.array([self._code(x, f) for x, f in claimed])
         need(all(self._code(x, maps.number(f)) in self._known for x, f in start), "the pair of a letter is not listed")
 
@@ -70,13 +72,12 @@ class Pairs:
         product = self.products[np.ix_(self._element, self._element)]
         right = verdicts[product]
         said = table[np.ix_(self._place, self._place)]
-        need(bool((product >= 0).all()) and np.array_equal(said, right), "the last row does not say what the automaton says")
+        need(
+            bool((product >= 0).all()) and np.array_equal(said, right),
+            "the last row does not say what the automaton says",
+        )
 
     def each_answered(self, said: np.ndarray, verdicts: np.ndarray) -> None:
         """Of any one pair, said[x] is the verdict of its map."""
         right = np.array_equal(said[self._place], verdicts[self._element])
         need(right, "the last row does not say what the automaton says")
-
-
-def start_of(letters: Letters, *neutral: tuple[int, Map]) -> list[tuple[int, Map]]:
-    return [*letters, *neutral]

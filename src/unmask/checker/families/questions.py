@@ -1,7 +1,7 @@
 """What is asked of a solver, in SMT-LIB: it holds for every N if every answer is `unsat`.
 
-    known of N      least <= N,    K <= N < 2K with K a power of two,    T = ⌈log2 N⌉
-    asked           not (given → goal), for numbers of which only what is given is known
+known of N      least <= N,    K <= N < 2K with K a power of two,    T = ⌈log2 N⌉
+asked           not (given → goal), for numbers of which only what is given is known
 """
 
 from collections.abc import Sequence

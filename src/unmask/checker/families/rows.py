@@ -41,7 +41,9 @@ class Rows:
         for head in (head for layer in program.layers for head in layer.heads):
             for entries in (head.query, head.key):
                 _matrix((width, head.size), entries, precision)
-        touched = np.concatenate([self.written, self.out.row, *(v.row for vs in self.values for v in vs), *self._read()])
+        touched = np.concatenate(
+            [self.written, self.out.row, *(v.row for vs in self.values for v in vs), *self._read()]
+        )
         need(not np.isin(codes, touched).any(), "a code is read or written outside a comparison")
 
     def _written(self) -> Iterable[np.ndarray]:

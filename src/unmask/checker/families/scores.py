@@ -43,7 +43,7 @@ def copies(precision: Precision) -> None:
 def read_of(
     head: form.Head, columns: list[form.Formula], ones: set[int], precision: Precision, listed: list[State]
 ) -> Read:
-    """What a head compares; `ones` are the columns that are 1 in every row. Its states must be those that are listed."""
+    """What a head compares; `ones` are the columns that are 1 in every row. Its states must be those listed."""
     sides = [{row for row, *_ in entries} - ones for entries in (head.query, head.key)]
     need(all(is_code(columns[row]) for side in sides for row in side), "a head reads what is neither a code nor 1")
     (asked, named) = sides
@@ -72,9 +72,7 @@ def _closure(head: form.Head, ones: set[int], precision: Precision) -> set[State
 
     bits = [*product((-1, 1) if asks else (-1,), (-1, 1))]
     terms = {
-        (a, b): [
-            int(multiply(side(head.query, c, a), side(head.key, c, b), precision)) for c in range(head.size)
-        ]
+        (a, b): [int(multiply(side(head.query, c, a), side(head.key, c, b), precision)) for c in range(head.size)]
         for a, b in bits
     }
     found, waiting = {(0, False)}, [(0, False)]

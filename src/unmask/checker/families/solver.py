@@ -35,7 +35,9 @@ def _by_module(question: str) -> str:
 def _by_command(command: list[str]) -> Solver:
     def answer(question: str) -> str:
         try:
-            done = subprocess.run(command, input=question, capture_output=True, text=True, timeout=PATIENCE, check=False)
+            done = subprocess.run(
+                command, input=question, capture_output=True, text=True, timeout=PATIENCE, check=False
+            )
         except (OSError, subprocess.TimeoutExpired) as error:
             return f"no answer ({error})"
         return done.stdout.strip() or done.stderr.strip()

@@ -22,7 +22,7 @@ from unmask.programs.language.program import Program
 from unmask.verification.families.claim import Claim
 from unmask.verification.families.heads import scores_of
 from unmask.verification.families.ledger import Open
-from unmask.verification.families.witness import witness_of
+from unmask.verification.families.witness import state_order, witness_of
 
 COMMUTATIVE = ("+", "·", "=")
 
@@ -46,7 +46,7 @@ def certificate_of(claim: Claim) -> dict[str, Any]:
         name: [scores_of(program, head, precision) for layer in program.layers for head in layer.heads]
         for name, program in programs.items()
     }
-    witness = witness_of(claim, automaton)
+    witness = witness_of(claim)
     proof = {"elements": witness["elements"], "scores": scores, **witness}
     document = {
         "format": "unmask-family/1",
@@ -81,8 +81,7 @@ def formula(size: Expression | int) -> Any:
 
 def from_zero(automaton: Automaton) -> Automaton:
     """The same automaton with its start state numbered 0."""
-    order = [automaton.start, *(q for q in range(automaton.states) if q != automaton.start)]
-    delta, start, accepting = renumbered(automaton.delta, automaton.start, automaton.accepting, order)
+    delta, start, accepting = renumbered(automaton.delta, automaton.start, automaton.accepting, state_order(automaton))
     return Automaton(automaton.tokens, delta, start, accepting, automaton.characters)
 
 

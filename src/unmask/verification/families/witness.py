@@ -17,26 +17,26 @@ from unmask.verification.families.parallel import node_of
 Found = dict[str, Any]
 
 
-def witness_of(claim: Claim, automaton: Automaton) -> Found:
-    """Of a claim that was proved; states are numbered as in `automaton`, which starts in 0."""
+def witness_of(claim: Claim) -> Found:
+    """Of a claim that was proved; states are numbered so that the automaton starts in 0, as `state_order` says."""
     kind = claim.family.kind
     if kind == "cot":
         return _chain(claim)
     if kind == "plt":
-        return _loop(claim, automaton)
+        return _loop(claim)
     if kind == "pcot":
         node = node_of(claim)
         node.close(node.mask)
-        return _tree(claim, automaton, node, {"model": node})
+        return _tree(claim, node, {"model": node})
     predictor = "model" if kind == "topk" else "predictor"
     node = slot(claim, predictor)
     node.never = node.mask
     node.close()
     planner = {} if kind == "topk" else {"planner": slot(claim, "planner")}
-    return _tree(claim, automaton, node, {**planner, predictor: node})
+    return _tree(claim, node, {**planner, predictor: node})
 
 
-def _tree(claim: Claim, automaton: Automaton, node: Node, nodes: dict[str, Node]) -> Found:
+def _tree(claim: Claim, node: Node, nodes: dict[str, Node]) -> Found:
     held = np.unique(node.pool.held)
     first, second = (axis.ravel() for axis in np.meshgrid(held, held, indexing="ij"))
     tables = {
@@ -50,10 +50,10 @@ def _tree(claim: Claim, automaton: Automaton, node: Node, nodes: dict[str, Node]
         }
         for name, its in nodes.items()
     }
-    return {**_pairs(node.pool, node.maps, automaton, claim), "flags": flags, "held": None, "tables": tables}
+    return {**_pairs(node.pool, node.maps, claim), "flags": flags, "held": None, "tables": tables}
 
 
-def _loop(claim: Claim, automaton: Automaton) -> Found:
+def _loop(claim: Claim) -> Found:
     loop = Loop(claim, (0, 1, 2))
     loop.close()
     assert loop.pool is not None
@@ -65,16 +65,16 @@ def _loop(claim: Claim, automaton: Automaton) -> Found:
         [[back[int(c)], int(vector[c])] for c in loop.told if vector[c]]  # columns keep their order
         for vector in loop.vectors
     ]
-    tables = {"last": [loop.said(np.arange(count)).tolist()], "product": loop.table(first, second).reshape(count, -1)}
+    said, made = loop.said(np.arange(count)), loop.table(first, second).reshape(count, -1)
     flags = {"model": {"every": _flags(claim, "model", loop.flags)}}
-    found = _pairs(loop.pool, loop.maps, automaton, claim)
-    return {**found, "flags": flags, "held": held, "tables": {"last": tables["last"], "product": tables["product"].tolist()}}
+    tables = {"last": [said.tolist()], "product": made.tolist()}
+    return {**_pairs(loop.pool, loop.maps, claim), "flags": flags, "held": held, "tables": tables}
 
 
 def _chain(claim: Claim) -> Found:
     chain = Chain(claim)
     chain.close()
-    renumbered = np.argsort([claim.automaton.start, *(q for q in range(claim.automaton.states) if q != claim.automaton.start)])
+    renumbered = np.argsort(state_order(claim.automaton))
     pairs = sorted((int(x), int(renumbered[q])) for x, q in chain.pairs)
     symbols = np.array(sorted({x for x, _ in pairs}))
     tables = {
@@ -90,10 +90,9 @@ def _chain(claim: Claim) -> Found:
     return {"elements": [], "flags": {"model": flags}, "held": None, "pairs": pairs, "tables": listed}
 
 
-def _pairs(pool: Pool, maps: Maps, automaton: Automaton, claim: Claim) -> Found:
+def _pairs(pool: Pool, maps: Maps, claim: Claim) -> Found:
     """Elements in order, and the pairs by their numbers."""
-    start, states = claim.automaton.start, claim.automaton.states
-    order = np.array([start, *(q for q in range(states) if q != start)])
+    order = np.array(state_order(claim.automaton))
     place = np.argsort(order)
     images = {int(f): tuple(place[maps.image(int(f))[order]].tolist()) for f in np.unique(pool.maps)}
     elements = sorted({*images.values()})
@@ -113,7 +112,14 @@ def _finite(claim: Claim, name: str) -> np.ndarray:
 def _flags(claim: Claim, name: str, vectors: np.ndarray) -> list[list[int]]:
     """Combinations of the columns that positions write, codes apart."""
     program = claim.program(name)
-    declared = [r in program.positions and r not in program.codes for r, labels in program.registers.items() for _ in labels]
+    declared = [
+        r in program.positions and r not in program.codes for r, labels in program.registers.items() for _ in labels
+    ]
     columns = _finite(claim, name)[np.array(declared)]
     values = vectors[columns].T // claim.precision.one
     return sorted(map(list, {tuple(int(v) for v in row) for row in values}))
+
+
+def state_order(automaton: Automaton) -> list[int]:
+    """The states, the start first."""
+    return [automaton.start, *(q for q in range(automaton.states) if q != automaton.start)]
