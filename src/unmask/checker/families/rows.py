@@ -119,8 +119,14 @@ class _Mlp:
         return np.concatenate([self.w2.column, np.flatnonzero(self.b2)])
 
     def __call__(self, rows: np.ndarray) -> np.ndarray:
-        hidden = relu(add(weighted(rows, self.w1.rows(), self.size, self._p), self.b1, self._p))
-        return relu(add(weighted(hidden, self.w2.rows(), self._width, self._p), self.b2, self._p))
+        hidden = relu(add(weighted(rows, _used(self.w1, rows), self.size, self._p), self.b1, self._p))
+        return relu(add(weighted(hidden, _used(self.w2, hidden), self._width, self._p), self.b2, self._p))
+
+
+def _used(matrix: Matrix, factors: np.ndarray) -> Iterable[tuple[int, np.ndarray, np.ndarray]]:
+    """The rows of a matrix that meet a factor other than 0: the others add nothing."""
+    used = {*np.flatnonzero(factors.any(axis=0)).tolist()}
+    return (row for row in matrix.rows() if row[0] in used)
 
 
 def _matrix(shape: tuple[int, int], entries: Sequence[form.Entry], precision: Precision) -> Matrix:
