@@ -14,7 +14,9 @@ from unmask.checker.families.__main__ import main
 from unmask.checker.families.check import check
 from unmask.checker.families.form import seal_of
 from unmask.numerics.precision import Precision
-from unmask.pipeline import compile_problem, compiler_of, save_model, verify_model
+from unmask.pipeline import compile_problem, save_model, verify_model
+from unmask.problems.catalogue import parse_problem
+from unmask.programs.compilers.compiler import compiler_for
 from unmask.verification.families import certificate
 from unmask.weights.kinds import KINDS
 from verification.families.sabotage import SABOTAGES
@@ -109,7 +111,7 @@ def test_what_is_accepted_without_a_folder_is_right(kind):
 def wrong_family(name):
     kind, part, change = SABOTAGES[name]
     document, _ = replayed(ABB, kind)
-    program = compiler_of(ABB).family(kind).design.programs[part]
+    program = compiler_for(parse_problem(ABB)).family(kind).design.programs[part]
     change(program)
     described = certificate._program(program, Precision(2))
     return replaced(document, ("programs", part), json.loads(json.dumps(described)))
