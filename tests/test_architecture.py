@@ -64,6 +64,7 @@ MAY_IMPORT = {
     "theorems/checking": "theorems testing reasoners engines traces weights errors",
     # is it right?
     "checker": "weights numerics files escapes errors",
+    "checker/families": "checker weights numerics files escapes errors",
     "verification/question": "problems/* reasoners engines weights budget errors",
     "verification/running": "verification/question problems/* reasoners engines weights budget errors",
     "verification/symbolic": "reasoners engines/shared weights numerics budget errors",
@@ -143,8 +144,8 @@ MAY_IMPORT = {
         "traces weights"
     ),
     "paper/checks": (
-        "pipeline theorems theorems/checking theorems/circuits verification/* testing programs/* problems/* "
-        "reasoners engines traces weights numerics errors"
+        "checker/families pipeline theorems theorems/checking theorems/circuits verification/* testing programs/* "
+        "problems/* reasoners engines traces weights numerics errors"
     ),
     "paper/items": "paper/checks numerics errors",
     "paper": "paper/items paper/checks terminal",

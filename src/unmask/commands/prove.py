@@ -50,7 +50,7 @@ def prove(
         typer.Option(
             "--certificate",
             metavar="STEM",
-            help="Keep the obligations, as STEM.json, and what the solver was asked, as STEM.smt2.",
+            help="Keep the obligations, STEM.json, the solver's questions, STEM.smt2, and STEM.family.json, to replay.",
             show_default=False,
         ),
     ] = None,

@@ -18,6 +18,7 @@ def test_a_proof_its_page_and_its_questions(unmask, tmp_path):
     assert "Proved for every N" in page.read_text()
     assert "What is trusted" in page.read_text()
     assert json.loads((tmp_path / "proof.json").read_text())["verdict"] == "proved"
+    assert json.loads((tmp_path / "proof.family.json").read_text())["kind"] == "cot"
     asked = (tmp_path / "proof.smt2").read_text()
     assert asked.count("(check-sat)") == sum(o["method"] == "SMT" for o in document["obligations"])
 

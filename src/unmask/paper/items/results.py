@@ -1,6 +1,7 @@
 """The theorems, corollaries, the proposition and the remark."""
 
 from unmask.paper.checks import circuits, conversions, extraction, own, problems, regular
+from unmask.paper.checks.every_length import with_every_length
 from unmask.paper.checks.every_width import with_lemmas
 from unmask.paper.checks.evidence import Proof, several
 from unmask.paper.items import rocq
@@ -12,13 +13,8 @@ UNIFORM = (
     "either (def:uniform-transformers). What is shown is the equality of the classes without uniformity"
 )
 
-EVERY_LENGTH = Proof(
-    covers="every N >= 0 and every word, one language and one p at a time",
-    by="closure, enumeration and an SMT solver",
-    names=("heads", "rows", "layout", "language"),
-    run="unmask prove '(a|b)*abb' --to mdm --every-length",
-    note="about the weights that `compile` writes, monoids of at most 1,024 elements; docs/every-length.md",
-)
+ONE_SLOT_PER_NODE = with_every_length(regular.one_slot_per_node, "mdm", "smdm", "topk")
+LOOPED = with_every_length(regular.looped, "plt")
 
 
 def every_source(stem: str, note: str) -> Proof:
@@ -132,11 +128,11 @@ THEOREMS = (
         against_print="as printed",
         run="unmask compile '(a|b)*abb' --length 16 --to mdm --out abb && unmask verify abb --method sample --cases "
         "100",
-        check=several(regular.one_slot_per_node, regular.states_per_node),
+        check=several(ONE_SLOT_PER_NODE, regular.states_per_node),
         bound="max(1, ⌈log2 N⌉) steps, max(1, N - 1) slots",
         erratum="21: the statement holds; in the proof, the printed layout multiplies in a rotated order unless N is a "
         "power of two, and nothing emits the answer.",
-        proofs=(rocq.REGULAR, EVERY_LENGTH),
+        proofs=(rocq.REGULAR,),
     ),
     Item(
         label="thm:mdms-can-simulate-cot",
@@ -276,7 +272,7 @@ OTHERS = (
         against_print="as printed",
         run="unmask compile '(ab)*' --length 2 --to plt --out looped && unmask convert looped --to mdm --out "
         "diffusion && unmask run diffusion ab",
-        check=several(regular.looped_then_converted, regular.converted),
+        check=several(LOOPED, regular.looped_then_converted, regular.converted),
         bound="⌈log2 N⌉ steps, (N + 1)·D + 1 slots",
     ),
     Item(
@@ -353,7 +349,7 @@ OTHERS = (
         claim="cited",
         against_print=None,
         run="unmask compile '(a|b)*abb' --length 8 --to plt --out looped && unmask verify looped",
-        check=regular.looped,
+        check=LOOPED,
         erratum="25: items 3 and 4 must say constantly many loops; with log N they would contradict item 1 and the "
         "polylog corollary.",
     ),

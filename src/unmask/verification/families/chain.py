@@ -35,12 +35,12 @@ def prove_chain(claim: Claim) -> None:
         arithmetic.at(reads[0].address, row) == row.n - (N - 1),
         [row.n >= N - 1, row.n < 2 * N - 1],
     )
-    chain = _Chain(claim)
+    chain = Chain(claim)
     arithmetic.ledger.settle("rows: which symbol is written after which state", "enumeration, closure", chain.close)
     arithmetic.ledger.settle("language: the last symbol says what the automaton says", "enumeration", chain.answers)
 
 
-class _Chain:
+class Chain:
     """The table of a row: its own symbol and the letter that it looks up → the next symbol."""
 
     def __init__(self, claim: Claim) -> None:
@@ -54,13 +54,14 @@ class _Chain:
         def flags(*where: Term) -> np.ndarray:
             return self.rows.flags(arithmetic, row, where)
 
-        letters = self.rows.start(claim.tokens, flags(n >= 0, n < N))
+        self.letter_flags = flags(n >= 0, n < N)
+        letters = self.rows.start(claim.tokens, self.letter_flags)
         self.letters = self.rows.fetched(0, 0, letters)  # token by token, and flags by flags within each
         self.first, self.only = flags(n == N - 1, N >= 2), flags(n == N - 1, N == 1)
         self.inner, self.last = flags(n >= N, n < 2 * N - 2), flags(n == 2 * N - 2, N >= 2)
         self.pairs: list[tuple[int, int]] = []
 
-    def _next(self, flags: np.ndarray, tokens: np.ndarray) -> np.ndarray:
+    def following(self, flags: np.ndarray, tokens: np.ndarray) -> np.ndarray:
         """[tokens, letters]: the next symbol; the same for all flags of the region and of the letter's row."""
         own = self.rows.start(tokens, flags).reshape(self.rows.width, tokens.size, -1)
         result: np.ndarray | None = None
@@ -87,9 +88,9 @@ class _Chain:
         """[states, letters]: the automaton's next state."""
         return self.claim.automaton.delta[states][:, self.claim.letters]
 
-    def _first(self, flags: np.ndarray) -> np.ndarray:
+    def first_symbols(self, flags: np.ndarray) -> np.ndarray:
         """The symbol after the first letter, whatever the last letter is, whose row it comes from."""
-        said = self._next(flags, self.claim.tokens)
+        said = self.following(flags, self.claim.tokens)
         if (said != said[0]).any():
             raise Open("the first symbol depends on the last letter")
         return said[0]
@@ -97,13 +98,13 @@ class _Chain:
     def close(self) -> str:
         """Pairs (symbol, state of the automaton) after 1, 2, … letters, but the last."""
         start = self._after(np.array([self.claim.automaton.start]))[0]
-        pairs = list(dict.fromkeys(zip(self._first(self.first).tolist(), start.tolist(), strict=True)))
+        pairs = list(dict.fromkeys(zip(self.first_symbols(self.first).tolist(), start.tolist(), strict=True)))
         settled = 0
         while settled < len(pairs):
             symbols, states = (np.array(side) for side in zip(*pairs[settled:], strict=True))
             settled = len(pairs)
             made = zip(
-                self._next(self.inner, symbols).ravel().tolist(), self._after(states).ravel().tolist(), strict=True
+                self.following(self.inner, symbols).ravel().tolist(), self._after(states).ravel().tolist(), strict=True
             )
             pairs = list(dict.fromkeys((*pairs, *made)))
             if len(pairs) > MOST_PAIRS:
@@ -115,7 +116,7 @@ class _Chain:
         """After the last letter, for N = 1 and for N >= 2."""
         symbols, states = (np.array(side) for side in zip(*self.pairs, strict=True))
         start = self._after(np.array([self.claim.automaton.start]))
-        said = [self._first(self.only)[None], self._next(self.last, symbols)]
+        said = [self.first_symbols(self.only)[None], self.following(self.last, symbols)]
         for found, after in zip(said, (start, self._after(states)), strict=True):
             right = self.claim.verdicts[self.claim.automaton.accepting[after].astype(np.int64)]
             if (found != right).any():

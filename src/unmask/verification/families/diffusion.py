@@ -29,7 +29,7 @@ def prove_diffusion(claim: Claim) -> None:
     predictor = "model" if kind == "topk" else "predictor"
     factors = _two_reads(claim, predictor)
     require_queue(arithmetic, *factors)
-    node = _slot(claim, predictor)
+    node = slot(claim, predictor)
     node.never = node.mask
     arithmetic.ledger.settle("rows: what a slot holds for which map", "enumeration, closure", node.close)
     arithmetic.ledger.settle("language: the last slot says what the automaton says", "enumeration", node.answers)
@@ -41,7 +41,7 @@ def prove_diffusion(claim: Claim) -> None:
     arithmetic.require(
         "layout: the planner looks at the factors", arithmetic.z3.And(*same), [row.n >= N, row.n < 2 * N - 1]
     )
-    planner = _slot(claim, "planner")
+    planner = slot(claim, "planner")
     planner.pool = node.pool
     arithmetic.ledger.settle(
         "rows: when the planner takes a slot", "enumeration", lambda: _takes(planner, planner=True)
@@ -58,7 +58,7 @@ def _two_reads(claim: Claim, name: str) -> tuple[Expression, Expression]:
     return reads[0].address, reads[1].address
 
 
-def _slot(claim: Claim, name: str) -> Node:
+def slot(claim: Claim, name: str) -> Node:
     """Factors come earlier: they are letters, or slots but the last."""
     rows, arithmetic = claim.rows(name), claim.arithmetic
     row, N = arithmetic.row(), arithmetic.N

@@ -81,7 +81,7 @@ def _comparison(program: Program, head: HeadBuilder, name: str, precision: Preci
 
     def decide() -> str:
         found.append(_decided(program, head, name))
-        return _fold(program, head, precision)
+        return f"{len(scores_of(program, head, precision))} states"
 
     arithmetic.ledger.settle(f"{name} scores 0 on equal codes, and no weight on others", "closure", decide)
     return found[0]
@@ -147,8 +147,8 @@ def _reads(program: Program, form: Form) -> Iterator[tuple[str, Weight]]:
             yield (ONE if column == int(program.one[0]) else names[column]), weight
 
 
-def _fold(program: Program, head: HeadBuilder, precision: Precision) -> str:
-    """Close the scores under one more bit: (score, do the codes differ so far)."""
+def scores_of(program: Program, head: HeadBuilder, precision: Precision) -> list[tuple[int, bool]]:
+    """All (score, do the codes differ so far) after any number of bits, in order; raises `Open` where one is wrong."""
     block = [(tuple(_reads(program, q)), tuple(_reads(program, k))) for q, k in forms_of(head)]
     allowed = {ONE, *program.codes}
     if any(name not in allowed for column in block for form in column for name, _ in form):
@@ -171,8 +171,11 @@ def _fold(program: Program, head: HeadBuilder, precision: Precision) -> str:
                 score = int(add(score, term, precision))
             yield (a, b), (score, state[1] or a != b)
 
+    seen: set[tuple[int, bool]] = set()
+
     def flaw(state: tuple[int, bool]) -> str | None:
         score, differs = state
+        seen.add(state)
         if not differs:
             return None if score == 0 else f"equal codes score {precision.meaning(score)}"
         weight = int(exp(np.array([score]), precision)[0])
@@ -181,7 +184,7 @@ def _fold(program: Program, head: HeadBuilder, precision: Precision) -> str:
     closure = close([(0, False)], moves, flaw)
     if closure.witness is not None:
         raise Open(f"{closure.witness.flaw}, with {len(closure.witness.letters)} bits")
-    return f"{closure.states} states"
+    return sorted(seen)
 
 
 def _integer(weight: Weight, precision: Precision) -> int:

@@ -41,7 +41,7 @@ def prove_looped(claim: Claim) -> None:
     arithmetic.require(
         "layout: the last row reads row 0 after the loops", arithmetic.at(answer.address, row) == 0, [row.n == N]
     )
-    loop = _Loop(claim, (left, right, own))
+    loop = Loop(claim, (left, right, own))
     arithmetic.ledger.settle("rows: what a row holds for which map", "enumeration, closure", loop.close)
     arithmetic.ledger.settle("rows: what a row was makes no difference", "enumeration", loop.forgets)
     arithmetic.ledger.settle("language: the last row says what the automaton says", "enumeration", loop.answers)
@@ -93,7 +93,7 @@ def _require_layout(arithmetic: Arithmetic, left: Expression, right: Expression)
     arithmetic.require("layout: row 0 covers the word", z3.And(end.low(0) == 0, end.high(0) == N), claims)
 
 
-class _Loop:
+class Loop:
     """The table of a loop, over what rows hold in the columns that a head reads."""
 
     def __init__(self, claim: Claim, heads: tuple[int, int, int]) -> None:
@@ -111,7 +111,7 @@ class _Loop:
         later = [layer.mlp for layer in layers[1 : self.last]]
         written = [np.concatenate([mlp.w1.row, mlp.w2.column, np.flatnonzero(mlp.b2)]) for mlp in later]
         self.telling = np.unique(np.concatenate([self.told, *written])).astype(np.int64)
-        self._vectors: list[np.ndarray] = []
+        self.vectors: list[np.ndarray] = []
         self._number: dict[bytes, int] = {}
         self.lowest = self.highest = self.flags[:, 0].astype(np.int64)
         self.pool: Pool | None = None
@@ -125,16 +125,16 @@ class _Loop:
             raw = vectors[self.told, k].tobytes()
             if raw not in self._number:
                 self._number[raw] = len(self._number)
-                self._vectors.append(vectors[:, k])
+                self.vectors.append(vectors[:, k])
             numbers[i] = self._number[raw]
         return numbers[which]
 
-    def _table(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        held = np.stack(self._vectors, axis=1)
+    def table(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        held = np.stack(self.vectors, axis=1)
         brought = [self.rows.fetched(0, h, held) for h in self.heads[:2]]
-        code = left * len(self._vectors) + right
+        code = left * len(self.vectors) + right
         pairs, back = np.unique(code, return_inverse=True)
-        first, second = pairs // len(self._vectors), pairs % len(self._vectors)
+        first, second = pairs // len(self.vectors), pairs % len(self.vectors)
         made = np.empty(pairs.size, dtype=np.int64)
         for part in in_parts(pairs.size, self.rows.step):
             looped, which = self._looped(brought[0][first[part]], brought[1][second[part]])
@@ -146,7 +146,7 @@ class _Loop:
 
         (different rows, which of them each is): rows that later layers do not tell apart, nor those who read them.
         """
-        own = np.repeat(self._vectors[0][:, None], left.values.shape[1], axis=1)
+        own = np.repeat(self.vectors[0][:, None], left.values.shape[1], axis=1)
         by_head = dict(zip(self.heads, (left, right, self.rows.fetched(0, self.heads[2], own)), strict=True))
         brought = [by_head[head] for head in range(3)]
         state = self.rows.layer(0, own, brought)
@@ -169,7 +169,7 @@ class _Loop:
         tokens = np.concatenate([claim.tokens, [claim.token("pad")]])
         start = self._numbers(self.rows.start(tokens, self.flags))
         maps = np.concatenate([self.maps.of_letters(claim.letters), [0]])
-        self.pool = closed(Pool(start, maps), self._table, self.maps)
+        self.pool = closed(Pool(start, maps), self.table, self.maps)
         return f"{self.pool.size} pairs, {self.pool.size**2:,} cases"
 
     def forgets(self) -> str:
@@ -178,7 +178,7 @@ class _Loop:
         own = heads[self.heads[2]].wv
         if (own.row != own.column).any():
             raise Open("the head by which a row reads itself moves numbers to other columns")
-        held = np.stack(self._vectors, axis=1)
+        held = np.stack(self.vectors, axis=1)
         brought = [self.rows.fetched(0, h, held) for h in self.heads[:2]]
         cases = 0
         for column in range(self.rows.width):
@@ -210,13 +210,17 @@ class _Loop:
         needed = np.unique(np.concatenate([layer.mlp.w1.row, self.rows.transformer.out.column]))
         if not fixed[needed].all():
             raise Open("what the last row says depends on what it held")
-        held = np.stack(self._vectors, axis=1)[:, self.pool.held]
-        own = np.repeat(self._vectors[0][:, None], held.shape[1], axis=1)
-        state = self.rows.layer(self.last, own, [self.rows.fetched(self.last, 0, held)])
-        said = self.rows.logits(state).argmax(axis=0)
+        said = self.said(self.pool.held)
         right = self.claim.verdicts[self.maps.accepting(self.pool.maps).astype(np.int64)]
         if (said != right).any():
             raise Open(
                 f"{np.count_nonzero(said != right):,} of {said.size:,} products are not answered as the automaton does"
             )
         return f"{said.size:,} cases"
+
+    def said(self, held: np.ndarray) -> np.ndarray:
+        """The symbol of a row that reads what is held, by number."""
+        read = np.stack(self.vectors, axis=1)[:, held]
+        own = np.repeat(self.vectors[0][:, None], held.size, axis=1)
+        state = self.rows.layer(self.last, own, [self.rows.fetched(self.last, 0, read)])
+        return self.rows.logits(state).argmax(axis=0)

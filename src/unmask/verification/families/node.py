@@ -21,7 +21,7 @@ class Node:
 
     def __init__(self, claim: Claim, rows: Rows, *, read: np.ndarray, inner: np.ndarray, root: np.ndarray) -> None:
         rows.check_single_pass(2)
-        self.claim, self.rows, self.inner, self.root = claim, rows, inner, root
+        self.claim, self.rows, self.read, self.inner, self.root = claim, rows, read, inner, root
         self.mask = claim.token("mask")
         self.maps = Maps(claim.automaton)
         symbols = len(claim.family.design.vocabulary.symbols)

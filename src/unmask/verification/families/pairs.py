@@ -44,7 +44,12 @@ class Maps:
         for g in range(1, len(found)):
             earlier, letter = made_of[g]
             self._table[:, g] = self._after[self._table[:, earlier], letter]
+        self._images = found
         self._start = np.array([images[automaton.start] for images in found])
+
+    def image(self, number: int) -> np.ndarray:
+        """state ↦ state."""
+        return self._images[number]
 
     def of_letters(self, tokens: np.ndarray) -> np.ndarray:
         return self._after[0, tokens]

@@ -112,6 +112,13 @@ def _require_levels(arithmetic: Arithmetic, W: Term) -> None:
     )
 
 
+def node_of(claim: Claim) -> Node:
+    """The node of a family that was proved."""
+    block = claim.family.design.block
+    assert isinstance(block, Expression)
+    return _node(claim, _Blocks(claim.arithmetic, block))
+
+
 def _node(claim: Claim, blocks: _Blocks) -> Node:
     """Any row may be read, itself among them."""
     rows, arithmetic, row = claim.rows(NAME), claim.arithmetic, blocks.row

@@ -9,7 +9,7 @@ A refutation is a word that a folder gets wrong, or a folder beyond its bounds; 
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from unmask.engines.engine import Engine
@@ -25,6 +25,7 @@ from unmask.programs.compilers.recurrences import SystemCompiler
 from unmask.programs.compilers.regular import RegularCompiler
 from unmask.programs.language.instance import NotAFamily
 from unmask.verification.families.arithmetic import Arithmetic
+from unmask.verification.families.certificate import certificate_of
 from unmask.verification.families.chain import prove_chain
 from unmask.verification.families.check_lengths import check_lengths
 from unmask.verification.families.circuit_families import require_family
@@ -82,6 +83,7 @@ class EveryLength:
     counterexample: Refutation | None = None
     reason: str | None = None
     questions: dict[str, str] = field(default_factory=dict)
+    claim: Claim | None = None
 
     @classmethod
     def unreached(cls, name: str, kind: str, precision: int, reason: str) -> "EveryLength":
@@ -104,7 +106,9 @@ class EveryLength:
     def files(self) -> dict[str, str]:
         """Ending → content: the obligations, and what the solver was asked, for any solver that reads SMT-LIB."""
         asked = [f"; {name}\n{text}(reset)\n" for name, text in self.questions.items()]
-        return {".json": json.dumps(self.to_json(), ensure_ascii=False, indent=1) + "\n", ".smt2": "".join(asked)}
+        listed = json.dumps(self.to_json(), ensure_ascii=False, indent=1) + "\n"
+        replayed = {} if self.claim is None else {".family.json": json.dumps(certificate_of(self.claim)) + "\n"}
+        return {".json": listed, ".smt2": "".join(asked), **replayed}
 
 
 def every_length(
@@ -209,18 +213,18 @@ class _Attempt:
             return self.unknown(f"there is no proof for every length of the kind {self.kind}")
         arithmetic = Arithmetic(self.ledger, self.family.least)
         suspects: tuple[int, ...] = ()
-        reason = None
+        reason, claim = None, None
         try:
             for length in range(self.family.least):
                 self._short(length)
-            self._prove(arithmetic)
+            claim = self._prove(arithmetic)
             check_lengths(self.compiler, self.family, self.precision, self.lengths, self.ledger)
         except Open as found:
             reason, suspects = str(found), found.lengths
         except (NotAFamily, WeightsError) as found:
             reason = str(found)
         if reason is None:
-            return self._found("proved")
+            return replace(self._found("proved"), claim=claim)
         refuted = self._refutation(suspects)
         if refuted is not None:
             return self._found("refuted", counterexample=refuted, reason=reason)
@@ -235,7 +239,8 @@ class _Attempt:
             return f"{self.problem.name} is compiled to {self.kind} circuit by circuit, by tables of each N"
         return "the compiler has no family for this kind: its monoid has more than 1,024 elements"
 
-    def _prove(self, arithmetic: Arithmetic) -> None:
+    def _prove(self, arithmetic: Arithmetic) -> Claim | None:
+        """All obligations; of a regular language, the claim that a certificate is about."""
         if isinstance(self.family, SystemFamily) and not isinstance(self.compiler, RegularCompiler):
             compiler = self.compiler.uniform if isinstance(self.compiler, FamilyCompiler) else self.compiler
             assert compiler is not None
@@ -243,8 +248,10 @@ class _Attempt:
             prove_system(claim)
             if isinstance(self.compiler, FamilyCompiler):
                 require_family(claim, self.compiler.family.family)
-        else:
-            PROVERS[self.kind](self._claim(arithmetic))
+            return None
+        claim = self._claim(arithmetic)
+        PROVERS[self.kind](claim)
+        return claim
 
     def _short(self, length: int) -> None:
         """The folder of a length that has a design of its own."""

@@ -1,0 +1,54 @@
+"""`python -m unmask.checker.families CERTIFICATE [FOLDER …] [--solver COMMAND] [--questions FILE]`.
+
+Exit code 0 checked, 1 refused, 2 error. Without a solver, --questions keeps what should be asked, as SMT-LIB.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from unmask.checker.certificate import Refused, parsed
+from unmask.checker.families import solver
+from unmask.checker.families.check import check
+from unmask.errors import UnmaskError
+from unmask.escapes import visible
+from unmask.files import read_file
+from unmask.weights.storage import load
+
+LARGEST_FILE = 1 << 28
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m unmask.checker.families", description=__doc__)
+    parser.add_argument("certificate", type=Path, metavar="CERTIFICATE.family.json")
+    parser.add_argument("folders", type=Path, nargs="*", metavar="FOLDER", help="folders to compare, of any N")
+    parser.add_argument("--solver", metavar="COMMAND", help="reads SMT-LIB and answers; by default z3 or cvc5")
+    parser.add_argument("--questions", type=Path, metavar="FILE", help="ask nobody, and write the questions down")
+    try:
+        given = parser.parse_args(arguments)
+    except SystemExit as end:
+        return int(end.code or 0)
+    try:
+        asked = None if given.questions is not None else solver.found(given.solver)
+        if asked is None and given.questions is None:
+            raise UnmaskError("no SMT solver is there; name one with --solver, or keep the questions with --questions")
+        content = read_file(
+            given.certificate, f"the certificate {given.certificate}", most=LARGEST_FILE, error=UnmaskError
+        )
+        sentence, checked = check(parsed(content), (load(folder) for folder in given.folders), asked)
+        if given.questions is not None:
+            parts = (f"; {name}\n{text}(reset)\n" for name, text in checked.questions.asked.items())
+            given.questions.write_text("".join(parts), encoding="utf-8")
+        print(visible(sentence))
+    except Refused as refusal:
+        print(visible(f"refused: {refusal}"))
+        return 1
+    except (OSError, UnmaskError) as error:
+        print(visible(f"error: {error}"), file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

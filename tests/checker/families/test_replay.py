@@ -1,0 +1,169 @@
+"""The second checker of proofs for every length: it accepts what was proved, and refuses what is broken or wrong."""
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+from import_graph import closure, module_graph
+
+import unmask.checker.families as checker
+from unmask.checker.certificate import Refused
+from unmask.checker.families import solver
+from unmask.checker.families.__main__ import main
+from unmask.checker.families.check import check
+from unmask.checker.families.form import seal_of
+from unmask.numerics.precision import Precision
+from unmask.pipeline import compile_problem, save_model, verify_model
+from unmask.problems.catalogue import parse_problem
+from unmask.programs.compilers.compiler import compiler_for
+from unmask.verification.families import certificate
+from unmask.weights.kinds import KINDS
+from verification.families.sabotage import SABOTAGES
+
+from ..mutants import mutants, replaced
+from .built import model_of
+from .replays import answer, refusal, replayed, says_the_same
+
+SMALL = "group:Z2"
+ABB = "(a|b)*abb"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_was_proved_is_replayed(kind):
+    document, models = replayed(SMALL, kind)
+    assert refusal(document, models, sealed=True) is None
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("precision", [2, 3, 4])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("problem", [ABB, "a.*b|c+", "", "(ab|ba)*", "group:S3", "group:A5"])
+def test_many_proofs_are_replayed(problem, kind, precision):
+    document, models = replayed(problem, kind, precision)
+    assert refusal(document, models, sealed=True) is None
+
+
+def test_it_imports_nothing_but_numbers_and_the_reader_of_folders():
+    modules = closure(module_graph(), ["checker/families/__main__"])
+    reader = {"weights", "documents", "files", "errors", "writing"}
+    assert {module.split("/")[0] for module in modules} == {"checker", "numerics", "escapes"} | reader
+
+
+def test_every_file_of_it_is_small():
+    sizes = {file.name: len(file.read_text().splitlines()) for file in Path(checker.__file__).parent.glob("*.py")}
+    assert max(sizes.values()) <= 220, sizes
+
+
+# one place of a certificate
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_certificate_broken_in_one_place_is_refused(kind):
+    """A dozen of every part, with a new seal: the seal is not what refuses them."""
+    document, models = replayed(SMALL, kind)
+    drawn = [mutant for mutant in mutants(document) if mutant[0][:1] != ("seal",)]
+    for path, what, other in random.Random(kind).sample(drawn, 12):
+        assert refusal(other, models) is not None or says_the_same(document, other), (path, what)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_certificate_broken_in_one_place_is_refused(kind):
+    """Without their seal all are refused but those in which a formula has the same values, for all N that are tried."""
+    document, models = replayed(SMALL, kind)
+    for path, what, other in mutants(document):
+        if path[:1] != ("seal",):
+            assert refusal(other, models) is not None or says_the_same(document, other), (path, what)
+
+
+def test_the_seal_refuses_the_rest():
+    document, models = replayed(SMALL, "plt")
+    for path, what, other in mutants(document):
+        if len(path) < 2:
+            assert refusal(other, [], sealed=True) is not None, (path, what)
+    column = next(i for i, c in enumerate(document["programs"]["model"]["columns"]) if c and c[0] == "code")
+    other = replaced(document, ("programs", "model", "columns", column, 1), ["if", 1, "n", 0])
+    assert refusal(other, models) is None  # it says the same in other words
+    assert "seal" in refusal(other, models, sealed=True)
+    assert refusal({**other, "seal": seal_of(other)}, models, sealed=True) is None
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_accepted_without_a_folder_is_right(kind):
+    """A certificate of other weights may be accepted where no folder is named; these weights are then right too."""
+    document, _ = replayed(SMALL, kind)
+    drawn = [m for m in mutants(document) if m[0][:1] in (("programs",), ("frame",), ("automaton",))]
+    for path, what, other in random.Random(kind).sample(drawn, 3000):
+        if refusal(other, []) is None:
+            for length in (2, 3, 4):
+                try:
+                    model = model_of(other, length)
+                except Refused:
+                    continue  # no folder can be this family's at this length
+                assert verify_model(model, against=SMALL, method="prove").status == "proved", (path, what)
+
+
+# a family that is wrong
+
+
+def wrong_family(name):
+    kind, part, change = SABOTAGES[name]
+    document, _ = replayed(ABB, kind)
+    program = compiler_for(parse_problem(ABB)).family(kind).design.programs[part]
+    change(program)
+    described = certificate._program(program, Precision(2))
+    return replaced(document, ("programs", part), json.loads(json.dumps(described)))
+
+
+@pytest.mark.parametrize(
+    "name", ["a bit too few", "the next child", "last row off by one", "one wrong product", "scores of 1"]
+)
+def test_the_certificate_of_a_wrong_family_is_refused(name):
+    assert refusal(wrong_family(name), []) is not None
+
+
+def test_one_hide_cannot_be_written_down():
+    with pytest.raises(certificate.Open):
+        wrong_family("one HIDE")
+
+
+# the command
+
+
+def test_the_command(tmp_path, capsys):
+    document, _ = replayed(ABB, "cot")
+    stem, folder, other = tmp_path / "proof.family.json", tmp_path / "model", tmp_path / "other"
+    stem.write_text(json.dumps(document))
+    save_model(compile_problem(ABB, "cot", length=6), folder)
+    save_model(compile_problem("(a|b)*aab", "cot", length=6), other)
+    assert main([str(stem), str(folder)]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("checked for every N >= 1")
+    assert "N = 6 (" in said
+    assert "with unsat" in said
+    assert main([str(stem), str(other)]) == 1
+    assert capsys.readouterr().out.startswith("refused: N = 6")
+    questions = tmp_path / "asked.smt2"
+    assert main([str(stem), "--questions", str(questions)]) == 0
+    assert "trusted: unsat to" in capsys.readouterr().out
+    assert questions.read_text().count("(check-sat)") == len(check(document, [], answer)[1].questions.asked)
+    assert main([str(stem), "--solver", "no-such-solver"]) == 1
+    assert main([str(tmp_path / "missing.json")]) == 2
+
+
+def test_a_solver_that_says_sat_is_a_refusal():
+    document, _ = replayed(SMALL, "cot")
+    with pytest.raises(Refused, match="'sat', not unsat"):
+        check(document, [], lambda _: "sat")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_given_does_not_contradict_itself(kind):
+    """So that nothing follows from a contradiction; a region of rows may be empty for one N, not for all."""
+    document, _ = replayed(SMALL, kind)
+    asked = check(document, [], None)[1].questions.asked
+    for name, question in asked.items():
+        kept = [line for line in question.splitlines() if not line.startswith("(assert (not ")]
+        assert solver.found()("\n".join(kept)) == "sat", name
