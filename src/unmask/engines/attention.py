@@ -7,9 +7,12 @@
 Rows of a word with one effective query have one output where all of them see all keys.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from unmask.budget import check
+from unmask.engines.classes.class_attention import ClassAttention, Listed
 from unmask.engines.scores import AT_ONCE, Operands
 from unmask.engines.shared.bit_codes import Code, Range, Steps
 from unmask.engines.shared.code_index import CodeIndex
@@ -18,6 +21,12 @@ from unmask.engines.shared.visible_keys import forgotten
 
 COMPARED_AT_ONCE = 1 << 16
 NONE = -1
+LONG = 8  # keys per row, from which it pays to look for what rows have in common
+CLASSED_FROM = 1 << 16  # pairs of a row and a key
+CLASSED_KEYS = 128  # of a word
+
+Attend = Callable[[np.ndarray, Grid, Code, Range, np.ndarray, np.ndarray], None]
+"""Rows, …, the output and Z to be filled in."""
 
 
 class AttendsNowhere(Exception):
@@ -34,6 +43,7 @@ class HeadAttention:
     def __init__(self, operands: Operands, causal: bool, query_code: np.ndarray, key_code: np.ndarray) -> None:
         self._operands, self._compact, self._causal = operands, operands.compact, causal
         self._query_code, self._key_code = query_code, key_code
+        self.classes = ClassAttention(operands.Q, operands.K, operands.V, operands.places, self._compact, causal)
         self.index: CodeIndex | None = None  # of all keys, while none of them changes its code and all have one
         self.weights: np.ndarray | None = None  # [rows, positions], kept only while someone watches
 
@@ -44,16 +54,30 @@ class HeadAttention:
         if self.weights is not None:
             self.weights[rows] = 0
         joined = self._may_join(rows, grid, code)
-        for members, attend in ((joined, self._joined), (~joined, self._all)):
-            if members.all():
-                attend(rows, grid, code, keys, result, Z)
-            elif members.any():
-                part, part_Z = result[:, members], Z[members]
-                attend(rows[members], grid, code, keys, part, part_Z)
-                result[:, members], Z[members] = part, part_Z
+        for members, attend in ((joined, self._joined), (~joined, self._others)):
+            self._part(attend, members, rows, grid, code, keys, result, Z)
         if not Z.all():
             raise AttendsNowhere(int(rows[np.argmin(Z)]))
         return result
+
+    def _part(
+        self,
+        attend: Attend,
+        members: np.ndarray,
+        rows: np.ndarray,
+        grid: Grid,
+        code: Code,
+        keys: Range,
+        result: np.ndarray,
+        Z: np.ndarray,
+    ) -> None:
+        """The rows that are members, one way."""
+        if members.all():
+            attend(rows, grid, code, keys, result, Z)
+        elif members.any():
+            part, part_Z = result[:, members], Z[members]
+            attend(rows[members], grid, code, keys, part, part_Z)
+            result[:, members], Z[members] = part, part_Z
 
     def _may_join(self, rows: np.ndarray, grid: Grid, code: Code) -> np.ndarray:
         """Rows with a code, in words in which all keys have one."""
@@ -72,21 +96,79 @@ class HeadAttention:
         start, count, keys = self._matches(rows, grid, code)
         if code.constant and (count == 1).all():
             self._gather(rows, keys[start], grid, code, result, Z)
-            return
-        if not self._causal and int(count.sum()) > 8 * rows.size:
+        elif int(count.sum()) > LONG * rows.size and self._may_class(rows, grid):
+            self._classed(self._matched, rows, grid, code, range_, result, Z)
+        else:
+            self._listed_by_code(rows, grid, code, range_, (start, count, keys), result, Z)
+
+    def _matched(
+        self, rows: np.ndarray, grid: Grid, code: Code, range_: Range, result: np.ndarray, Z: np.ndarray
+    ) -> None:
+        self._listed_by_code(rows, grid, code, range_, self._matches(rows, grid, code), result, Z)
+
+    def _listed_by_code(
+        self,
+        rows: np.ndarray,
+        grid: Grid,
+        code: Code,
+        range_: Range,
+        matches: tuple[np.ndarray, np.ndarray, np.ndarray],
+        result: np.ndarray,
+        Z: np.ndarray,
+    ) -> None:
+        """Every key of the same code."""
+        start, count, keys = matches
+        if not self._causal and int(count.sum()) > LONG * rows.size:
             computed, inverse = self._distinct(rows, grid, range_)
         else:
             computed, inverse = np.arange(rows.size), None
-        size = np.searchsorted(1 << np.arange(40), count[computed])
+        self._listed(rows, Listed(computed, start[computed], count[computed], keys), code.equal, grid, result, Z)
+        self._spread(rows, computed, inverse, result, Z)
+
+    def _listed(
+        self, rows: np.ndarray, listed: Listed, steps: Steps, grid: Grid, result: np.ndarray, Z: np.ndarray
+    ) -> None:
+        """Lists of nearly one length at a time."""
+        size = np.searchsorted(1 << np.arange(40), listed.count)
         for s in np.unique(size):
-            members = computed[(size == s) & (count[computed] > 0)]
-            longest = int(count[members].max(initial=0))
+            members = np.flatnonzero((size == s) & (listed.count > 0))
+            longest = int(listed.count[members].max(initial=0))
             for block in _blocks(members, longest):
-                offset = np.arange(longest)
-                real = offset < count[block, None]
-                listed = keys[np.where(real, start[block, None] + offset, start[block, None])]
-                visible = real & (listed <= rows[block, None]) if self._causal else real
-                self._block(rows, block, listed, visible, code.equal, grid, result, Z)
+                offset, start, queries = np.arange(longest), listed.start[block, None], listed.members[block]
+                real = offset < listed.count[block, None]
+                keys = listed.keys[np.where(real, start + offset, start)]
+                visible = real & (keys <= rows[queries, None]) if self._causal else real
+                self._block(rows, queries, keys, visible, steps, grid, result, Z)
+
+    def _may_class(self, rows: np.ndarray, grid: Grid) -> bool:
+        """Is there enough to be gained? (Who watches is shown every weight.)"""
+        many = rows.size * grid.length >= CLASSED_FROM and grid.length >= CLASSED_KEYS
+        return many and self.weights is None
+
+    def _others(
+        self, rows: np.ndarray, grid: Grid, code: Code, range_: Range, result: np.ndarray, Z: np.ndarray
+    ) -> None:
+        """Rows without a code."""
+        if self._may_class(rows, grid):
+            self._classed(self._all, rows, grid, code, range_, result, Z)
+        else:
+            self._all(rows, grid, code, range_, result, Z)
+
+    def _classed(
+        self,
+        attend: Attend,
+        rows: np.ndarray,
+        grid: Grid,
+        code: Code,
+        range_: Range,
+        result: np.ndarray,
+        Z: np.ndarray,
+    ) -> None:
+        """By classes of queries and keys, and those that see too much in another way."""
+        computed, inverse, lists = self.classes.attend(rows, grid, range_, result, Z)
+        for listed in lists:
+            self._listed(rows, listed, code.any, grid, result, Z)
+        self._part(attend, Z < 0, rows, grid, code, range_, result, Z)
         self._spread(rows, computed, inverse, result, Z)
 
     def _all(self, rows: np.ndarray, grid: Grid, code: Code, range_: Range, result: np.ndarray, Z: np.ndarray) -> None:
@@ -183,7 +265,7 @@ class HeadAttention:
         if inverse is None:
             return
         source = computed[inverse]
-        result[:] = result[:, source]
+        result[:] = np.take(result, source, axis=1)
         Z[:] = Z[source]
         if self.weights is not None:
             self.weights[rows] = self.weights[rows[source]]

@@ -65,9 +65,12 @@ class HeadState:
             return self._affected(rows[moved], self._key_code[rows[moved]], new[moved], grid)
         Q, K = self._head.query(x, where), self._head.key(x, where)
         self._Q[:, where] = Q
-        moved |= _replace(self._K, where, K)
+        differs = _replace(self._K, where, K)
+        moved |= differs
         if new.any():
             self.attention.index = None
+        if new.any() or differs.any():
+            self.attention.classes.keys = None
         before = self._key_code[rows[moved]]
         if self._learn(Q, K, grid):
             if not new.all():
