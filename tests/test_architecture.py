@@ -23,7 +23,8 @@ MAY_IMPORT = {
     "budget": "errors",
     "engines/shared": "weights numerics",
     "engines/chains": "engines/shared weights numerics budget",
-    "engines": "engines/shared engines/chains weights numerics budget errors",
+    "engines/classes": "engines/shared numerics budget",
+    "engines": "engines/shared engines/chains engines/classes weights numerics budget errors",
     "traces": "weights documents errors",
     "reasoners": "engines traces weights numerics budget errors",
     # what to compute

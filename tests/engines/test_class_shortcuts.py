@@ -1,7 +1,7 @@
 """One small head per shortcut of attention by classes, right at the edge where the shortcut stops being right."""
 
 from functools import partial
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -184,7 +184,7 @@ def by_definition(terms, runs, precision):
     ends = np.append(runs.heads, runs.begin.size)
     sums = [
         total(np.concatenate([terms[:, runs.begin[r] : runs.end[r]] for r in range(a, b)], axis=1), precision)
-        for a, b in zip(ends[:-1], ends[1:], strict=True)
+        for a, b in pairwise(ends)
     ]
     return np.array(sums).T
 

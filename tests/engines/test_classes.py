@@ -108,16 +108,16 @@ def test_every_way_is_taken(monkeypatch):
 
         monkeypatch.setattr(owner, name, after)
 
-    counted(ClassAttention, "_by_runs", lambda _, head, begin, end, heads, *rest: {"several": begin.size - heads.size})
-    counted(run_sums, "_composed", lambda _, terms, *rest: {"composed": len(terms)})
-    counted(ClassAttention, "_seen", lambda seen, *rest: {"seen": seen.members.size})
-    counted(ClassAttention, "attend", lambda result, *rest: {"listed": sum(one.members.size for one in result[2])})
-    counted(KeyClasses, "candidates", lambda _, classes, Q, word, sides: {"gaps": int((Q[sides[0]] == 0).any())})
+    counted(ClassAttention, "_by_runs", lambda _, *given: {"several": given[1].size - given[3].size})
+    counted(run_sums, "_composed", lambda _, *given: {"composed": len(given[0])})
+    counted(ClassAttention, "_seen", lambda seen, *_: {"seen": seen.members.size})
+    counted(ClassAttention, "attend", lambda result, *_: {"listed": sum(one.members.size for one in result[2])})
+    counted(KeyClasses, "candidates", lambda _, *given: {"gaps": int((given[1][given[3][0]] == 0).any())})
     check_some(range(16, 40))
     assert all(taken[key] > 20 for key in ("several", "composed", "seen", "listed", "gaps")), taken
 
 
-def every_sign(query, key, sort, compact):
+def every_sign(query, key, sort, _):
     last = {kind: j for j, kind in enumerate(sort) if query.size[j] and key.size[j]}
     return tuple(last.values())
 
@@ -143,7 +143,7 @@ def zero_as_minus(rows, word):
 BREAKS = {
     "every sign excludes": (class_attention, "excluding", every_sign),
     "sums clip only at their end": (run_sums, "_composed", never_clipped),
-    "a row sees its class whole": (KeyClasses, "up_to", lambda classes, kind, row: classes.counts[kind]),
+    "a row sees its class whole": (KeyClasses, "up_to", lambda classes, kind, _: classes.counts[kind]),
     "keys are kept though they changed": (ClassAttention, "keys", property(known_keys, keep_keys)),
     "a 0 is a minus": (signs.Coded, "of", zero_as_minus),
 }

@@ -114,9 +114,7 @@ class ClassAttention:
             return np.arange(rows.size), np.arange(rows.size), lists
         return first, stands[inverse], lists
 
-    def _parts(
-        self, Q: np.ndarray, word: np.ndarray, range_: Range, keys: Keys
-    ) -> Iterator[tuple[_Part, np.ndarray]]:
+    def _parts(self, Q: np.ndarray, word: np.ndarray, range_: Range, keys: Keys) -> Iterator[tuple[_Part, np.ndarray]]:
         """Queries that have forgotten the same columns, of one profile each, for which signs are proved to exclude."""
         since, score = forgotten(Q, self._places, range_, self._compact)
         profiles = _profiles(Q)

@@ -6,7 +6,7 @@ FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 
 def distinct(*parts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(first, inverse) of the columns of [rows, n] arrays, one above the other: column i equals column first[inverse[i]].
+    """(first, inverse) of the columns of [rows, n] arrays, one above the other: column i equals first[inverse[i]].
 
     The first column of every kind stands for it, in the order in which they come.
     """

@@ -1,4 +1,4 @@
-"""Which signs exclude each other? A proof from the values of queries and keys, as in `visible_keys`, where 0 is allowed.
+"""Which signs exclude each other? A proof from the values of queries and keys, as in `visible_keys`, but 0 is allowed.
 
 A column of a score is *pure* if Q_j is +c, -c or 0 in every query and K_j is +k, -k or 0 in every key. It is a *sign*
 if one of them takes both signs. Two rows are opposite in it if neither is 0 and their signs differ; a 0 goes with

@@ -19,7 +19,7 @@ def spread(start: np.ndarray, count: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Coded:
-    """Rows by their signs: bit i of `code` is [sign i is +], bit i of `mask` is [sign i is not 0]; the word is above."""
+    """Rows by their signs: a bit of `code` is [sign is +], the same of `mask` [sign is not 0]; the word is above."""
 
     code: np.ndarray
     mask: np.ndarray
