@@ -16,6 +16,7 @@ from unmask.engines.classes.class_attention import ClassAttention, Listed
 from unmask.engines.scores import AT_ONCE, Operands
 from unmask.engines.shared.bit_codes import Code, Range, Steps
 from unmask.engines.shared.code_index import CodeIndex
+from unmask.engines.shared.distinct import distinct
 from unmask.engines.shared.grid import Grid
 from unmask.engines.shared.visible_keys import forgotten
 
@@ -24,6 +25,7 @@ NONE = -1
 LONG = 8  # keys per row, from which it pays to look for what rows have in common
 CLASSED_FROM = 1 << 16  # pairs of a row and a key
 CLASSED_KEYS = 128  # of a word
+CLASSED_ROWS = 1 << 16  # of all words, at most: what classes need while they are computed
 
 Attend = Callable[[np.ndarray, Grid, Code, Range, np.ndarray, np.ndarray], None]
 """Rows, …, the output and Z to be filled in."""
@@ -143,7 +145,7 @@ class HeadAttention:
     def _may_class(self, rows: np.ndarray, grid: Grid) -> bool:
         """Is there enough to be gained? (Who watches is shown every weight.)"""
         many = rows.size * grid.length >= CLASSED_FROM and grid.length >= CLASSED_KEYS
-        return many and self.weights is None
+        return many and grid.size <= CLASSED_ROWS and self.weights is None
 
     def _others(
         self, rows: np.ndarray, grid: Grid, code: Code, range_: Range, result: np.ndarray, Z: np.ndarray
@@ -250,14 +252,7 @@ class HeadAttention:
         Q = np.take(self._operands.Q, rows, axis=1)
         since, score = forgotten(Q, places, keys, self._compact)
         columns = np.where(np.arange(places[0].size)[:, None] >= since, Q[places[0]], self._compact.narrow.type(0))
-        before = np.vstack([grid.word(rows), since, score])
-        parts = np.concatenate([np.ascontiguousarray(part.T).view(np.uint8) for part in (before, columns)], axis=1)
-        parts = parts.view(np.dtype((np.void, parts.shape[1]))).ravel()
-        _, first, inverse = np.unique(parts, return_index=True, return_inverse=True)
-        order = np.argsort(first)
-        rank = np.empty_like(order)
-        rank[order] = np.arange(order.size)
-        return first[order], rank[inverse.reshape(-1)]
+        return distinct(np.vstack([grid.word(rows), since, score]), columns)
 
     def _spread(
         self, rows: np.ndarray, computed: np.ndarray, inverse: np.ndarray | None, result: np.ndarray, Z: np.ndarray

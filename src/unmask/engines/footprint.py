@@ -12,15 +12,18 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from unmask.engines import scores
+from unmask.engines import attention, scores
+from unmask.engines.classes import class_attention, key_classes
 from unmask.engines.engine import Footprint
 from unmask.engines.shared import sparse_product, visible_keys
+from unmask.numerics import run_sums
 from unmask.numerics.compact import Compact
 from unmask.weights.matrix import Matrix
 from unmask.weights.transformer import Head, Transformer
 
 PER_ENTRY = 160  # of a weight: row, column, value, and their prepared copies
 PER_COLUMN = 200  # of a matrix, whether it has entries or not, but for queries and keys
+CLASSES = 120 * class_attention.MOST_PAIRS  # per row, at once: pairs of queries and classes, and lists of keys
 VECTORS = 24  # of one 64-bit number per row, at once: codes, their index, counts, and what is sorted
 
 
@@ -32,10 +35,14 @@ def fast_footprint(transformer: Transformer, batch: int, *, watched: bool = Fals
     kept += 2 * len(transformer.layers) + 8 + sizes.chained * (transformer.attention == "causal")
     most = max((head.at_once(narrow, wide) for head in sizes.heads), default=0)
     at_once = max(most, (4 * narrow + 1) * transformer.width, 32 * outputs) + 8 * VECTORS
+    if rows >= attention.CLASSED_KEYS and batch * rows <= attention.CLASSED_ROWS:
+        at_once += CLASSES + max((head.by_classes(narrow, wide) for head in sizes.heads), default=0)
+        kept += sum(head.kept_classes(narrow) for head in sizes.heads)
     pairs = batch * rows * rows if watched else 0
     blocks = (
         (scores.AT_ONCE + rows) * 10 * 8
         + visible_keys.AT_ONCE * 5 * wide
+        + run_sums.AT_ONCE * 8 * 8
         + (sparse_product.AT_ONCE * 4 * wide if sizes.heavy else 0)
     )
     hidden = max(1 << 20, 16 * sizes.hidden) * (2 * narrow + 4 * wide) if sizes.hidden else 0
@@ -76,8 +83,18 @@ class _HeadSizes:
         """Bytes per row while the head is computed: products that come in, then queries that are found alike."""
         product = max(self.scores, self.values) * (2 * narrow + 4 * wide)
         coming_in = narrow * 2 * self.kept + product
-        alike = 5 * (24 + narrow * self.scores) + narrow * self.scores
+        alike = 4 * 24 + 3 * narrow * self.scores
         return max(coming_in, alike) + 3 * narrow * self.values
+
+    def by_classes(self, narrow: int, wide: int) -> int:
+        """Bytes per row while queries and keys are compared, or weighted values are laid out."""
+        signs = self.scores * (4 * narrow + 8)
+        terms = self.values * (narrow + class_attention.MOST_WEIGHTS * (2 * narrow + 2 * wide))
+        return max(signs, terms)
+
+    def kept_classes(self, narrow: int) -> int:
+        """Bytes per row of classes of keys, and their index."""
+        return key_classes.KEPT * (narrow * self.scores + 11 * 8)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ import numpy as np
 
 from unmask.numerics.compact import Compact
 
-AT_ONCE = 1 << 20
+AT_ONCE = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)

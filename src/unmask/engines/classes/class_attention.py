@@ -16,19 +16,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from unmask.budget import check
-from unmask.engines.classes.distinct import distinct
 from unmask.engines.classes.key_classes import KeyClasses, Keys, by_kind
 from unmask.engines.classes.opposites import Held, excluding
 from unmask.engines.classes.signs import spread
 from unmask.engines.shared.bit_codes import Range
+from unmask.engines.shared.distinct import distinct
 from unmask.engines.shared.grid import Grid
 from unmask.engines.shared.visible_keys import Places, forgotten
 from unmask.numerics.compact import Compact
 from unmask.numerics.run_sums import Runs, run_sums
 
 MOST_PROFILES = 16
-MOST_PAIRS = 16  # per query and class
-MOST_LISTED = 1 << 20
+MOST_PAIRS = 16  # of a query and a class, of a row and a class, of a row and a listed key: so many per row there is
 MOST_WEIGHTS = 4
 FEW = 8  # keys that are listed, whatever Z
 
@@ -105,10 +104,10 @@ class ClassAttention:
                 members, owner = first[which[some]], np.arange(some.size)
             classes = self.keys.classes(part.column)
             pairs = self._pairs(part, some, classes)
-            if pairs is None:
+            seen = pairs and self._seen(pairs, members, owner, rows[members], classes)
+            if seen is None:
                 Z[members] = -1
             else:
-                seen = self._seen(pairs, members, owner, rows[members], classes)
                 lists += self._summed(seen, classes, result, Z)
         if self._causal:
             return np.arange(rows.size), np.arange(rows.size), lists
@@ -133,7 +132,7 @@ class ClassAttention:
         """(query, class, exp > 0), query by query of some of a part, each in order; None if there are too many."""
         Q = part.Q[:, some]
         found = classes.candidates(Q, part.word[some], part.signs)
-        if found.size > MOST_PAIRS * (some.size + classes.size):
+        if found.size > MOST_PAIRS * classes.order.size:
             return None
         which, kind = found.pairs()
         compact = self._compact
@@ -153,13 +152,18 @@ class ClassAttention:
         owner: np.ndarray,
         rows: np.ndarray,
         classes: KeyClasses,
-    ) -> _Seen:
-        """What the members see, which are these rows: what their queries do, up to themselves where it is causal."""
+    ) -> _Seen | None:
+        """What the members see, which are these rows: what their queries do, up to themselves where it is causal.
+
+        None if that is too much.
+        """
         which, kind, exp = pairs
         heads = np.searchsorted(which, np.arange(int(owner.max(initial=-1)) + 2))
         if not self._causal:
             return _Seen(members, heads, kind, classes.counts[kind], exp)
         count = np.diff(heads)[owner]
+        if count.sum() > MOST_PAIRS * classes.order.size:
+            return None
         run, reader = spread(heads[owner], count), np.repeat(np.arange(members.size), count)
         visible = classes.up_to(kind[run], rows[reader])
         some = np.flatnonzero(visible)
@@ -183,7 +187,7 @@ class ClassAttention:
             some, heads = _chosen(seen.heads, folded)
             result[:, seen.members[folded]] = self._by_runs(begin[some], end[some], heads, weights[some], classes)
         left = ~folded & (keys > 0)
-        if keys[left].sum() > MOST_LISTED:
+        if keys[left].sum() > MOST_PAIRS * classes.order.size:
             Z[seen.members[left]] = -1
         elif left.any():
             some, _ = _chosen(seen.heads, left)

@@ -4,10 +4,12 @@ from functools import cached_property
 
 import numpy as np
 
-from unmask.engines.classes.distinct import distinct
 from unmask.engines.classes.opposites import Held
 from unmask.engines.classes.signs import MOST_BITS, Candidates, Coded, SignIndex
+from unmask.engines.shared.distinct import distinct
 from unmask.engines.shared.grid import Grid
+
+KEPT = 2
 
 
 class KeyClasses:
@@ -18,8 +20,8 @@ class KeyClasses:
         word = grid.word(keys)
         first, kind = distinct(word[None], K[remembered])
         order, self.start = by_kind(kind, first.size)
-        self.order, self.K, self._word = keys[order], K[:, first], word[first]
-        self._rank, self._grid = kind[order] * grid.size + self.order, grid
+        self.order, self._word, self._grid = keys[order], word[first], grid
+        self.K = K if first.size == keys.size else K[:, first]
         self._indices: dict[bytes, SignIndex] = {}
 
     @property
@@ -34,6 +36,11 @@ class KeyClasses:
     def offset(self) -> np.ndarray:
         """How many of its class come before each key of `order`."""
         return np.arange(self.order.size) - np.repeat(self.start[:-1], self.counts)
+
+    @cached_property
+    def _rank(self) -> np.ndarray:
+        """class·size + key of `order`, which rises."""
+        return np.repeat(np.arange(self.size), self.counts) * self._grid.size + self.order
 
     def up_to(self, kind: np.ndarray, row: np.ndarray) -> np.ndarray:
         """How many keys of a class are not after a row."""
@@ -58,12 +65,15 @@ class KeyClasses:
 
 
 class Keys:
-    """The keys of a head while none of them changes, [columns, keys], and their classes."""
+    """The keys of a head while none of them changes, [columns, keys], and the classes that were last asked for.
+
+    K may be the head's own, so that it has to be forgotten when that is written to.
+    """
 
     def __init__(self, K: np.ndarray, place: np.ndarray, grid: Grid) -> None:
         """`place` says which row of K a column of the score reads."""
         self.grid, self._place, self._rows = grid, place, grid.rows
-        self._K = np.take(K, self._rows, axis=1)
+        self._K = grid.exists(K)
         self._classes: dict[int, KeyClasses] = {}
 
     @cached_property
@@ -73,6 +83,8 @@ class Keys:
     def classes(self, column: int) -> KeyClasses:
         """Alike from this column on."""
         if column not in self._classes:
+            if len(self._classes) == KEPT:
+                del self._classes[next(iter(self._classes))]
             remembered = np.unique(self._place[column:])
             self._classes[column] = KeyClasses(self._K, remembered, self._rows, self.grid)
         return self._classes[column]

@@ -25,6 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from unmask.engines.shared.bit_codes import BitColumns, Code, Range, Shift, Steps
+from unmask.engines.shared.distinct import distinct
 from unmask.numerics.compact import Compact
 
 MOST_BITS = 62
@@ -58,8 +59,8 @@ def prove(
 
 def _usual(proved: np.ndarray) -> np.ndarray:
     """The largest set of bits, [bits], that is proved for at least one query in sixteen of [bits, queries]."""
-    patterns, count = np.unique(proved, axis=1, return_counts=True)
-    frequent = patterns[:, count * 16 >= proved.shape[1]]
+    first, kind = distinct(proved)
+    frequent = proved[:, first[np.bincount(kind, minlength=first.size) * 16 >= proved.shape[1]]]
     if not frequent.size:
         return np.zeros(len(proved), dtype=bool)
     return frequent[:, np.argmax(frequent.sum(axis=0))]
