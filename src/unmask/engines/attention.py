@@ -2,6 +2,7 @@
 
     one key of the same code, all with one score      a gather
     several keys of the same code                     lists of nearly one length at a time
+    no code, or long lists, of many rows              by classes of queries and keys
     no code                                           every key that the row may see, in blocks
 
 Rows of a word with one effective query have one output where all of them see all keys.

@@ -5,6 +5,7 @@
     visible_keys
     code_index,      then a head is a join of codes, not a comparison of all pairs
     attention
+    classes/         without a code: queries that are alike, keys that are alike, and sums that many rows share
     scores           the exact attention of what is left
     head_state,      what is kept from call to call: a row is computed again only if something it reads
     layer_state      changed
