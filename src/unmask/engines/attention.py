@@ -99,7 +99,7 @@ class HeadAttention:
         start, count, keys = self._matches(rows, grid, code)
         if code.constant and (count == 1).all():
             self._gather(rows, keys[start], grid, code, result, Z)
-        elif int(count.sum()) > LONG * rows.size and self._may_class(rows, grid):
+        elif int(count.sum()) > LONG * rows.size and self._may_class(int(count.sum()), grid):
             self._classed(self._matched, rows, grid, code, range_, result, Z)
         else:
             self._listed_by_code(rows, grid, code, range_, (start, count, keys), result, Z)
@@ -143,16 +143,16 @@ class HeadAttention:
                 visible = real & (keys <= rows[queries, None]) if self._causal else real
                 self._block(rows, queries, keys, visible, steps, grid, result, Z)
 
-    def _may_class(self, rows: np.ndarray, grid: Grid) -> bool:
+    def _may_class(self, pairs: int, grid: Grid) -> bool:
         """Is there enough to be gained? (Who watches is shown every weight.)"""
-        many = rows.size * grid.length >= CLASSED_FROM and grid.length >= CLASSED_KEYS
+        many = pairs >= CLASSED_FROM and grid.length >= CLASSED_KEYS
         return many and grid.size <= CLASSED_ROWS and self.weights is None
 
     def _others(
         self, rows: np.ndarray, grid: Grid, code: Code, range_: Range, result: np.ndarray, Z: np.ndarray
     ) -> None:
         """Rows without a code."""
-        if self._may_class(rows, grid):
+        if self._may_class(rows.size * grid.length, grid):
             self._classed(self._all, rows, grid, code, range_, result, Z)
         else:
             self._all(rows, grid, code, range_, result, Z)

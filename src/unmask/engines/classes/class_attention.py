@@ -12,6 +12,7 @@ below B see fewer than B keys, and are listed, as are those whose classes overla
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -75,8 +76,12 @@ class ClassAttention:
     ) -> None:
         self._Q, self._K, self._V, self._places = Q, K, V, places
         self._compact, self._causal = compact, causal
-        self._sorts = tuple(distinct(np.array(places))[1].tolist())
         self.keys: Keys | None = None  # while none of them changes
+
+    @cached_property
+    def _sorts(self) -> tuple[int, ...]:
+        """Columns of a score with the same queries and keys have one number."""
+        return tuple(distinct(np.array(self._places))[1].tolist())
 
     def attend(
         self, rows: np.ndarray, grid: Grid, range_: Range, result: np.ndarray, Z: np.ndarray
