@@ -10,6 +10,7 @@ from unmask.engines.fast import FastEngine
 from unmask.engines.head_state import HeadState
 from unmask.engines.layer_state import LayerState
 from unmask.engines.reference import ReferenceEngine
+from unmask.engines.shared.bit_codes import _codes
 from unmask.errors import AttendsToNothing
 from unmask.numerics.arithmetic import multiply
 from unmask.numerics.lemmas import sharp_thresholds
@@ -258,3 +259,12 @@ def test_uniform_heads_over_many_rows(attention):
     model = Lookup([0] * rows, [0] * rows, [2, -3, 15, -15], 2, attention=attention).column({ONE: 1}, {VALUE: 1})
     tokens = np.random.default_rng(0).integers(0, 4, (3, rows))
     agree(model.transformer(), [tokens[0], tokens[1], tokens])
+
+
+@pytest.mark.parametrize("bits", [1, 8, 56, 57, 62])
+def test_codes_of_many_bits_are_numbers_from_0_on(bits):
+    """-1 stands for a row without a code, and no code may be taken for it."""
+    rows = np.array([np.full(bits, -4), np.full(bits, 4), [4] + [-4] * (bits - 1)], dtype=np.int8).T
+    code, regular = _codes(rows, np.arange(bits), np.full(bits, 4))
+    assert code.tolist() == [0, (1 << bits) - 1, 1 << bits - 1]
+    assert regular.all()

@@ -104,14 +104,15 @@ class Code:
 
 def _codes(x: np.ndarray, rows: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(code, regular) of every column of x; a part of the columns at a time, which stays in the cache."""
-    code, regular = np.zeros(x.shape[1], dtype=np.int64), np.ones(x.shape[1], dtype=bool)
+    # without a sign: on the way a code of 57 bits or more fills all 64
+    code, regular = np.zeros(x.shape[1], dtype=np.uint64), np.ones(x.shape[1], dtype=bool)
     for first in range(0, x.shape[1], AT_ONCE):
         part = slice(first, first + AT_ONCE)
         values = x[:, part][rows]
         regular[part] = (np.abs(values) == sizes[:, None]).all(axis=0)
         some = code[part]
         for byte in np.packbits(values > 0, axis=0):
-            some <<= 8
+            some <<= np.uint64(8)
             some |= byte
-        some >>= -len(rows) % 8
-    return code, regular
+        some >>= np.uint64(-len(rows) % 8)
+    return code.view(np.int64), regular
