@@ -32,6 +32,12 @@ class _Key:
     values: np.ndarray
     number: int  # of equal exponentials and values, up to names
 
+    def for_weights(self) -> "_Key":
+        """The same for who looks at exponentials alone: one case, where these are the same in all."""
+        if self.cases.constant or (self.exps != self.exps[:, :1]).any():
+            return self
+        return _Key(CERTAIN, self.exps[:, :1], self.values[:, :1], self.number)
+
 
 class SymbolicHead:
     """One head of one layer; `columns` of the residual stream are what it writes."""
@@ -252,7 +258,7 @@ class SymbolicHead:
         """The same, key by key: first (query, Z so far), then (query, Z, sum so far)."""
         compact = self._compact
         state, payload = query_cases, np.vstack([order, np.zeros(order.size, dtype=np.int64)])
-        for key in keys:
+        for key in map(_Key.for_weights, keys):
 
             def add(old: np.ndarray, label: np.ndarray, key: _Key = key) -> np.ndarray:
                 return np.vstack([old[0], np.minimum(old[1] + key.exps[old[0], label], compact.bound)])
