@@ -85,7 +85,7 @@ def test_many_inputs_that_tell_nodes_apart_are_learnt(monkeypatch):
 @pytest.mark.parametrize("seed", range(6))
 def test_what_stays_open_goes_to_the_thorough_solver(seed, monkeypatch):
     monkeypatch.setattr(sweeping, "CONFLICTS_PER_NODE", 0)
-    monkeypatch.setattr(questions, "QUICK_CONFLICTS", 1)
+    monkeypatch.setattr(questions, "QUICK_CONFLICTS", 0)
     circuit, pairs = two_ways(seed, inputs=9, gates=150, outputs=8)
     swept = sweep(circuit, pairs)
     assert swept.answers == ["equal" if same else "different" for same in truth(circuit)]
