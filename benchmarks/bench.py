@@ -1,8 +1,9 @@
-"""Measure every row of the performance table in one run: `make bench`.
+"""Measure every row of the performance table in one run: `make bench`; or some: `python benchmarks/bench.py proofs …`.
 
 Writes benchmarks/results.json, a line of ratios to benchmarks/history.jsonl, the plots of docs/performance/ and the
-measured parts of docs/performance.md. Times are the best of a few runs of the real thing, in seconds of wall time, and
-rivals run beside it: a ratio to one of them that grows is a loss, whatever the machine does.
+measured parts of docs/performance.md. Times are the best of a few runs of the real thing, in CPU seconds (user and
+system), and rivals run beside it: a ratio to one of them that grows is a loss, whatever the machine does. All that is
+ours runs on one core. Where C6288=FILE names the netlist of c6288 as AIGER or BLIF, it is measured, too.
 """
 
 import cProfile
@@ -21,6 +22,7 @@ from pathlib import Path
 import numpy as np
 import plots
 from history import append, losses, ratios_of
+from multiplier import nor_multiplier
 from pages import table, write_page
 from rivals import abc_seconds, product_tree
 from yardstick import dense_pass_seconds
@@ -29,6 +31,7 @@ from unmask.engines.fast import FastEngine
 from unmask.engines.reference import ReferenceEngine
 from unmask.pipeline import compile_problem, convert_model, problem_of, run_word, verify_model
 from unmask.problems.automata.monoid import transition_monoid
+from unmask.problems.circuits.aiger import write_aiger
 from unmask.reasoners.run import answers, run
 from unmask.reasoners.words import read_word
 from unmask.tables.answers import tabled_answers
@@ -53,9 +56,9 @@ def best(work, *, times=5):
     """The shortest of a few runs; the machine may be busy with other things."""
     seconds = []
     for _ in range(times):
-        start = time.perf_counter()
+        start = time.process_time()
         work()
-        seconds.append(time.perf_counter() - start)
+        seconds.append(time.process_time() - start)
     return min(seconds)
 
 
@@ -67,19 +70,17 @@ def exponent(sizes, seconds):
 
 
 def command(*arguments, text=None):
-    """(seconds, peak memory in bytes, standard output) of an `unmask` command in a fresh process."""
-    start = time.perf_counter()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "unmask", *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    process.stdin.write(text or "")
-    process.stdin.close()
-    output = process.stdout.read()
-    _, status, usage = os.wait4(process.pid, 0)
+    """(CPU seconds, peak memory in bytes, standard output) of an `unmask` command in a fresh process."""
+    with tempfile.TemporaryFile("w+") as given:
+        given.write(text or "")
+        given.seek(0)
+        program = [sys.executable, "-m", "unmask", *arguments]
+        process = subprocess.Popen(program, stdin=given, stdout=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        output = process.stdout.read()
+        _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
-    return time.perf_counter() - start, usage.ru_maxrss * 1024, output
+    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024, output
 
 
 def a5():
@@ -157,9 +158,9 @@ def every_word():
     def extracted():
         model = compile_problem(problem, "mdm", length=16)
         words = words_of(model)
-        start = time.perf_counter()
+        start = time.process_time()
         found = tabled_answers(model, words, engine=FastEngine())
-        first = time.perf_counter() - start
+        first = time.process_time() - start
         assert found.by == "tables"
         assert np.flatnonzero(found.answers.accepted == 1).tolist() == [0x5555]
         return first, best(lambda: tabled_answers(model, words, engine=FastEngine()), times=3)
@@ -229,13 +230,26 @@ def converted():
 
 def proofs():
     """Addition of 32 bits, proved from the weights; and ABC on the two netlists, which it is given."""
-    length = 64
-    model = compile_problem("family:addition", "mdm", length=length)
-    start = time.perf_counter()
+    return _proved_beside_abc(compile_problem("family:addition", "mdm", length=64), "family:addition", 33)
+
+
+def multipliers(folder):
+    """Models of multipliers, proved against the netlists they were compiled from; and ABC on what was extracted."""
+    written = folder / "multiplier.aag"
+    written.write_text(write_aiger(nor_multiplier()), encoding="ascii")
+    netlists = {"NOR array": f"aiger:{written}"}
+    given = os.environ.get("C6288")
+    if given:
+        netlists["c6288"] = f"{'blif' if given.endswith('.blif') else 'aiger'}:{given}"
+    return {name: _proved_beside_abc(compile_problem(one, "mdm"), one, 32) for name, one in netlists.items()}
+
+
+def _proved_beside_abc(model, problem, outputs):
+    start = time.process_time()
     assert verify_model(model, method="prove").status == "proved"
-    ours = time.perf_counter() - start
-    letters, outputs, encoding = list(model.input_symbols), length // 2 + 1, Encoding(2, length)
-    netlists = (model, problem_of("family:addition").specification(length))
+    ours = time.process_time() - start
+    letters, encoding = list(model.input_symbols), Encoding(2, model.length)
+    netlists = (model, problem_of(problem).specification(model.length))
     theirs = abc_seconds(*(circuit_of(side_of(one, letters, outputs), encoding) for one in netlists))
     return {"seconds": ours, "abc": theirs}
 
@@ -245,9 +259,9 @@ def large_proofs():
     measured = {}
     for name, pattern in LARGE.items():
         model = compile_problem(f"regex:{pattern}", "mdm", length=64)
-        start = time.perf_counter()
+        start = time.process_time()
         assert verify_model(model, method="prove").status == "proved", name
-        measured[name] = time.perf_counter() - start
+        measured[name] = time.process_time() - start
     return measured
 
 
@@ -358,13 +372,14 @@ def rows_of(results):
             f"{found['seconds'][-2]:.2f} s; {found['seconds'][-1]:.2f} s, exponent {found['exponent']:.2f} from N = 32"
             f" (compile and convert {found['compile_and_convert_seconds'][-1]:.2f} s)",
         )
-    proved = results["proofs"]
-    abc = "ABC not installed" if proved["abc"] is None else f"ABC {proved['abc'][1]} in {proved['abc'][0]:.2f} s"
     yield (
         "addition of 32 bits proved from the weights; `cec` of ABC on the netlists of both",
         "21 s",
-        f"{proved['seconds']:.1f} s; {abc}",
+        _beside_abc(results["proofs"]),
     )
+    for name, found in results["multipliers"].items():
+        what = "a 16 × 16 array multiplier of NOR gates, built as c6288 is" if name == "NOR array" else f"`{name}`"
+        yield f"{what}, proved against its netlist; `cec` of ABC on both", "41 s", _beside_abc(found)
     yield (
         "regexes with a slot per state, `mdm`, N = 64, proved",
         "60 s each",
@@ -383,6 +398,11 @@ def rows_of(results):
     )
 
 
+def _beside_abc(proved):
+    abc = "ABC not installed" if proved["abc"] is None else f"ABC {proved['abc'][1]} in {proved['abc'][0]:.2f} s"
+    return f"{proved['seconds']:.1f} s; {abc}"
+
+
 def write_results(results):
     """The tables of docs/performance.md."""
     targets = table(("what", "target", "measured"), rows_of(results))
@@ -392,37 +412,44 @@ def write_results(results):
         where.append(f"| {name} | " + " | ".join(cells) + " |")
     machine = results["machine"]
     under = (
-        f"Measured with `make bench` on {machine['cores']} cores, Python {machine['python']}, NumPy {machine['numpy']}."
+        f"CPU seconds, user and system, measured with `make bench` on a machine of {machine['cores']} cores, "
+        f"Python {machine['python']}, NumPy {machine['numpy']}."
     )
     write_page(DOCS / "performance.md", {"table": [*targets, "", under], "profile": where})
 
 
-def main():
-    """Measure, and write."""
-    results = {
-        "machine": {"cores": os.cpu_count(), "python": platform.python_version(), "numpy": np.__version__},
-    }
+def main(only):
+    """Measure all, or some parts and keep the rest as it was measured before; and write."""
+    results = json.loads((HERE / "results.json").read_text(encoding="utf-8")) if only else {}
+    results["machine"] = {"cores": os.cpu_count(), "python": platform.python_version(), "numpy": np.__version__}
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        for name, work in (
-            ("a5", a5),
-            ("regex", regex),
-            ("regex_by_hand", lambda: regex_by_hand(folder)),
-            ("chain_of_thought", chains),
-            ("parity", parity),
-            ("every_word", every_word),
-            ("a_million_words", lambda: a_million_words(folder)),
-            ("a_million_letters", lambda: a_million_letters(folder)),
-            ("converted", converted),
-            ("proofs", proofs),
-            ("large_proofs", large_proofs),
-            ("start_up", lambda: start_up(folder)),
-            ("compile_4096", lambda: compile_4096(folder)),
-            ("profile", profile),
-        ):
-            print(f"{name} …", flush=True)
-            results[name] = work()
-    (HERE / "results.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+        parts = {
+            "a5": a5,
+            "regex": regex,
+            "regex_by_hand": lambda: regex_by_hand(folder),
+            "chain_of_thought": chains,
+            "parity": parity,
+            "every_word": every_word,
+            "a_million_words": lambda: a_million_words(folder),
+            "a_million_letters": lambda: a_million_letters(folder),
+            "converted": converted,
+            "proofs": proofs,
+            "multipliers": lambda: multipliers(folder),
+            "large_proofs": large_proofs,
+            "start_up": lambda: start_up(folder),
+            "compile_4096": lambda: compile_4096(folder),
+            "profile": profile,
+        }
+        if unknown := set(only) - parts.keys():
+            raise SystemExit(f"there is no part {min(unknown)}; parts are {', '.join(parts)}")
+        for name in only or parts:
+            start = time.monotonic()
+            results[name] = parts[name]()
+            print(f"{name}: measured in {time.monotonic() - start:.0f} s", flush=True)
+            (HERE / "results.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    if missing := [name for name in parts if name not in results]:
+        raise SystemExit(f"not measured yet: {', '.join(missing)}; run without naming parts")
     for name, title in (("regex", "(ab)* by mdm"), ("chain_of_thought", "(ab)* by chain of thought")):
         measured = results[name]
         curves = {"run": measured["seconds"], "compile": measured.get("compile_seconds")}
@@ -433,10 +460,11 @@ def main():
     write_results(results)
     for loss in losses(HERE / "history.jsonl", ratios_of(results)):
         print(loss)
-    append(HERE / "history.jsonl", ratios_of(results))
+    if not only:
+        append(HERE / "history.jsonl", ratios_of(results))
     for row in rows_of(results):
         print(" | ".join(row))
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -25,6 +25,9 @@ def ratios_of(results):
         ratios["a5 over yardstick"] = results["a5"]["seconds"] / results["a5"]["yardstick_seconds"]
     if results["proofs"]["abc"]:
         ratios["addition: ours over ABC"] = results["proofs"]["seconds"] / results["proofs"]["abc"][0]
+    for name, found in results["multipliers"].items():
+        if found["abc"]:
+            ratios[f"{name}: ours over ABC"] = found["seconds"] / found["abc"][0]
     return {name: round(ratio, 4) for name, ratio in ratios.items()}
 
 

@@ -7,7 +7,7 @@ ROWS, WIDTH, HEADS, HEAD_WIDTH, HIDDEN, LAYERS = 4096, 256, 2, 64, 512, 2
 
 
 def dense_pass_seconds() -> float | None:
-    """The best of five passes over 4,096 rows."""
+    """CPU seconds on one core, the best of five passes over 4,096 rows."""
     if find_spec("torch") is None:
         return None
     import torch
@@ -38,9 +38,12 @@ def dense_pass_seconds() -> float | None:
         return x
 
     seconds = []
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
     with torch.no_grad():
         for _ in range(6):
-            start = time.perf_counter()
+            start = time.process_time()
             forward()
-            seconds.append(time.perf_counter() - start)
+            seconds.append(time.process_time() - start)
+    torch.set_num_threads(threads)
     return min(seconds[1:])

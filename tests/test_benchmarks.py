@@ -5,6 +5,7 @@ import json
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
@@ -22,7 +23,7 @@ def beside(monkeypatch):
 
 
 @pytest.mark.usefixtures("beside")
-@pytest.mark.parametrize("name", ["bench", "proofs", "depth", "history", "rivals", "pages", "plots"])
+@pytest.mark.parametrize("name", ["bench", "proofs", "depth", "history", "rivals", "pages", "plots", "multiplier"])
 def test_what_a_benchmark_imports_is_there(name):
     assert importlib.import_module(name).__doc__
 
@@ -36,3 +37,17 @@ def test_a_ratio_that_grows_is_a_loss(tmp_path):
     (said,) = history.losses(tmp_path / "history.jsonl", {"ours over theirs": 1.6})
     assert said == "LOSS: ours over theirs is 1.6, and was 1"
     assert len(list(map(json.loads, (tmp_path / "history.jsonl").read_text().splitlines()))) == 3
+
+
+@pytest.mark.usefixtures("beside")
+def test_the_multiplier_multiplies():
+    circuit = importlib.import_module("multiplier").nor_multiplier(3)
+    pairs = [(a, b) for a in range(8) for b in range(8)]
+    inputs = np.array([[number >> i & 1 for number in pair for i in range(3)] for pair in pairs], dtype=bool)
+    assert (circuit.evaluate(inputs) @ (1 << np.arange(6))).tolist() == [a * b for a, b in pairs]
+
+
+@pytest.mark.usefixtures("beside")
+def test_a_part_that_is_not_there_is_one_sentence():
+    with pytest.raises(SystemExit, match="there is no part nonsense; parts are a5, regex"):
+        importlib.import_module("bench").main(["nonsense"])

@@ -76,7 +76,8 @@ def spell(model: Model, word: str) -> list[str]:
     A model of expressions reads them as they are typed, too.
     """
     if model.characters is not None:
-        return [_symbol_of(model.characters, c, i) for i, c in enumerate(word)]
+        symbols = {c: _symbol_of(model.characters, c, word.index(c)) for c in dict.fromkeys(word)}
+        return [symbols[c] for c in word]
     if reads_expressions(model.input_symbols):
         return spelled(word, model.input_symbols, model.length)
     if all(len(s) == 1 for s in model.input_symbols):

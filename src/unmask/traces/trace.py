@@ -111,7 +111,7 @@ class Trace:
             accept=model.accept,
             reject=model.reject,
             mask=model.mask,
-            word=tuple(int(t) for t in word),
+            word=tuple(np.asarray(word, dtype=np.int64).tolist()),
             canvas=tuple(canvas),
             chosen=tuple(chosen),
             steps_taken=steps_taken,

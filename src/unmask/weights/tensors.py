@@ -116,7 +116,7 @@ class Tensors:
         array = self._dense(name, axes=2)
         kind = _fitting(array)
         columns = np.flatnonzero(array.any(axis=0))
-        return held(array.shape[1], columns, array[:, columns].astype(kind))
+        return held(array.shape[1], columns, array[:, columns].astype(kind, copy=False))
 
     def vector(self, name: str) -> np.ndarray:
         if name not in self._arrays and f"{name}.shape" in self._arrays:

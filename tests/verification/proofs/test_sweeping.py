@@ -9,7 +9,7 @@ import pytest
 
 from unmask.errors import UnmaskError
 from unmask.problems.circuits.circuit import CircuitBuilder
-from unmask.verification.proofs import sweeping
+from unmask.verification.proofs import questions, sweeping
 from unmask.verification.proofs.sweeping import sweep
 from verification.random_circuits import random_circuit, rebuilt
 
@@ -60,8 +60,8 @@ def test_both_answers_occur():
 
 @pytest.mark.parametrize("seed", range(6))
 def test_few_random_inputs_only_cost(seed, monkeypatch):
-    """With one word of random inputs and one conflict per node, most suggestions are wrong or undecided."""
-    monkeypatch.setattr(sweeping, "RANDOM_WORDS", 1)
+    """With a few random inputs and one conflict per node, most suggestions are wrong or undecided."""
+    monkeypatch.setattr(sweeping, "RANDOM_INPUTS", 64)
     monkeypatch.setattr(sweeping, "CONFLICTS_PER_NODE", 1)
     circuit, pairs = two_ways(seed, inputs=9, gates=150, outputs=8)
     assert sweep(circuit, pairs).answers == ["equal" if same else "different" for same in truth(circuit)]
@@ -69,7 +69,7 @@ def test_few_random_inputs_only_cost(seed, monkeypatch):
 
 def test_many_inputs_that_tell_nodes_apart_are_learnt(monkeypatch):
     """Conjunctions of many inputs are 0 on nearly all random inputs: the solver tells them apart, 64 times and more."""
-    monkeypatch.setattr(sweeping, "RANDOM_WORDS", 1)
+    monkeypatch.setattr(sweeping, "RANDOM_INPUTS", 64)
     builder = CircuitBuilder(f"x{i}" for i in range(16))
     gates = [
         builder.and_(*(builder.input(i) ^ int(k >> (i % 7) & 1) ^ int(i == k % 16) for i in range(16)))
@@ -80,6 +80,25 @@ def test_many_inputs_that_tell_nodes_apart_are_learnt(monkeypatch):
     swept = sweep(circuit, np.array([[total, 0], [total, total], [gates[0], gates[1]]]))
     assert swept.answers == ["different", "equal", "different"]
     assert swept.questions > 64
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_stays_open_goes_to_the_thorough_solver(seed, monkeypatch):
+    monkeypatch.setattr(sweeping, "CONFLICTS_PER_NODE", 0)
+    monkeypatch.setattr(questions, "QUICK_CONFLICTS", 0)
+    circuit, pairs = two_ways(seed, inputs=9, gates=150, outputs=8)
+    swept = sweep(circuit, pairs)
+    assert swept.answers == ["equal" if same else "different" for same in truth(circuit)]
+    assert swept.solvers == "glucose4 and cadical195"
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_inputs_that_were_tried_suggest_and_never_decide(seed, monkeypatch):
+    """With values that are wrong, all nodes seem equal or none does, and the answers are the same."""
+    circuit, pairs = two_ways(seed)
+    for wrong in (lambda *_: 0, lambda _, values, ones: len(values) & ones):
+        monkeypatch.setattr(sweeping, "_value", wrong)
+        assert sweep(circuit, pairs).answers == ["equal" if same else "different" for same in truth(circuit)]
 
 
 @pytest.mark.parametrize("seed", range(12))

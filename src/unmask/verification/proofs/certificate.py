@@ -17,7 +17,7 @@ from unmask.budget import check, stage
 from unmask.errors import UnmaskError
 from unmask.problems.circuits.circuit import Circuit
 from unmask.verification.proofs.clauses import Clause, constant_clause, difference, gate_clauses, variable
-from unmask.verification.proofs.sweeping import SOLVER, solved, solver_class
+from unmask.verification.proofs.questions import THOROUGH, solved, solver_class
 from unmask.verification.proofs.unit_propagation import UnitPropagation
 
 
@@ -98,7 +98,7 @@ def _learned(
     """
     seen: set[int] = set()
     waiting = [abs(x) - 1 for x in lemma]
-    solver = solver_class()(name=SOLVER, with_proof=True)
+    solver = solver_class()(name=THOROUGH, with_proof=True)
     solver.add_clause(constant_clause())
     while waiting:
         node = waiting.pop()

@@ -18,7 +18,7 @@ from unmask.verification.proofs.induction_certificate import induction_certifica
 from unmask.verification.proofs.pointwise import prove_pointwise
 from unmask.verification.proofs.sides import Encoding, ModelSide, Side, miter
 from unmask.verification.proofs.specified import side_of, symbol_numbers, token_numbers
-from unmask.verification.proofs.sweeping import SOLVER, sweep
+from unmask.verification.proofs.sweeping import sweep
 from unmask.verification.question.question import Question
 from unmask.verification.question.verdict import Verdict
 from unmask.verification.symbolic.extract import Extraction, extract
@@ -90,7 +90,7 @@ def _by_sweeping(question: Question, extraction: Extraction, other: Side) -> Ver
         return _unknown(f"the solver gave up on {swept.answers.count('unknown')} of {len(swept.answers)} equalities")
     proof: dict[str, Any] = {
         "by": "SAT sweeping",
-        "solver": SOLVER,
+        "solver": swept.solvers,
         "gates": len(circuit.gates),
         "questions": swept.questions,
         "equal gates": len(swept.equal),

@@ -2,38 +2,39 @@
 
 Nodes are taken in order. Random inputs suggest which node may equal an earlier one (or its negation, or a constant);
 a solver decides; what is proved equal becomes one node, so that later questions are small. Inputs that tell two
-nodes apart join the random ones.
+nodes apart join the random ones, each with others that differ from it in a few places: where a node is rarely true,
+one of them tends to tell it from the next such node.
 """
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import reduce
+from operator import and_, or_
 from typing import Literal as OneOf
 
 import numpy as np
 
-from unmask.budget import check, stage
-from unmask.errors import UnmaskError
+from unmask.budget import stage
 from unmask.problems.circuits.circuit import Circuit, CircuitBuilder, Gate
 from unmask.verification.proofs.clauses import constant_clause, gate_clauses, variable
+from unmask.verification.proofs.questions import Questions
 
-SOLVER = "cadical195"
-RANDOM_WORDS = 16
+RANDOM_INPUTS = 1024
+LEARNED_AT_ONCE = 8  # inputs that the solver found
+NEIGHBOURS = 64  # of each of them, itself included
+MOST_INPUTS = 1 << 14  # from there on without neighbours
 CONFLICTS_PER_NODE = 200
-CONFLICTS_AT_ONCE = (
-    1000  # the solver cannot be interrupted: it is asked again where it stopped, with all it has learned
-)
 
 Answer = OneOf["equal", "different", "unknown"]
 
 
 @dataclass(frozen=True, eq=False)
 class Swept:
-    """Per pair: equal, different or unknown; an input for the first that differs; how many questions were asked."""
+    """Per pair: equal, different or unknown; an input for the first that differs; how many questions, to whom."""
 
     answers: list[Answer]
     counterexample: list[bool] | None
     questions: int
+    solvers: str
     equal: list[tuple[int, int]]
     """(literal, earlier literal) of the circuit that were found equal, in order."""
 
@@ -41,28 +42,6 @@ class Swept:
 def sweep(circuit: Circuit, pairs: np.ndarray, *, seed: int = 0, conflicts: int = 2_000_000) -> Swept:
     """Decide every pair (a, b) of literals of the circuit: a = b for all inputs?"""
     return _Sweep(circuit, seed).run(pairs, conflicts)
-
-
-def solver_class() -> Callable:
-    try:
-        from pysat.solvers import Solver
-    except ModuleNotFoundError:
-        raise UnmaskError("proofs with a SAT solver need python-sat; install unmask[verify]") from None
-    return Solver
-
-
-def solved(solver: Any, conflicts: int | None = None, *, assumptions: Sequence[int] = ()) -> bool | None:
-    """Is there a model? None where so many conflicts do not tell; the clock is looked at every few of them."""
-    asked = 0
-    while conflicts is None or asked < conflicts:
-        part = CONFLICTS_AT_ONCE if conflicts is None else min(CONFLICTS_AT_ONCE, conflicts - asked)
-        asked += part
-        check()
-        solver.conf_budget(part)
-        answer = solver.solve_limited(assumptions=list(assumptions))
-        if answer is not None:
-            return answer
-    return None
 
 
 @dataclass(eq=False)
@@ -73,22 +52,18 @@ class _Sweep:
 
     def __post_init__(self) -> None:
         self.builder = CircuitBuilder(self.circuit.inputs)
-        self._solver = solver_class()(name=SOLVER)
-        rng = np.random.default_rng(self.seed)
+        self._questions = Questions()
+        self._rng = np.random.default_rng(self.seed)
         inputs = len(self.circuit.inputs)
-        words = rng.integers(0, 1 << 63, (inputs, RANDOM_WORDS), dtype=np.uint64) * np.uint64(2)
-        words |= rng.integers(0, 2, words.shape, dtype=np.uint64)
-        self._signature = [np.zeros(RANDOM_WORDS, dtype=np.uint64), *words]
-        self._solver.add_clause(constant_clause())
+        self._tried, self._values = 0, [0] * (1 + inputs)  # bit k of a node's value: what it is on the k-th input
+        self._try(self._rng.integers(0, 2, (inputs, RANDOM_INPUTS), dtype=np.uint8))
+        self._questions.add(constant_clause())
         for node in range(1, inputs + 1):  # a model gives a value to every variable that some clause names
-            self._solver.add_clause([variable(2 * node), -variable(2 * node)])
-        self._representative: dict[bytes, int] = {}
+            self._questions.add([variable(2 * node), -variable(2 * node)])
+        self._representative: dict[int, int] = {}
         self._fresh: list[list[bool]] = []
         self._known: dict[int, int] = {}  # a node's literal → the earlier one that it equals
-        self._questions = 0
-        for node in range(inputs + 1):
-            key, negated = self._key(2 * node)
-            self._representative.setdefault(key, 2 * node ^ negated)
+        self._sort()
 
     def run(self, pairs: np.ndarray, conflicts: int) -> Swept:
         needed = self._needed(pairs)
@@ -112,8 +87,8 @@ class _Sweep:
             answers.append(answer)
             if counterexample is None:
                 counterexample = bits
-        self._solver.delete()
-        return Swept(answers, counterexample, self._questions, equal)
+        self._questions.close()
+        return Swept(answers, counterexample, self._questions.asked, self._questions.solvers, equal)
 
     def _needed(self, pairs: np.ndarray) -> set[int]:
         first = self.circuit.first_gate
@@ -135,9 +110,9 @@ class _Sweep:
             return self._known.get(literal & ~1, literal & ~1) ^ (literal & 1)
         made = self.builder.gates[-1]
         for clause in gate_clauses(literal >> 1, made):
-            self._solver.add_clause(clause)
-        self._signature.append(self._value(made))
-        key, negated = self._key(literal)
+            self._questions.add(clause)
+        self._values.append(_value(made, self._values, (1 << self._tried) - 1))
+        key, negated = self._key(literal >> 1)
         other = self._representative.get(key)
         if other is None:
             self._representative[key] = literal ^ negated
@@ -146,8 +121,8 @@ class _Sweep:
         answer, bits = self._equal(literal, other, CONFLICTS_PER_NODE)
         if answer == "equal":
             self._known[literal] = other
-            self._solver.add_clause([-variable(literal), variable(other)])
-            self._solver.add_clause([variable(literal), -variable(other)])
+            self._questions.add([-variable(literal), variable(other)])
+            self._questions.add([variable(literal), -variable(other)])
             return other
         if bits is not None:
             self._learn(bits)
@@ -161,39 +136,56 @@ class _Sweep:
         if not conflicts:  # to the solver, 0 means without limit
             return "unknown", None
         for one, other in ((a, b ^ 1), (a ^ 1, b)):
-            self._questions += 1
-            satisfiable = solved(self._solver, conflicts, assumptions=[variable(one), variable(other)])
+            satisfiable = self._questions.together([variable(one), variable(other)], conflicts)
             if satisfiable is None:
                 return "unknown", None
             if satisfiable:
-                model = self._solver.get_model()
+                model = self._questions.model()
                 return "different", [model[1 + i] > 0 for i in range(len(self.circuit.inputs))]
         return "equal", None
 
-    def _value(self, gate: Gate) -> np.ndarray:
-        values = [self._signature[x >> 1] if not x & 1 else ~self._signature[x >> 1] for x in gate.inputs]
-        return np.bitwise_and.reduce(values) if gate.kind == "and" else np.bitwise_or.reduce(values)
-
-    def _key(self, literal: int) -> tuple[bytes, int]:
-        """(signature with its first bit cleared by negation, was it negated)."""
-        signature = self._signature[literal >> 1]
-        negated = int(signature[0] & np.uint64(1))
-        return (~signature if negated else signature).tobytes(), negated
+    def _key(self, node: int) -> tuple[int, int]:
+        """(values, negated where the first would be true; was it negated)."""
+        value = self._values[node]
+        return (value ^ ((1 << self._tried) - 1), 1) if value & 1 else (value, 0)
 
     def _learn(self, bits: list[bool]) -> None:
-        """Sixty-four inputs that tell nodes apart make a new word of every signature."""
+        """Inputs that tell nodes apart, a few at once, become values of every node."""
         self._fresh.append(bits)
-        if len(self._fresh) < 64:
+        alone = self._tried >= MOST_INPUTS
+        if len(self._fresh) < (LEARNED_AT_ONCE * NEIGHBOURS if alone else LEARNED_AT_ONCE):
             return
-        columns = np.array(self._fresh, dtype=np.uint64).T << np.arange(64, dtype=np.uint64)
-        words = np.bitwise_or.reduce(columns, axis=1)
+        found = np.array(self._fresh, dtype=np.uint8).T
         self._fresh.clear()
-        extended = [np.append(self._signature[0], np.uint64(0))]
-        extended += [np.append(s, w) for s, w in zip(self._signature[1 : 1 + len(words)], words, strict=True)]
-        self._signature = extended
+        self._try(found if alone else self._neighbours(found))
+        self._sort()
+
+    def _neighbours(self, found: np.ndarray) -> np.ndarray:
+        """Each of some inputs [bits, inputs], and others in which two of its bits are turned on average."""
+        near = np.repeat(found, NEIGHBOURS, axis=1)
+        turned = self._rng.random(near.shape) < 2 / max(2, len(near))
+        turned[:, ::NEIGHBOURS] = False
+        return near ^ turned
+
+    def _try(self, inputs: np.ndarray) -> None:
+        """Append the values on further inputs [bits, inputs] to those of every node."""
+        count = inputs.shape[1]
+        rows = np.packbits(inputs, axis=1, bitorder="little")
+        fresh = [0, *(int.from_bytes(row.tobytes(), "little") for row in rows)]
         for gate in self.builder.gates:
-            self._signature.append(self._value(gate))
+            fresh.append(_value(gate, fresh, (1 << count) - 1))
+        self._values = [old | new << self._tried for old, new in zip(self._values, fresh, strict=True)]
+        self._tried += count
+
+    def _sort(self) -> None:
+        """The first node of each key."""
         self._representative.clear()
-        for node in range(len(self._signature)):
-            key, negated = self._key(2 * node)
+        for node in range(len(self._values)):
+            key, negated = self._key(node)
             self._representative.setdefault(key, 2 * node ^ negated)
+
+
+def _value(gate: Gate, values: list[int], ones: int) -> int:
+    """A gate's values from those of all nodes, a bit for each input that was tried."""
+    inputs = (values[x >> 1] ^ (ones if x & 1 else 0) for x in gate.inputs)
+    return reduce(and_, inputs) if gate.kind == "and" else reduce(or_, inputs)

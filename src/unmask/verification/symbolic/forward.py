@@ -15,8 +15,9 @@ import numpy as np
 from unmask.budget import stage
 from unmask.verification.symbolic.meeting import Meeting
 from unmask.verification.symbolic.network import CERTAIN, Cases
+from unmask.verification.symbolic.readers import Readers, Reading
 from unmask.verification.symbolic.row import SymbolicRow
-from unmask.verification.symbolic.rows import Nothing, Reading, SymbolicTransformer
+from unmask.verification.symbolic.rows import Nothing, SymbolicTransformer
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +46,8 @@ class _Passed:
     readings: list[list[Reading]]
     full: list[dict[int, SymbolicRow]] = field(default_factory=list)
     full_readings: list[dict[int, Reading]] = field(default_factory=list)
+    readers: dict[tuple[bool, int], Readers] = field(default_factory=dict)
+    """(in full, number of the layer) → who reads whom, or once read whom; made where it is asked for."""
 
 
 class SymbolicPass:
@@ -93,7 +96,8 @@ class SymbolicPass:
             if last is not None and changed is not None and symbolic.meet_again(last.meetings[u], rows, changed):
                 passed.meetings.append(last.meetings[u])
                 readings, after = list(last.readings[u]), list(last.stages[u + 1])
-                places = [k for k, read in enumerate(readings) if k in changed or _reads_some(read, changed)]
+                readers = passed.readers[False, u] = last.readers.get((False, u)) or Readers.of(enumerate(readings))
+                places = sorted(changed | readers.of_any(changed))
             else:
                 passed.meetings.append(symbolic.meet(i, rows))
                 before = self._last if known else None
@@ -105,6 +109,8 @@ class SymbolicPass:
             for k in stage("rows", places):
                 readings[k] = symbolic.reads(i, k, rows[k], passed.meetings[-1], full=False)
                 after[k] = self._layer(u, k, rows, readings[k], full=False)
+                if (False, u) in passed.readers:
+                    passed.readers[False, u].add(k, readings[k])
             passed.readings.append(readings)
             passed.stages.append(after)
         return passed
@@ -124,25 +130,29 @@ class SymbolicPass:
             same = last is not None and last.meetings[u] is passed.meetings[u]
             before = last.full_readings[u] if last is not None and same else {}
             rows, meetings, reading = passed.stages[u], passed.meetings[u], passed.full_readings[u]
-            for k in stage("rows that are read", sorted(wanted)):
-                if last is not None and k in before and rows[k] is last.stages[u][k]:
-                    reading[k] = before[k]
-                else:
-                    reading[k] = self._symbolic.reads(self._layers[u], k, rows[k], meetings, full=True)
+            if last is not None and before:
+                old = last.stages[u]
+                reading.update({k: before[k] for k in wanted if k in before and rows[k] is old[k]})
+            for k in stage("rows that are read", sorted(wanted - reading.keys())):
+                reading[k] = self._symbolic.reads(self._layers[u], k, rows[k], meetings, full=True)
             wanted |= {j for read in reading.values() for rows_read in read for j in rows_read or ()}
         return wanted
 
     def _in_full(self, u: int, passed: _Passed, last: _Passed | None) -> dict[int, SymbolicRow]:
         """The wanted rows after the u-th layer."""
-        rows = passed.full[u]
-        before, read_before = ({}, {}) if last is None else (last.full[u], last.full_readings[u])
-        changed = {k for k, row in rows.items() if row is not before.get(k)}
+        rows, readings = passed.full[u], passed.full_readings[u]
         after: dict[int, SymbolicRow] = {}
-        for k, read in stage("rows", passed.full_readings[u].items()):
-            if last is not None and read is read_before.get(k) and k not in changed and not _reads_some(read, changed):
-                after[k] = last.full[u + 1][k]
-            else:
-                after[k] = self._layer(u, k, rows, read, full=True)
+        if last is not None:
+            before, read_before = last.full[u], last.full_readings[u]
+            changed = {k for k, row in rows.items() if row is not before.get(k)}
+            read_anew = {k: read for k, read in readings.items() if read is not read_before.get(k)}
+            readers = passed.readers[True, u] = last.readers.get((True, u)) or Readers.of(read_before.items())
+            affected = changed | readers.of_any(changed) | read_anew.keys()
+            after = {k: last.full[u + 1][k] for k in readings if k not in affected}
+            for k, read in read_anew.items():
+                readers.add(k, read)
+        for k in stage("rows", sorted(readings.keys() - after.keys())):
+            after[k] = self._layer(u, k, rows, readings[k], full=True)
         return after
 
     def _layer(
@@ -168,7 +178,3 @@ class SymbolicPass:
         while count < min(len(tokens), len(before)) and tokens[count] is before[count]:
             count += 1
         return count
-
-
-def _reads_some(read: Reading, places: set[int]) -> bool:
-    return any(rows is not None and not places.isdisjoint(rows) for rows in read)

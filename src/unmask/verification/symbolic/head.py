@@ -14,8 +14,9 @@ from unmask.engines.shared.prepared import PreparedHead
 from unmask.numerics.compact import Compact
 from unmask.verification.symbolic.key_scores import KeyScores
 from unmask.verification.symbolic.network import CERTAIN, Cases, Network, TooManyCases
+from unmask.verification.symbolic.partition import distinct
 from unmask.verification.symbolic.renaming import Remembered, pattern_of
-from unmask.verification.symbolic.row import SymbolicRow, distinct, merged
+from unmask.verification.symbolic.row import Seen, SymbolicRow, merged
 from unmask.weights.transformer import Head
 
 FOLDED_AT_ONCE = 1 << 12
@@ -30,6 +31,12 @@ class _Key:
     exps: np.ndarray
     values: np.ndarray
     number: int  # of equal exponentials and values, up to names
+
+    def for_weights(self) -> "_Key":
+        """The same for who looks at exponentials alone: one case, where these are the same in all."""
+        if self.cases.constant or (self.exps != self.exps[:, :1]).any():
+            return self
+        return _Key(CERTAIN, self.exps[:, :1], self.values[:, :1], self.number)
 
 
 class SymbolicHead:
@@ -73,37 +80,40 @@ class SymbolicHead:
             known = row.asks[self.number] = self.scores.epoch, tuple(distinct_queries.tolist())
         return known[1]
 
-    def key(self, row: SymbolicRow, queries: tuple[int, ...], live: np.ndarray) -> _Key:
-        """A row as these queries see it: cases that they cannot tell apart are one."""
+    def keys(self, rows: list[SymbolicRow], queries: tuple[int, ...], live: np.ndarray) -> list[_Key]:
+        """Rows as these queries see them: cases that they cannot tell apart are one."""
+        place = self.number, id(live)
+        weights = [self.scores.weights(query) for query in queries]
+        keys = []
+        for row in rows:
+            seen = row.seen_as.get(place) or self._seen(row, live)
+            if seen.key is None:
+                exps = self.scores.exps(queries, row.numbers[self.number][2])
+                keys.append(self._key(row.cases, exps, seen.values))
+                continue
+            signature = tuple(known.get(seen.key, 0) for known in weights), seen.content
+            keys.append(self._certain.get(signature) or self._certain_key(signature, seen.values))
+        return keys
+
+    def _seen(self, row: SymbolicRow, live: np.ndarray) -> Seen:
         if self.number not in row.numbers:
             self.number_all([row])
         keys = row.numbers[self.number][2]
-        values, content = self._values(row, live)
-        if row.vectors.shape[1] == 1:
-            return self._certain_key(self.scores.exps_of_one(queries, int(keys[0])), values, content)
-        return self._key(row.cases, self.scores.exps(queries, keys), values)
+        if not live.size:
+            values = np.zeros((0, keys.size), dtype=self._compact.narrow)
+        else:
+            if self.number not in row.values:
+                row.values[self.number] = self._prepared.value(row.vectors, slice(0, keys.size))
+            values = row.values[self.number][live]
+        seen = Seen(values, values.tobytes(), int(keys[0]) if keys.size == 1 else None)
+        row.seen_as[self.number, id(live)] = seen
+        return seen
 
-    def _values(self, row: SymbolicRow, live: np.ndarray) -> tuple[np.ndarray, bytes]:
-        """The values in each case, [live, cases], and their bytes; made once for each row."""
-        known = row.seen_as.get((self.number, id(live)))
-        if known is None:
-            count = row.vectors.shape[1]
-            if not live.size:
-                values = np.zeros((0, count), dtype=self._compact.narrow)
-            else:
-                if self.number not in row.values:
-                    row.values[self.number] = self._prepared.value(row.vectors, slice(0, count))
-                values = row.values[self.number][live]
-            known = row.seen_as[self.number, id(live)] = values, values.tobytes()
-        return known
-
-    def _certain_key(self, exps: tuple[int, ...], values: np.ndarray, content: bytes) -> _Key:
-        signature = exps, content
-        key = self._certain.get(signature)
-        if key is None:
-            column = np.array(exps, dtype=np.int64)[:, None]
-            key = _Key(CERTAIN, column, values if any(exps) else np.zeros_like(values), len(self._certain))
-            self._certain[signature] = key
+    def _certain_key(self, signature: tuple[tuple[int, ...], bytes], values: np.ndarray) -> _Key:
+        exps = signature[0]
+        column = np.array(exps, dtype=np.int64)[:, None]
+        key = _Key(CERTAIN, column, values if any(exps) else np.zeros_like(values), len(self._certain))
+        self._certain[signature] = key
         return key
 
     def _key(self, cases: Cases, exps: np.ndarray, values: np.ndarray) -> _Key:
@@ -143,7 +153,7 @@ class SymbolicHead:
         self, query_cases: Cases, order: np.ndarray, asked: tuple[int, ...], read: list[SymbolicRow], live: np.ndarray
     ) -> tuple[Cases, np.ndarray, np.ndarray]:
         """All combinations of the query and the rows read; once for all rows that differ in names alone."""
-        keys = [self.key(row, asked, live) for row in read]
+        keys = self.keys(read, asked, live)
         pattern = pattern_of(self._network, [query_cases, *(key.cases for key in keys)])
         if pattern is None:
             return self._summed(query_cases, order, keys, live.size)
@@ -196,7 +206,7 @@ class SymbolicHead:
         """What one query brings, where that is no large sum; many rows may ask it of the same rows."""
         key = self.scores.epoch, query, id(live), tuple(map(id, rows))
         if key not in self._branches:
-            keys = [self.key(row, (query,), live) for row in rows]
+            keys = self.keys(rows, (query,), live)
             none = self._many([key.cases for key in keys])
             result = None if none else self._summed(CERTAIN, np.zeros(1, dtype=np.int64), keys, live.size)
             self._branches[key] = result, (live, rows)  # kept, so that no other has their names
@@ -248,7 +258,7 @@ class SymbolicHead:
         """The same, key by key: first (query, Z so far), then (query, Z, sum so far)."""
         compact = self._compact
         state, payload = query_cases, np.vstack([order, np.zeros(order.size, dtype=np.int64)])
-        for key in keys:
+        for key in map(_Key.for_weights, keys):
 
             def add(old: np.ndarray, label: np.ndarray, key: _Key = key) -> np.ndarray:
                 return np.vstack([old[0], np.minimum(old[1] + key.exps[old[0], label], compact.bound)])

@@ -60,6 +60,7 @@ class KeyScores:
         self._scored = (0, 0)  # how many effective queries and keys have met
         self._representative: list[int] = []
         self._seen: list[list[Seen]] = []
+        self._weights: dict[int, dict[int, int]] = {}
         self.epoch = 0
 
     def keys(self, K: np.ndarray) -> np.ndarray:
@@ -106,17 +107,16 @@ class KeyScores:
                 result[q] = np.where(seen[place] == keys, values[place], 0)
         return result
 
-    def exps_of_one(self, queries: Sequence[int], key: int) -> tuple[int, ...]:
-        """The same of one key."""
-        found = []
-        for query in queries:
-            seen, values = self.seen_by(query)
-            place = int(seen.searchsorted(key))
-            found.append(int(values[place]) if place < seen.size and seen[place] == key else 0)
-        return tuple(found)
+    def weights(self, query: int) -> dict[int, int]:
+        """The same as `seen_by`, to look up one key after the other."""
+        keys, exps = self.seen_by(query)
+        known = self._weights.setdefault(query, {})
+        if len(known) < keys.size:  # keys come later with larger numbers
+            known.update(zip(keys[len(known) :].tolist(), exps[len(known) :].tolist(), strict=True))
+        return known
 
     def _restart(self) -> None:
-        self._effective, self._representative, self._seen = _Numbered(), [], []
+        self._effective, self._representative, self._seen, self._weights = _Numbered(), [], [], {}
         self._scored = (0, 0)
         self.epoch += 1
 

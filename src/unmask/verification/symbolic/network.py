@@ -19,6 +19,7 @@ import numpy as np
 
 from unmask.budget import check
 from unmask.errors import TooLarge
+from unmask.verification.symbolic.partition import Partition, ranked
 
 MOST_ASSIGNMENTS = 1 << 18
 FEW_ASSIGNMENTS = 64
@@ -167,19 +168,19 @@ class Network:
         table = labels.reshape([self.variables[v].size for v in basis])
         telling = []
         for axis in range(len(basis) - 1, -1, -1):
-            first = table.take([0], axis)
-            if (table == first).all():
-                table = first.squeeze(axis)
+            before = (slice(None),) * axis
+            if (table == table[(*before, slice(0, 1))]).all():
+                table = table[(*before, 0)]
             else:
                 telling.append(basis[axis])
         if not telling:
             return CERTAIN, table.reshape(1)
-        values, first, inverse = np.unique(table, return_index=True, return_inverse=True)
+        flat = table.ravel()
+        first, number = _classes(flat)
         order = np.argsort(first)
         rank = np.empty(order.size, dtype=np.int32)
-        rank[order] = np.arange(order.size)
-        index = np.ascontiguousarray(rank[inverse].reshape(table.shape))
-        return Cases(tuple(reversed(telling)), index, values.size), values[order]
+        rank[order] = np.arange(order.size, dtype=np.int32)
+        return Cases(tuple(reversed(telling)), rank[number].reshape(table.shape), first.size), flat[first[order]]
 
     def evaluate(self, words: np.ndarray, wanted: Sequence[int]) -> dict[int, np.ndarray]:
         """The value of the wanted variables on words [batch, letters]."""
@@ -267,3 +268,11 @@ class Network:
                 and all(self._follows(u, given, known, depth - 1) for u in parents)
             )
         return known[v]
+
+
+def _classes(labels: np.ndarray) -> Partition:
+    """The classes of equal labels, which may be any integers."""
+    wide = labels.astype(np.int64)
+    least = int(wide.min())
+    wide -= least
+    return ranked(wide, int(wide.max()) + 1)

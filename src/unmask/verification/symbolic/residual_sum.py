@@ -11,7 +11,8 @@ import numpy as np
 
 from unmask.numerics.compact import Compact
 from unmask.verification.symbolic.network import Cases, Network
-from unmask.verification.symbolic.row import SymbolicRow, distinct
+from unmask.verification.symbolic.partition import distinct
+from unmask.verification.symbolic.row import SymbolicRow
 
 
 @dataclass(frozen=True, eq=False)

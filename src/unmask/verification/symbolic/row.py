@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from unmask.verification.symbolic.network import Cases, Network
+from unmask.verification.symbolic.partition import distinct
 
 
 @dataclass(eq=False)
@@ -16,9 +17,18 @@ class SymbolicRow:
     numbers: dict[int, tuple[int, np.ndarray, np.ndarray]] = field(default_factory=dict)
     asks: dict[int, tuple[int, tuple[int, ...]]] = field(default_factory=dict)
     values: dict[int, np.ndarray] = field(default_factory=dict)
-    seen_as: dict[tuple[int, int], tuple[np.ndarray, bytes]] = field(default_factory=dict)
+    seen_as: dict[tuple[int, int], "Seen"] = field(default_factory=dict)
     logits: np.ndarray | None = None
     alone: "SymbolicRow | None" = None  # the same over one variable
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """What a head takes from a row: values of its live columns, [columns, cases], their bytes; its key, if one."""
+
+    values: np.ndarray
+    content: bytes
+    key: int | None
 
 
 def merged(network: Network, cases: Cases, columns: np.ndarray) -> tuple[Cases, np.ndarray]:
@@ -26,13 +36,3 @@ def merged(network: Network, cases: Cases, columns: np.ndarray) -> tuple[Cases, 
     first, labels = distinct(columns)
     fewer, order = network.cases(cases.variables, labels[cases.index])
     return fewer, columns[:, first][:, order]
-
-
-def distinct(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(first place of each distinct column, which one each column is)."""
-    if columns.shape[1] == 1 or not columns.shape[0]:
-        return np.zeros(1, dtype=np.int64), np.zeros(columns.shape[1], dtype=np.int64)
-    rows = np.ascontiguousarray(columns.T)
-    whole = rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).ravel()
-    _, first, inverse = np.unique(whole, return_index=True, return_inverse=True)
-    return first, inverse.reshape(-1)

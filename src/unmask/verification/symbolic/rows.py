@@ -24,9 +24,11 @@ from unmask.verification.symbolic.head import SymbolicHead
 from unmask.verification.symbolic.liveness import Live, live_for_all, live_for_scores
 from unmask.verification.symbolic.meeting import Meeting
 from unmask.verification.symbolic.network import CERTAIN, Cases, Network, TooManyCases
+from unmask.verification.symbolic.partition import distinct
+from unmask.verification.symbolic.readers import Reading
 from unmask.verification.symbolic.renaming import Remembered, pattern_of
 from unmask.verification.symbolic.residual_sum import HeadOutput, residual_sum
-from unmask.verification.symbolic.row import SymbolicRow, distinct, merged
+from unmask.verification.symbolic.row import SymbolicRow, merged
 from unmask.weights.transformer import Transformer
 
 MOST_NUMBERS = 4_000_000_000
@@ -54,10 +56,6 @@ class _Memory:
         return len(self.sources) == len(sources) and all(map(operator.is_, self.sources, sources))
 
 
-Reading = list[list[int] | None]
-"""Per head, the rows that matter to a row; None where the head does not."""
-
-
 class SymbolicTransformer:
     """Layers over symbolic rows."""
 
@@ -82,6 +80,17 @@ class SymbolicTransformer:
         }
         self._columns = {
             full: [np.flatnonzero(within & touched) for within, touched in zip(live.within, self._touched, strict=True)]
+            for full, live in self.live.items()
+        }
+        self._written = {
+            full: [
+                [head.columns[live] for head, live in zip(heads, alive, strict=True)]
+                for heads, alive in zip(self.heads, self._alive[full], strict=True)
+            ]
+            for full in self.live
+        }
+        self._left = {
+            full: [mask[:, None].astype(self.compact.narrow) for mask in live.before]
             for full, live in self.live.items()
         }
         self._added_up = Remembered()
@@ -156,7 +165,7 @@ class SymbolicTransformer:
             if not full and without_key.any():
                 nothing.append(Nothing(cases, without_key, i, h, place))
             if live.size:
-                outputs.append(HeadOutput(cases, head.columns[live], output))
+                outputs.append(HeadOutput(cases, self._written[full][i][h], output))
         result = self._after(i, own, outputs, full=full) if self.live[full].before[i + 1].any() else self._empty
         remembered.append(_Memory(sources, result))
         del remembered[:-4]
@@ -187,14 +196,16 @@ class SymbolicTransformer:
             pattern[1],
             columns.tobytes(),
             own.vectors[columns].tobytes(),
-            *((head.columns.tobytes(), head.values.tobytes()) for head in heads),
+            *((id(head.columns), head.values.tobytes()) for head in heads),  # of `_written`, which stay
         )
         known = self._added_up.known.get(signature)
         if known is None:
             row = self._added(i, own, heads, within, after)
             self._added_up.keep(signature, row.cases, pattern[0], (row.vectors[columns],))
             return row
-        vectors = np.repeat(first * after[:, None], known.count, axis=1)
+        vectors = first * self._left[full][i + 1]
+        if known.count > 1:
+            vectors = np.repeat(vectors, known.count, axis=1)
         vectors[columns] = known.results[0]
         self._hold(vectors.size)
         return SymbolicRow(known.over(pattern[0]), vectors)
