@@ -31,9 +31,17 @@ PLANNED = [
     {"planner": name, "right": right, "passes": passes, "words": 200}
     for name, right, passes in (("oracle", 1.0, 4.0), ("uniform k=1", 0.2, 15.0), ("threshold 0.9", 1.0, 2.0))
 ]
+WAITING = {"early": 0.125, "on_time": 0.875, "late": 0.0}
 OPERANDS = {"best": 0.75, "uniform": 0.03, "mass": [[[0.75, 0.7]]]}
+INSIDE = {"operands": OPERANDS, "waiting": WAITING}
 CELLS = [
-    cell("main", "tree", 0, ran(1.0, 10, operands=OPERANDS, longer={"32": 0.5, "64": 0.25}), shape={"aux": True}),
+    cell(
+        "main",
+        "tree",
+        0,
+        ran(1.0, 10, operands=OPERANDS, waiting=WAITING, longer={"32": 0.5, "64": 0.25}),
+        shape={"aux": True},
+    ),
     cell("main", "tree", 1, ran(0.5, 30, "seconds"), shape={"aux": True}),
     cell("main", "cot", 0, ran(0.25, 60, "seconds")),
     cell("beta", "tree", 0, ran(1.0), shape={"beta": 4.0, "encoding": "none", "layers": 1}),

@@ -80,6 +80,18 @@ def operands(cells: Cells) -> str | None:
     return markdown(columns, table)
 
 
+def waiting(cells: Cells) -> str | None:
+    """When the slots of a tree are written, by the network's own decision."""
+    table = []
+    for row in (*rows_of(cells, "main"), *rows_of(cells, "beta")):
+        row = row.having("waiting")
+        if row.seeds:
+            shares = [spread(row.of(lambda r, when=when: r["waiting"][when])) for when in ("early", "on_time", "late")]
+            told = [recipe(row), spread(row.of("right")), *shares, str(row.seeds)]
+            table.append([f"{row.group}, N = {row['length']}", *told])
+    return markdown(["task", "recipe", "right", "early", "on time", "late or never", "seeds"], table)
+
+
 def recipe(row: Row) -> str:
     shape = row.shape
     parts = [
@@ -199,6 +211,7 @@ TABLES: dict[str, tuple[str, Callable[[Cells], str | None]]] = {
     "rates": ("Other learning rates", rates),
     "longer": ("Longer words than it was trained on", longer),
     "operands": ("Attention to the right operands", operands),
+    "waiting": ("When the slots of a tree are written", waiting),
     "planners": ("Planners on trained predictors, N = 16", planners),
     "layers": ("Passes against layers", layers),
     "uniform": ("Uniform unmasking, one slot at a time", uniform),
