@@ -46,6 +46,8 @@ CELLS = [
     cell("main", "cot", 0, ran(0.25, 60, "seconds")),
     cell("beta", "tree", 0, ran(1.0), shape={"beta": 4.0, "encoding": "none", "layers": 1}),
     cell("loop", "looped", 0, ran(0.125), supervision="end"),
+    cell("depth", "cot", 0, ran(1.0), shape={"layers": 1}),
+    cell("depth", "scan", 0, ran(1.0), shape={"layers": 1}),
     cell("rates", "direct", 0, ran(0.15), rate=0.0005),
     cell("planners", "tree", 0, ran(1.0, planners=PLANNED), objective="masking", shape={"layers": 1, "beta": 4.0}),
     cell("planners", "tree", 0, ran(1.0, planners=PLANNED), objective="masking", length=4, shape={"layers": 1}),
@@ -78,6 +80,13 @@ def test_every_table_of_what_was_run(name):
     assert len(lines) > 2
     assert len({line.count(" | ") for line in lines if not line.startswith("|---")}) == 1
     assert TABLES[name][1]([]) is None
+
+
+def test_one_layer_stands_beside_two():
+    """The run of the main table that differs in nothing else; where there is none, that is said."""
+    table = TABLES["depth"][1](CELLS)
+    assert "| cot | 1 1/1, 10 s | 0.25 0/1, 60 s |" in table
+    assert "| scan | 1 1/1, 10 s | not run |" in table
 
 
 def test_what_tables_say():

@@ -90,7 +90,12 @@ def pulled(cells: Cells) -> Iterator[str]:
 
 def handed(cells: Cells) -> Iterator[str]:
     """Controls of the questions: recipes in order, with the runs that converged."""
-    for table, name in (("handed", "Operands handed over"), ("bits", "Codes beside β"), ("gelu", "GELU")):
+    for table, name in (
+        ("handed", "Operands handed over"),
+        ("depth", "One layer, bits alone"),
+        ("bits", "Codes beside β"),
+        ("gelu", "GELU"),
+    ):
         rows = rows_of(cells, table)
         if rows:
             parts = [

@@ -120,6 +120,17 @@ def plain(table: str) -> Callable[[Cells], str | None]:
     return lines
 
 
+def depth(cells: Cells) -> str | None:
+    """One layer beside the two of the main table, without aux."""
+    two = {(r.group, r["length"], r["framework"]): r for r in rows_of(cells, "main") if not r.shape["aux"]}
+    table = []
+    for row in rows_of(cells, "depth"):
+        beside = two.get((row.group, row["length"], row["framework"]))
+        told = [outcome(row), NOT_RUN if beside is None else outcome(beside)]
+        table.append([f"{row.group}, N = {row['length']}", row["framework"], *told])
+    return markdown(["task", "framework", "one layer", "two layers (main table)"], table)
+
+
 def loop(cells: Cells) -> str | None:
     said = {
         "tokens": "symbols between loops",
@@ -217,6 +228,7 @@ TABLES: dict[str, tuple[str, Callable[[Cells], str | None]]] = {
     "uniform": ("Uniform unmasking, one slot at a time", uniform),
     "signal": ("The pull on uniform attention", signal),
     "handed": ("A tree that is handed none, one or both operands", plain("handed")),
+    "depth": ("One layer instead of two, bits alone", depth),
     "bits": ("Codes beside β", plain("bits")),
     "gelu": ("GELU instead of a bilinear MLP", plain("gelu")),
 }

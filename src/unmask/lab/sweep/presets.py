@@ -130,6 +130,7 @@ def questions() -> Iterator[Cell]:
         for seed in SEEDS:
             yield from bits_and_beta(group, seed)
             yield from gates(group, seed)
+            yield from one_layer(group, seed)
             if group == "S3":
                 yield from one_operand_handed(seed)
 
@@ -149,6 +150,12 @@ def one_operand_handed(seed: int) -> Iterator[Cell]:
         for length in (8, 16):
             shape = shape_of("S3", layers=1, beta=4.0, handed=handed, encoding="bits")
             yield Cell("handed", config_of_group("S3", length, "tree", seed, shape))
+
+
+def one_layer(group: str, seed: int) -> Iterator[Cell]:
+    """Bits and no help, as in the main table without aux, but one layer instead of two."""
+    for framework in ("cot", "scan", "tree"):
+        yield Cell("depth", config_of_group(group, 16, framework, seed, shape_of(group, layers=1)))
 
 
 def bits_and_beta(group: str, seed: int) -> Iterator[Cell]:
