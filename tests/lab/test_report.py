@@ -68,8 +68,8 @@ def test_seeds_are_one_row():
 
 def test_the_main_table():
     table = main(CELLS)
-    assert "| S3, N = 16 | yes | not run | not run | 0.75 (0.5–1) 1/2, 20 s | not run | not run |" in table
-    assert "| S3, N = 16 | no | not run | 0.25 0/1, 60 s | not run | not run | not run |" in table
+    assert "| S3, N = 16 | yes | not run | not run | 0.75 (0.5–1) 1/2, 100, 20 s | not run | not run |" in table
+    assert "| S3, N = 16 | no | the same | 0.25 0/1, 100, 60 s | not run | not run | not run |" in table
     assert main([]) is None
 
 
@@ -85,8 +85,8 @@ def test_every_table_of_what_was_run(name):
 def test_one_layer_stands_beside_two():
     """The run of the main table that differs in nothing else; where there is none, that is said."""
     table = TABLES["depth"][1](CELLS)
-    assert "| cot | 1 1/1, 10 s | 0.25 0/1, 60 s |" in table
-    assert "| scan | 1 1/1, 10 s | not run |" in table
+    assert "| cot | 1 1/1, 100, 10 s | 0.25 0/1, 100, 60 s |" in table
+    assert "| scan | 1 1/1, 100, 10 s | not run |" in table
 
 
 def test_what_tables_say():

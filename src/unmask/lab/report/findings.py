@@ -48,6 +48,20 @@ def looked(cells: Cells) -> Iterator[str]:
         yield f"**Inside**, attention to the operands in runs of the main table that converged: {'; '.join(parts)}."
 
 
+def waited(cells: Cells) -> Iterator[str]:
+    """Whether the planners of trees wait, where the tree is right and where it is not."""
+    found: dict[bool, list[float]] = defaultdict(list)
+    for row in (*rows_of(cells, "main"), *rows_of(cells, "beta")):
+        for result in row.having("waiting").results:
+            found[result["ended"] == "converged"].append(result["waiting"]["on_time"])
+    for converged, shares in sorted(found.items(), reverse=True):
+        told = "that converged" if converged else "that did not converge"
+        yield (
+            f"**Waiting**: in {len(shares)} runs of trees {told}, {share(min(shares))} to {share(max(shares))} of the "
+            "slots were written in the step in which both factors were there."
+        )
+
+
 def lengthened(cells: Cells) -> Iterator[str]:
     """Longer words: with a code of places, and with the wiring handed over and no code."""
     for name, wanted in (("with bits", _has_bits), ("with β and no code", _has_none)):
@@ -143,6 +157,7 @@ def guessed(cells: Cells) -> Iterator[str]:
 TOLD: tuple[Callable[[Cells], Iterator[str]], ...] = (
     learned,
     looked,
+    waited,
     lengthened,
     planned,
     guessed,

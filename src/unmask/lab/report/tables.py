@@ -1,6 +1,7 @@
 """Rows → Markdown tables, one function per table; a table without rows is None, and its page says: not run.
 
-.97 (.95–1.0) 3/3, 41 s     mean share of right answers (smallest–largest seed), converged/seeds, mean CPU seconds
+.97 (.95–1.0) 3/3, 400, 41 s     mean share of right answers (smallest–largest seed), converged/seeds, mean steps, and
+                                 mean CPU seconds
 """
 
 from collections.abc import Callable, Sequence
@@ -10,7 +11,7 @@ from unmask.lab.evaluation.uniform_orders import expected_right
 from unmask.lab.report.summary import Cells, Row, Spread, rows_of
 from unmask.lab.tasks.task import FRAMEWORKS
 
-NOT_RUN = "not run"
+NOT_RUN, SAME = "not run", "the same"
 GROUP_SIZES = {"Z2": 2, "S3": 6, "A5": 60, "Z60": 60}
 
 
@@ -25,8 +26,8 @@ def spread(values: Spread) -> str:
 
 def outcome(row: Row) -> str:
     """How a row ended."""
-    seconds = row.of("cpu_seconds").mean
-    return f"{spread(row.of('right'))} {row.converged}/{row.seeds}, {seconds:.0f} s"
+    steps, seconds = row.of("steps").mean, row.of("cpu_seconds").mean
+    return f"{spread(row.of('right'))} {row.converged}/{row.seeds}, {steps:.0f}, {seconds:.0f} s"
 
 
 def markdown(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str | None:
@@ -43,7 +44,8 @@ def main(cells: Cells) -> str | None:
     table = []
     for length, bare, group in kinds:
         found = {r["framework"]: r for r in rows if (r["length"], not r.shape["aux"], r.group) == (length, bare, group)}
-        told = [outcome(found[name]) if name in found else NOT_RUN for name in FRAMEWORKS]
+        none = {"direct": SAME} if bare else {}  # it fetches nothing, so that aux is nothing to it
+        told = [outcome(found[name]) if name in found else none.get(name, NOT_RUN) for name in FRAMEWORKS]
         table.append([f"{group}, N = {length}", "no" if bare else "yes", *told])
     return markdown(["task", "aux", *FRAMEWORKS], table)
 
