@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 from unmask.lab.evaluation.uniform_orders import expected_right
 from unmask.lab.report.summary import Cells, Row, Spread, rows_of
-from unmask.lab.report.tables import GROUP_SIZES, passes_rows, recipe, share, threshold
+from unmask.lab.report.tables import GROUP_SIZES, layers_of, passes_rows, recipe, share, threshold
 from unmask.lab.tasks.task import FRAMEWORKS
 
 RIGHT = 0.99  # what counts as right for a planner
@@ -133,7 +133,7 @@ def planned(cells: Cells) -> Iterator[str]:
             )
         right = sorted((passes, name) for name, (passes, share_right) in means.items() if share_right >= RIGHT)
         told = ", ".join(f"{name} ({passes:.1f})" for passes, name in right) or "none"
-        yield f"**{row.group}, {row.shape['layers']} layers**, right in passes: {told}."
+        yield f"**{row.group}, {layers_of(row)}**, right in passes: {told}."
     kept = [abs(row.of(lambda r: threshold(r)["passes"]).mean - _law(row)) < 0.5 for row in passes_rows(cells)]
     if kept:
         yield f"**Passes of a threshold** are within a half of ⌈log2 N / L⌉ for {sum(kept)} of {len(kept)} predictors."

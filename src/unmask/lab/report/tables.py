@@ -108,7 +108,12 @@ def recipe(row: Row) -> str:
         parts.append("aux")
     if shape["mlp"] != "bilinear":
         parts.append("GELU")
-    return f"{' + '.join(parts)}, {shape['layers']} layer{'s' * (shape['layers'] > 1)}"
+    return f"{' + '.join(parts)}, {layers_of(row)}"
+
+
+def layers_of(row: Row) -> str:
+    count = row.shape["layers"]
+    return f"{count} layer{'s' * (count > 1)}"
 
 
 def plain(table: str) -> Callable[[Cells], str | None]:
@@ -157,9 +162,7 @@ def planners(cells: Cells) -> str | None:
     rows = [row for row in rows if row.seeds and row["length"] == 16]
     if not rows:
         return None
-    columns = [
-        f"{row.group}, {row.shape['layers']} layers" + (", 1/t" * (row["objective"] != "masking")) for row in rows
-    ]
+    columns = [f"{row.group}, {layers_of(row)}" + (", 1/t" * (row["objective"] != "masking")) for row in rows]
     order = [entry["planner"] for entry in rows[0].results[0]["planners"]]
     table = [[name, *(_planned(row, name) for row in rows)] for name in order]
     return markdown(["planner", *columns], table)
