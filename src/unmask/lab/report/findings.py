@@ -151,7 +151,8 @@ def guessed(cells: Cells) -> Iterator[str]:
             right = row.of(lambda r: next(e for e in r["planners"] if e["planner"] == "uniform k=1")["right"]).mean
             gaps.append(abs(right - float(expected_right(row["length"], GROUP_SIZES[row.group]))))
     if gaps:
-        yield f"**Uniform unmasking** is within {share(max(gaps))} of its exact law for {len(gaps)} predictors."
+        told = f"{len(gaps)} predictor{'s' * (len(gaps) > 1)}"
+        yield f"**Uniform unmasking** is within {share(max(gaps))} of its exact law for {told}."
 
 
 TOLD: tuple[Callable[[Cells], Iterator[str]], ...] = (
