@@ -14,6 +14,7 @@ from unmask.lab.evaluation.planners import planned
 from unmask.lab.evaluation.predictor import TrainedPredictor
 from unmask.lab.evaluation.trained import Trained
 from unmask.lab.evaluation.uniform_orders import expected_right, right_order
+from unmask.lab.network.network import EVERY_ROW
 from unmask.lab.settings.shape import Shape
 from unmask.lab.tasks.task import FRAMEWORKS, Task
 from unmask.lab.tasks.tree import Tree
@@ -44,7 +45,7 @@ class Right(torch.nn.Module):
         self.shape = Shape()
         self.nothing = torch.nn.Parameter(torch.zeros(1))
 
-    def forward(self, tokens, places, watch=None, past=None):  # noqa: ARG002
+    def forward(self, tokens, places, watch=None, past=None, asked=EVERY_ROW):  # noqa: ARG002
         if self.task.causal and past is not None and past.rows:
             tokens = torch.cat([self.kept, tokens], dim=1)
         self.kept = tokens
@@ -60,7 +61,8 @@ class Right(torch.nn.Module):
         if self.wrong_slot is not None:
             said = said.copy()
             said[:, self.wrong_slot] = (said[:, self.wrong_slot] + 1) % self.task.algebra.size
-        return torch.nn.functional.one_hot(torch.from_numpy(said), len(self.task.vocabulary)).double() * 20 - 10
+        symbols = torch.nn.functional.one_hot(torch.from_numpy(said), len(self.task.vocabulary))
+        return symbols[:, asked].double() * 20 - 10
 
     def logits(self, seen):
         return seen

@@ -4,11 +4,13 @@ import pytest
 import torch
 
 from lab.small import small
-from lab.test_evaluation import untrained
+from lab.test_evaluation import Right, untrained
 from unmask.errors import WordError
+from unmask.lab.evaluation.trained import Trained
 from unmask.lab.inside.operands import operand_attention
 from unmask.lab.inside.page import view_of
 from unmask.lab.inside.signals import first_signal, pull_on_uniform_attention
+from unmask.lab.inside.waiting import Waiting, waiting
 from unmask.lab.network.places import PlaceTable
 from unmask.lab.settings.shape import Shape
 from unmask.lab.tasks.task import Task
@@ -32,6 +34,23 @@ def test_attention_to_operands_is_1_where_the_wiring_is_handed_over(framework):
     blind = operand_attention(untrained(framework, shape=handed(0.0)), seed=0)
     assert blind.best < 0.6
     assert blind.mass.shape[:2] == (1, 2)
+
+
+def test_whether_a_planner_waits():
+    """One that is right is on time; one that fills all slots at once is early but for the lowest level."""
+    trained = untrained("tree", length=8)
+    exact = Trained(trained.task, Right(trained.task), trained.config)
+    assert waiting(exact, seed=0) == Waiting(0.0, 1.0, 0.0)
+    hasty = Trained(trained.task, Hasty(trained.task), trained.config)
+    assert waiting(hasty, seed=0) == Waiting(3 / 7, 4 / 7, 0.0)
+    assert waiting(untrained("scan"), seed=0) is None
+
+
+class Hasty(Right):
+    """Never says that a slot must wait."""
+
+    def logits(self, seen):
+        return seen - 100 * (torch.arange(seen.shape[-1]) == self.task.mask)
 
 
 def test_a_direct_answer_fetches_nothing():

@@ -51,6 +51,19 @@ def test_a_chain_may_read_its_rows_one_by_one(beta):
     torch.testing.assert_close(torch.cat(parts, dim=1), whole)
 
 
+@pytest.mark.parametrize("framework", ["cot", "scan", "tree", "direct"])
+def test_the_rows_that_are_asked_are_those_of_a_whole_pass(framework):
+    """The last layer leaves the rows out that no step writes, and nothing else changes."""
+    task = Task.of("group:S3", 6, framework)
+    network = Network(Shape(width=16, hidden=32, beta=3.0), len(task.vocabulary))
+    tokens = torch.from_numpy(task.states(words(task.algebra, 3, 6, 0, Stream.training))[:, 0])
+    places = PlaceTable(task, "bits").at(0)
+    with torch.inference_mode():
+        whole, asked = network(tokens, places), network(tokens, places, asked=task.taught)
+    assert asked.shape[1] == task.layout.padding
+    torch.testing.assert_close(asked, whole[:, task.taught])
+
+
 def test_a_causal_row_sees_nothing_of_later_ones():
     task = Task.of("group:S3", 6, "cot")
     network, table = Network(Shape(width=16, hidden=32), len(task.vocabulary)), PlaceTable(task, "bits")

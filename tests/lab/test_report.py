@@ -31,13 +31,23 @@ PLANNED = [
     {"planner": name, "right": right, "passes": passes, "words": 200}
     for name, right, passes in (("oracle", 1.0, 4.0), ("uniform k=1", 0.2, 15.0), ("threshold 0.9", 1.0, 2.0))
 ]
+WAITING = {"early": 0.125, "on_time": 0.875, "late": 0.0}
 OPERANDS = {"best": 0.75, "uniform": 0.03, "mass": [[[0.75, 0.7]]]}
+INSIDE = {"operands": OPERANDS, "waiting": WAITING}
 CELLS = [
-    cell("main", "tree", 0, ran(1.0, 10, operands=OPERANDS, longer={"32": 0.5, "64": 0.25}), shape={"aux": True}),
+    cell(
+        "main",
+        "tree",
+        0,
+        ran(1.0, 10, operands=OPERANDS, waiting=WAITING, longer={"32": 0.5, "64": 0.25}),
+        shape={"aux": True},
+    ),
     cell("main", "tree", 1, ran(0.5, 30, "seconds"), shape={"aux": True}),
     cell("main", "cot", 0, ran(0.25, 60, "seconds")),
     cell("beta", "tree", 0, ran(1.0), shape={"beta": 4.0, "encoding": "none", "layers": 1}),
     cell("loop", "looped", 0, ran(0.125), supervision="end"),
+    cell("depth", "cot", 0, ran(1.0), shape={"layers": 1}),
+    cell("depth", "scan", 0, ran(1.0), shape={"layers": 1}),
     cell("rates", "direct", 0, ran(0.15), rate=0.0005),
     cell("planners", "tree", 0, ran(1.0, planners=PLANNED), objective="masking", shape={"layers": 1, "beta": 4.0}),
     cell("planners", "tree", 0, ran(1.0, planners=PLANNED), objective="masking", length=4, shape={"layers": 1}),
@@ -58,8 +68,8 @@ def test_seeds_are_one_row():
 
 def test_the_main_table():
     table = main(CELLS)
-    assert "| S3, N = 16 | yes | not run | not run | 0.75 (0.5–1) 1/2, 20 s | not run | not run |" in table
-    assert "| S3, N = 16 | no | not run | 0.25 0/1, 60 s | not run | not run | not run |" in table
+    assert "| S3, N = 16 | yes | not run | not run | 0.75 (0.5–1) 1/2, 100, 20 s | not run | not run |" in table
+    assert "| S3, N = 16 | no | the same | 0.25 0/1, 100, 60 s | not run | not run | not run |" in table
     assert main([]) is None
 
 
@@ -70,6 +80,13 @@ def test_every_table_of_what_was_run(name):
     assert len(lines) > 2
     assert len({line.count(" | ") for line in lines if not line.startswith("|---")}) == 1
     assert TABLES[name][1]([]) is None
+
+
+def test_one_layer_stands_beside_two():
+    """The run of the main table that differs in nothing else; where there is none, that is said."""
+    table = TABLES["depth"][1](CELLS)
+    assert "| cot | 1 1/1, 100, 10 s | 0.25 0/1, 100, 60 s |" in table
+    assert "| scan | 1 1/1, 100, 10 s | not run |" in table
 
 
 def test_what_tables_say():

@@ -98,7 +98,8 @@ def test_the_main_table_has_what_it_promises():
     for c in preset("paper"):
         if c.table == "main":
             main[c.config.problem, c.config.length, c.config.framework, c.config.shape.aux].append(c.config)
-    assert len(main) == 4 * 2 * (5 + 4)  # a direct answer fetches nothing, so that aux is nothing to it
+    assert len(main) == (4 + 3) * (5 + 4)  # a direct answer fetches nothing, so that aux is nothing to it
+    assert {key[0] for key in main if key[1] == 32} == {"group:S3", "group:A5", "group:Z2"}
     for runs in main.values():
         assert len({run.seed for run in runs}) >= 3
     for problem in ("group:A5", "group:S3"):  # one network, one encoding

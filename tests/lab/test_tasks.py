@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from unmask import compile_problem, run_word
+from unmask import compile_problem, compile_program, run_word
 from unmask.errors import ProblemError, UnmaskError
 from unmask.lab.tasks.algebra import algebra_of
 from unmask.lab.tasks.layout import NOBODY
@@ -12,6 +12,7 @@ from unmask.lab.tasks.words import Stream, words
 from unmask.problems.automata.monoid import transition_monoid
 from unmask.problems.catalogue import parse_problem
 from unmask.programs.compilers.regular import from_state_zero
+from unmask.recurrences import BOOLEAN, N, Slots, System, collect, indices, letter
 
 PROBLEMS = ["group:S3", "group:Z4", "(a|b)*abb", "group:gens:(1 2 3)(4 5),(1 2)"]
 LENGTHS = [2, 3, 5, 8]
@@ -73,6 +74,43 @@ def test_the_loop_is_that_of_the_compiled_model(problem, length):
         for t in range(model.steps):
             held = trace.activations[f"steps.{t}.model.layers.1.residual"][: length + 1, columns]
             assert (held.argmax(axis=1) == states[t + 1, : length + 1]).all()
+
+
+def scan_program(problem, length):
+    """The scan as a system of recurrences: its step stands in slots of its own, before those of the products."""
+    algebra, tokens = algebra_of(problem), parse_problem(problem).automaton.tokens
+    names, element = algebra.names, {name: number for number, name in enumerate(algebra.names)}
+    spelled = {token: names[e] for token, e in zip(tokens, algebra.letters, strict=True)}
+    rounds = (length - 1).bit_length()
+    i, t = indices("i t")
+    now = Slots("now", t.range(rounds), BOOLEAN)
+    now.start((), lambda: True, where=t.equals(0))
+    now.start((), lambda: False)
+    now.rule(now[t - 1].or_else(False), lambda before: before)
+    prefix = Slots("prefix", i.range(N), names)
+    prefix.start(letter(i), spelled.get)
+    nobody = names[algebra.identity]
+    fetched = collect(t.range(rounds), (now[t], prefix[i - 2**t].or_else(nobody)), lambda on, x: [x] if on else [])
+    prefix.rule(
+        (prefix[i], fetched),
+        lambda own, left: names[algebra.table[element[min(left)], element[own]]] if left else own,
+    )
+    return System(tokens, (now, prefix), answer=prefix, steps=rounds)
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("problem", PROBLEMS[:3])
+def test_the_scan_is_that_of_a_compiled_program(problem, length):
+    """A slot of a program starts with its letter, which is the first step here: so the program has one step less."""
+    task, model = Task.of(problem, length, "scan"), compile_program(scan_program(problem, length), "mdm", length=length)
+    assert model.steps == task.layout.steps - 1
+    automaton = parse_problem(problem).automaton
+    for word, elements in zip(*drawn(problem, length), strict=True):
+        states = task.states(elements[None])[0, 1:, length:]
+        assert (states[0] == elements).all()
+        apart = " ".join(automaton.tokens[token] for token in automaton.token_ids(word))
+        for t, canvas in enumerate(run_word(model, apart).canvas_symbols, start=1):
+            assert canvas[-length:] == [task.vocabulary[s] for s in states[t]]
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)

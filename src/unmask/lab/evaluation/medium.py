@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from unmask.lab.evaluation.trained import Trained
-from unmask.lab.network.network import Past, Watch
+from unmask.lab.network.network import EVERY_ROW, Past, Watch
 from unmask.reasoners.medium import Moment
 from unmask.reasoners.planners import surest
 from unmask.reasoners.token_arrays import TokenArrays
@@ -35,7 +35,7 @@ class NetworkMedium(TokenArrays):
         self.trained, self.words, self._watch = trained, words, watch
         self.passes = 0
         self._read: tuple[int, np.ndarray, Tensor] | None = None
-        self._past = Past() if trained.task.causal and watch is None else None  # who watches is shown every row
+        self._past = Past() if trained.task.causal and watch is None else None
 
     @property
     def model(self) -> Trained:
@@ -55,19 +55,21 @@ class NetworkMedium(TokenArrays):
         asked: np.ndarray | None = None,  # noqa: ARG002
     ) -> Reading:
         whole = np.concatenate([self.words, tokens], axis=1)
-        if self._read is None or self._read[0] != step or not np.array_equal(self._read[1], whole):
-            self._read = step, whole, self._pass(step, whole, name)
-        logits = self._read[2][:, -last:].double().cpu().numpy()
+        known = self._read
+        if known is None or known[0] != step or known[2].shape[1] < last or not np.array_equal(known[1], whole):
+            self._read = known = step, whole, self._pass(step, whole, name, last)
+        logits = known[2][:, -last:].double().cpu().numpy()
         return Reading(logits, whole[:, -last:], step)
 
-    def _pass(self, step: int, tokens: np.ndarray, name: str) -> Tensor:
+    def _pass(self, step: int, tokens: np.ndarray, name: str, last: int) -> Tensor:
         network, device = self.trained.network, self.trained.places.codes.device
         self.passes += 1
         known = 0 if self._past is None else self._past.rows  # a chain only grows
         with torch.inference_mode():
             ids = torch.from_numpy(tokens[:, known:]).to(device)
             places = self.trained.places.at(step, tokens.shape[1], known)
-            seen = network(ids, places, self._told(f"steps.{step}.{name}"), self._past)
+            asked = slice(-last, None) if self._watch is None else EVERY_ROW  # who watches is shown every row
+            seen = network(ids, places, self._told(f"steps.{step}.{name}"), self._past, asked)
             if self._past is not None:
                 self._past.rows = tokens.shape[1]
             return network.logits(seen)

@@ -42,8 +42,8 @@ class TrainedPredictor:
         network, places = self.trained.network, self.trained.places
         with torch.inference_mode():
             tokens = np.concatenate([self.words, canvas], axis=1)
-            seen = network(torch.from_numpy(tokens).to(places.codes.device), places.at(0))
-            slots = seen[:, self.trained.length :]
+            asked = slice(self.trained.length, None)
+            slots = network(torch.from_numpy(tokens).to(places.codes.device), places.at(0), asked=asked)
             self.correctness = network.correctness(slots).double().cpu().numpy()
             logits = without_mask(network.logits(slots).double().cpu().numpy(), self.mask_id)
         logits[..., self.trained.task.pad] = -np.inf

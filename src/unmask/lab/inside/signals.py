@@ -2,12 +2,13 @@
 
     attention is kept uniform (queries and keys 0) while all else is trained; then
     g[b, q, k]  = -∂loss_b / ∂score[q, k]                   in the first layer, summed over heads
-    signal      = mean over taught (q, operand) and words of g[b, q, operand]
+    signal      = mean over written (q, operand) and words of g[b, q, operand]
     noise       = its standard error over words
 
 A code of places can only learn what is the same for every word: the mean over words is the signal, and the rest
 averages out. An operand has a mass of 1 / rows. The hypothesis: a row that needs n operands at once has a signal ~
-mass^n, times what one operand alone would have.
+mass^n, times what one operand alone would have. A slot that is taught to wait is left out: that a factor is still a
+mask can be seen from one of them.
 """
 
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from unmask.lab.network.places import PlaceTable
 from unmask.lab.settings.config import Config
 from unmask.lab.tasks.layout import NOBODY
 from unmask.lab.tasks.task import Task
-from unmask.lab.training.lessons import lesson
+from unmask.lab.training.lessons import UNTAUGHT, lesson
 from unmask.lab.training.loss import per_example
 from unmask.lab.training.train import new_network, rehearse
 
@@ -66,13 +67,14 @@ def first_signal(config: Config, network: Network, *, batches: int) -> Signal:
         places = table.at(torch.from_numpy(part.steps), part.tokens.shape[1])
         scores = _Scores()
         seen = network(torch.from_numpy(part.tokens), places, scores.watch)
-        loss = per_example(network.logits(seen), torch.from_numpy(part.targets[:, 0])).sum()
+        written = np.where(part.targets[:, 0] == task.mask, UNTAUGHT, part.targets[:, 0])
+        loss = per_example(network.logits(seen), torch.from_numpy(written)).sum()
         (gradient,) = torch.autograd.grad(loss, scores.weights)
         weights = scores.weights.detach()
         # through the softmax: ∂/∂score = w·(∂/∂w - Σ w·∂/∂w)
         pull = -(weights * (gradient - (weights * gradient).sum(-1, keepdim=True))).sum(1).numpy()
         pointers = np.broadcast_to(task.pointers[part.steps][:, : pull.shape[1]], (len(pull), pull.shape[1], 2))
-        asked = (pointers != NOBODY) & (part.operands[:, 0] >= 0)
+        asked = (pointers != NOBODY) & (written != UNTAUGHT)[..., None]
         at = np.take_along_axis(pull, np.maximum(pointers, 0), axis=2)
         held = np.take_along_axis(weights.mean(1).numpy(), np.maximum(pointers, 0), axis=2)
         count = np.maximum(1, asked.sum(axis=(1, 2)))

@@ -19,6 +19,7 @@ from unmask.lab.settings.shape import Shape
 from unmask.lab.tasks.layout import FETCHES
 
 TOKEN_STD = 0.5
+EVERY_ROW = slice(None)
 Watch = Callable[[str, Tensor], None]
 """Told `layers.0.weights` [batch, heads, rows, rows] and `layers.0.residual` [batch, rows, width]."""
 
@@ -72,16 +73,29 @@ class Network(nn.Module):
         return hidden if self.code is None else hidden + self.code(places.codes)
 
     def pass_through(
-        self, hidden: Tensor, places: Places, watch: Watch | None = None, past: Past | None = None
+        self,
+        hidden: Tensor,
+        places: Places,
+        watch: Watch | None = None,
+        past: Past | None = None,
+        asked: slice = EVERY_ROW,
     ) -> Tensor:
-        """All layers, once."""
+        """All layers, once; the last one for the rows that are asked alone, since nobody reads the others."""
         for number, layer in enumerate(self.layers):
-            hidden = layer(hidden, places, watch, past, f"layers.{number}")
+            rows = asked if number == len(self.layers) - 1 else EVERY_ROW
+            hidden = layer(hidden, places, watch, past, f"layers.{number}", rows)
         return hidden
 
-    def forward(self, tokens: Tensor, places: Places, watch: Watch | None = None, past: Past | None = None) -> Tensor:
-        """The normed stream after all layers, [batch, rows, width]: what the read-outs read."""
-        return self.norm(self.pass_through(self.embed(tokens, places), places, watch, past))
+    def forward(
+        self,
+        tokens: Tensor,
+        places: Places,
+        watch: Watch | None = None,
+        past: Past | None = None,
+        asked: slice = EVERY_ROW,
+    ) -> Tensor:
+        """The normed stream after all layers, [batch, rows asked, width]: what the read-outs read."""
+        return self.norm(self.pass_through(self.embed(tokens, places), places, watch, past, asked))
 
     def logits(self, seen: Tensor) -> Tensor:
         return self.out(seen)
@@ -103,8 +117,10 @@ class Layer(nn.Module):
         self.mlp = Mlp(shape)
         self.norms = nn.ModuleList(nn.LayerNorm(shape.width) for _ in range(2))
 
-    def forward(self, hidden: Tensor, places: Places, watch: Watch | None, past: Past | None, name: str) -> Tensor:
-        hidden = hidden + self.attention(self.norms[0](hidden), places, watch, past, name)
+    def forward(
+        self, hidden: Tensor, places: Places, watch: Watch | None, past: Past | None, name: str, asked: slice
+    ) -> Tensor:
+        hidden = hidden[:, asked] + self.attention(self.norms[0](hidden), places, watch, past, name, asked)
         hidden = hidden + self.mlp(self.norms[1](hidden))
         if watch is not None:
             watch(f"{name}.residual", hidden)
@@ -120,17 +136,20 @@ class Attention(nn.Module):
         self.handed = shape.handed
         self.beta = None if shape.beta is None else nn.Parameter(torch.full((shape.heads,), float(shape.beta)))
 
-    def forward(self, x: Tensor, places: Places, watch: Watch | None, past: Past | None, name: str) -> Tensor:
+    def forward(
+        self, x: Tensor, places: Places, watch: Watch | None, past: Past | None, name: str, asked: slice
+    ) -> Tensor:
         q, k, v = self.qkv(x).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
         if past is not None:
             k, v = past.joined(name, k, v)
+        q = q[:, :, asked]
         scores = q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5
         if self.beta is not None:
             operand = torch.arange(self.heads) % FETCHES
             beta = self.beta * (operand < self.handed).to(self.beta)
-            scores = scores + beta[:, None, None] * places.operands[:, operand]
+            scores = scores + beta[:, None, None] * places.operands[:, operand][:, :, asked]
         if places.visible is not None:
-            scores = scores.masked_fill(~places.visible, float("-inf"))
+            scores = scores.masked_fill(~places.visible[asked], float("-inf"))
         weights = scores.softmax(dim=-1)
         if watch is not None:
             watch(f"{name}.weights", weights)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 from unmask.lab.evaluation.uniform_orders import expected_right
 from unmask.lab.report.summary import Cells, Row, Spread, rows_of
-from unmask.lab.report.tables import GROUP_SIZES, passes_rows, recipe, share, threshold
+from unmask.lab.report.tables import GROUP_SIZES, layers_of, passes_rows, recipe, share, threshold
 from unmask.lab.tasks.task import FRAMEWORKS
 
 RIGHT = 0.99  # what counts as right for a planner
@@ -46,6 +46,20 @@ def looked(cells: Cells) -> Iterator[str]:
             for framework, values in sorted(found.items())
         ]
         yield f"**Inside**, attention to the operands in runs of the main table that converged: {'; '.join(parts)}."
+
+
+def waited(cells: Cells) -> Iterator[str]:
+    """Whether the planners of trees wait, where the tree is right and where it is not."""
+    found: dict[bool, list[float]] = defaultdict(list)
+    for row in (*rows_of(cells, "main"), *rows_of(cells, "beta")):
+        for result in row.having("waiting").results:
+            found[result["ended"] == "converged"].append(result["waiting"]["on_time"])
+    for converged, shares in sorted(found.items(), reverse=True):
+        told = "that converged" if converged else "that did not converge"
+        yield (
+            f"**Waiting**: in {len(shares)} runs of trees {told}, {share(min(shares))} to {share(max(shares))} of the "
+            "slots were written in the step in which both factors were there."
+        )
 
 
 def lengthened(cells: Cells) -> Iterator[str]:
@@ -90,7 +104,12 @@ def pulled(cells: Cells) -> Iterator[str]:
 
 def handed(cells: Cells) -> Iterator[str]:
     """Controls of the questions: recipes in order, with the runs that converged."""
-    for table, name in (("handed", "Operands handed over"), ("bits", "Codes beside β"), ("gelu", "GELU")):
+    for table, name in (
+        ("handed", "Operands handed over"),
+        ("depth", "One layer, bits alone"),
+        ("bits", "Codes beside β"),
+        ("gelu", "GELU"),
+    ):
         rows = rows_of(cells, table)
         if rows:
             parts = [
@@ -114,7 +133,7 @@ def planned(cells: Cells) -> Iterator[str]:
             )
         right = sorted((passes, name) for name, (passes, share_right) in means.items() if share_right >= RIGHT)
         told = ", ".join(f"{name} ({passes:.1f})" for passes, name in right) or "none"
-        yield f"**{row.group}, {row.shape['layers']} layers**, right in passes: {told}."
+        yield f"**{row.group}, {layers_of(row)}**, right in passes: {told}."
     kept = [abs(row.of(lambda r: threshold(r)["passes"]).mean - _law(row)) < 0.5 for row in passes_rows(cells)]
     if kept:
         yield f"**Passes of a threshold** are within a half of ⌈log2 N / L⌉ for {sum(kept)} of {len(kept)} predictors."
@@ -132,12 +151,14 @@ def guessed(cells: Cells) -> Iterator[str]:
             right = row.of(lambda r: next(e for e in r["planners"] if e["planner"] == "uniform k=1")["right"]).mean
             gaps.append(abs(right - float(expected_right(row["length"], GROUP_SIZES[row.group]))))
     if gaps:
-        yield f"**Uniform unmasking** is within {share(max(gaps))} of its exact law for {len(gaps)} predictors."
+        told = f"{len(gaps)} predictor{'s' * (len(gaps) > 1)}"
+        yield f"**Uniform unmasking** is within {share(max(gaps))} of its exact law for {told}."
 
 
 TOLD: tuple[Callable[[Cells], Iterator[str]], ...] = (
     learned,
     looked,
+    waited,
     lengthened,
     planned,
     guessed,

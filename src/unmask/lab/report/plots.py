@@ -6,7 +6,7 @@ from math import log2
 
 from unmask.lab.report.plot import Axis, Series, names, plot, powers, shares
 from unmask.lab.report.summary import Cells, Row, Spread, rows_of
-from unmask.lab.report.tables import passes_rows, threshold
+from unmask.lab.report.tables import layers_of, passes_rows, threshold
 from unmask.lab.tasks.task import FRAMEWORKS
 
 
@@ -54,7 +54,7 @@ def planners(cells: Cells) -> str | None:
             points[name].setdefault(k, []).append(entry)
     lines = [Series(name, tuple(_point(entries) for entries in by_k.values())) for name, by_k in points.items()]
     values = [x for line in lines for x, _ in line.points]
-    title = f"Planners: {row.group}, {row.shape['layers']} layers, {row.seeds} seeds"
+    title = f"Planners: {row.group}, {layers_of(row)}, {row.seeds} seed{'s' * (row.seeds > 1)}"
     return plot(title, powers("passes", [1, *values]), shares("right"), lines)
 
 

@@ -1,6 +1,7 @@
 """Rows → Markdown tables, one function per table; a table without rows is None, and its page says: not run.
 
-.97 (.95–1.0) 3/3, 41 s     mean share of right answers (smallest–largest seed), converged/seeds, mean CPU seconds
+.97 (.95–1.0) 3/3, 400, 41 s     mean share of right answers (smallest–largest seed), converged/seeds, mean steps, and
+                                 mean CPU seconds
 """
 
 from collections.abc import Callable, Sequence
@@ -10,7 +11,7 @@ from unmask.lab.evaluation.uniform_orders import expected_right
 from unmask.lab.report.summary import Cells, Row, Spread, rows_of
 from unmask.lab.tasks.task import FRAMEWORKS
 
-NOT_RUN = "not run"
+NOT_RUN, SAME = "not run", "the same"
 GROUP_SIZES = {"Z2": 2, "S3": 6, "A5": 60, "Z60": 60}
 
 
@@ -25,8 +26,8 @@ def spread(values: Spread) -> str:
 
 def outcome(row: Row) -> str:
     """How a row ended."""
-    seconds = row.of("cpu_seconds").mean
-    return f"{spread(row.of('right'))} {row.converged}/{row.seeds}, {seconds:.0f} s"
+    steps, seconds = row.of("steps").mean, row.of("cpu_seconds").mean
+    return f"{spread(row.of('right'))} {row.converged}/{row.seeds}, {steps:.0f}, {seconds:.0f} s"
 
 
 def markdown(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str | None:
@@ -43,7 +44,8 @@ def main(cells: Cells) -> str | None:
     table = []
     for length, bare, group in kinds:
         found = {r["framework"]: r for r in rows if (r["length"], not r.shape["aux"], r.group) == (length, bare, group)}
-        told = [outcome(found[name]) if name in found else NOT_RUN for name in FRAMEWORKS]
+        none = {"direct": SAME} if bare else {}  # it fetches nothing, so that aux is nothing to it
+        told = [outcome(found[name]) if name in found else none.get(name, NOT_RUN) for name in FRAMEWORKS]
         table.append([f"{group}, N = {length}", "no" if bare else "yes", *told])
     return markdown(["task", "aux", *FRAMEWORKS], table)
 
@@ -80,6 +82,18 @@ def operands(cells: Cells) -> str | None:
     return markdown(columns, table)
 
 
+def waiting(cells: Cells) -> str | None:
+    """When the slots of a tree are written, by the network's own decision."""
+    table = []
+    for row in (*rows_of(cells, "main"), *rows_of(cells, "beta")):
+        row = row.having("waiting")
+        if row.seeds:
+            shares = [spread(row.of(lambda r, when=when: r["waiting"][when])) for when in ("early", "on_time", "late")]
+            told = [recipe(row), spread(row.of("right")), *shares, str(row.seeds)]
+            table.append([f"{row.group}, N = {row['length']}", *told])
+    return markdown(["task", "recipe", "right", "early", "on time", "late or never", "seeds"], table)
+
+
 def recipe(row: Row) -> str:
     shape = row.shape
     parts = [
@@ -94,7 +108,12 @@ def recipe(row: Row) -> str:
         parts.append("aux")
     if shape["mlp"] != "bilinear":
         parts.append("GELU")
-    return f"{' + '.join(parts)}, {shape['layers']} layer{'s' * (shape['layers'] > 1)}"
+    return f"{' + '.join(parts)}, {layers_of(row)}"
+
+
+def layers_of(row: Row) -> str:
+    count = row.shape["layers"]
+    return f"{count} layer{'s' * (count > 1)}"
 
 
 def plain(table: str) -> Callable[[Cells], str | None]:
@@ -106,6 +125,17 @@ def plain(table: str) -> Callable[[Cells], str | None]:
         return markdown(["task", "framework", "recipe", "outcome"], told)
 
     return lines
+
+
+def depth(cells: Cells) -> str | None:
+    """One layer beside the two of the main table, without aux."""
+    two = {(r.group, r["length"], r["framework"]): r for r in rows_of(cells, "main") if not r.shape["aux"]}
+    table = []
+    for row in rows_of(cells, "depth"):
+        beside = two.get((row.group, row["length"], row["framework"]))
+        told = [outcome(row), NOT_RUN if beside is None else outcome(beside)]
+        table.append([f"{row.group}, N = {row['length']}", row["framework"], *told])
+    return markdown(["task", "framework", "one layer", "two layers (main table)"], table)
 
 
 def loop(cells: Cells) -> str | None:
@@ -132,9 +162,7 @@ def planners(cells: Cells) -> str | None:
     rows = [row for row in rows if row.seeds and row["length"] == 16]
     if not rows:
         return None
-    columns = [
-        f"{row.group}, {row.shape['layers']} layers" + (", 1/t" * (row["objective"] != "masking")) for row in rows
-    ]
+    columns = [f"{row.group}, {layers_of(row)}" + (", 1/t" * (row["objective"] != "masking")) for row in rows]
     order = [entry["planner"] for entry in rows[0].results[0]["planners"]]
     table = [[name, *(_planned(row, name) for row in rows)] for name in order]
     return markdown(["planner", *columns], table)
@@ -199,11 +227,13 @@ TABLES: dict[str, tuple[str, Callable[[Cells], str | None]]] = {
     "rates": ("Other learning rates", rates),
     "longer": ("Longer words than it was trained on", longer),
     "operands": ("Attention to the right operands", operands),
+    "waiting": ("When the slots of a tree are written", waiting),
     "planners": ("Planners on trained predictors, N = 16", planners),
     "layers": ("Passes against layers", layers),
     "uniform": ("Uniform unmasking, one slot at a time", uniform),
     "signal": ("The pull on uniform attention", signal),
     "handed": ("A tree that is handed none, one or both operands", plain("handed")),
+    "depth": ("One layer instead of two, bits alone", depth),
     "bits": ("Codes beside β", plain("bits")),
     "gelu": ("GELU instead of a bilinear MLP", plain("gelu")),
 }

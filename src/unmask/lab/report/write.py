@@ -8,8 +8,8 @@ from unmask.lab.sweep.results import read_results
 from unmask.writing import write_file
 
 EXPLAINED = (
-    "`.97 (.95–1) 2/3, 41 s`: mean share of right answers on fresh words (smallest–largest seed), seeds that "
-    "converged, mean CPU seconds of training."
+    "`.97 (.95–1) 2/3, 400, 41 s`: mean share of right answers on fresh words (smallest–largest seed), seeds that "
+    "converged, mean steps and CPU seconds of training."
 )
 
 

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import shutil
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ class Cell(msgspec.Struct, frozen=True):
     """`table` says where it is shown; `measures` are among longer, operands, planners and signal.
 
     longer     accuracy at two and four times the length it was trained at
-    operands   how much attention goes to the right operands
+    operands   how much attention goes to the right operands, and whether the planner of a tree waits for them
     planners   every planner on the trained predictor
     signal     the pull on attention that was kept uniform for the steps of the config; nothing else is measured then
     """
@@ -76,6 +77,7 @@ def _measured(cell: Cell, run: Any) -> dict[str, Any]:
     from unmask.lab.evaluation.accuracy import accuracy
     from unmask.lab.evaluation.planners import planned
     from unmask.lab.inside.operands import operand_attention
+    from unmask.lab.inside.waiting import waiting
     from unmask.lab.network.encodings import PLACES
     from unmask.lab.tasks.words import Stream
 
@@ -84,6 +86,9 @@ def _measured(cell: Cell, run: Any) -> dict[str, Any]:
         seen = operand_attention(trained, seed=cell.config.seed)
         if seen is not None:
             found["operands"] = {"best": seen.best, "uniform": seen.uniform, "mass": seen.mass.round(4).tolist()}
+        waited = waiting(trained, seed=cell.config.seed)
+        if waited is not None:
+            found["waiting"] = asdict(waited)
     if "longer" in cell.measures and run.progress.ended == "converged":
         found["longer"] = {}
         for length in (2 * trained.length, 4 * trained.length):
@@ -97,8 +102,6 @@ def _measured(cell: Cell, run: Any) -> dict[str, Any]:
 
 
 def _signal(cell: Cell) -> dict[str, Any]:
-    from dataclasses import asdict
-
     from unmask.lab.inside.signals import pull_on_uniform_attention
 
     return {"signal": asdict(pull_on_uniform_attention(cell.config, batches=SIGNAL_BATCHES))}

@@ -75,6 +75,11 @@ class Task:
     def causal(self) -> bool:
         return self.layout.kind == "cot"
 
+    @property
+    def taught(self) -> slice:
+        """The rows that some step writes: the last ones, but all of a loop."""
+        return slice(None) if self.framework == "looped" else slice(-self.layout.padding, None)
+
     @cached_property
     def pointers(self) -> np.ndarray:
         return self.layout.pointers

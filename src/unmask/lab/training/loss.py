@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
-from unmask.lab.network.network import Network, Places
+from unmask.lab.network.network import EVERY_ROW, Network, Places
 from unmask.lab.training.lessons import UNTAUGHT
 
 
@@ -24,19 +24,28 @@ class Scored(torch.nn.Module):
         self.network = network
 
     def forward(
-        self, tokens: Tensor, places: Places, targets: Tensor, operands: Tensor, weights: Tensor, latent: bool
+        self,
+        tokens: Tensor,
+        places: Places,
+        targets: Tensor,
+        operands: Tensor,
+        weights: Tensor,
+        latent: bool,
+        asked: slice = EVERY_ROW,
     ) -> Tensor:
+        """`asked` are the rows that the lesson may teach."""
+        targets, operands = targets[:, :, asked], operands[:, :, asked]
         losses = torch.zeros(())
         loops = 0
-        for loop, seen in enumerate(self._read_outs(tokens, places, targets.shape[1], latent)):
+        for loop, seen in enumerate(self._read_outs(tokens, places, targets.shape[1], latent, asked)):
             target = targets[:, loop]
             losses = losses + self._loss(seen, target, operands[:, loop], weights)
             loops += 1
         return losses / loops
 
-    def _read_outs(self, tokens: Tensor, places: Places, loops: int, latent: bool) -> Iterator[Tensor]:
+    def _read_outs(self, tokens: Tensor, places: Places, loops: int, latent: bool, asked: slice) -> Iterator[Tensor]:
         if not latent:
-            yield self.network(tokens, places)
+            yield self.network(tokens, places, asked=asked)
             return
         hidden = self.network.embed(tokens, places)
         for _ in range(loops):

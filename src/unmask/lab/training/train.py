@@ -162,7 +162,8 @@ class Pupil:
         )
         weights = torch.from_numpy(part.weights).float().to(device)
         places = self.trained.places.at(steps, tokens.shape[1])
-        return self.scored(tokens, places, targets, operands, weights, self.trained.config.latent)
+        latent, taught = self.trained.config.latent, self.trained.task.taught
+        return self.scored(tokens, places, targets, operands, weights, latent, taught)
 
     def look(self, step: int) -> float:
         """The share of right answers: on few words, and on more where it seems to have converged."""
