@@ -56,6 +56,15 @@ def test_a_scheduler_that_does_not_answer(tmp_path, monkeypatch):
         list(sweep([cell()], Results(tmp_path), scheduler="nowhere at all"))
 
 
+def test_a_scheduler_that_goes_away(scheduler):
+    with distributed.Client(scheduler) as client:
+        future = client.submit(sum, [1, 2], pure=False)
+        assert sweeping.outcome_from(future) == 3
+        future.cancel()
+        with pytest.raises(LabError, match="the Dask scheduler went away; what was done is kept"):
+            sweeping.outcome_from(future)
+
+
 def test_a_cell_goes_on_where_it_was_killed(tmp_path):
     """Its folder is that of `train`, kept until the cell is done."""
     whole = run_cell(cell())

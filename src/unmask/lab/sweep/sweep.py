@@ -6,6 +6,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from unmask.lab.settings.config import LabError
 from unmask.lab.sweep.cell import Cell, run_cell
 from unmask.lab.sweep.cluster import client_of
 from unmask.lab.sweep.results import Results
@@ -49,11 +50,18 @@ def sweep(
             begin(cell)
         for future in running:
             cell = cells.pop(future)
-            outcome = {"error": str(future.exception())} if future.status == "error" else future.result()
+            outcome = outcome_from(future)
             results.keep(cell, outcome)
             for following in islice(waiting, 1):
                 begin(following)
             yield Done(cell, outcome)
+
+
+def outcome_from(future: Any) -> dict[str, Any]:
+    """What came back; a worker that was lost is an error of its cell, a scheduler that was lost is the end."""
+    if future.status in ("cancelled", "lost"):
+        raise LabError("the Dask scheduler went away; what was done is kept, so run the same command again")
+    return {"error": str(future.exception())} if future.status == "error" else future.result()
 
 
 def at_once(client: Any) -> int:
