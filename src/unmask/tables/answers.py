@@ -63,6 +63,8 @@ def tabled_answers(
         return _by_engine(model, words, engine)
     symbols, fails = look_ups(input_numbers(model, words))
     unsure = np.flatnonzero(fails)
+    if not unsure.size:
+        return Tabled(Answers(model, symbols), "tables", {})
     redone = _by_engine(model, words[unsure], engine)
     symbols[unsure] = redone.answers.slots
     return Tabled(Answers(model, symbols), "tables", {int(unsure[i]): error for i, error in redone.failed.items()})
