@@ -8,15 +8,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from unmask.checker.certificate import Refused, parsed
 from unmask.checker.families import solver
 from unmask.checker.families.check import check
+from unmask.checker.outcome import outcome, read_certificate
 from unmask.errors import UnmaskError
-from unmask.escapes import visible
-from unmask.files import read_file
 from unmask.weights.storage import load
-
-LARGEST_FILE = 1 << 28
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -29,25 +25,19 @@ def main(arguments: Sequence[str]) -> int:
         given = parser.parse_args(arguments)
     except SystemExit as end:
         return int(end.code or 0)
-    try:
-        asked = None if given.questions is not None else solver.found(given.solver)
-        if asked is None and given.questions is None:
-            raise UnmaskError("no SMT solver is there; name one with --solver, or keep the questions with --questions")
-        content = read_file(
-            given.certificate, f"the certificate {given.certificate}", most=LARGEST_FILE, error=UnmaskError
-        )
-        sentence, checked = check(parsed(content), (load(folder) for folder in given.folders), asked)
-        if given.questions is not None:
-            parts = (f"; {name}\n{text}(reset)\n" for name, text in checked.questions.asked.items())
-            given.questions.write_text("".join(parts), encoding="utf-8")
-        print(visible(sentence))
-    except Refused as refusal:
-        print(visible(f"refused: {refusal}"))
-        return 1
-    except (OSError, UnmaskError) as error:
-        print(visible(f"error: {error}"), file=sys.stderr)
-        return 2
-    return 0
+    return outcome(lambda: _checked(given))
+
+
+def _checked(given: argparse.Namespace) -> str:
+    asked = None if given.questions is not None else solver.found(given.solver)
+    if asked is None and given.questions is None:
+        raise UnmaskError("no SMT solver is there; name one with --solver, or keep the questions with --questions")
+    document = read_certificate(given.certificate)
+    sentence, checked = check(document, (load(folder) for folder in given.folders), asked)
+    if given.questions is not None:
+        parts = (f"; {name}\n{text}(reset)\n" for name, text in checked.questions.asked.items())
+        given.questions.write_text("".join(parts), encoding="utf-8")
+    return sentence
 
 
 if __name__ == "__main__":
