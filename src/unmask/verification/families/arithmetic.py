@@ -148,8 +148,8 @@ class Arithmetic:
     def _ask(self, name: str, goal: Term, given: Sequence[Term]) -> None:
         solver = self.z3.Solver()
         solver.add(*self.facts, *given)
-        if self._answer(solver) == self.z3.unsat:
-            raise Open("what is given contradicts itself, so that anything would follow")
+        if self._answer(solver) != self.z3.sat:
+            raise Open("what is given has no example that the solver finds: if it contradicts itself, anything follows")
         solver.add(self.z3.Not(goal))
         self.ledger.questions[name] = solver.to_smt2()
         answer = self._answer(solver)
