@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from command_line import ENVIRONMENT, in_this_process
+from command_line import ENVIRONMENT, in_a_process, in_this_process
 from greedy_folders import greedy_folder
 from unmask.budget import Budget
 from unmask.commands.budgeted import budgeted
@@ -50,15 +50,15 @@ def test_columns_without_an_entry_cost_nothing(tmp_path):
 
 def test_canvases_that_do_not_fit_are_not_kept_and_the_result_says_so(tmp_path):
     folder = greedy_folder(tmp_path / "steps", "mdm", padding=1000, steps=4)
-    with Budget(memory=64 << 20):
+    with Budget(memory=96 << 20):
         kept = run_word(load_model(folder), "a")
     assert (len(kept.canvas), kept.left_out) == (4, None)
     folder = greedy_folder(tmp_path / "more", "mdm", padding=30_000, steps=200)
-    code, printed = in_this_process(f"unmask run {folder} a --limit 100M --json", tmp_path)
+    code, printed = in_this_process(f"unmask run {folder} a --limit 170M --json", tmp_path)
     document = json.loads(printed)
     assert (code, document["steps"], len(document["canvas"])) == (2, 200, 1)
     assert "only the last canvas is kept" in document["left_out"]
-    _, printed = in_this_process(f"unmask run {folder} a --limit 100M", tmp_path)
+    _, printed = in_this_process(f"unmask run {folder} a --limit 170M", tmp_path)
     assert "only the last canvas is kept" in printed
     assert "step 200" in printed
 
@@ -184,7 +184,7 @@ def test_a_view_that_cannot_hold_everything_shows_the_canvas():
 
 def test_a_conversion_keeps_to_the_limit(tmp_path):
     save_model(compile_problem("family:addition", "mdm", length=24), tmp_path / "m")
-    code, printed = in_this_process("unmask convert m --to pcot --out converted --limit 1M", tmp_path)
+    code, printed = in_a_process("unmask convert m --to pcot --out converted --limit 1M", tmp_path)
     assert code == 2
     assert "beyond the limit of 1.0 MB" in printed
     assert not (tmp_path / "converted").exists()

@@ -184,7 +184,7 @@ def test_the_card_says_what_is_accepted_and_in_which_order(exported):
         assert "after `x y` a point p stands at y(x(p))" in card
         assert "1. 0 to 3\n2. 4 to 5\n3. 6\n" in card
         assert ("a bias of" in card) is (form == "bert")
-    _, folder, _ = exported("family:parity", "mdm", "onnx", length=3)
+    _, folder, _ = exported("family:contains-aba", "mdm", "onnx", length=4)
     assert "All other slots stay masked." in (folder / "README.md").read_text(encoding="utf-8")
 
 

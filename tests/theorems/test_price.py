@@ -6,7 +6,6 @@ from itertools import pairwise
 import pytest
 
 from unmask.errors import UnmaskError
-from unmask.programs.language.program import Program
 from unmask.testing.random_model import drawn
 from unmask.theorems import cot_to_pcot
 from unmask.theorems.catalogue import THEOREMS, TRANSFORMER_THEOREMS, VARIANTS
@@ -88,13 +87,15 @@ def test_bounds_that_grow_too_fast_are_caught(worse, which):
 def test_a_construction_that_is_too_wide_is_caught(monkeypatch):
     """The same conversion with a column per row: its states agree, its price does not."""
 
-    class Wide(Program):
-        def __post_init__(self):
-            super().__post_init__()
-            self.register("nothing", self.rows)
+    def wide(programs, length):
+        made = programs_at(programs, length)
+        for program in made.values():
+            program.register("nothing", program.rows)
+        return made
 
+    programs_at = cot_to_pcot.programs_at
     assert check_theorem(cot_to_pcot.THEOREM, range(3), precision=2) == []
-    monkeypatch.setattr(cot_to_pcot, "Program", Wide)
+    monkeypatch.setattr(cot_to_pcot, "programs_at", wide)
     with pytest.raises(AssertionError, match="Price"):
         check_theorem(cot_to_pcot.THEOREM, range(3), precision=2)
 

@@ -35,16 +35,16 @@ def fast_footprint(transformer: Transformer, batch: int, *, watched: bool = Fals
     kept += 2 * len(transformer.layers) + 8 + sizes.chained * (transformer.attention == "causal")
     most = max((head.at_once(narrow, wide) for head in sizes.heads), default=0)
     at_once = max(most, (4 * narrow + 1) * transformer.width, 32 * outputs) + 8 * VECTORS
-    if rows >= attention.CLASSED_KEYS and batch * rows <= attention.CLASSED_ROWS:
-        at_once += CLASSES + max((head.by_classes(narrow, wide) for head in sizes.heads), default=0)
-        kept += sum(head.kept_classes(narrow) for head in sizes.heads)
-    pairs = batch * rows * rows if watched else 0
     blocks = (
         (scores.AT_ONCE + rows) * 10 * 8
         + visible_keys.AT_ONCE * 5 * wide
-        + run_sums.AT_ONCE * 8 * 8
         + (sparse_product.AT_ONCE * 4 * wide if sizes.heavy else 0)
     )
+    if rows >= attention.CLASSED_KEYS and batch * rows <= attention.CLASSED_ROWS:
+        at_once += CLASSES + max((head.by_classes(narrow, wide) for head in sizes.heads), default=0)
+        kept += sum(head.kept_classes(narrow) for head in sizes.heads)
+        blocks += run_sums.AT_ONCE * 8 * 8
+    pairs = batch * rows * rows if watched else 0
     hidden = max(1 << 20, 16 * sizes.hidden) * (2 * narrow + 4 * wide) if sizes.hidden else 0
     return Footprint(
         batch * rows * kept + narrow * len(sizes.heads) * pairs + narrow * transformer.positions.size + sizes.weights,
