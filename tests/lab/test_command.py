@@ -22,6 +22,10 @@ def said(line, folder):
         ("unmask lab train S9-tree --out run", "'S9-tree' is neither a file nor a preset"),
         ("unmask lab train missing.json --out run", "missing.json cannot be read: No such file"),
         ("unmask lab train wrong.json --out run", "wrong.json: its length must be an integer from 2 to 128, not 1"),
+        (
+            "unmask lab train beta.json --out run",
+            "the shape of beta.json: its beta must be a number from -1000 to 1000, or null, not nan",
+        ),
         ("unmask lab train S3-tree --out run --device abacus", "--device takes cpu, or cuda"),
         ("unmask lab table --preset big --out results", "there is no preset 'big'; use one of quick, paper"),
         ("unmask lab report nowhere", "results.json cannot be read: No such file"),
@@ -31,6 +35,7 @@ def said(line, folder):
 )
 def test_bad_input_is_one_sentence(line, sentence, tmp_path):
     (tmp_path / "wrong.json").write_text('{"length": 1}')
+    (tmp_path / "beta.json").write_text('{"shape": {"beta": NaN}}')
     assert sentence in said(line, tmp_path)
     assert not (tmp_path / "run").exists()
     assert not (tmp_path / "results").exists()
@@ -47,6 +52,22 @@ def test_train_and_view(tmp_path):
     assert code == 0
     assert "masked diffusion" in printed
     assert (tmp_path / "run.html").stat().st_size > 10_000
+    code, printed = command_line.run("unmask lab view run '+1 +0 +1 +1' --out late.html --timeout 0.001", tmp_path)
+    assert code == 2
+    assert "the time of 0.001 s was over" in printed
+    code, printed = command_line.run("unmask lab view run '+1 +0 +1 +1' --out large.html --limit 1K", tmp_path)
+    assert code == 2
+    assert "beyond the limit of 1.0 KB" in printed
+    assert not list(tmp_path.glob("la*.html"))
+
+
+def test_a_small_folder_that_asks_for_a_large_network_is_refused(tmp_path):
+    (tmp_path / "run").mkdir()
+    shape = {"width": 4096, "hidden": 4096, "layers": 4096}
+    (tmp_path / "run" / "config.json").write_text(json.dumps({"problem": "group:Z2", "length": 4, "shape": shape}))
+    assert "the network of run would take about 3,585 GB of memory" in said(
+        "unmask lab view run '+1 +0 +1 +1' --text", tmp_path
+    )
 
 
 def test_help_imports_no_torch():

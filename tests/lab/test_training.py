@@ -117,7 +117,7 @@ def test_a_checkpoint_of_another_task_is_refused(tmp_path):
         ([], "must be a JSON object"),
         ({"frame": "tree"}, "has no setting 'frame'; remove it"),
         ({"framework": "rnn"}, "its framework must be direct, cot, tree, scan or looped, not 'rnn'"),
-        ({"shape": {"mlp": "relu"}}, "its shape must be bilinear or gelu"),
+        ({"shape": {"mlp": "relu"}}, "the shape of .*: its mlp must be bilinear or gelu, not"),
         ({"length": 1}, "its length must be an integer from 2 to 128"),
         ({"shape": {"width": 10}}, "width must be a multiple of its heads, 4"),
         ({"framework": "cot", "objective": "masking"}, "random masking needs slots that are written once"),

@@ -4,12 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from unmask.lab.evaluation.footprint import words_at_once
 from unmask.lab.evaluation.medium import NetworkMedium
 from unmask.lab.evaluation.trained import Trained
 from unmask.lab.tasks.words import Stream, words
 from unmask.reasoners.framework import canvases
-
-AT_ONCE = 256
 
 
 @dataclass(frozen=True)
@@ -32,8 +31,9 @@ def accuracy(trained: Trained, count: int, *, seed: int, stream: Stream, number:
     """On `count` fresh words of a stream."""
     drawn = words(trained.task.algebra, count, trained.length, seed, stream, number)
     right, passes = 0, 0
-    for first in range(0, count, AT_ONCE):
-        part = drawn[first : first + AT_ONCE]
+    at_once = words_at_once(trained.config.shape, len(trained.vocabulary), trained.task.rows)
+    for first in range(0, count, at_once):
+        part = drawn[first : first + at_once]
         said, passes = last_symbols(trained, part)
         right += int((said == trained.task.answers(part)).sum())
     return Accuracy(right / count, count, passes)

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from unmask.budget import check
 from unmask.lab.evaluation.trained import Trained
 from unmask.lab.network.network import EVERY_ROW, Past, Watch
 from unmask.reasoners.medium import Moment
@@ -62,6 +63,7 @@ class NetworkMedium(TokenArrays):
         return Reading(logits, whole[:, -last:], step)
 
     def _pass(self, step: int, tokens: np.ndarray, name: str, last: int) -> Tensor:
+        check()
         network, device = self.trained.network, self.trained.places.codes.device
         self.passes += 1
         known = 0 if self._past is None else self._past.rows  # a chain only grows
@@ -108,6 +110,7 @@ class NetworkMedium(TokenArrays):
     def layers(self, moment: Moment, residual: Tensor, first: int, last: int) -> Tensor:
         if first == last:
             return residual
+        check()
         network = self.trained.network
         self.passes += 1
         with torch.inference_mode():

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from unmask.budget import foresee
 from unmask.errors import WordError, shortened
+from unmask.lab.evaluation.footprint import view_memory
 from unmask.lab.evaluation.medium import NetworkMedium
 from unmask.lab.evaluation.predictor import TrainedPredictor
 from unmask.lab.evaluation.trained import Trained
@@ -47,6 +49,9 @@ def read_letters(trained: Trained, word: str) -> np.ndarray:
 def view_of(trained: Trained, word: str, *, sampler: str | None = None) -> View:
     """By the model's own planner, or by a sampler of the field."""
     tokens = read_letters(trained, word)
+    shape, rows = trained.config.shape, trained.task.rows
+    passes = max(trained.steps, trained.padding)  # by a sampler, a slot at a time
+    foresee(view_memory(shape, len(trained.vocabulary), rows, passes), f"a view of {passes} passes over {rows} rows")
     recording = Recording(
         trained.kind,
         trained.steps,

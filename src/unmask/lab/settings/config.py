@@ -72,6 +72,8 @@ SENTENCES = Sentences(
 
 def config_of(document: Any, *, name: str = "a config of the lab") -> Config:
     """The config of a JSON object; what it leaves out has its default."""
+    if isinstance(document, dict) and isinstance(document.get("shape"), dict):  # has sentences of its own
+        read(document["shape"], Shape, SENTENCES, name=f"the shape of {name}")
     config = read(document, Config, SENTENCES, name=name)
     if config.shape.width % config.shape.heads:
         raise LabError(f"{name}: its width must be a multiple of its heads, {config.shape.heads}")

@@ -30,7 +30,9 @@ class Shape(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     heads: Count = 4
     mlp: Annotated[Gate, said("bilinear or gelu")] = "bilinear"
     encoding: Annotated[Encoding, said("bits, positions, learned or none")] = "bits"
-    beta: Annotated[float | None, said("a number or null")] = None
+    beta: Annotated[
+        Annotated[float, msgspec.Meta(ge=-1000, le=1000)] | None, said("a number from -1000 to 1000, or null")
+    ] = None
     handed: Annotated[int, msgspec.Meta(ge=0, le=FETCHES), said("0, 1 or 2")] = FETCHES
     code_scale: Annotated[float, msgspec.Meta(ge=0, le=100), said("a number from 0 on")] = 1.0
     aux: Annotated[bool, said("true or false")] = False

@@ -21,11 +21,13 @@ from torch import Tensor
 from unmask.budget import check, foresee
 from unmask.errors import FolderError, UnmaskError
 from unmask.lab.evaluation.accuracy import accuracy
+from unmask.lab.evaluation.footprint import NUMBER, weights_of
 from unmask.lab.evaluation.trained import Trained
 from unmask.lab.network.network import Network
 from unmask.lab.settings.config import Config
 from unmask.lab.tasks.task import Task
 from unmask.lab.tasks.words import Stream
+from unmask.lab.training.allocator import keep_freed_memory
 from unmask.lab.training.checkpoint import finish, open_folder, resume, save
 from unmask.lab.training.footprint import memory_of
 from unmask.lab.training.lessons import Lesson, lesson
@@ -62,6 +64,7 @@ class Run:
 
 def train(config: Config, folder: Path | None = None, *, device: str | None = None, told: Told | None = None) -> Run:
     """Begin, or go on where the folder's checkpoint stands; a run that is over is read, not run again."""
+    keep_freed_memory()
     accelerator = _accelerator(device)
     task = Task.of(config.problem, config.length, config.framework)
     if config.batch % accelerator.num_processes:
@@ -213,6 +216,7 @@ def load(folder: Path) -> Trained:
         raise FolderError(f"{folder} is no folder of `unmask lab train`: it has no {CONFIG}; check the path")
     config = read_config(folder / CONFIG)
     task = Task.of(config.problem, config.length, config.framework)
+    foresee(2 * NUMBER * weights_of(config.shape, len(task.vocabulary)), f"the network of {folder}")
     network = new_network(config, task)
     load_weights(folder, network)
     return Trained(task, network.eval(), config)
