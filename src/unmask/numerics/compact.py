@@ -43,17 +43,29 @@ class Compact:
         return self.precision.bound
 
     @cached_property
+    def one(self) -> int:
+        return self.precision.one
+
+    @cached_property
     def exps(self) -> np.ndarray:
         """exps[a + bound] = exp(a)."""
         return exp_table(self.precision).astype(self.wide)
 
+    @cached_property
+    def _limits(self) -> dict[np.dtype, tuple[np.integer, np.integer, np.integer]]:
+        """(-B, 0, B) in each type that holds B: limits of an array's own type spare NumPy a conversion."""
+        kinds = [np.dtype(kind) for kind in (self.narrow, self.wide, np.int32, np.int64)]
+        return {kind: (kind.type(-self.bound), kind.type(0), kind.type(self.bound)) for kind in kinds}
+
     def clip(self, x: np.ndarray) -> np.ndarray:
-        """Saturate in place. (Limits of the array's own type spare NumPy a conversion.)"""
-        return x.clip(x.dtype.type(-self.bound), x.dtype.type(self.bound), out=x)
+        """Saturate in place."""
+        least, _, most = self._limits[x.dtype]
+        return x.clip(least, most, out=x)
 
     def positive(self, x: np.ndarray) -> np.ndarray:
         """ReLU of the saturated array, in place."""
-        return x.clip(x.dtype.type(0), x.dtype.type(self.bound), out=x)
+        _, zero, most = self._limits[x.dtype]
+        return x.clip(zero, most, out=x)
 
     def add(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         """x + y, clipped."""
@@ -63,13 +75,13 @@ class Compact:
         """[xy] in the wide type."""
         n = np.multiply(x, y, dtype=self.wide)
         n -= n >> (8 * self.wide.itemsize - 1)
-        n += self.precision.one // 2 - 1
+        n += self.one // 2 - 1
         n >>= self.precision.p
         return self.clip(n)
 
     def divide(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         """[x/y] for x >= 0 and y > 0, in the wide type."""
-        n = np.multiply(x, 2 * self.precision.one, dtype=self.wide)
+        n = np.multiply(x, 2 * self.one, dtype=self.wide)
         n += y - 1
         n //= 2 * y
         return self.clip(n)

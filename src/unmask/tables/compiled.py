@@ -10,6 +10,7 @@ import numpy as np
 from unmask.verification.symbolic.extract import Extraction
 from unmask.verification.symbolic.network import Network, Variable
 
+SYMBOL = np.int32
 AT_ONCE = 1 << 14  # words of a block: a column of it stays in the cache
 
 
@@ -23,9 +24,12 @@ class _LookUp:
     table: np.ndarray
 
     @classmethod
-    def of(cls, network: Network, number: int, parents: tuple[int, ...], table: np.ndarray) -> "_LookUp":
+    def of(
+        cls, network: Network, number: int, parents: tuple[int, ...], table: np.ndarray, kind: type = np.int64
+    ) -> "_LookUp":
+        """Values of variables are indices, which NumPy wants in its own type."""
         sizes = tuple(network.variables[u].size for u in parents)
-        return cls(number, parents, sizes, np.ascontiguousarray(table.reshape(-1), dtype=np.int64))
+        return cls(number, parents, sizes, np.ascontiguousarray(table.reshape(-1), dtype=kind))
 
     def __call__(self, values: dict[int, np.ndarray], count: int) -> np.ndarray:
         if not self.parents:
@@ -57,7 +61,7 @@ class LookUps:
         network = extraction.network
         slots = extraction.slots if last is None else extraction.slots[-last:]
         self._letters = list(network.letters)
-        self._slots = [_LookUp.of(network, -1, t.cases.variables, t.symbols[t.cases.index]) for t in slots]
+        self._slots = [_LookUp.of(network, -1, t.cases.variables, t.symbols[t.cases.index], SYMBOL) for t in slots]
         self._failures = [
             _LookUp.of(network, -1, f.cases.variables, f.labels[f.cases.index]) for f in extraction.failures
         ]
@@ -72,7 +76,7 @@ class LookUps:
 
     def __call__(self, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(symbols [words, slots], does the run fail) of words [words, N] of input symbols' numbers."""
-        symbols = np.empty((len(words), len(self._slots)), dtype=np.int32)
+        symbols = np.empty((len(self._slots), len(words)), dtype=SYMBOL)
         fails = np.zeros(len(words), dtype=bool)
         for first in range(0, len(words), AT_ONCE):
             part = slice(first, first + AT_ONCE)
@@ -82,7 +86,7 @@ class LookUps:
             for look_up in self._variables:
                 values[look_up.number] = look_up(values, count)
             for i, look_up in enumerate(self._slots):
-                symbols[part, i] = look_up(values, count)
+                symbols[i, part] = look_up(values, count)
             for look_up in self._failures:
                 fails[part] |= look_up(values, count).astype(bool)
-        return symbols, fails
+        return symbols.T, fails

@@ -17,6 +17,7 @@ from unmask.errors import AttendsToNothing, TooLarge, UnmaskError
 from unmask.numerics.precision import Precision
 from unmask.reasoners.run import answers
 from unmask.testing.draws import Draws
+from unmask.testing.saturating_weights import SaturatingWeights
 from unmask.weights.matrix import Matrix
 from unmask.weights.model import DIFFUSION, KINDS, Kind, Model
 from unmask.weights.transformer import Attention, Head, Layer, Mlp, Noise, Transformer
@@ -143,27 +144,12 @@ def _random_transformer(
     outputs: int,
     stochastic: bool | None,
 ) -> Transformer:
-    width, bound, half = sizes.width, precision.bound, precision.one // 2
-    double = min(2 * precision.one, bound)
-
-    def matrix(shape: tuple[int, int], largest: int) -> Matrix:
-        """Entries up to `largest`, about a third of them 0."""
-        values = draws.integers(-largest, largest, shape)
-        return Matrix.of(np.where(draws.integers(0, 2, shape) > 0, values, 0))
+    width, bound = sizes.width, precision.bound
+    weights = SaturatingWeights(draws, precision, width)
 
     def layer() -> Layer:
         narrow, hidden = draws.integer(1, 3), draws.integer(0, 5)
-        heads = tuple(
-            Head(matrix((width, narrow), half), matrix((width, narrow), half), matrix((width, width), double))
-            for _ in range(sizes.heads)
-        )
-        mlp = Mlp(
-            matrix((width, hidden), double),
-            draws.integers(-bound, bound, (hidden,)),
-            matrix((hidden, width), double),
-            draws.integers(-bound, precision.one, (width,)),
-        )
-        return Layer(heads, mlp)
+        return Layer(tuple(weights.head(narrow) for _ in range(sizes.heads)), weights.mlp(hidden))
 
     attention: Attention = "causal" if kind in ("cot", "pcot") or draws.integer(0, 3) == 0 else "unmasked"
     loop = noise = None
@@ -175,10 +161,10 @@ def _random_transformer(
             noise = Noise(tuple(columns[:1]), tuple(columns[1:3]))
     return Transformer(
         precision=precision,
-        embed=matrix((symbols, width), bound),
+        embed=weights.matrix((symbols, width), bound),
         positions=draws.integers(-bound, bound, (rows, width)),
         layers=tuple(layer() for _ in range(sizes.layers)),
-        out=matrix((outputs, width), double),
+        out=weights.matrix((outputs, width), weights.double),
         attention=attention,
         loop=loop,
         noise=noise,
@@ -190,49 +176,39 @@ def gated(planner: Transformer, mask: int) -> Transformer:
 
     l_keep gets 2·B·(1 - masked) through two columns, l_take loses as much, so that l_take > l_keep needs a mask.
     """
-    width, rows, one, bound = (
-        planner.width,
-        len(planner.positions),
-        planner.precision.one,
-        planner.precision.bound,
+    precision, width, symbols = planner.precision, planner.width, planner.embed.shape[0]
+    embed = np.zeros((symbols, width + 2), dtype=np.int64)
+    embed[:, :width] = planner.embed.dense()
+    embed[[s for s in range(symbols) if s != mask], width:] = precision.one
+    out = np.zeros((2, width + 2), dtype=np.int64)
+    out[:, :width] = planner.out.dense()
+    out[0, width:], out[1, width:] = precision.bound, -precision.bound
+    positions = np.hstack([planner.positions, np.zeros((len(planner.positions), 2), dtype=np.int64)])
+    return Transformer(
+        precision=precision,
+        embed=Matrix.of(embed),
+        positions=positions,
+        layers=tuple(_widened(layer, width + 2) for layer in planner.layers),
+        out=Matrix.of(out),
+        attention=planner.attention,
     )
+
+
+def _widened(layer: Layer, width: int) -> Layer:
+    """The same layer on a wider stream; the columns behind are neither read nor written."""
 
     def wider(matrix: Matrix, shape: tuple[int, int]) -> Matrix:
         return Matrix.from_entries(shape, matrix.row, matrix.column, matrix.value)
 
-    symbols = planner.embed.shape[0]
-    embed = np.zeros((symbols, width + 2), dtype=np.int64)
-    embed[:, :width] = planner.embed.dense()
-    embed[[s for s in range(symbols) if s != mask], width:] = one
-    out = np.zeros((2, width + 2), dtype=np.int64)
-    out[:, :width] = planner.out.dense()
-    out[0, width:], out[1, width:] = bound, -bound
-    layers = tuple(
-        Layer(
-            tuple(
-                Head(
-                    wider(h.wq, (width + 2, h.wq.shape[1])),
-                    wider(h.wk, (width + 2, h.wk.shape[1])),
-                    wider(h.wv, (width + 2, width + 2)),
-                )
-                for h in layer.heads
-            ),
-            Mlp(
-                wider(layer.mlp.w1, (width + 2, layer.mlp.w1.shape[1])),
-                layer.mlp.b1,
-                wider(layer.mlp.w2, (layer.mlp.w2.shape[0], width + 2)),
-                np.append(layer.mlp.b2, [0, 0]),
-            ),
-        )
-        for layer in planner.layers
+    heads = tuple(
+        Head(wider(h.wq, (width, h.wq.shape[1])), wider(h.wk, (width, h.wk.shape[1])), wider(h.wv, (width, width)))
+        for h in layer.heads
     )
-    return Transformer(
-        precision=planner.precision,
-        embed=Matrix.of(embed),
-        positions=np.hstack([planner.positions, np.zeros((rows, 2), dtype=np.int64)]),
-        layers=layers,
-        out=Matrix.of(out),
-        attention=planner.attention,
+    mlp = layer.mlp
+    hidden, more = mlp.w1.shape[1], width - mlp.b2.size
+    return Layer(
+        heads,
+        Mlp(wider(mlp.w1, (width, hidden)), mlp.b1, wider(mlp.w2, (hidden, width)), np.append(mlp.b2, [0] * more)),
     )
 
 

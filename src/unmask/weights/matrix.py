@@ -76,7 +76,8 @@ class Matrix:
             yield int(k), self.column[part], self.value[part].astype(np.int64)
 
     def transposed(self) -> "Matrix":
-        return Matrix.from_entries((self.shape[1], self.shape[0]), self.column, self.row, self.value)
+        order = np.lexsort((self.row, self.column))
+        return Matrix((self.shape[1], self.shape[0]), self.column[order], self.row[order], self.value[order])
 
     def dense(self) -> np.ndarray:
         array = np.zeros(self.shape, dtype=np.int64)

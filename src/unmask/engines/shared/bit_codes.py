@@ -27,7 +27,10 @@ class Range:
         return cls(x.min(axis=1).astype(np.int64), x.max(axis=1).astype(np.int64))
 
     def holds(self, x: np.ndarray) -> bool:
-        return bool((x.min(axis=1) >= self.low).all() and (x.max(axis=1) <= self.high).all())
+        return self.covers(Range.of(x))
+
+    def covers(self, other: "Range") -> bool:
+        return bool((other.low >= self.low).all() and (other.high <= self.high).all())
 
     def union(self, other: "Range") -> "Range":
         return Range(np.minimum(self.low, other.low), np.maximum(self.high, other.high))

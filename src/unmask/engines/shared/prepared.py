@@ -7,6 +7,7 @@ write stays where it was.
 """
 
 from functools import cached_property
+from itertools import pairwise
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -25,24 +26,20 @@ class Projection:
     """The columns of Wq or Wk: equal columns are computed once. Column j of the product is row place[j]."""
 
     def __init__(self, matrix: Matrix, compact: Compact, place: np.ndarray) -> None:
-        order = np.lexsort((matrix.row, matrix.column))
-        row, column, value = matrix.row[order], matrix.column[order], matrix.value[order]
-        starts = np.searchsorted(column, np.arange(matrix.shape[1] + 1))
+        columns = matrix.transposed()
+        starts = columns.starts.tolist()
         numbers: dict[bytes, int] = {}
-        number = np.zeros(matrix.shape[1], dtype=np.int64)
-        first = np.zeros(matrix.shape[1], dtype=bool)
-        for j in range(matrix.shape[1]):
-            part = slice(starts[j], starts[j + 1])
-            key = row[part].tobytes() + value[part].tobytes()
-            first[j] = key not in numbers
-            number[j] = numbers.setdefault(key, len(numbers))
-        once = first[column]
-        distinct = Matrix.from_entries((matrix.shape[0], len(numbers)), row[once], number[column[once]], value[once])
+        number, first = [], []
+        for start, end in pairwise(starts):
+            key = columns.column[start:end].tobytes() + columns.value[start:end].tobytes()
+            first.append(key not in numbers)
+            number.append(numbers.setdefault(key, len(numbers)))
+        distinct = _columns(matrix, np.array(first, dtype=bool))
         self._product = SparseProduct(distinct, compact, every=True, place=place)
         self.used = self._product.used
         moved = np.empty(len(numbers), dtype=np.int64)
         moved[self._product.columns] = np.arange(len(numbers))
-        self.place = moved[number]
+        self.place = moved[np.array(number, dtype=np.int64)]
 
     @property
     def size(self) -> int:
@@ -66,17 +63,25 @@ class PreparedHead:
 
 def telling(head: Head) -> Head:
     """The head without the columns of a score that are always 0: those that Wq or Wk does not write."""
-    kept = np.intersect1d(head.wq.column, head.wk.column)
-    if kept.size == head.wq.shape[1]:
+    kept = _written(head.wq) & _written(head.wk)
+    if kept.all():
         return head
     return Head(_columns(head.wq, kept), _columns(head.wk, kept), head.wv)
 
 
+def _written(matrix: Matrix) -> np.ndarray:
+    """Which columns are not 0, as a mask."""
+    written = np.zeros(matrix.shape[1], dtype=bool)
+    written[matrix.column] = True
+    return written
+
+
 def _columns(matrix: Matrix, kept: np.ndarray) -> Matrix:
-    """Only these columns, numbered anew."""
-    there = np.isin(matrix.column, kept)
-    column = np.searchsorted(kept, matrix.column[there])
-    return Matrix.from_entries((matrix.shape[0], kept.size), matrix.row[there], column, matrix.value[there])
+    """Only the columns of a mask, numbered anew."""
+    there = kept[matrix.column]
+    column = (np.cumsum(kept) - 1)[matrix.column[there]]
+    shape = matrix.shape[0], int(np.count_nonzero(kept))
+    return Matrix(shape, matrix.row[there], column.astype(np.int32), matrix.value[there])  # sorted as they were
 
 
 class PreparedMlp:
@@ -88,8 +93,9 @@ class PreparedMlp:
         moved = np.empty(self._first.size, dtype=np.int64)
         moved[self._first.columns] = np.arange(self._first.size)
         self._second = SparseProduct(mlp.w2, compact, place=moved)
-        constant = np.setdiff1d(np.flatnonzero(mlp.b2 > 0), self._second.columns)
-        self.columns = np.concatenate([self._second.columns, constant])
+        constant = mlp.b2 > 0
+        constant[self._second.columns] = False
+        self.columns = np.concatenate([self._second.columns, np.flatnonzero(constant)])
         self._bias = mlp.b1.astype(compact.narrow)[self._first.columns][:, None]
         self._offset = mlp.b2.astype(compact.narrow)[self.columns][:, None]
         self.size = max(self._first.size, self.columns.size)

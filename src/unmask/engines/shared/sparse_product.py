@@ -29,7 +29,7 @@ class SparseProduct:
         order = np.lexsort((matrix.row, matrix.column))
         source = matrix.row[order].astype(np.int64)
         source = source if place is None else place[source]
-        self.used, self._local = np.unique(source, return_inverse=True)
+        self.used = np.flatnonzero(np.bincount(source))
         self._source = source
         self._value = matrix.value[order].astype(compact.wide)
         self._start = np.concatenate([[0], np.cumsum(fan_in)])[by_fan_in]
@@ -69,7 +69,7 @@ class SparseProduct:
 
     def _round(self, first: int, last: int, r: int) -> tuple[int, "_Entries"]:
         entry = self._start[first:last] + r
-        return last, _Entries(self._source[entry], self._local[entry], self._value[entry], self._compact)
+        return last, self._entries(entry, self._value[entry])
 
     def _block(self, first: int, last: int) -> tuple[int, int, "_Entries"]:
         """Columns with nearly as many entries each, padded with weight 0."""
@@ -77,18 +77,21 @@ class SparseProduct:
         real = offset < self._fan_in[first:last, None]
         entry = np.where(real, self._start[first:last, None] + offset, 0).ravel()
         values = np.where(real.ravel(), self._value[entry], 0)
-        return first, last, _Entries(self._source[entry], self._local[entry], values, self._compact)
+        return first, last, self._entries(entry, values)
+
+    def _entries(self, entry: np.ndarray, values: np.ndarray) -> "_Entries":
+        source = self._source[entry]
+        return _Entries(source, np.searchsorted(self.used, source), values, self._compact)
 
 
 class _Entries:
     """Entries (row of x, weight), one term each; `local` counts the rows of x that the product uses."""
 
     def __init__(self, source: np.ndarray, local: np.ndarray, value: np.ndarray, compact: Compact) -> None:
-        one = compact.precision.one
         self.size, self._compact, self._source, self._local = source.size, compact, source, local
-        sign = np.where(np.abs(value) == one, np.sign(value), 0)
-        self._sign = None if (sign == 1).all() else sign.astype(compact.narrow)[:, None]
-        self._rounded = np.flatnonzero((np.abs(value) != one) & (value != 0))
+        unit = np.abs(value) == compact.one
+        self._sign = None if (value == compact.one).all() else (np.sign(value) * unit).astype(compact.narrow)[:, None]
+        self._rounded = np.flatnonzero(~unit & (value != 0))
         self._value = value[self._rounded][:, None]
         self._all_rounded = self._rounded.size == self.size
 

@@ -115,16 +115,15 @@ def forgotten(Q: np.ndarray, places: Places, keys: Range, compact: Compact) -> t
         parts = [forgotten(Q[:, i : i + step], places, keys, compact) for i in range(0, Q.shape[1], step)]
         since, score = (np.concatenate(part) for part in zip(*parts, strict=True))
         return since, score
-    low, high = (np.zeros(Q.shape[1], dtype=np.int64) for _ in range(2))
     since, score = (np.zeros(Q.shape[1], dtype=np.int64) for _ in range(2))
-    least, largest = _products(Q, places, keys, compact)
+    reached = np.zeros((2, Q.shape[1]), dtype=np.int64)
+    products = np.stack(_products(Q, places, keys, compact), axis=1)
     for j in range(places[0].size):
-        low += least[j]
-        high += largest[j]
-        compact.clip(low)
-        compact.clip(high)
+        reached += products[j]
+        low, high = compact.clip(reached)
         one = low == high
-        since[one], score[one] = j + 1, low[one]
+        np.copyto(since, j + 1, where=one)
+        np.copyto(score, low, where=one)
     return since, score
 
 

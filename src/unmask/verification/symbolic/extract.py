@@ -17,7 +17,7 @@ import numpy as np
 from unmask.budget import foresee, stage
 from unmask.errors import UnmaskError
 from unmask.reasoners.framework import canvases
-from unmask.verification.symbolic.forward import Token
+from unmask.verification.symbolic.embedding import Token
 from unmask.verification.symbolic.medium import Failure, Tables
 from unmask.verification.symbolic.network import Cases, Network, TooManyCases
 from unmask.weights.model import Model
@@ -99,8 +99,10 @@ def _until_settled(steps: Iterator[list[Token]]) -> list[list[Token]]:
 
 def input_numbers(model: Model, tokens: np.ndarray) -> np.ndarray:
     """Token ids of words → numbers of input symbols, the values of the network's letters."""
-    number = np.full(len(model.vocabulary), -1)
+    size = len(model.vocabulary)
+    number = np.full(size, -1, dtype=np.min_scalar_type(-size))  # words are many: a byte for each letter, if it can be
     number[[model.token[s] for s in model.input_symbols]] = np.arange(len(model.input_symbols))
-    if (number[tokens] < 0).any():
+    numbers = number.take(tokens)
+    if numbers.min(initial=0) < 0:
         raise UnmaskError("a word holds a symbol that is no input symbol")
-    return number[tokens]
+    return numbers

@@ -7,32 +7,18 @@
 What was computed in an earlier pass is used again wherever the rows it came from are the same.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from unmask.budget import stage
+from unmask.verification.symbolic.embedding import Token
 from unmask.verification.symbolic.meeting import Meeting
-from unmask.verification.symbolic.network import CERTAIN, Cases
+from unmask.verification.symbolic.network import Cases
 from unmask.verification.symbolic.readers import Readers, Reading
 from unmask.verification.symbolic.row import SymbolicRow
 from unmask.verification.symbolic.rows import Nothing, SymbolicTransformer
-
-
-@dataclass(frozen=True, eq=False)
-class Token:
-    """What symbol stands somewhere: symbols[case], over cases of one variable."""
-
-    cases: Cases
-    symbols: np.ndarray
-
-    @classmethod
-    def certain(cls, symbol: int) -> "Token":
-        return cls(CERTAIN, np.array([symbol]))
-
-    def same(self, other: "Token") -> bool:
-        return self.cases.same(other.cases) and np.array_equal(self.symbols, other.symbols)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,10 +57,9 @@ class SymbolicPass:
             last = None
         passed = self._scores(tokens, None if self._symbolic.causal else last)
         wanted = self._read_by(asked, passed, last)
-        before = {} if last is None else last.full[0]
-        passed.full.append({k: self._embedded(k, tokens, last, before) for k in wanted})
+        passed.full.append(self._embedded(wanted, tokens, last, full=True))
         for u, i in enumerate(stage("layers in full", self._layers)):
-            self._symbolic.number(i, list(passed.full[u].values()))
+            self._symbolic.prepare(i, list(passed.full[u].values()))
             passed.full.append(self._in_full(u, passed, last))
         self._last = passed
         return [passed.full[-1][k] for k in asked]
@@ -83,17 +68,12 @@ class SymbolicPass:
         """Forward: every row at every stage, as far as scores go; each layer's heads and the rows they meet."""
         symbolic = self._symbolic
         known = self._known(tokens) if symbolic.causal else 0
-        first = [
-            last.stages[0][k]
-            if last is not None and t is last.tokens[k]
-            else symbolic.embed(k, t.cases, t.symbols, full=False)
-            for k, t in enumerate(tokens)
-        ]
-        passed = _Passed(tokens, [first], [], [])
+        embedded = self._embedded(range(len(tokens)), tokens, last, full=False)
+        passed = _Passed(tokens, [[embedded[k] for k in range(len(tokens))]], [], [])
         for u, i in enumerate(stage("layers", self._layers)):
             rows = passed.stages[-1]
             changed = None if last is None else {k for k, row in enumerate(rows) if row is not last.stages[u][k]}
-            if last is not None and changed is not None and symbolic.meet_again(last.meetings[u], rows, changed):
+            if last is not None and changed is not None and symbolic.meet_again(i, last.meetings[u], rows, changed):
                 passed.meetings.append(last.meetings[u])
                 readings, after = list(last.readings[u]), list(last.stages[u + 1])
                 readers = passed.readers[False, u] = last.readers.get((False, u)) or Readers.of(enumerate(readings))
@@ -116,11 +96,14 @@ class SymbolicPass:
         return passed
 
     def _embedded(
-        self, k: int, tokens: list[Token], last: _Passed | None, before: dict[int, SymbolicRow]
-    ) -> SymbolicRow:
-        if last is not None and k in before and tokens[k] is last.tokens[k]:
-            return before[k]
-        return self._symbolic.embed(k, tokens[k].cases, tokens[k].symbols, full=True)
+        self, places: Collection[int], tokens: list[Token], last: _Passed | None, *, full: bool
+    ) -> dict[int, SymbolicRow]:
+        """Some rows before the first layer; where the token is what it was, so is the row."""
+        kept: dict[int, SymbolicRow] = {}
+        if last is not None:
+            before = last.full[0] if full else dict(enumerate(last.stages[0]))
+            kept = {k: before[k] for k in places if k in before and tokens[k] is last.tokens[k]}
+        return kept | self._symbolic.embed({k: tokens[k] for k in places if k not in kept}, full=full)
 
     def _read_by(self, asked: Sequence[int], passed: _Passed, last: _Passed | None) -> set[int]:
         """Backward: the rows that the rows asked for depend on; per layer, what each of those still wanted reads."""

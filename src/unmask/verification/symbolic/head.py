@@ -6,25 +6,26 @@ says, chooses among them; else the sum is folded, key by key
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from unmask.engines.shared.prepared import PreparedHead
+from unmask.engines.shared.sparse_product import SparseProduct
+from unmask.engines.shared.visible_keys import Places
 from unmask.numerics.compact import Compact
 from unmask.verification.symbolic.key_scores import KeyScores
-from unmask.verification.symbolic.network import CERTAIN, Cases, Network, TooManyCases
+from unmask.verification.symbolic.network import CERTAIN, MOST_ASSIGNMENTS, Cases, Network, TooManyCases
 from unmask.verification.symbolic.partition import distinct
 from unmask.verification.symbolic.renaming import Remembered, pattern_of
-from unmask.verification.symbolic.row import Seen, SymbolicRow, merged
+from unmask.verification.symbolic.row import Numbers, Seen, SymbolicRow, merged, stacked
 from unmask.weights.transformer import Head
 
 FOLDED_AT_ONCE = 1 << 12
+FEW_COLUMNS = 2
 JOINED_AT_ONCE = 1 << 14  # more assignments than this only where the query does not choose
 
 
-@dataclass(frozen=True, eq=False)
-class _Key:
+class _Key(NamedTuple):
     """A row as a head sees it: per label the exponential under each query, [queries, labels], and its value."""
 
     cases: Cases
@@ -42,89 +43,74 @@ class _Key:
 class SymbolicHead:
     """One head of one layer; `columns` of the residual stream are what it writes."""
 
-    def __init__(self, head: Head, compact: Compact, width: int, network: Network, number: int) -> None:
-        self._prepared = PreparedHead(head, compact, np.arange(width))
+    def __init__(self, head: Head, places: Places, compact: Compact, network: Network, number: int) -> None:
+        self._value = SparseProduct(head.wv, compact)
         self._compact, self._network, self.number = compact, network, number
-        self.scores = KeyScores(self._prepared, compact)
-        self.columns = self._prepared.value.columns
+        self.scores = KeyScores(places, compact)
+        self.columns = self._value.columns
         self._sums, self._merged = Remembered(), Remembered()
         self._certain: dict[tuple[tuple[int, ...], bytes], _Key] = {}
         self._branches: dict[tuple, tuple[tuple[Cases, np.ndarray, np.ndarray] | None, object]] = {}
 
-    def number_all(self, rows: list[SymbolicRow]) -> None:
-        """Number the queries and keys of rows, all at once."""
-        fresh = [row for row in rows if self.number not in row.numbers]
-        if fresh:
-            K = self._prepared.key(*_stacked(fresh))
-            numbers = self.scores.keys(K)
-            for row, part in _split(fresh, numbers):
-                row.numbers[self.number] = -1, part, part
-        stale = [row for row in rows if row.numbers[self.number][0] != self.scores.epoch]
-        if stale:
-            Q = self._prepared.query(*_stacked(stale))
-            for row, part in _split(stale, self.scores.queries(Q)):
-                row.numbers[self.number] = self.scores.epoch, part, row.numbers[self.number][2]
+    def take_in(self, rows: list[SymbolicRow], Q: np.ndarray, K: np.ndarray) -> None:
+        """Number the queries and keys of rows, which stand one after the other."""
+        queries, keys = self.scores.queries(Q), self.scores.keys(K)
+        for row, part in _places(rows):
+            row.numbers[self.number] = Numbers(queries[part], keys[part])
 
-    def queries(self, row: SymbolicRow) -> np.ndarray:
-        """The number of the query in each case."""
-        if row.numbers.get(self.number, (-1,))[0] != self.scores.epoch:
-            self.number_all([row])
-        return row.numbers[self.number][1]
+    def see_all(self, rows: list[SymbolicRow], live: np.ndarray) -> None:
+        """Take from rows what the head reads for its live columns, all at once."""
+        place = self.number, id(live)
+        fresh = [row for row in rows if place not in row.seen_as]
+        if fresh:
+            vectors = stacked(fresh)
+            values = self._value(vectors, slice(0, vectors.shape[1]))[live]
+            for row, part in _places(fresh):
+                own = np.ascontiguousarray(values[:, part])
+                row.seen_as[place] = Seen(own, own.tobytes(), row.numbers[self.number].keys)
+
+    def queries(self, row: SymbolicRow) -> list[int]:
+        """What the row asks in each case."""
+        return self.scores.asked(row.numbers[self.number].queries)
 
     def asked(self, row: SymbolicRow) -> tuple[int, ...]:
-        """The distinct queries of a row, in order."""
+        """All that a row asks, in order."""
         known = row.asks.get(self.number)
         if known is None or known[0] != self.scores.epoch:
-            number = self.queries(row)
-            distinct_queries = number if number.size == 1 else np.unique(number)
-            known = row.asks[self.number] = self.scores.epoch, tuple(distinct_queries.tolist())
+            known = row.asks[self.number] = self.scores.epoch, tuple(sorted(set(self.queries(row))))
         return known[1]
 
     def keys(self, rows: list[SymbolicRow], queries: tuple[int, ...], live: np.ndarray) -> list[_Key]:
         """Rows as these queries see them: cases that they cannot tell apart are one."""
         place = self.number, id(live)
+        self.see_all(rows, live)
         weights = [self.scores.weights(query) for query in queries]
         keys = []
         for row in rows:
-            seen = row.seen_as.get(place) or self._seen(row, live)
-            if seen.key is None:
-                exps = self.scores.exps(queries, row.numbers[self.number][2])
-                keys.append(self._key(row.cases, exps, seen.values))
-                continue
-            signature = tuple(known.get(seen.key, 0) for known in weights), seen.content
-            keys.append(self._certain.get(signature) or self._certain_key(signature, seen.values))
+            seen = row.seen_as[place]
+            exps = tuple([known.get(key, 0) for known in weights for key in seen.keys])
+            if row.cases.constant:
+                keys.append(self._certain.get((exps, seen.content)) or self._certain_key(exps, seen))
+            else:
+                keys.append(self._key(row.cases, exps, seen))
         return keys
 
-    def _seen(self, row: SymbolicRow, live: np.ndarray) -> Seen:
-        if self.number not in row.numbers:
-            self.number_all([row])
-        keys = row.numbers[self.number][2]
-        if not live.size:
-            values = np.zeros((0, keys.size), dtype=self._compact.narrow)
-        else:
-            if self.number not in row.values:
-                row.values[self.number] = self._prepared.value(row.vectors, slice(0, keys.size))
-            values = row.values[self.number][live]
-        seen = Seen(values, values.tobytes(), int(keys[0]) if keys.size == 1 else None)
-        row.seen_as[self.number, id(live)] = seen
-        return seen
-
-    def _certain_key(self, signature: tuple[tuple[int, ...], bytes], values: np.ndarray) -> _Key:
-        exps = signature[0]
+    def _certain_key(self, exps: tuple[int, ...], seen: Seen) -> _Key:
         column = np.array(exps, dtype=np.int64)[:, None]
-        key = _Key(CERTAIN, column, values if any(exps) else np.zeros_like(values), len(self._certain))
-        self._certain[signature] = key
+        key = _Key(CERTAIN, column, seen.values if any(exps) else np.zeros_like(seen.values), len(self._certain))
+        self._certain[exps, seen.content] = key
         return key
 
-    def _key(self, cases: Cases, exps: np.ndarray, values: np.ndarray) -> _Key:
+    def _key(self, cases: Cases, exps: tuple[int, ...], seen: Seen) -> _Key:
         """Cases of equal exponentials and values are one; the same for rows that differ in names alone."""
-        signature = exps.tobytes(), exps.shape, values.tobytes(), cases.index.shape, cases.index.tobytes()
+        signature = exps, seen.content, cases.content
         known = self._merged.known.get(signature)
         if known is None:
-            seen = np.where(exps.any(axis=0), values, values.dtype.type(0))
-            fewer, both = merged(self._network, cases, np.vstack([exps, seen]))
+            table = np.array(exps, dtype=np.int64).reshape(-1, len(seen.keys))
+            values = np.where(table.any(axis=0), seen.values, seen.values.dtype.type(0))
+            fewer, both = merged(self._network, cases, np.vstack([table, values]))
             number = np.array(-1 - len(self._merged.known))
-            self._merged.keep(signature, fewer, cases.variables, (both[: len(exps)], both[len(exps) :], number))
+            self._merged.keep(signature, fewer, cases.variables, (both[: len(table)], both[len(table) :], number))
             known = self._merged.known[signature]
         return _Key(known.over(cases.variables), *known.results[:2], int(known.results[2]))
 
@@ -177,7 +163,7 @@ class SymbolicHead:
         """A switch: for each query, the sum over the rows that it has weight on. None where these are many, too."""
         rows_of_key: dict[int, list[int]] = {}
         for i, row in enumerate(read):
-            for key in set(row.numbers[self.number][2].tolist()):
+            for key in set(row.numbers[self.number].keys):
                 rows_of_key.setdefault(key, []).append(i)
         branches = []
         for query in queries:
@@ -221,7 +207,7 @@ class SymbolicHead:
             head, nothing = self._sum([key.exps[query] for key in keys], [key.values for key in keys], 1, columns)
             return CERTAIN, head, nothing
         try:
-            basis, case_of = self._network.join([query_cases, *varying])
+            basis, case_of = self._network.join([query_cases, *varying], most=self._most(query_cases, keys, columns))
         except TooManyCases:
             return self._folded(query_cases, order, keys, columns)
         combined = np.vstack(case_of)
@@ -229,6 +215,11 @@ class SymbolicHead:
         head, nothing = self._combined(order[combined[0, first]], iter(combined[1:, first]), keys, columns)
         cases, order = self._network.cases(basis, labels)
         return cases, head[:, order], nothing[order]
+
+    def _most(self, query_cases: Cases, keys: list[_Key], columns: int) -> int:
+        """A sum of few columns to which every row adds with a certain weight is folded before its table is large."""
+        certain = query_cases.constant and all((key.exps == key.exps[:, :1]).all() for key in keys)
+        return FOLDED_AT_ONCE if certain and columns <= FEW_COLUMNS else MOST_ASSIGNMENTS
 
     def _combined(
         self, query: np.ndarray, labels: Iterator[np.ndarray], keys: list[_Key], columns: int
@@ -289,14 +280,10 @@ class SymbolicHead:
         return cases, new[:, first][:, order]
 
 
-def _stacked(rows: list[SymbolicRow]) -> tuple[np.ndarray, slice]:
-    stacked = np.concatenate([row.vectors for row in rows], axis=1)
-    return stacked, slice(0, stacked.shape[1])
-
-
-def _split(rows: list[SymbolicRow], numbers: np.ndarray) -> Iterator[tuple[SymbolicRow, np.ndarray]]:
+def _places(rows: list[SymbolicRow]) -> Iterator[tuple[SymbolicRow, slice]]:
+    """Where the cases of each row stand among those of all."""
     first = 0
     for row in rows:
-        last = first + row.vectors.shape[1]
-        yield row, numbers[first:last]
+        last = first + row.cases.count
+        yield row, slice(first, last)
         first = last

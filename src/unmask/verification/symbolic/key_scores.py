@@ -13,14 +13,17 @@ import numpy as np
 
 from unmask.engines.shared.bit_codes import Range, find_bits
 from unmask.engines.shared.code_index import CodeIndex
-from unmask.engines.shared.prepared import PreparedHead
-from unmask.engines.shared.visible_keys import MOST_BITS, forgotten, prove
+from unmask.engines.shared.visible_keys import MOST_BITS, Places, forgotten, prove
 from unmask.numerics.compact import Compact
+from unmask.verification.symbolic.partition import contents
 
 PAIRS_AT_ONCE = 1 << 20
+FEW_PAIRS = 1 << 13  # which are multiplied out sooner than anything is proved about them
 
 Seen = tuple[np.ndarray, np.ndarray]
 """(numbers of keys, their exponentials)"""
+
+NOTHING: Seen = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
 
 Codes = tuple[np.ndarray, np.ndarray]
 """(code, is it regular) of queries or of keys."""
@@ -28,122 +31,128 @@ Codes = tuple[np.ndarray, np.ndarray]
 
 @dataclass(eq=False)
 class _Numbered:
-    """Distinct columns of an array, numbered as they come."""
+    """Distinct columns, numbered as they come; all of one type and size."""
 
     numbers: dict[bytes, int] = field(default_factory=dict)
-    columns: list[np.ndarray] = field(default_factory=list)
+    empty: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
 
-    def number(self, columns: np.ndarray) -> np.ndarray:
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def number(self, columns: np.ndarray) -> list[int]:
         """The number of each column of [entries, columns]."""
-        rows = np.ascontiguousarray(columns.T)
-        result = np.empty(len(rows), dtype=np.int64)
-        for i, row in enumerate(rows):
-            key = row.tobytes()
-            number = self.numbers.get(key)
-            if number is None:
-                number = self.numbers[key] = len(self.columns)
-                self.columns.append(row)
-            result[i] = number
-        return result
+        self.empty = columns[:, :0]
+        known = self.numbers
+        return [known.setdefault(content, len(known)) for content in contents(columns)]
 
-    def array(self, first: int = 0) -> np.ndarray:
-        return np.stack(self.columns[first:], axis=1)
+    def array(self) -> np.ndarray:
+        """[entries, columns]: all so far."""
+        flat = np.frombuffer(b"".join(self.numbers), dtype=self.empty.dtype)
+        return np.ascontiguousarray(flat.reshape(len(self), len(self.empty)).T)
 
 
 class KeyScores:
-    """One head. Numbers of queries are valid while `epoch` does not change."""
+    """One head. Queries that no key tells apart ask the same; what is asked has a number while `epoch` stays."""
 
-    def __init__(self, head: PreparedHead, compact: Compact) -> None:
-        self._places, self._compact = (head.query.place, head.key.place), compact
+    def __init__(self, places: Places, compact: Compact) -> None:
+        """`places`: the rows of Q and of K that hold each column of a score."""
+        self._places, self._compact = places, compact
         self._queries, self._keys, self._effective = _Numbered(), _Numbered(), _Numbered()
         self._range: Range | None = None
         self._scored = (0, 0)  # how many effective queries and keys have met
+        self._effective_of: list[int] = []  # per query, what is asked
         self._representative: list[int] = []
         self._seen: list[list[Seen]] = []
         self._weights: dict[int, dict[int, int]] = {}
         self.epoch = 0
 
-    def keys(self, K: np.ndarray) -> np.ndarray:
+    def keys(self, K: np.ndarray) -> list[int]:
         """The number of each key."""
-        if K.shape[1]:
+        before = len(self._keys)
+        numbers = self._keys.number(K)
+        if len(self._keys) > before:
             new = Range.of(K)
-            if self._range is None or not self._range.holds(K):
+            if self._range is None or not self._range.covers(new):
                 self._range = new if self._range is None else self._range.union(new)
                 self._restart()
-        return self._keys.number(K)
+        return numbers
 
-    def queries(self, Q: np.ndarray) -> np.ndarray:
-        """The number of each query, given all keys so far."""
+    def queries(self, Q: np.ndarray) -> list[int]:
+        """The number of each query."""
+        return self._queries.number(Q)
+
+    def asked(self, queries: Sequence[int]) -> list[int]:
+        """What each query asks, given all keys so far."""
+        if len(self._effective_of) < len(self._queries):
+            self._take_in_queries()
+        return [self._effective_of[query] for query in queries]
+
+    def _take_in_queries(self) -> None:
+        """Number queries that are new by what they remember of their columns."""
         assert self._range is not None
+        first = len(self._effective_of)
+        Q = self._queries.array()[:, first:]
         since, score = forgotten(Q, self._places, self._range, self._compact)
         columns = np.where(np.arange(self._places[0].size)[:, None] >= since, Q[self._places[0]], 0)
-        numbers = self._effective.number(np.vstack([since, score, columns]))
-        raw = self._queries.number(Q)
-        for number, query in zip(numbers.tolist(), raw.tolist(), strict=True):
+        self._effective_of += self._effective.number(np.vstack([since, score, columns]))
+        for query, number in enumerate(self._effective_of[first:], first):
             if number == len(self._representative):
                 self._representative.append(query)
                 self._seen.append([])
-        return numbers
 
-    def seen_by(self, query: int) -> Seen:
+    def seen_by(self, asked: int) -> Seen:
         """The keys that a query has weight on, sorted by number."""
-        if self._scored != (len(self._representative), len(self._keys.columns)):
+        if self._scored != (len(self._representative), len(self._keys)):
             self._score()
-        parts = self._seen[query]
-        if len(parts) != 1:  # keys come later with larger numbers
-            nothing = np.zeros(0, dtype=np.int64)
-            keys = np.concatenate([nothing, *(keys for keys, _ in parts)])
-            exps = np.concatenate([nothing, *(exps for _, exps in parts)])
-            self._seen[query] = parts = [(keys, exps)]
-        return parts[0]
+        parts = self._seen[asked]
+        if len(parts) > 1:  # keys come later with larger numbers
+            keys, exps = (np.concatenate(part) for part in zip(*parts, strict=True))
+            self._seen[asked] = parts = [(keys, exps)]
+        return parts[0] if parts else NOTHING
 
-    def exps(self, queries: Sequence[int], keys: np.ndarray) -> np.ndarray:
-        """exp⟨q, k⟩ of some queries and keys by their numbers, [queries, keys]."""
-        result = np.zeros((len(queries), keys.size), dtype=np.int64)
-        for q, query in enumerate(queries):
-            seen, values = self.seen_by(query)
-            if seen.size:
-                place = np.minimum(np.searchsorted(seen, keys), seen.size - 1)
-                result[q] = np.where(seen[place] == keys, values[place], 0)
-        return result
-
-    def weights(self, query: int) -> dict[int, int]:
+    def weights(self, asked: int) -> dict[int, int]:
         """The same as `seen_by`, to look up one key after the other."""
-        keys, exps = self.seen_by(query)
-        known = self._weights.setdefault(query, {})
+        keys, exps = self.seen_by(asked)
+        known = self._weights.setdefault(asked, {})
         if len(known) < keys.size:  # keys come later with larger numbers
             known.update(zip(keys[len(known) :].tolist(), exps[len(known) :].tolist(), strict=True))
         return known
 
     def _restart(self) -> None:
-        self._effective, self._representative, self._seen, self._weights = _Numbered(), [], [], {}
+        self._effective, self._effective_of = _Numbered(), []
+        self._representative, self._seen, self._weights = [], [], {}
         self._scored = (0, 0)
         self.epoch += 1
 
     def _score(self) -> None:
         """Every new query with every key, every old query with every new key."""
-        assert self._range is not None
         queries, keys = self._scored
-        every = self._queries.array()
-        Q, K = every[:, self._representative], self._keys.array()
-        bits = find_bits(Q, K, self._places)
-        code = prove(bits, self._places, (Range.of(every), self._range), self._compact, Q, MOST_BITS)
-        of_queries, of_keys = (side(x) for side, x in ((code.of_queries, Q), (code.of_keys, K)))
-        if not code.deciding.size:
-            of_queries[1][:] = False
+        Q, K = self._queries.array()[:, self._representative], self._keys.array()
         old, new = np.arange(queries), np.arange(queries, len(Q.T))
         for some, others in ((new, np.arange(len(K.T))), (old, np.arange(keys, len(K.T)))):
             if some.size and others.size:
-                self._meet(Q, K, some, others, of_queries, of_keys)
+                self._meet(Q, K, some, others)
         self._scored = len(Q.T), len(K.T)
 
-    def _meet(
-        self, Q: np.ndarray, K: np.ndarray, queries: np.ndarray, keys: np.ndarray, of_queries: Codes, of_keys: Codes
-    ) -> None:
+    def _meet(self, Q: np.ndarray, K: np.ndarray, queries: np.ndarray, keys: np.ndarray) -> None:
         """Some queries with some keys, by their numbers."""
+        if queries.size * keys.size <= FEW_PAIRS:
+            self._take_in(Q, K, queries, [keys] * queries.size)
+            return
+        of_queries, of_keys = self._codes(Q, K)
         candidates = _candidates((of_queries[0][queries], of_queries[1][queries]), (of_keys[0][keys], of_keys[1][keys]))
         for first, last in _runs([some.size for some in candidates], PAIRS_AT_ONCE):
             self._take_in(Q, K, queries[first:last], [keys[some] for some in candidates[first:last]])
+
+    def _codes(self, Q: np.ndarray, K: np.ndarray) -> tuple[Codes, Codes]:
+        """Of queries and of keys; where nothing is proved, no query is regular."""
+        assert self._range is not None
+        bits = find_bits(Q, K, self._places)
+        code = prove(bits, self._places, (Range.of(Q), self._range), self._compact, Q, MOST_BITS)
+        of_queries = code.of_queries(Q)
+        if not code.deciding.size:
+            of_queries[1][:] = False
+        return of_queries, code.of_keys(K)
 
     def _take_in(self, Q: np.ndarray, K: np.ndarray, queries: np.ndarray, candidates: list[np.ndarray]) -> None:
         """Score each query with its candidates, and keep what it has weight on."""
@@ -151,13 +160,12 @@ class KeyScores:
         met = np.concatenate(candidates)
         exps = self._exps(Q, K, queries[which], met)
         seen = np.flatnonzero(exps)
+        seen = seen[np.lexsort((met[seen], which[seen]))]
         which, met, exps = which[seen], met[seen], exps[seen]
-        edges = np.searchsorted(which, np.arange(queries.size + 1))
-        for i, query in enumerate(queries.tolist()):
-            part = slice(edges[i], edges[i + 1])
-            if part.stop > part.start:
-                order = np.argsort(met[part], kind="stable")
-                self._seen[query].append((met[part][order], exps[part][order]))
+        edges = np.searchsorted(which, np.arange(queries.size + 1)).tolist()
+        for query, first, last in zip(queries.tolist(), edges, edges[1:], strict=False):
+            if last > first:
+                self._seen[query].append((met[first:last], exps[first:last]))
 
     def _exps(self, Q: np.ndarray, K: np.ndarray, queries: np.ndarray, keys: np.ndarray) -> np.ndarray:
         compact = self._compact

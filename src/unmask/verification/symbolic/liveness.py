@@ -51,17 +51,16 @@ def _live(transformer: Transformer, last: np.ndarray) -> Live:
 
 def _through(layer: Layer, after: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(live after the heads, live before the layer) from what is live after it."""
-    units = np.unique(layer.mlp.w2.row[after[layer.mlp.w2.column]])
-    within = after | _used(layer.mlp.w1, units)
+    within = after | _used(layer.mlp.w1, _used(layer.mlp.w2, after))
     before = within.copy()
     for head in layer.heads:
-        before |= _used(head.wv, np.flatnonzero(within))
+        before |= _used(head.wv, within)
         before[head.wq.row] = before[head.wk.row] = True
     return within, before
 
 
 def _used(matrix: Matrix, columns: np.ndarray) -> np.ndarray:
-    """The rows of a matrix that some of its columns read."""
+    """The rows of a matrix that some of its columns read, as masks."""
     result = np.zeros(matrix.shape[0], dtype=bool)
-    result[matrix.row[np.isin(matrix.column, columns)]] = True
+    result[matrix.row[columns[matrix.column]]] = True
     return result

@@ -12,7 +12,8 @@ import numpy as np
 
 from unmask.reasoners.decoding import confidence, decode
 from unmask.reasoners.medium import Moment
-from unmask.verification.symbolic.forward import SymbolicPass, Token
+from unmask.verification.symbolic.embedding import Token
+from unmask.verification.symbolic.forward import SymbolicPass
 from unmask.verification.symbolic.network import Cases, Network, TooManyCases
 from unmask.verification.symbolic.rows import Nothing, SymbolicTransformer
 from unmask.weights.model import Model
@@ -139,10 +140,12 @@ class Tables:
         for slot, (taken, symbol, old) in enumerate(zip(choice.slots, symbols, canvas, strict=True)):
             if symbol is None or not taken.labels.any():
                 continue
-            basis, (take, new, held) = self._merged([taken, symbol, Labelled(old.cases, old.symbols)])
-            if choice.masks_alone_in is not None:
-                self._report_edits(choice.masks_alone_in, slot, basis, (take == 1) & (held != self._mask))
-            token = self._token(self.network.cases(basis, np.where(take == 1, new, held)))
+            if not taken.cases.constant or choice.masks_alone_in is not None:
+                basis, (take, new, held) = self._merged([taken, symbol, Labelled(old.cases, old.symbols)])
+                if choice.masks_alone_in is not None:
+                    self._report_edits(choice.masks_alone_in, slot, basis, (take == 1) & (held != self._mask))
+                symbol = Labelled(*self.network.cases(basis, np.where(take == 1, new, held)))
+            token = self._token(symbol)
             after[slot] = old if token.same(old) else token
         return after
 

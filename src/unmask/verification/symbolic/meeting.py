@@ -19,21 +19,19 @@ class Meeting:
 
     @classmethod
     def of(cls, head: SymbolicHead, rows: list[SymbolicRow]) -> "Meeting":
-        """Number the queries and keys of all rows of one layer, in order."""
-        head.number_all(rows)
+        """All rows before one layer, in order; their queries and keys have numbers."""
         rows_of_key: dict[int, list[int]] = {}
         keys_of_row: list[set[int]] = []
         for i, row in enumerate(rows):
-            keys_of_row.append(set(row.numbers[head.number][2].tolist()))
+            keys_of_row.append(set(row.numbers[head.number].keys))
             for key in keys_of_row[-1]:
                 rows_of_key.setdefault(key, []).append(i)
         return cls(head, head.scores.epoch, rows_of_key, keys_of_row)
 
     def holds_still(self, rows: list[SymbolicRow], changed: set[int]) -> bool:
         """Have the changed rows the keys that stood in their places, and all queries their numbers?"""
-        self.head.number_all([rows[k] for k in changed])
         return self.epoch == self.head.scores.epoch and all(
-            set(rows[k].numbers[self.head.number][2].tolist()) == self.keys_of_row[k] for k in changed
+            set(rows[k].numbers[self.head.number].keys) == self.keys_of_row[k] for k in changed
         )
 
     def reads(self, row: SymbolicRow, visible: int) -> list[int]:
@@ -53,8 +51,8 @@ class Meeting:
         key = self.head.scores.epoch, query
         if key not in self._sure:
             seen = set(self.head.scores.seen_by(query)[0].tolist())
-            rows = (i for i in self._of_query(query) if self.keys_of_row[i] <= seen)
-            self._sure[key] = next(rows, len(self.keys_of_row))
+            rows = (i for k in seen for i in self.rows_of_key.get(k, ()) if self.keys_of_row[i] <= seen)
+            self._sure[key] = min(rows, default=len(self.keys_of_row))
         return self._sure[key]
 
     def _of_query(self, query: int) -> list[int]:

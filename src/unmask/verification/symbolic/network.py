@@ -13,13 +13,14 @@ is left may still name combinations that no word leads to, which is sound and on
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import prod
 
 import numpy as np
 
 from unmask.budget import check
 from unmask.errors import TooLarge
-from unmask.verification.symbolic.partition import Partition, ranked
+from unmask.verification.symbolic.partition import numbered
 
 MOST_ASSIGNMENTS = 1 << 18
 FEW_ASSIGNMENTS = 64
@@ -38,6 +39,11 @@ class Cases:
     @property
     def constant(self) -> bool:
         return not self.variables
+
+    @cached_property
+    def content(self) -> tuple[tuple[int, ...], bytes]:
+        """The table without the names of its variables."""
+        return self.index.shape, self.index.tobytes()
 
     def same(self, other: "Cases") -> bool:
         return self.variables == other.variables and np.array_equal(self.index, other.index)
@@ -100,7 +106,7 @@ class Network:
             return cases
         if len(cases.variables) == 1 and cases.count == self.variables[cases.variables[0]].size:
             return cases
-        key = cases.variables, cases.index.tobytes()
+        key = cases.variables, cases.content[1]
         if key not in self._known:
             support = 0
             for v in cases.variables:
@@ -166,21 +172,16 @@ class Network:
         if not basis:
             return CERTAIN, labels.reshape(1)
         table = labels.reshape([self.variables[v].size for v in basis])
-        telling = []
-        for axis in range(len(basis) - 1, -1, -1):
+        telling = list(basis)
+        for axis in range(len(basis) - 1, -1, -1) if len(basis) > 1 else ():
             before = (slice(None),) * axis
             if (table == table[(*before, slice(0, 1))]).all():
                 table = table[(*before, 0)]
-            else:
-                telling.append(basis[axis])
-        if not telling:
-            return CERTAIN, table.reshape(1)
-        flat = table.ravel()
-        first, number = _classes(flat)
-        order = np.argsort(first)
-        rank = np.empty(order.size, dtype=np.int32)
-        rank[order] = np.arange(order.size, dtype=np.int32)
-        return Cases(tuple(reversed(telling)), rank[number].reshape(table.shape), first.size), flat[first[order]]
+                del telling[axis]
+        found, index = numbered(table.ravel())
+        if found.size == 1:
+            return CERTAIN, found
+        return Cases(tuple(telling), index.reshape(table.shape), found.size), found
 
     def evaluate(self, words: np.ndarray, wanted: Sequence[int]) -> dict[int, np.ndarray]:
         """The value of the wanted variables on words [batch, letters]."""
@@ -268,11 +269,3 @@ class Network:
                 and all(self._follows(u, given, known, depth - 1) for u in parents)
             )
         return known[v]
-
-
-def _classes(labels: np.ndarray) -> Partition:
-    """The classes of equal labels, which may be any integers."""
-    wide = labels.astype(np.int64)
-    least = int(wide.min())
-    wide -= least
-    return ranked(wide, int(wide.max()) + 1)

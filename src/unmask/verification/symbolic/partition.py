@@ -5,9 +5,12 @@
 Columns become codes in mixed radix, entry by entry; a code that grows too large is replaced by the number of its class.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 
 FEW_COLUMNS = 16
+FEW_LABELS = 64
 MOST_CODES = 1 << 62
 
 Partition = tuple[np.ndarray, np.ndarray]
@@ -25,6 +28,24 @@ def ranked(codes: np.ndarray, size: int) -> Partition:
     number = np.empty(size, dtype=np.int64)
     number[there] = np.arange(there.size)
     return first[there], number[codes]
+
+
+def numbered(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(the label of each class, the number of every place's class) of labels that may be any integers.
+
+    Classes are numbered as they first occur.
+    """
+    if labels.size <= FEW_LABELS:
+        numbers: dict[int, int] = {}
+        places = [numbers.setdefault(label, len(numbers)) for label in labels.tolist()]
+        return np.array(list(numbers), dtype=labels.dtype), np.array(places, dtype=np.int32)
+    wide = labels.astype(np.int64)
+    wide -= int(wide.min())
+    first, number = ranked(wide, int(wide.max()) + 1)
+    order = np.argsort(first)
+    rank = np.empty(order.size, dtype=np.int32)
+    rank[order] = np.arange(order.size, dtype=np.int32)
+    return labels[first[order]], rank[number]
 
 
 def distinct(columns: np.ndarray) -> Partition:
@@ -49,11 +70,18 @@ def distinct(columns: np.ndarray) -> Partition:
     return ranked(codes, size)
 
 
+def contents(columns: np.ndarray) -> Iterator[bytes]:
+    """What each column holds."""
+    size = columns.shape[0] * columns.itemsize
+    whole = columns.tobytes("F")
+    return (whole[place * size : (place + 1) * size] for place in range(columns.shape[1]))
+
+
 def _looked_up(columns: np.ndarray) -> Partition:
     numbers: dict[bytes, int] = {}
     first, labels = [], []
-    for place, column in enumerate(np.ascontiguousarray(columns.T)):
-        number = numbers.setdefault(column.tobytes(), len(first))
+    for place, content in enumerate(contents(columns)):
+        number = numbers.setdefault(content, len(first))
         if number == len(first):
             first.append(place)
         labels.append(number)

@@ -32,8 +32,7 @@ def pattern_of(network: Network, parts: Sequence[Cases]) -> tuple[tuple[int, ...
         return None
     place = {v: i for i, v in enumerate(wanted)}
     return wanted, tuple(
-        (tuple(place[v] for v in part.variables), part.index.shape, part.index.tobytes()) if part.variables else ()
-        for part in parts
+        (tuple(place[v] for v in part.variables), part.content) if part.variables else () for part in parts
     )
 
 

@@ -6,6 +6,7 @@ for every value that the other heads can have.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,8 +16,7 @@ from unmask.verification.symbolic.partition import distinct
 from unmask.verification.symbolic.row import SymbolicRow
 
 
-@dataclass(frozen=True, eq=False)
-class HeadOutput:
+class HeadOutput(NamedTuple):
     """What one head writes: columns of the residual stream, [columns, cases]."""
 
     cases: Cases

@@ -12,23 +12,26 @@ only when a logit depends on it.
 """
 
 import operator
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import count
 
 import numpy as np
 
-from unmask.budget import check
 from unmask.engines.shared.prepared import PreparedMlp
-from unmask.numerics.arithmetic import weighted
+from unmask.engines.shared.sparse_product import SparseProduct
 from unmask.numerics.compact import Compact
+from unmask.verification.symbolic.embedding import Embedding, Token
 from unmask.verification.symbolic.head import SymbolicHead
 from unmask.verification.symbolic.liveness import Live, live_for_all, live_for_scores
 from unmask.verification.symbolic.meeting import Meeting
 from unmask.verification.symbolic.network import CERTAIN, Cases, Network, TooManyCases
 from unmask.verification.symbolic.partition import distinct
+from unmask.verification.symbolic.projections import Projections
 from unmask.verification.symbolic.readers import Reading
 from unmask.verification.symbolic.renaming import Remembered, pattern_of
 from unmask.verification.symbolic.residual_sum import HeadOutput, residual_sum
-from unmask.verification.symbolic.row import SymbolicRow, merged
+from unmask.verification.symbolic.row import SymbolicRow, merged, stacked
 from unmask.weights.transformer import Transformer
 
 MOST_NUMBERS = 4_000_000_000
@@ -64,12 +67,15 @@ class SymbolicTransformer:
         self.compact = Compact(transformer.precision)
         width = transformer.width
         self.live: dict[bool, Live] = {False: live_for_scores(transformer), True: live_for_all(transformer)}
-        self.heads, number = [], 0
-        for layer in transformer.layers:
-            self.heads.append([])
-            for head in layer.heads:
-                self.heads[-1].append(SymbolicHead(head, self.compact, width, network, number))
-                number += 1
+        self._projections = [Projections(layer.heads, self.compact, width) for layer in transformer.layers]
+        numbers = count()
+        self.heads = [
+            [
+                SymbolicHead(head, places, self.compact, network, next(numbers))
+                for head, places in zip(layer.heads, projections.places, strict=True)
+            ]
+            for layer, projections in zip(transformer.layers, self._projections, strict=True)
+        ]
         self._mlps = [PreparedMlp(layer.mlp, self.compact, np.arange(width)) for layer in transformer.layers]
         self._touched = [self._touched_by(i) for i in range(len(transformer.layers))]
         self._alive = {
@@ -93,40 +99,51 @@ class SymbolicTransformer:
             full: [mask[:, None].astype(self.compact.narrow) for mask in live.before]
             for full, live in self.live.items()
         }
+        self._goes_on = {full: [bool(mask.any()) for mask in live.before[1:]] for full, live in self.live.items()}
         self._added_up = Remembered()
         self._memory: dict[tuple[bool, int, int], list[_Memory]] = {}
         self._embedded: dict[tuple[int, bool, int, bytes], tuple[Cases, SymbolicRow]] = {}
-        self._symbols = transformer.embed.take(np.arange(transformer.embed.shape[0]))
+        self._embedding = Embedding(transformer, self.compact)
         self._empty = SymbolicRow(CERTAIN, np.zeros((width, 1), dtype=self.compact.narrow))
-        self._out = list(transformer.out.transposed().rows())
+        self._out = SparseProduct(transformer.out.transposed(), self.compact)
         self._read_out = np.unique(transformer.out.column)
         self._logits: dict[tuple[tuple[int, ...], bytes], np.ndarray] = {}
         self._held = 0
         self.causal = transformer.attention == "causal"
 
-    def embed(self, place: int, cases: Cases, tokens: np.ndarray, *, full: bool) -> SymbolicRow:
-        """H⁰ of one row whose token in each case is given."""
-        check()
-        key = place, full, id(cases), tokens.tobytes()
-        if key not in self._embedded:
-            vectors = self.compact.add(
-                self._symbols[tokens].T, self.transformer.positions[place].astype(np.int64)[:, None]
-            ).astype(self.compact.narrow)
-            self._embedded[key] = cases, self._row(cases, vectors, self.live[full].before[0])
-        return self._embedded[key][1]
+    def embed(self, tokens: Mapping[int, Token], *, full: bool) -> dict[int, SymbolicRow]:
+        """H⁰ of rows, by the token that stands in each; what was embedded before is there."""
+        keys = {place: (place, full, id(token.cases), token.symbols.tobytes()) for place, token in tokens.items()}
+        fresh = {place: tokens[place] for place, key in keys.items() if key not in self._embedded}
+        for place, vectors in self._embedding(fresh, self.live[full].before[0]):
+            cases = tokens[place].cases
+            self._embedded[keys[place]] = cases, self._row(cases, vectors)  # kept, so that no other has their name
+        return {place: self._embedded[key][1] for place, key in keys.items()}
 
     def meet(self, i: int, rows: list[SymbolicRow]) -> list[Meeting]:
         """All rows before layer i, as its heads see them."""
+        self._number(i, rows)
         return [Meeting.of(head, rows) for head in self.heads[i]]
 
-    def meet_again(self, meetings: list[Meeting], rows: list[SymbolicRow], changed: set[int]) -> bool:
+    def meet_again(self, i: int, meetings: list[Meeting], rows: list[SymbolicRow], changed: set[int]) -> bool:
         """Do the heads see what they saw before, although some rows have changed? Then who reads whom stays."""
+        self._number(i, [rows[k] for k in changed])
         return all(meeting.holds_still(rows, changed) for meeting in meetings)
 
-    def number(self, i: int, rows: list[SymbolicRow]) -> None:
-        """Prepare rows before layer i for its heads: one call for all is cheaper than one for each."""
-        for head in self.heads[i]:
-            head.number_all(rows)
+    def prepare(self, i: int, rows: list[SymbolicRow]) -> None:
+        """Rows in full before layer i, for its heads: one call for all is cheaper than one for each."""
+        self._number(i, rows)
+        for head, alive in zip(self.heads[i], self._alive[True][i], strict=True):
+            if alive.size:
+                head.see_all(rows, alive)
+
+    def _number(self, i: int, rows: list[SymbolicRow]) -> None:
+        """Number the queries and keys of rows for all heads of layer i."""
+        heads = self.heads[i]
+        fresh = [row for row in rows if heads[0].number not in row.numbers] if heads else []
+        if fresh:
+            for head, (Q, K) in zip(heads, self._projections[i](stacked(fresh)), strict=True):
+                head.take_in(fresh, Q, K)
 
     def reads(self, i: int, place: int, own: SymbolicRow, meetings: list[Meeting], *, full: bool) -> Reading:
         """Per head of layer i, the rows that matter to a row.
@@ -150,6 +167,8 @@ class SymbolicTransformer:
         nothing: list[Nothing],
     ) -> SymbolicRow:
         """The row after layer i, given the rows that its heads read; `nothing` receives what attends to nothing."""
+        if not self._goes_on[full][i] and all(rows is None for rows in read):
+            return self._empty
         # a head that is left out is not one that sees no row
         sources = (own, *(x for rows in read for x in (rows is None, *(rows or ()))))
         remembered = self._memory.setdefault((full, i, place), [])
@@ -166,7 +185,7 @@ class SymbolicTransformer:
                 nothing.append(Nothing(cases, without_key, i, h, place))
             if live.size:
                 outputs.append(HeadOutput(cases, self._written[full][i][h], output))
-        result = self._after(i, own, outputs, full=full) if self.live[full].before[i + 1].any() else self._empty
+        result = self._after(i, own, outputs, full=full) if self._goes_on[full][i] else self._empty
         remembered.append(_Memory(sources, result))
         del remembered[:-4]
         return result
@@ -220,8 +239,11 @@ class SymbolicTransformer:
         vectors[~within] = 0
         mlp = self._mlps[i]
         vectors[mlp.columns] = self.compact.add(vectors[mlp.columns], mlp(vectors, slice(0, vectors.shape[1])))
-        cases, order = self._network.cases(basis, labels)
-        return self._row(cases, vectors[:, order], after)
+        vectors[~after] = 0
+        first, same = distinct(vectors)
+        cases, order = self._network.cases(basis, same[labels])
+        self._hold(vectors.size)
+        return SymbolicRow(cases, vectors[:, first[order]])
 
     def _combined(self, parts: list[Cases]) -> tuple[tuple[int, ...], np.ndarray, np.ndarray]:
         """(basis, label per assignment, which case of each part a label stands for)."""
@@ -239,15 +261,12 @@ class SymbolicTransformer:
         first, labels = distinct(combined)
         return basis, labels, combined[:, first]
 
-    def _row(self, cases: Cases, vectors: np.ndarray, live: np.ndarray) -> SymbolicRow:
-        """Cases with equal vectors are one; dead columns are 0."""
-        vectors = vectors.copy()
-        vectors[~live] = 0
-        if cases.constant:
-            return SymbolicRow(CERTAIN, vectors)
-        self._hold(vectors.size)
-        fewer, distinct_vectors = merged(self._network, cases, vectors)
-        return SymbolicRow(fewer, np.ascontiguousarray(distinct_vectors))
+    def _row(self, cases: Cases, vectors: np.ndarray) -> SymbolicRow:
+        """Cases with equal vectors are one."""
+        if not cases.constant:
+            self._hold(vectors.size)
+            cases, vectors = merged(self._network, cases, vectors)
+        return SymbolicRow(cases, np.ascontiguousarray(vectors))
 
     def _hold(self, numbers: int) -> None:
         self._held += numbers
@@ -266,9 +285,9 @@ class SymbolicTransformer:
         if row.logits is None:
             signature = row.vectors.shape, row.vectors[self._read_out].tobytes()
             if signature not in self._logits:
-                wide = row.vectors.T.astype(np.int64)
-                self._logits[signature] = weighted(
-                    wide, self._out, self.transformer.out.shape[0], self.transformer.precision
-                )
+                cases = row.vectors.shape[1]
+                logits = np.zeros((cases, self.transformer.out.shape[0]), dtype=np.int64)
+                logits[:, self._out.columns] = self._out(row.vectors, slice(0, cases)).T
+                self._logits[signature] = logits
             row.logits = self._logits[signature]
         return row.logits
