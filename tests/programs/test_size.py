@@ -162,7 +162,7 @@ def test_a_circuit_that_no_folder_may_hold_is_refused_before_memory_is_taken(mon
         TooLarge,
         match=r"\d+ rows of width \d+, that is [\d,]+ numbers, .* beyond the limits of 1,073,741,824 and 524,288",
     ):
-        compile_problem("family:addition", "mdm", length=80)
+        compile_problem("family:addition", "plt", length=80)
 
 
 def test_a_chain_of_too_many_steps_is_refused():

@@ -86,20 +86,45 @@ i, k = indices("i k")
 a = Slots("a", i.range(N), (0, 1, 2))
 """
 FILES = {
-    "a.rule((a[i + 2], letter(i)), lambda x, y: x)": r"at N = 3 a\[1\] reads a\[3\], which does not exist",
-    "a.rule(some(k.range(N), letter(k + i), str.isupper), int)": (
-        r"at N = 3 a\[1\] with k = 2 reads letter 3 of a word of 3"
+    "a.rule((a[i + 2], letter(i)), lambda x, y: x)": (
+        r"line 4 of slip\.py: at N = 3 a\[1\] reads a\[3\], which does not exist"
     ),
-    "a.rule(a[(i + 1) % N], abs)": r"at N = 3 a\[0\] waits for itself: a\[0\] reads a\[1\] reads a\[2\] reads a\[0\]",
-    "a.rule(letter(i), len, where=i < 2)": r"nobody writes a\[2\] at N = 3: .*; add a\.rule\(…\) without a condition",
+    "a.rule(some(k.range(N), letter(k + i), str.isupper), int)": (
+        r"line 4 of slip\.py: at N = 3 a\[1\] with k = 2 reads letter 3 of a word of 3"
+    ),
+    "a.rule(a[(i + 1) % N], abs)": (
+        r"line 4 of slip\.py: at N = 3 a\[0\] waits for itself: a\[0\] reads a\[1\] reads a\[2\] reads a\[0\]"
+    ),
+    "a.rule(letter(i), len, where=i < 2)": (
+        r"line 4 of slip\.py: nobody writes a\[2\] at N = 3: .*; add a\.rule\(…\) without a condition"
+    ),
     "a.rule(letter(i), lambda x: {}[x])": r"the rule of a \(line 4\) raises KeyError \('a'\) for \(a\)",
     "a.rule(letter(i), lambda x: __import__('sys').exit(3))": r"the rule of a .* raises SystemExit \(3\)",
     "a.rule(a[letter(i)], abs)": r"line 4 of slip\.py: .* not of letter\(i\); an address is a formula",
     "a.rule(a[i + a[i - 1]], abs)": r"an index expression .* not of a\[i - 1\]; .* read over a range",
     "a.rule(letter(i), lambda x: 3)": r"the rule of a \(line 4\) gives 3 for \(a\), which is not among the values of a",
-    "a.rule([letter(i)] * 20, lambda *x: 0)": r"the rule of a is a table of .* entries, beyond 262,144",
+    "a.rule([letter(i)] * 20, lambda *x: 0)": (
+        r"line 4 of slip\.py: the rule of a is a table of 2\^20 = .* entries, beyond 262,144"
+    ),
     "a.rule(letter(i), len, where=0 < i < 3)": r"line 4 of slip\.py: the condition .* ~\(…\) for `not`",
     "a.rule(letter(k), len)": r"line 5 of slip\.py: .* k uses k, which is not an index there; there are i, N",
+    "a.rule(letter(i), int)": r"the rule of a \(line 4 of slip\.py\) raises ValueError",
+    "a.rule(letter(i).map(int), abs)": (
+        r"line 4 of slip\.py: the function of letter\(i\)\.map\(…\) raises ValueError .* for \(a\)"
+    ),
+    "a.rule(letter(i).map(lambda x: [x]), len)": (
+        r"line 4 of slip\.py: the function of .* raises TypeError \(unhashable"
+    ),
+    "a.rule(a[i - 1].map(abs).or_else(0), abs)": r"line 4 of slip\.py: or_else belongs to .*; put it before \.map\(…\)",
+    "a.rule(a[i - 1].or_else([0]), len)": r"line 4 of slip\.py: the value \[0\] of a\[i - 1\]\.or_else\(…\) can change",
+    "a.rule(pick(i > 0, a[i - 1], 0), abs)": r"line 4 of slip\.py: a rule reads letters and slots, .* not 0",
+    "a.rule(some(k.range(N), each(letter(k)), bool), int)": (
+        r"line 4 of slip\.py: each\(letter\(k\)\) is given 'a', which is no set"
+    ),
+    "a.rule(some(k.range(N), each(a[k]).map(abs), bool), int)": (
+        r"a rule of a has each\(…\) inside of .*; put it around"
+    ),
+    "a.rule(a[log2_above(N) - 9], abs)": r"give a\[log2_above\(N\) - 9\]\.or_else\(value\)",
     "a.rule(letter(i), len": r"slip\.py raises SyntaxError at line 4",
 }
 

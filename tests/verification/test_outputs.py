@@ -19,7 +19,7 @@ def test_a_wrong_output_that_is_not_the_last_is_refuted():
     predictor = model.transformers["predictor"]
     first_output = len(predictor.positions) - 3  # three outputs, the last of them the carry
     names = predictor.registers.names
-    regions = [names.index("not gate"), names.index("not gate (2)")]
+    regions = [names.index("no row"), names.index("no sum")]
     positions = predictor.positions.copy()
     positions[first_output, regions] = positions[first_output, regions[::-1]]
     broken = replace(predictor, positions=positions)
@@ -41,6 +41,17 @@ def test_models_that_end_in_different_symbols_differ():
 def test_other_alphabets_are_not_compared():
     with pytest.raises(UnmaskError, match="read different alphabets"):
         verify_model(compile_problem("group:A5", "mdm", length=3), against="family:parity")
+
+
+@pytest.mark.parametrize("method", ["prove", "exhaustive", "sample"])
+@pytest.mark.parametrize("against", [None, "(a|b)*abb"])
+def test_a_model_that_reads_no_text_is_refuted_where_words_are_any_text(method, against):
+    """With the folder's own problem, and with the same problem given."""
+    mute = replace(compile_problem("(a|b)*abb", "mdm", length=2), characters=None)
+    verdict = verify_model(mute, against=against, method=method)
+    assert verdict.status == "refuted"
+    assert verdict.expected == "rejected"
+    assert verdict.got.startswith("error: ")
 
 
 def test_a_regex_may_be_held_against_anything_that_is_typed_in_characters():

@@ -88,7 +88,7 @@ class Expression:
         if self.operator == "if":
             return "(if {} then {} else {})".format(*self.operands)
         if self.operator in ("2^", "table", "power of two below", "log2 above"):
-            return f"{self.operator}({self.operands[0]})"
+            return f"{self.operator.replace(' ', '_')}({self.operands[0]})"
         left, right = self.operands
         if self.operator in _COMPARISONS:
             return f"[{left} {self.operator} {right}]"

@@ -11,8 +11,9 @@ from itertools import product
 from typing import Any
 
 from unmask.errors import ProblemError, WordError, shortened
+from unmask.recurrences.lines import at_line
 from unmask.recurrences.naming import value_name
-from unmask.recurrences.slots import Case, Each, Over, Slots
+from unmask.recurrences.slots import Case, Each, Mapped, Over, Read, Slots
 from unmask.recurrences.system import System
 from unmask.recurrences.unfolding import (
     Fixed,
@@ -102,7 +103,7 @@ class Interpreter:
             return operand.value
         if isinstance(operand, Through):
             inner = self._value(operand.operand, word, values, key)
-            return inner if isinstance(operand.read, Each) else called(operand.read.function, (inner,), key)
+            return inner if isinstance(operand.read, Each) else mapped(operand.read, inner)
         return self._found(operand, word, values, key)
 
     def _found(self, operand: Found, word: Sequence[str], values: dict[Key, Any], key: Key) -> Any:
@@ -122,10 +123,11 @@ class Interpreter:
 
 def found_by(over: Over, given: tuple[Any, ...], where: Key | str) -> frozenset:
     """What the function of `over` gives for one value of its index: items, or True where it holds (or fails)."""
-    choices = [value if isinstance(read, Each) else (value,) for read, value in zip(over.reads, given, strict=True)]
+    pairs = zip(over.reads, given, strict=True)
+    choices = [as_set(value, read, over.line) if isinstance(read, Each) else (value,) for read, value in pairs]
     union: set[Any] = set()
     for chosen in product(*choices):
-        result = called(over.function, chosen, where)
+        result = called(over.function, chosen, where, over.line)
         if over.kind == "collect":
             union |= _collection(over, result, where)
         elif bool(result) == (over.kind == "some"):
@@ -133,13 +135,41 @@ def found_by(over: Over, given: tuple[Any, ...], where: Key | str) -> frozenset:
     return frozenset(union)
 
 
+def as_set(value: Any, read: Read, line: str) -> frozenset:
+    """What each(…) goes through; refused where no set is read."""
+    if isinstance(value, frozenset):
+        return value
+    error = ProblemError(
+        f"{read} is given {shortened(repr(value))}, which is no set; read it without each(…), or map it to a set"
+    )
+    raise at_line(line, error)
+
+
+def mapped(read: Mapped, value: Any) -> Any:
+    """The value after the function of `.map`, a set as a frozenset."""
+    try:
+        result = read.function(value)
+        if isinstance(result, set):
+            result = frozenset(result)
+        hash(result)
+    except (Exception, SystemExit) as error:
+        said = shortened(str(error), most=MOST_SAID)
+        found = ProblemError(
+            f"the function of {read} raises {type(error).__name__} ({said}) for {_shown((value,))}; "
+            "it must be defined for all values that are read there, and give what can be looked up"
+        )
+        raise at_line(read.line, found) from error
+    return result
+
+
 def _collection(over: Over, result: Any, where: Key | str) -> set[Any]:
     try:
         return set(result)
     except TypeError:
         raise ProblemError(
-            f"collect in the rule of {_where(where)}{_line(over.function)} is given {shortened(repr(result))}, "
-            "which is no collection of values; return a set or a tuple of them, {} or () for none"
+            f"collect in the rule of {_where(where)}{_line(over.function, over.line)} is given "
+            f"{shortened(repr(result))}, which is no collection of values; "
+            "return a set or a tuple of them, {} or () for none"
         ) from None
 
 
@@ -150,19 +180,19 @@ def gathered(over: Over, union: set[Any] | frozenset) -> Any:
 
 def result_of(group: Slots, case: Case, given: tuple[Any, ...], where: Key | str) -> Any:
     """The value of a rule, as it stands among the values of its group."""
-    result = called(case.rule, given, where)
+    result = called(case.rule, given, where, case.line)
     if isinstance(result, set):
         result = frozenset(result)
     try:
         return _members(group)[result]
     except (KeyError, TypeError):
         raise ProblemError(
-            f"the rule of {_where(where)}{_line(case.rule)} gives {shortened(repr(result))} for {_shown(given)}, "
-            f"which is not among the values of {group.name}; add it there, or mend the rule"
+            f"the rule of {_where(where)}{_line(case.rule, case.line)} gives {shortened(repr(result))} "
+            f"for {_shown(given)}, which is not among the values of {group.name}; add it there, or mend the rule"
         ) from None
 
 
-def called(function: Callable[..., Any], given: tuple[Any, ...], where: Key | str) -> Any:
+def called(function: Callable[..., Any], given: tuple[Any, ...], where: Key | str, line: str = "") -> Any:
     """The result of a function of the program; what it raises becomes a sentence."""
     try:
         return function(*given)
@@ -171,7 +201,7 @@ def called(function: Callable[..., Any], given: tuple[Any, ...], where: Key | st
     except (Exception, SystemExit) as error:  # a rule that calls exit() would end the command without a word
         said = shortened(str(error), most=MOST_SAID)
         raise ProblemError(
-            f"the rule of {_where(where)}{_line(function)} raises {type(error).__name__} ({said}) "
+            f"the rule of {_where(where)}{_line(function, line)} raises {type(error).__name__} ({said}) "
             f"for {_shown(given)}; it must be defined for all values that its reads may have"
         ) from error
 
@@ -181,10 +211,12 @@ def _members(group: Slots) -> dict[Any, Any]:
     return {value: value for value in group.values}
 
 
-def _line(function: Callable[..., Any]) -> str:
-    """Where a function of the program begins."""
+def _line(function: Callable[..., Any], line: str) -> str:
+    """Where a function of the program begins, or the line that names it, for `int` and the like."""
     code = getattr(function, "__code__", None)
-    return f" (line {code.co_firstlineno})" if code is not None else ""
+    if code is not None:
+        return f" (line {code.co_firstlineno})"
+    return f" ({line})" if line else ""
 
 
 def _where(where: Key | str) -> str:

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from unmask.errors import ProblemError, TooLarge, shortened
 from unmask.recurrences.expressions import Expression, Range, lifted
+from unmask.recurrences.lines import line_of_caller
 
 Value = Hashable
 Rule = Callable[..., Any]
@@ -31,11 +32,12 @@ class Read:
 
     def or_else(self, value: Value) -> "Read":  # noqa: ARG002
         """The value where there is no such letter or slot; without it, a read out of range is an error."""
-        raise ProblemError(f"or_else belongs to a letter or a slot that may not exist, not to {self}")
+        hint = "; put it before .map(…)" if isinstance(self, Mapped) else ""
+        raise ProblemError(f"or_else belongs to a letter or a slot that may not exist, not to {self}{hint}")
 
     def map(self, function: Callable[[Any], Value]) -> "Read":
         """The value after a function of it alone."""
-        return Mapped(self, function)
+        return Mapped(self, function, line_of_caller())
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +48,7 @@ class Letter(Read):
     default: Any = _NOTHING
 
     def or_else(self, value: Value) -> "Letter":
-        return replace(self, default=value)
+        return replace(self, default=_fixed(value, f"{self}.or_else(…)"))
 
     @property
     def places(self) -> tuple[Expression, ...]:
@@ -65,7 +67,7 @@ class Slot(Read):
     default: Any = _NOTHING
 
     def or_else(self, value: Value) -> "Slot":
-        return replace(self, default=value)
+        return replace(self, default=_fixed(value, f"{self}.or_else(…)"))
 
     def __str__(self) -> str:
         return f"{self.group.name}[{', '.join(map(str, self.places))}]"
@@ -100,6 +102,7 @@ class Mapped(Read):
 
     read: Read
     function: Callable[[Any], Value]
+    line: str = ""
 
     def __str__(self) -> str:
         return f"{self.read}.map(…)"
@@ -124,6 +127,7 @@ class Over(Read):
     reads: tuple[Read, ...]
     function: Rule
     where: Expression | None = None
+    line: str = ""
 
     def __str__(self) -> str:
         return f"{self.kind}({self.range})"
@@ -141,27 +145,27 @@ def number(expression: Expression, among: Iterable[int] = (0, 1)) -> Number:
 
 def pick(condition: Expression, then: Read, otherwise: Read) -> Choice:
     """One of two reads, by a condition in the indices: `pick(i < N, letter(i), node[i - N])`."""
-    return Choice(lifted(condition), then, otherwise)
+    return Choice(lifted(condition), *as_reads((then, otherwise)))
 
 
 def each(read: Read) -> Each:
     """Inside `some`, `every` and `collect`: every member of the set that is read, one at a time."""
-    return Each(read)
+    return Each(*as_reads(read))
 
 
 def some(over: Range, reads: "Reads", function: Rule, *, where: Expression | None = None) -> Over:
     """Is the function true for some value of the index? False over an empty range."""
-    return Over("some", over, as_reads(reads), function, where)
+    return Over("some", over, as_reads(reads), function, where, line_of_caller())
 
 
 def every(over: Range, reads: "Reads", function: Rule, *, where: Expression | None = None) -> Over:
     """Is the function true for every value of the index? True over an empty range."""
-    return Over("every", over, as_reads(reads), function, where)
+    return Over("every", over, as_reads(reads), function, where, line_of_caller())
 
 
 def collect(over: Range, reads: "Reads", function: Rule, *, where: Expression | None = None) -> Over:
     """The union of what the function gives for every value of the index, a frozenset; it gives some collection."""
-    return Over("collect", over, as_reads(reads), function, where)
+    return Over("collect", over, as_reads(reads), function, where, line_of_caller())
 
 
 Reads = Read | Sequence[Read]
@@ -185,11 +189,12 @@ def subsets(items: Iterable[Value]) -> tuple[frozenset, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A rule, and where it holds."""
+    """A rule, where it holds, and the line of the program that gives it."""
 
     reads: tuple[Read, ...]
     rule: Rule
     where: Expression | None = None
+    line: str = ""
 
 
 @dataclass(eq=False)
@@ -214,11 +219,7 @@ class Slots:
             raise TooLarge(f"{name} has more than {MOST_VALUES:,} values; split what a slot holds into several groups")
         self.rules, self.starts = [], []
         for value in self.values:
-            if not isinstance(value, Hashable):
-                raise ProblemError(
-                    f"the value {shortened(repr(value))} of {name} can change, so it cannot be looked up; "
-                    "take a tuple or a frozenset"
-                )
+            _fixed(value, name)
         if not self.values or len(set(self.values)) < len(self.values):
             raise ProblemError(f"the values of {name} must be distinct, and at least one, not {list(self.values)!r}")
 
@@ -230,11 +231,11 @@ class Slots:
 
     def rule(self, reads: Reads, rule: Rule, *, where: Expression | None = None) -> None:
         """What a slot becomes; the first rule whose condition holds counts."""
-        self.rules.append(Case(as_reads(reads), rule, None if where is None else lifted(where)))
+        self.rules.append(Case(as_reads(reads), rule, None if where is None else lifted(where), line_of_caller()))
 
     def start(self, reads: Reads, rule: Rule, *, where: Expression | None = None) -> None:
         """What a slot is before the first step; it may read letters alone."""
-        self.starts.append(Case(as_reads(reads), rule, None if where is None else lifted(where)))
+        self.starts.append(Case(as_reads(reads), rule, None if where is None else lifted(where), line_of_caller()))
 
     def __str__(self) -> str:
         return self.name
@@ -249,6 +250,18 @@ def _as_ranges(ranges: Range | Sequence[Range], name: str) -> tuple[Range, ...]:
                 "no range at all, (), is one slot"
             )
     return listed
+
+
+def _fixed(value: Any, of: str) -> Value:
+    """The value, if it can be looked up in a table."""
+    try:
+        hash(value)
+    except TypeError:
+        raise ProblemError(
+            f"the value {shortened(repr(value))} of {of} can change, so it cannot be looked up; "
+            "take a tuple or a frozenset"
+        ) from None
+    return value
 
 
 def has_default(read: Letter | Slot) -> bool:

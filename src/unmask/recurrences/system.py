@@ -12,6 +12,7 @@ from typing import Any
 
 from unmask.errors import ProblemError
 from unmask.recurrences.expressions import Expression, Range, lifted
+from unmask.recurrences.lines import line_of_caller
 from unmask.recurrences.slots import Case, Choice, Each, Letter, Mapped, Number, Over, Read, Slot, Slots
 
 
@@ -28,6 +29,7 @@ class System:
     answers: tuple[Slot, ...] | Slots
     steps: Expression | None = None
     name: str = "program"
+    line: str = ""
     _names: dict[str, Slots] = field(default_factory=dict, init=False)
 
     def __init__(
@@ -44,6 +46,7 @@ class System:
         self.answers = _as_answers(answer)
         self.steps = None if steps is None else lifted(steps)
         self.name = name
+        self.line = line_of_caller()
         self._names = {group.name: group for group in self.groups}
         self._check()
 
@@ -118,6 +121,8 @@ class System:
             if not inside:
                 raise ProblemError(f"{where} has each(…) outside of some, every and collect; read the set itself")
             self._check_read(read.read, known, group, inside=True)
+        elif inside and any(isinstance(part, Each) for part in read_parts((read,))):
+            raise ProblemError(f"{where} has each(…) inside of {read}; put it around: each(pick(…)), each(read.map(…))")
         elif isinstance(read, Mapped):
             if isinstance(read.read, Over):
                 raise ProblemError(f"{where} maps a read over a range; let the rule do that")

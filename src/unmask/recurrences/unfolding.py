@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from unmask.errors import ProblemError, TooLarge
+from unmask.errors import ProblemError, TooLarge, UnmaskError
 from unmask.recurrences.expressions import Expression, Range
+from unmask.recurrences.lines import at_line
 from unmask.recurrences.slots import Case, Choice, Each, Letter, Mapped, Number, Over, Read, Slot, Slots, has_default
 from unmask.recurrences.system import System
 
@@ -109,13 +110,9 @@ class Unfolding:
         else:
             found = [self._answer(slot) for slot in self.system.answers]
         if not found:
-            raise ProblemError(
-                f"{self.system.name} has no answer at N = {self.length}: {self.system.answer_group} is empty"
-            )
+            raise self._of_system(f"has no answer at N = {self.length}: {self.system.answer_group} is empty")
         if len(set(found)) < len(found):
-            raise ProblemError(
-                f"{self.system.name} names one slot twice as its answer at N = {self.length}; name it once"
-            )
+            raise self._of_system(f"names one slot twice as its answer at N = {self.length}; name it once")
         return found
 
     @cached_property
@@ -124,7 +121,7 @@ class Unfolding:
         assert self.system.steps is not None
         steps = int(self.system.steps.evaluate({"N": self.length}))
         if steps < 1:
-            raise ProblemError(f"{self.system.name} takes {steps} steps at N = {self.length}; it must take 1 at least")
+            raise self._of_system(f"takes {steps} steps at N = {self.length}; it must take 1 at least")
         return steps
 
     def read_slots(self, key: Key) -> Iterator[Key]:
@@ -185,10 +182,11 @@ class Unfolding:
         shown = cycle if len(cycle) <= 5 else [*cycle[:3], *cycle[-2:]]
         arrows = " reads ".join(map(slot_name, shown[:3])) + (" reads … reads " if len(cycle) > 5 else "")
         arrows += "".join(f" reads {slot_name(k)}" for k in shown[3:]) if len(cycle) <= 5 else slot_name(shown[-1])
-        raise ProblemError(
+        error = ProblemError(
             f"at N = {self.length} {slot_name(again)} waits for itself: {arrows}; "
             "mend an index, or give the System steps if its slots are to be rewritten"
         )
+        raise at_line(self.rules[again].case.line, error)
 
     def _tuples(self, ranges: Sequence[Range], values: dict[str, int], name: str) -> Iterator[tuple[int, ...]]:
         if not ranges:
@@ -210,11 +208,19 @@ class Unfolding:
         values = self._values(key)
         for case in cases:
             if case.where is None or case.where.evaluate(values):
-                return Step(case, tuple(self._operand(read, values, key) for read in case.reads))
-        raise ProblemError(
-            f"nobody writes {slot_name(key)} at N = {self.length}: no condition of its rules holds there; "
-            f"add {key[0]}.rule(…) without a condition, for everywhere else"
+                return Step(case, self._operands(case, values, key))
+        written = "rule" if cases is self.groups[key[0]].rules else "start"
+        error = ProblemError(
+            f"nobody writes {slot_name(key)} at N = {self.length}: no condition of its {written}s holds there; "
+            f"add {key[0]}.{written}(…) without a condition, for everywhere else"
         )
+        raise at_line(cases[-1].line, error)
+
+    def _operands(self, case: Case, values: dict[str, int], key: Key) -> tuple[Operand, ...]:
+        try:
+            return tuple(self._operand(read, values, key) for read in case.reads)
+        except UnmaskError as error:
+            raise at_line(case.line, error) from error
 
     def _operand(self, read: Read, values: dict[str, int], key: Key) -> Operand:
         if isinstance(read, Letter):
@@ -267,11 +273,14 @@ class Unfolding:
     def _answer(self, slot: Slot) -> Key:
         key = (slot.group.name, tuple(int(_number(place, self.length)) for place in slot.places))
         if key[1] not in self._exists[key[0]]:
-            raise ProblemError(
-                f"{self.system.name} has no answer at N = {self.length}: there is no {slot_name(key)}; "
+            raise self._of_system(
+                f"has no answer at N = {self.length}: there is no {slot_name(key)}; "
                 "mend its index, or take another length"
             )
         return key
+
+    def _of_system(self, what: str) -> UnmaskError:
+        return at_line(self.system.line, ProblemError(f"{self.system.name} {what}"))
 
 
 def slots_in(operands: Sequence[Operand]) -> Iterator[Key]:

@@ -3,6 +3,8 @@ bounds (`compare.py`).
 
 Rooms: `question/` (what is asked, and what may be answered), `running/` (words → a verdict), `symbolic/` (weights →
 tables over the letters), `proofs/` (tables → a verdict for every word), `circuits/` (models as circuits of AND, OR and
-NOT). And what holds for every width and every length: `folds/` (gadgets → lemmas for every width), `uniformity/`
-(compilers and conversions → are their positions uniform?). `trusted.py` lists the modules that a proof rests on.
+NOT). And what holds for every width and every length: `folds/` (gadgets → lemmas for every width), `families/` (problem
+× kind → a verdict for every N), `conversions/` (theorem → a verdict for every source and every N), `uniformity/`
+(compilers and conversions → are their positions uniform?). `trusted.py` lists the modules that a proof of a folder
+rests on.
 """

@@ -119,9 +119,13 @@ def _checked(question: Question, verdict: Verdict) -> Verdict:
 
 
 def _check_alphabets(question: Question) -> None:
-    """What was given to compare with may be something else altogether: then nothing is said about the model."""
+    """What was given to compare with may be something else altogether: then nothing is said about the model.
+
+    Not so where words are any text: there a model that reads none of them is wrong about all.
+    """
     model, standard = question.model, question.standard
-    if model.length and model.characters is None and not any(question.readings.values()):
+    symbols = model.characters is None and standard.characters is None
+    if model.length and symbols and not any(question.readings.values()):
         raise UnmaskError(
             f"the model and {shortened(standard.name)} read different alphabets, "
             f"{shortened(' '.join(model.input_symbols))} and {shortened(' '.join(sorted(standard.letters)))}; "

@@ -8,7 +8,7 @@ from unmask.checker.families.check import check
 from unmask.checker.families.instance import Instance
 from unmask.numerics.precision import Precision
 from unmask.pipeline import compile_problem, prove_family
-from unmask.verification.families.certificate import certificate_of
+from unmask.verification.families.regular.certificate import certificate_of
 
 LENGTHS = (2, 3, 4, 5, 7, 8, 9, 31)
 

@@ -2,12 +2,15 @@
 
 import json
 import random
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from import_graph import closure, module_graph
 
 import unmask.checker.families as checker
+from command_line import ENVIRONMENT
 from unmask.checker.certificate import Refused
 from unmask.checker.families import solver
 from unmask.checker.families.__main__ import main
@@ -17,7 +20,7 @@ from unmask.numerics.precision import Precision
 from unmask.pipeline import compile_problem, save_model, verify_model
 from unmask.problems.catalogue import parse_problem
 from unmask.programs.compilers.compiler import compiler_for
-from unmask.verification.families import certificate
+from unmask.verification.families.regular import certificate
 from unmask.weights.kinds import KINDS
 from verification.families.sabotage import SABOTAGES
 
@@ -151,6 +154,41 @@ def test_the_command(tmp_path, capsys):
     assert questions.read_text().count("(check-sat)") == len(check(document, [], answer)[1].questions.asked)
     assert main([str(stem), "--solver", "no-such-solver"]) == 1
     assert main([str(tmp_path / "missing.json")]) == 2
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("yes unsat", "unsat\nunsat\n"),
+        ("cat /dev/zero", "\0\0"),
+        ("false", "no answer"),
+        ("echo unsat", "unsat"),
+        ("", "no answer ("),
+        ("sleep 1000", "no answer"),
+    ],
+)
+def test_a_solver_without_end_is_ended(monkeypatch, command, said):
+    monkeypatch.setattr(solver, "PATIENCE", 0.2)
+    answer = solver.found(command)("(check-sat)\n")
+    assert answer.startswith(said)
+    assert len(answer) <= solver.LONGEST + 10
+    assert (answer == "unsat") == (command == "echo unsat")
+
+
+def test_a_verdict_that_cannot_be_written_is_an_error(tmp_path):
+    """Of both checkers, whether the sentence is one of acceptance or of refusal."""
+    document, _ = replayed(SMALL, "cot")
+    (tmp_path / "proof.json").write_text(json.dumps(document))
+    save_model(compile_problem("a", "cot", length=1), tmp_path / "m")
+    for arguments in ("unmask.checker.families proof.json --solver false", "unmask.checker m proof.json"):
+        with Path("/dev/full").open("w") as full:
+            done = subprocess.run(
+                [sys.executable, "-m", *arguments.split()], cwd=tmp_path, env=ENVIRONMENT, stdout=full,
+                stderr=subprocess.PIPE, text=True, check=False, timeout=120,
+            )  # fmt: skip
+        assert (done.returncode, done.stderr) == (
+            2, "error: what the checker says cannot be written: No space left on device\n",
+        )  # fmt: skip
 
 
 def test_a_solver_that_says_sat_is_a_refusal():

@@ -152,7 +152,23 @@ def wrong_when_long():
     return System("ab", odd, answer=odd[N - 1])
 
 
+def even(count=N):
+    """Is N even? It has an answer at N = 0, too, which is not one of the lengths that the solver is asked about."""
+    answer = Slots("even", (), BOOLEAN)
+    answer.rule(number(count % 2), lambda odd: not odd)
+    return System("ab", answer, answer=answer[()])
+
+
+def unlisted_when_long():
+    """A number that is not among those that are listed, from N = 151 on."""
+    odd = Slots("odd", i.range(N), BOOLEAN)
+    reads = odd[i - 1].or_else(False), letter(i), number(choose(N > 150, 2, 0))
+    odd.rule(reads, lambda before, x, _: before != (x == "b"))
+    return System("ab", odd, answer=odd[N - 1])
+
+
 SABOTAGES = {
+    "wrong at 0 alone": (even, "mdm", as_if(lambda: even(choose(N.equals(0), 1, N)))),
     "the letter beside": (chain, "mdm", of("predictor", lambda p: address(p, "address 1", lambda e: e - (e > 0)))),
     "a read of itself": (chain, "mdm", of("predictor", lambda p: address(p, "address 0", lambda e: e + (e >= LENGTH)))),
     "the planner looks elsewhere": (chain, "mdm", of("planner", lambda p: address(p, "address 0", lambda e: e * 0))),

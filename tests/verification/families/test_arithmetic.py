@@ -3,8 +3,8 @@
 import pytest
 
 from unmask.programs.language.positions import Expression, N, log2_above, n, power_of_two_below
-from unmask.verification.families.arithmetic import Arithmetic
-from unmask.verification.families.ledger import Ledger, Open
+from unmask.verification.families.obligations.arithmetic import Arithmetic
+from unmask.verification.families.obligations.ledger import Ledger, Open
 
 
 @pytest.fixture

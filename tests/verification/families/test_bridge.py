@@ -10,7 +10,7 @@ from unmask.numerics.precision import Precision
 from unmask.pipeline import compiler_of
 from unmask.programs.language.positions import N, both, choose, log2_above, n, power_of_two_below
 from unmask.verification.families.bridge import compare, values_at
-from unmask.verification.families.ledger import Open
+from unmask.verification.families.obligations.ledger import Open
 from unmask.weights.kinds import KINDS
 from unmask.weights.matrix import Matrix
 

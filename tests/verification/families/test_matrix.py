@@ -7,7 +7,7 @@ import pytest
 from unmask.checker.families import solver
 from unmask.checker.families.check import check
 from unmask.pipeline import compile_problem, prove_family
-from unmask.verification.families.certificate import certificate_of
+from unmask.verification.families.regular.certificate import certificate_of
 from unmask.weights.kinds import KINDS
 
 from .test_prove import REGEXES as OTHERS

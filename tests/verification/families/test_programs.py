@@ -10,10 +10,17 @@ from unmask.programs.compilers.compiler import compiler_for
 from unmask.programs.compilers.recurrences import SystemCompiler
 from unmask.verification.families.prove import prove_every_length
 
-from .systems import PROGRAMS, SABOTAGES, triangle
+from .systems import PROGRAMS, SABOTAGES, even, triangle, unlisted_when_long
 
 P = Precision(2)
-QUICK = ("a region off by one", "a wrong entry", "a step too few in a tree", "another guard", "wrong from 21 on")
+QUICK = (
+    "a region off by one",
+    "a wrong entry",
+    "a step too few in a tree",
+    "another guard",
+    "wrong from 21 on",
+    "wrong at 0 alone",
+)
 
 
 def proved(system, kind="mdm", precision=P, change=lambda family: family, lengths=(7, 20)):
@@ -45,6 +52,20 @@ def test_other_kinds_and_precisions(kind, precision):
 def test_every_kind_and_precision(name, kind, precision):
     found, _ = proved(PROGRAMS[name](), kind, Precision(precision), lengths=())
     assert found.verdict == "proved", found.reason
+
+
+def test_no_words_is_a_length_of_its_own():
+    """The solver knows no K for N = 0: the folder is proved, and is the family's."""
+    found, family = proved(even(), lengths=())
+    assert found.verdict == "proved", found.reason
+    assert family.least == 0
+    assert {"N = 0: the folder", "N = 0: the folder is the family's"} <= {o.name for o in found.obligations}
+
+
+def test_a_program_that_has_no_meaning_from_some_length_on_is_unknown():
+    found, _ = proved(unlisted_when_long())
+    assert found.verdict == "unknown"
+    assert "N = 151" in found.reason
 
 
 def check(name):

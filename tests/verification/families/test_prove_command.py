@@ -24,13 +24,19 @@ def test_a_proof_its_page_and_its_questions(unmask, tmp_path):
 
 
 def test_what_is_not_reached_has_exit_code_2(unmask):
-    code, out, _ = unmask("prove", "family:addition", "--to", "mdm", "--every-length", "--json")
+    code, out, _ = unmask("prove", "family:addition", "--to", "plt", "--every-length", "--json")
     assert (code, json.loads(out)["verdict"]) == (2, "unknown")
 
 
 def test_the_time_may_end(unmask):
     code, out, _ = unmask("prove", "(a|b)*abb", "--to", "mdm", "--every-length", "--timeout", "0.01", "--json")
     assert (code, json.loads(out)["verdict"]) == (2, "unknown")
+
+
+def test_nothing_settled_is_said_as_such(unmask):
+    code, out, _ = unmask("prove", "expr:a+b", "--to", "mdm", "--every-length")
+    assert code == 2
+    assert "0 obligations, " in out
 
 
 def test_bad_input_is_one_sentence(unmask, tmp_path):

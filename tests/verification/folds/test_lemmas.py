@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from unmask.engines.reference import ReferenceEngine
 from unmask.numerics.lemmas import LemmaFails as LemmaOfNumbersFails
 from unmask.numerics.lemmas import scaled_codes
 from unmask.numerics.precision import Precision
@@ -177,9 +178,29 @@ HEADS = {
         lemmas.OPTIONAL,
         HeadDesign((emitted.score,), emitted.focus_some(3), 3, (emitted.hide_from_some(1),)),
     ),
+    "at most": (lemmas.AT_MOST, HeadDesign((emitted.see_all,), emitted.none_above(2), after=(emitted.hide(2),))),
+    "at most, once": (lemmas.AT_MOST, HeadDesign((emitted.see_all,), emitted.none_above(1))),
+    "at most, the highest bit first": (lemmas.FROM_THE_TOP, HeadDesign((emitted.see_all,), emitted.none_above(2))),
     "alone": (CODES, HeadDesign(block=emitted.eq_without_ones)),
     "halves": (CODES, HeadDesign(block=emitted.eq_in_halves)),
 }
+
+
+@pytest.mark.parametrize("p", [1, 2, 4])
+def test_the_last_of_many_rows_by_the_engine(p):
+    """Every sequence of four flags, each in two rows."""
+    precision = Precision(p)
+    program = emitted.latest_of(8)
+    session = ReferenceEngine().session(assemble(program, precision))
+    for flags in product((0, 1, -1), repeat=4):
+        residual = np.zeros((1, 8, program.width), dtype=np.int64)
+        residual[..., program.columns("one")] = precision.one
+        for row, flag in enumerate(np.repeat(flags, 2)):
+            residual[0, row, program.columns("plus")] = precision.one * (flag == 1)
+            residual[0, row, program.columns("minus")] = precision.one * (flag == -1)
+        last = next((flag for flag in reversed(flags) if flag), 0)
+        found = session.layers(residual, 0, 1)[0, :, program.columns("latest")]
+        assert (found == last * precision.bound).all()
 
 
 @pytest.mark.parametrize("p", [1, 2])
@@ -401,6 +422,9 @@ SABOTAGE = [
     ("BOOST", B, HALF),
     ("BOOST, FOCUS, HIDE", B, HALF),
     ("DETECT", TOP, ULP),
+    ("AT MOST", B, HALF),
+    ("AT MOST", ONE, HALF),
+    ("LATEST", B, HALF),
     ("NOR", ONE, ULP),
     ("AND", ONE, ULP),
     ("THRESH", TOP, ULP),

@@ -132,6 +132,23 @@ def test_the_command_keeps_the_proof_that_was_found(unmask, tmp_path):
     assert "use --method prove" in error
 
 
+@pytest.mark.parametrize(
+    "command", [("verify", "m", "--method", "prove"), ("prove", "ab", "--to", "mdm", "--every-length")]
+)
+@pytest.mark.parametrize(
+    ("stem", "said"),
+    [
+        ("", "is no name that files can begin with; give one such as proof"),
+        ("/", "is no name that files can begin with; give one such as /proof"),
+        ("nowhere/abb", "the folder nowhere does not exist"),
+    ],
+)
+def test_a_stem_that_no_file_can_have_is_refused_before_the_work(unmask, command, stem, said):
+    code, _, error = unmask(*command, "--certificate", stem)
+    assert code == 2
+    assert said in error
+
+
 def test_a_problem_without_an_automaton_has_no_induction(unmask, tmp_path):
     unmask("compile", "family:parity", "--length", "4", "--to", "mdm", "--out", tmp_path / "m")
     proving = ("verify", tmp_path / "m", "--method", "prove", "--certificate", tmp_path / "parity")

@@ -13,8 +13,8 @@ from unmask.reasoners.run import answers
 from unmask.reasoners.words import spell
 from unmask.verification.proofs import induction
 from unmask.verification.proofs.induction import Letters, NoInduction, prove_by_induction
+from unmask.verification.symbolic.embedding import Token
 from unmask.verification.symbolic.extract import Extraction, extract
-from unmask.verification.symbolic.forward import Token
 from unmask.verification.symbolic.network import Network
 
 from .bent import refuted_where_wrong

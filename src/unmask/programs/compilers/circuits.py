@@ -19,6 +19,7 @@ from unmask.problems.family import FamilyProblem
 from unmask.programs.circuits.by_depth import CircuitSize, circuit_system
 from unmask.programs.circuits.chain import chain_gates, chain_system
 from unmask.programs.circuits.uniform import least_length, uniform_system
+from unmask.programs.compilers.addition import Adder, AdditionFamily
 from unmask.programs.compilers.every_length import SystemFamily
 from unmask.programs.compilers.model import model_of
 from unmask.programs.compilers.recurrences import SystemCompiler
@@ -144,15 +145,24 @@ class FamilyCompiler:
         system = uniform_system(self.family.family, self.family.letters)
         return None if system is None else SystemCompiler(system, self.problem, names_slots=False)
 
-    def at(self, kind: Kind, length: int) -> CircuitCompiler | SystemCompiler:
-        """The compiler of one length: by the recurrence, or by the circuit."""
+    @cached_property
+    def adder(self) -> Adder | None:
+        """The compiler of addition."""
+        return Adder(self.problem, self.family.letters) if self.family.family == "addition" else None
+
+    def at(self, kind: Kind, length: int) -> CircuitCompiler | SystemCompiler | Adder:
+        """The compiler of one length: by the recurrence, or by the circuit; addition has a program of its own."""
         self.family.check_length(length)
+        if self.adder is not None and kind in BY_RECURRENCE:
+            return self.adder
         if self.uniform is not None and kind in BY_RECURRENCE and length >= least_length(self.family.family):
             return self.uniform
         return CircuitCompiler(self.family.circuit(length), self.problem, self.family.letters)
 
-    def family_of(self, kind: Kind, precision: Precision) -> SystemFamily | None:
-        """The models of every N but the shortest, where they are compiled as a recurrence."""
+    def family_of(self, kind: Kind, precision: Precision) -> SystemFamily | AdditionFamily | None:
+        """The models of every N but the shortest, where they are not compiled circuit by circuit."""
+        if self.adder is not None and kind in BY_RECURRENCE:
+            return self.adder.family(kind)
         return self.uniform.family(kind, precision) if self.uniform is not None and kind in BY_RECURRENCE else None
 
     def layout_of(self, kind: Kind, length: int) -> str:

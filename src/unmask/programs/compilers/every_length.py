@@ -18,7 +18,6 @@ from unmask.programs.language.program import Program
 from unmask.programs.recurrences.affine import affine_fit
 from unmask.programs.recurrences.every import EveryPlan, in_length
 from unmask.programs.recurrences.formulas import NoFormula
-from unmask.programs.recurrences.rows import Rows
 from unmask.programs.recurrences.symbols import Symbols
 from unmask.recurrences.slots import Over, Slots
 from unmask.recurrences.system import System, cases_of, read_parts
@@ -31,9 +30,11 @@ LATEST = 7
 """A family starts at this length at the latest."""
 
 MOST_LOOKED_AT = 1 << 13
-"""So many slots a length may have that is looked at: four indices of N each have too many, and no family."""
+"""So many slots and rows a length may have that is looked at: four indices of N have too many, and no family."""
 
 Unfold = Callable[[int], Unfolding]
+Described = Callable[[EveryPlan, int], dict[str, Any]]
+"""What the folder of one length keeps of the problem."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,16 +43,18 @@ class SystemFamily(Family):
 
     plan: EveryPlan
     system: System
-    described: Callable[[int], dict[str, Any]]
+    described: "Described"
 
     def problem_at(self, length: int) -> dict[str, Any]:
-        return self.described(length)
+        return self.described(self.plan, length)
 
-    def fits(self, rows: Rows, depth: int) -> bool:
+    def fits(self, unfolding: Unfolding) -> bool:
         """Is the model of this length the family's?"""
-        steps = self.design.steps
+        steps, length = self.design.steps, unfolding.length
         assert isinstance(steps, Formula)
-        return rows.length >= self.least and steps.at(rows.length) >= depth and self.plan.fits(rows)
+        if length < self.least or steps.at(length) < max(unfolding.depth.values()):
+            return False
+        return self.plan.fits(self.plan.rows_at(unfolding))
 
 
 def system_family(
@@ -62,36 +65,43 @@ def system_family(
     programs: Callable[[EveryPlan], dict[str, Program]],
     *,
     most_added: int,
-    described: Callable[[int], dict[str, Any]],
+    described: "Described",
 ) -> SystemFamily | None:
     """None where what positions say is no formula, or no formula was found for the depth."""
-    if system.edits or _reads_ranges(system):
+    if system.edits or not _boxes(system):
         return None
     seen = _valid(unfold)
-    rows = {u.length: Rows.placed(u) for u in seen}
     found: list[tuple[EveryPlan, Formula, int]] = []
-    try:
-        for least in range(LATEST):
-            listed = [u for u in seen if u.length >= least]
-            if len(listed) < LOOKED_AT - least or (steps := _steps(system, listed)) is None:
-                continue
+    for least in range(LATEST):
+        listed = [u for u in seen if u.length >= least]
+        if len(listed) < LOOKED_AT - least or (steps := _steps(system, listed)) is None:
+            continue
+        try:
             plan = EveryPlan(system, symbols, listed, most_added=most_added)
-            if all(plan.fits(rows[u.length]) for u in listed):
-                found.append((plan, steps, least))
-                if all(map(plan.has_every_region, listed)):
-                    found = found[-1:]
-                    break
-        if not found:
-            return None
-        plan, steps, least = min(found, key=lambda each: len(each[0].regions))
+            if not all(plan.fits(plan.rows_at(u)) for u in listed):
+                continue
+        except NoFormula:
+            continue
+        found.append((plan, steps, least))
+        if all(map(plan.has_every_region, listed)):
+            found = found[-1:]
+            break
+    if not found:
+        return None
+    plan, steps, least = min(found, key=lambda each: len(each[0].regions))
+    try:
         design = Design(programs(plan), symbols.vocabulary, steps, plan.slots)
     except NoFormula:
         return None
     return SystemFamily(kind, least, design, None, {}, plan, system, described)
 
 
-def _reads_ranges(system: System) -> bool:
-    return any(isinstance(part, Over) for _, case in cases_of(system) for part in read_parts(case.reads))
+def _boxes(system: System) -> bool:
+    """Do all ranges, those of groups and those that are read over, depend on N alone?"""
+    ranges = [over for group in system.groups for over in group.ranges]
+    for _, case in cases_of(system):
+        ranges += [part.range for part in read_parts(case.reads) if isinstance(part, Over)]
+    return not any((over.first.names | over.last.names) - {"N"} for over in ranges)
 
 
 def _valid(unfold: Unfold) -> list[Unfolding]:
@@ -101,7 +111,7 @@ def _valid(unfold: Unfold) -> list[Unfolding]:
             found.append(unfold(length))
         except UnmaskError:
             continue
-        if len(found[-1].keys) > MOST_LOOKED_AT:
+        if found[-1].size > MOST_LOOKED_AT:
             return []
     return found
 
@@ -143,8 +153,6 @@ def why_no_family(system: System, kind: Kind) -> str:
     """What stands in the way, as far as it can be said at once."""
     if system.edits:
         return "its slots are rewritten in every step"
-    if _reads_ranges(system):
-        return "it reads over a range"
-    if any((over.first.names | over.last.names) - {"N"} for group in system.groups for over in group.ranges):
+    if not _boxes(system):
         return "a range depends on another index"
     return f"the positions of a {kind} are not formulas in n and N, or no formula was found for its depth"

@@ -22,10 +22,10 @@ from unmask.programs.compilers.model import model_of
 from unmask.programs.language.instance import program_at
 from unmask.programs.language.program import Program
 from unmask.programs.recurrences.diffusion import system_planner, system_predictor
+from unmask.programs.recurrences.every import EveryPlan
 from unmask.programs.recurrences.looped import system_loop
 from unmask.programs.recurrences.placement import Placement, chain, levels, with_copied_answers
 from unmask.programs.recurrences.plan import Plan, most_added
-from unmask.programs.recurrences.rows import Rows
 from unmask.programs.recurrences.strings import system_string
 from unmask.programs.recurrences.symbols import symbols_of
 from unmask.recurrences.system import System
@@ -112,8 +112,7 @@ class SystemCompiler:
     def _fitting(self, kind: Kind, length: int, precision: Precision) -> SystemFamily | None:
         """The family, if it is the one to take at this length."""
         family, unfolding = self.family(kind, precision), self._unfolding(length)
-        fits = family is not None and family.fits(Rows.placed(unfolding), max(unfolding.depth.values()))
-        return family if fits else None
+        return family if family is not None and family.fits(unfolding) else None
 
     def family(self, kind: Kind, precision: Precision = USUAL) -> SystemFamily | None:
         """The models of every N from some length on, where positions are formulas in n and N."""
@@ -129,9 +128,7 @@ class SystemCompiler:
                 self._unfolding,
                 lambda plan: self._programs(kind, plan),
                 most_added=most,
-                described=lambda length: self._described(
-                    self._unfolding(length), Rows.placed(self._unfolding(length)).slot_names[length:]
-                ),
+                described=self._described_at,
             )
 
         return lru_cache(maxsize=8)(family)
@@ -166,6 +163,10 @@ class SystemCompiler:
         problem = self._described(plan.unfolding, names)
         vocabulary = plan.symbols.vocabulary
         return model_of(kind, programs, precision, vocabulary, length=plan.length, problem=problem, **frame)
+
+    def _described_at(self, plan: EveryPlan, length: int) -> dict[str, Any]:
+        unfolding = self._unfolding(length)
+        return self._described(unfolding, plan.rows_at(unfolding).row_names[length:])
 
     def _described(self, unfolding: Unfolding, names: list[str]) -> dict[str, Any]:
         """What a folder keeps of a program says how many answers there are, and how its slots are called."""

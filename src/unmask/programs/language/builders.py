@@ -44,13 +44,17 @@ class HeadBuilder:
     width: int = 0
     blocks: list[tuple[int, int]] = field(default_factory=list)
     """The columns [first, last) that are one bit of a code: a head of a family has them once for every bit."""
+    rising: list[tuple[int, int]] = field(default_factory=list)
+    """The blocks of which a family has that of the lowest bit first; of others it has that of the highest first."""
 
-    def bit(self, *columns: tuple[Form, Form]) -> None:
+    def bit(self, *columns: tuple[Form, Form], rising: bool = False) -> None:
         """Append the columns (query, key) of one bit."""
         first = self.width
         for query, key in columns:
             self.column(query, key)
         self.blocks.append((first, self.width))
+        if rising:
+            self.rising.append((first, self.width))
 
     def column(self, query: Form, key: Form) -> None:
         """Append one column: ⟨query form, key form⟩ is added to the score."""

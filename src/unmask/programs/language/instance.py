@@ -1,7 +1,8 @@
 """Program of every N × N → Program: the one way in which a family becomes a program of one length.
 
     register    its columns as they are; a code has as many as its room at N needs
-    head        its columns as they are; a block that reads a code, once for every bit of it, the highest first
+    head        its columns as they are; a block that reads a code, once for every bit of it, the highest first, or
+                the lowest where the block says so
     the rest    the same edges between the same named columns: embedding, value maps, MLPs and logits read and write
                 no code
 
@@ -87,8 +88,10 @@ def _head(head: HeadBuilder, made: HeadBuilder, place: _Places) -> None:
         codes = [bits for query, key in block for bits in (*place.bits(query), *place.bits(key))]
         if len({bits.size for bits in codes}) > 1:
             raise NotAFamily("a block of a head reads codes with different numbers of bits")
-        for bit in range(codes[0].size) if codes else (None,):
-            made.bit(*((place.form(query, bit), place.form(key, bit)) for query, key in block))
+        rising = (first, last) in head.rising
+        bits: list[int | None] = list(range(codes[0].size)) if codes else [None]
+        for bit in reversed(bits) if rising else bits:
+            made.bit(*((place.form(query, bit), place.form(key, bit)) for query, key in block), rising=rising)
     made.value += [Edges(place.finite(e.source), place.finite(e.target), e.weight) for e in head.value]
 
 

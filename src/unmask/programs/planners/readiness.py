@@ -11,10 +11,11 @@ import numpy as np
 
 from unmask.programs.gadgets.lookup import lookup
 from unmask.programs.language.builders import Columns, LayerBuilder
-from unmask.programs.language.coefficients import ONE, B
+from unmask.programs.language.coefficients import ONE
 from unmask.programs.language.positions import Expression, n
 from unmask.programs.language.program import Program, Size, program_for
 from unmask.programs.language.vocabulary import Vocabulary
+from unmask.programs.planners.logits import symmetric_planner_logits
 
 
 def readiness_planner(
@@ -41,9 +42,7 @@ def readiness_planner(
         for i, child in enumerate(children):
             layer.mlp.read(unit, _masked_child(program, layer, i, child, here, masked, room), -ONE)
     layer.mlp.write(unit, take)
-    for output, sign in ((1, B), (0, -B)):
-        program.read_out(output, program.one, -sign)
-        program.read_out(output, take, sign)
+    symmetric_planner_logits(program, take)
     return program
 
 

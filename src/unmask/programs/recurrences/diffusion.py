@@ -20,9 +20,9 @@ from unmask.programs.gadgets.threshold import threshold
 from unmask.programs.language.builders import Columns, HeadBuilder, MlpBuilder
 from unmask.programs.language.coefficients import ONE, TOP, B
 from unmask.programs.language.program import Program, program_for
-from unmask.programs.planners.logits import planner_logits
+from unmask.programs.planners.logits import planner_logits, symmetric_planner_logits
 from unmask.programs.recurrences.features import Feature
-from unmask.programs.recurrences.node import Features, Node, attend, embed_meaning, features
+from unmask.programs.recurrences.node import Features, Node, attend, embed_meaning, features, target_of
 from unmask.programs.recurrences.placement import Placement
 from unmask.programs.recurrences.plan import Plan, Planned
 from unmask.recurrences.slots import Slots
@@ -51,15 +51,13 @@ def system_planner(plan: Plan) -> Program:
     if plan.channels:
         layer = program.layer()
         for c, channel in enumerate(plan.channels):
-            target = program.code(f"target {c}", plan.target(c), room=plan.room)
+            target = target_of(program, plan, c)
             head = attend(layer, target, program.flag(f"finds nothing {c}", plan.in_blocks(channel.blocks, 0)))
             shares.append(program.register(f"share of masked {c}", 2))
             for flag in absent:
                 head.copy(flag, shares[c])
     _choose(program, plan, layer.mlp, masked, absent, shares, take)
-    for output, sign in ((1, B), (0, -B)):
-        program.read_out(output, program.one, -sign)
-        program.read_out(output, take, sign)
+    symmetric_planner_logits(program, take)
     return program
 
 

@@ -1,7 +1,8 @@
 """System → EveryPlan: the plan of every N at once, where slots stand in boxes whose sides are expressions in N.
 
-    rows    the letters, then the groups, each  first + (i - i₀)·J + (j - j₀);  first, i₀, J are expressions in N
-    codes   those of the rows, before the answer is moved to the end
+    rows    the letters, the rows that find, a box for every read over a range, and the groups:
+            each  first + (i - i₀)·J + (j - j₀);  first, i₀, J are expressions in N
+    codes   the letters, the groups, the rows that find, before the answer is moved to the end
 
 Which regions there are is seen at a few lengths. At any other, `fits` says whether the plan is that of the length:
 whether its slots stand where the plan says, and no other region has a slot.
@@ -20,13 +21,13 @@ from unmask.programs.language.positions import choose as choose_formula
 from unmask.programs.language.positions import constant as constant_formula
 from unmask.programs.language.positions import n as row
 from unmask.programs.recurrences.formulas import NoFormula, formula
-from unmask.programs.recurrences.layout import Arrays, extended
+from unmask.programs.recurrences.layout import Arrays, Block, extended
 from unmask.programs.recurrences.plan import Plan
-from unmask.programs.recurrences.regions import Ranged, Region, case_regions
-from unmask.programs.recurrences.rows import Rows
+from unmask.programs.recurrences.regions import Evaluate, Ranged, Region, case_regions, finder_regions
+from unmask.programs.recurrences.rows import Draft, Finders, Rows
 from unmask.programs.recurrences.symbols import Symbols
-from unmask.recurrences.expressions import Expression, N, constant, lifted
-from unmask.recurrences.slots import Case, Slots
+from unmask.recurrences.expressions import Expression, N, Range, constant, lifted
+from unmask.recurrences.slots import Case, Over, Slots
 from unmask.recurrences.system import System
 from unmask.recurrences.unfolding import Unfolding
 
@@ -57,12 +58,13 @@ class EveryBox:
 
 @dataclass(frozen=True, eq=False)
 class EveryBlock:
-    """The rows of a group: `place` is where a row stands in the box, `formulas` gives the indices."""
+    """Rows of a group or of a read over a range: `place` is where a row stands in its box, `formulas` its indices."""
 
     first: Formula
     count: Formula
     place: Formula
     formulas: dict[str, Formula]
+    box: EveryBox
 
 
 class EveryPlan(Plan):
@@ -76,14 +78,13 @@ class EveryPlan(Plan):
 
     def __init__(self, system: System, symbols: Symbols, seen: Sequence[Unfolding], *, most_added: int) -> None:
         self.system, self._seen = system, seen
-        self.left_out: list[tuple[Slots, Expression]] = []
+        self.left_out: list[tuple[Slots | Finders, Expression]] = []
         """Regions that no length had at which one looked."""
         if system.edits:
             raise NoFormula
-        self._arrays = {group: _sampled(group, seen) for group in self.groups}
+        self._arrays = {group: _sampled(group.ranges, seen) for group in self.groups}
         self.sides = self._every_box()
         self.boxes = cast(Any, self.sides)
-        self.stretches = self._every_block()
         self._make(symbols, most_added)
 
     @property
@@ -92,58 +93,106 @@ class EveryPlan(Plan):
 
     @property
     def rows(self) -> Any:  # Formula
-        return in_length(plus(N, sum_of([box.size for box in self.sides.values()])))
+        return in_length(plus(plus(N, self._finding), self._slots))
 
     @property
     def slots(self) -> Any:  # Formula
-        return in_length(sum_of([box.size for box in self.sides.values()]))
+        return in_length(plus(self._finding, self._slots))
 
     @property
     def room(self) -> Any:  # Formula
         return self.rows
 
+    @property
+    def _slots(self) -> Expression:
+        return sum_of([box.size for box in self.sides.values()])
+
+    @property
+    def _finding(self) -> Expression:
+        """How many rows find."""
+        return sum_of([every_block(found).box.size for found in self.finders])
+
     def _every_box(self) -> dict[Slots, EveryBox]:
         boxes: dict[Slots, EveryBox] = {}
         base: Expression = N
         for group in self.groups:
-            if any((over.first.names | over.last.names) - {"N"} for over in group.ranges):
-                raise NoFormula
-            firsts = tuple(over.first for over in group.ranges)
-            sizes = tuple(minus(over.last, over.first) for over in group.ranges)
-            boxes[group] = EveryBox(base, firsts, sizes)
+            boxes[group] = _box(group.ranges, base)
             base = plus(base, boxes[group].size)
         return boxes
 
+    def _found(self, drafts: Sequence[Draft]) -> dict[tuple[int, int], Finders]:
+        """One box for a read over a range, whichever region its slot is in: all slots of a group must have it."""
+        self.finders = []
+        made: dict[tuple[Slots, Over], Finders] = {}
+        found: dict[tuple[int, int], Finders] = {}
+        reads: dict[Slots, list[Over]] = {}
+        for number, (group, _, region) in enumerate(drafts):
+            listed = [leaf.over for leaf in region.leaves if isinstance(leaf, Ranged)]
+            if reads.setdefault(group, listed) != listed or len(set(listed)) < len(listed):
+                raise NoFormula
+            for place, leaf in enumerate(region.leaves):
+                if isinstance(leaf, Ranged):
+                    if (group, leaf.over) not in made:
+                        made[group, leaf.over] = self._every_finders(group, leaf.over)
+                    found[number, place] = made[group, leaf.over]
+        return found
+
+    def _every_finders(self, group: Slots, over: Over) -> Finders:
+        """The next rows: behind the letters and the rows that find already, with codes behind those of all slots."""
+        before = self._finding
+        box = _box((*group.ranges, over.range), plus(plus(N, self._slots), before))
+        first = in_length(plus(N, before))
+        place = row - first
+        formulas = _digits([*group.ranges, over.range], box, place)
+        block = EveryBlock(first, in_length(box.size), place, formulas, box)
+        self.finders.append(Finders(cast(Any, block), self.own_code(group), group, over))
+        return self.finders[-1]
+
+    def _finder_regions(self, found: Finders) -> Iterator[Region]:
+        left_out: list[Expression] = []
+        yield from _cut_finders(found, self._seen, left_out)
+        self.left_out += [(found, where) for where in left_out]
+
+    def _check_reads_nothing(self, name: str) -> None:  # noqa: ARG002
+        if any(u.length == 0 for u in self._seen):
+            raise NoFormula
+
+    def _first_target(self, channel: int) -> Expression:
+        return self.sides[self.channels[channel].finders[0].group].base
+
+    def here(self) -> Formula:
+        """The code of every row: no two rows share one."""
+        codes = [(found.block, every_block(found).box.code(_indices_of(found))) for found in self.finders]
+        return self.declared([*codes, *((self.blocks[group], self.own_code(group)) for group in self.groups)], row)
+
     def _regions(self, group: Slots, cases: Sequence[Case]) -> Iterator[tuple[Case, Region]]:
         left_out: list[Expression] = []
-        for case, region in _cut(cases, self._arrays[group], left_out):
-            if any(isinstance(leaf, Ranged) for leaf in region.leaves):
-                raise NoFormula
-            yield case, region
+        yield from _cut(cases, self._arrays[group], left_out)
         self.left_out += [(group, where) for where in left_out]
 
     def has_every_region(self, unfolding: Unfolding) -> bool:
         """Does every region of the plan have a slot at this length?"""
         left_out: list[Expression] = []
         for group in self.groups:
-            for _ in _cut(group.rules, _sampled(group, [unfolding]), left_out):
+            for _ in _cut(group.rules, _sampled(group.ranges, [unfolding]), left_out):
+                pass
+        for found in self.finders:
+            for _ in _cut_finders(found, [unfolding], left_out):
                 pass
         return list(map(str, left_out)) == [str(where) for _, where in self.left_out]
 
-    def _blocks(self, finders: int) -> Any:
-        assert not finders
-        return self.stretches
-
-    def _every_block(self) -> dict[Slots, EveryBlock]:
-        blocks: dict[Slots, EveryBlock] = {}
+    def _blocks(self) -> Any:
+        self.stretches = {}
         for group in self.groups:
             box = self.sides[group]
-            place = row - in_length(box.base)
+            first = in_length(plus(box.base, self._finding))
+            place = row - first
             if (swap := self._swap(group, box)) is not None:
                 one, other = swap
                 place = choose_formula(place.equals(one), other, choose_formula(place.equals(other), one, place))
-            blocks[group] = EveryBlock(in_length(box.base), in_length(box.size), place, _digits(group, box, place))
-        return blocks
+            formulas = _digits(group.ranges, box, place)
+            self.stretches[group] = EveryBlock(first, in_length(box.size), place, formulas, box)
+        return self.stretches
 
     def _swap(self, group: Slots, box: EveryBox) -> tuple[Formula, Formula] | None:
         """Which two rows of a group change places, so that the answer stands last."""
@@ -167,47 +216,80 @@ class EveryPlan(Plan):
         rest = otherwise if isinstance(otherwise, Formula) else constant_formula(otherwise)
         given = dict(pieces)
         whole = rest
-        for group in reversed(self.groups):
-            block = self.stretches[group]
+        for block in reversed([*map(every_block, self.finders), *self.stretches.values()]):
             part = formula(lifted(given[block]), block.formulas) if block in given else rest
             whole = part if whole is part else choose_formula(row < block.first + block.count, part, whole)
         return rest if whole is rest else choose_formula(row < LENGTH, rest, whole)
 
+    def rows_at(self, unfolding: Unfolding) -> Rows:
+        """The rows of one length, if the plan fits it."""
+        return Rows.placed(unfolding, [(found.group, found.over) for found in self.finders])
+
     def fits(self, rows: Rows) -> bool:
         """Is this the plan of that length, too?"""
-        length = rows.length
-        blocks = rows.blocks
-        for group, every in self.stretches.items():
-            first, count = every.first.at(length), every.count.at(length)
-            if (first, count) != (blocks[group].first, blocks[group].count):
-                return False
-            positions = np.arange(first, first + count)
-            for over in group.ranges:
-                found = every.formulas[over.name].evaluate(length, positions)
-                if not np.array_equal(found, blocks[group].indices[over.name]):
-                    return False
-        return not any(blocks[group].evaluate(where).any() for group, where in self.left_out)
+        if rows.slots != rows.unfolding.size:  # a slot reads over other ranges there
+            return False
+        listed = [(self.stretches[group], rows.blocks[group], group.ranges) for group in self.groups]
+        for every, found in zip(self.finders, rows.finders, strict=True):
+            listed.append((every_block(every), found.block, (*found.group.ranges, found.over.range)))
+        if not all(_same_rows(*each, rows.length) for each in listed):
+            return False
+        finding = dict(zip(self.finders, rows.finders, strict=True))
+        return not any(
+            (finding[of].block if isinstance(of, Finders) else rows.blocks[of]).evaluate(where).any()
+            for of, where in self.left_out
+        )
+
+
+def every_block(found: Finders) -> EveryBlock:
+    """Where rows of an `EveryPlan` that find stand."""
+    return cast(EveryBlock, found.block)
+
+
+def _same_rows(every: EveryBlock, block: Block, ranges: Sequence[Range], length: int) -> bool:
+    """Are the rows of a block those that the formulas say?"""
+    first, count = every.first.at(length), every.count.at(length)
+    if (first, count) != (block.first, block.count):
+        return False
+    positions = np.arange(first, first + count)
+    found = [every.formulas[over.name].evaluate(length, positions) for over in ranges]
+    return all(np.array_equal(a, block.indices[over.name]) for a, over in zip(found, ranges, strict=True))
+
+
+def _box(ranges: Sequence[Range], base: Expression) -> EveryBox:
+    if any((over.first.names | over.last.names) - {"N"} for over in ranges):
+        raise NoFormula
+    return EveryBox(base, tuple(over.first for over in ranges), tuple(minus(over.last, over.first) for over in ranges))
+
+
+def _indices_of(found: Finders) -> list[Expression]:
+    return [over.index for over in (*found.group.ranges, found.over.range)]
+
+
+def _cut_finders(found: Finders, seen: Sequence[Unfolding], left_out: list[Expression]) -> Iterator[Region]:
+    """The regions of rows that find that have a row at these lengths, and the conditions of those that have none."""
+    arrays = _sampled((*found.group.ranges, found.over.range), seen)
+    return finder_regions(found.over, _evaluating(arrays), left_out)
 
 
 def _cut(cases: Sequence[Case], arrays: Arrays, left_out: list[Expression]) -> Iterator[tuple[Case, Region]]:
     """The regions of a group that have a slot among these, and the conditions of those that have none."""
-    count = arrays["N"].size
-
-    def evaluate(expression: Expression) -> np.ndarray:
-        return np.broadcast_to(np.asarray(expression.evaluate(arrays)), (count,))
-
-    return case_regions(cases, count, evaluate, left_out)
+    return case_regions(cases, arrays["N"].size, _evaluating(arrays), left_out)
 
 
-def _sampled(group: Slots, seen: Sequence[Unfolding]) -> Arrays:
-    """All indices of a group at all lengths at which one looks, with N among them."""
-    return extended({"N": np.array([u.length for u in seen], dtype=np.int64)}, group.ranges)
+def _evaluating(arrays: Arrays) -> Evaluate:
+    return lambda expression: np.broadcast_to(np.asarray(expression.evaluate(arrays)), (arrays["N"].size,))
 
 
-def _digits(group: Slots, box: EveryBox, place: Formula) -> dict[str, Formula]:
+def _sampled(ranges: Sequence[Range], seen: Sequence[Unfolding]) -> Arrays:
+    """All indices of these ranges at all lengths at which one looks, with N among them."""
+    return extended({"N": np.array([u.length for u in seen], dtype=np.int64)}, ranges)
+
+
+def _digits(ranges: Sequence[Range], box: EveryBox, place: Formula) -> dict[str, Formula]:
     """The indices of a row, from where it stands in its box."""
     found: dict[str, Formula] = {"N": LENGTH}
-    for d, over in enumerate(group.ranges):
+    for d, over in enumerate(ranges):
         stride = product(box.sizes[d + 1 :])
         digit = place if d == len(box.sizes) - 1 else place // in_length(stride)
         if d:

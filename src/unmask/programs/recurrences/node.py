@@ -61,7 +61,7 @@ class Node:
     fetched: list[Features] = field(default_factory=list)
     no: dict[Planned, Columns] = field(default_factory=dict)
     addresses: list[Columns] = field(default_factory=list)
-    targets: list[Columns] = field(default_factory=list)
+    targets: list[Columns | None] = field(default_factory=list)
     not_finding: list[Columns] = field(default_factory=list)
     found: list[Features] = field(default_factory=list)
     share: list[Features] = field(default_factory=list)
@@ -83,12 +83,13 @@ class Node:
             node.no[region] = program.flag(f"not {region.name}", node.asks(plan.not_in([region]), 1))
         for c, channel in enumerate(plan.channels):
             nothing = node.asks(plan.in_blocks(channel.blocks, 0), 1)
-            target = plan.target(c)
-            if placement is not None:
+            if placement is None:
+                node.targets.append(target_of(program, plan, c))
+            else:
                 assert isinstance(nothing, np.ndarray)
                 nothing[0] = 0
                 target = placement.asks(plan.target(c, placement.nowhere), placement.nowhere)
-            node.targets.append(program.code(f"target {c}", target, room=room))
+                node.targets.append(program.code(f"target {c}", target, room=room))
             node.not_finding.append(program.flag(f"finds nothing {c}", nothing))
             for kind in ("found", "share", "some", "lacking"):
                 getattr(node, kind).append(features(program, f"{kind} {c}", channel.features))
@@ -169,10 +170,18 @@ class Node:
         )
 
 
-def attend(layer: LayerBuilder, target: Columns, not_finding: Columns) -> HeadBuilder:
+def target_of(program: Program, plan: Plan, channel: int) -> Columns | None:
+    """The slot for which a row finds, or of which it asks what was found; none where there is only one."""
+    if plan.finds_for_one(channel):
+        return None
+    return program.code(f"target {channel}", plan.target(channel), room=plan.room)
+
+
+def attend(layer: LayerBuilder, target: Columns | None, not_finding: Columns) -> HeadBuilder:
     """A head that sees the rows that find for the slot, all alike."""
     head = layer.head()
-    eq(head, target, target)
+    if target is not None:
+        eq(head, target, target)
     hide(head, not_finding, copies=1)
     return head
 

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from unmask.errors import ProblemError
+from unmask.errors import ProblemError, TooLarge
 from unmask.numerics.precision import Precision
 from unmask.programs.language.positions import Expression as Formula
+from unmask.programs.language.positions import N as LENGTH
 from unmask.programs.language.positions import n as row
 from unmask.programs.recurrences.features import (
     Feature,
@@ -25,22 +26,19 @@ from unmask.programs.recurrences.features import (
     meaning_of,
     variables_of,
 )
+from unmask.programs.recurrences.formulas import formula
 from unmask.programs.recurrences.given import Given, is_each
-from unmask.programs.recurrences.layout import (
-    Block,
-    Piece,
-    extended,
-    taken,
-)
-from unmask.programs.recurrences.regions import Fetch, Known, Ranged, Region, regions
-from unmask.programs.recurrences.rows import Rows
+from unmask.programs.recurrences.layout import Block, Piece
+from unmask.programs.recurrences.regions import Fetch, Known, Ranged, Region, finder_regions
+from unmask.programs.recurrences.rows import Draft, Finders, Rows
 from unmask.programs.recurrences.symbols import Symbols
 from unmask.programs.recurrences.tables import NEVER, Cube, all_given, check_entries, cubes
 from unmask.recurrences.expressions import Expression, choose, constant
-from unmask.recurrences.interpreter import found_by, result_of
-from unmask.recurrences.slots import Case, Mapped, Over, Slot, Slots
+from unmask.recurrences.interpreter import as_set, found_by, result_of
+from unmask.recurrences.lines import at_line
+from unmask.recurrences.slots import Case, Mapped, Slot, Slots
 from unmask.recurrences.system import System, cases_of, read_parts
-from unmask.recurrences.unfolding import Unfolding, slot_name
+from unmask.recurrences.unfolding import Unfolding
 
 MOST_ADDED = 3
 
@@ -76,16 +74,6 @@ class Planned:
         return tuple(self.heads), self.channels, self.terms
 
 
-@dataclass(frozen=True, eq=False)
-class Finders:
-    """The rows of a read over a range of `index`: they find for the slot of `group` with this code."""
-
-    block: Block
-    code: Expression
-    group: Slots
-    index: str
-
-
 @dataclass(eq=False)
 class Channel:
     """Reads over a range, and which items may be found."""
@@ -119,10 +107,10 @@ class Plan(Rows):
         self.regions: list[Planned] = []
         self.starts: list[Planned] = []
         self._whole = set(_read_whole(self.system))
-        drafts = [(group, case, region) for group in self.groups for case, region in self._regions(group, group.rules)]
-        finders = self._finders(drafts)
-        self.blocks = self._blocks(sum(block.count for block in finders.values()))
-        self._plan(drafts, finders)
+        drafts = self._drafts()
+        found = self._found(drafts)
+        self.blocks = self._blocks()
+        self._plan(drafts, found)
         if self.system.edits:
             for group in self.groups:
                 for case, region in self._regions(group, group.starts):
@@ -139,41 +127,33 @@ class Plan(Rows):
         planned = [(False, region) for region in self.regions] + [(True, region) for region in self.starts]
         return frozenset((start, region.group and region.group.name, region.computes) for start, region in planned)
 
-    @property
-    def row_names(self) -> list[str]:
-        """`cell[2,5]` for a slot, `cell[2,5] k=3` for a row that finds for it, "" for a letter."""
-        names = self.slot_names
-        for channel in self.channels:
-            for found in channel.finders:
-                over = [*(part.name for part in found.group.ranges), found.index]
-                for place, (*at, k) in enumerate(found.block.tuples(over)):
-                    names[found.block.first + place] = f"{slot_name((found.group.name, tuple(at)))} {found.index}={k}"
-        return names
-
-    def _finders(self, drafts: list[tuple[Slots, Case, Region]]) -> dict[tuple[int, int], Block]:
-        """The rows of every read over a range, by the number of the region and the read."""
-        found, first = {}, self.length
-        for number, (group, _, region) in enumerate(drafts):
-            for place, leaf in enumerate(region.leaves):
-                if isinstance(leaf, Ranged):
-                    rows = taken(self._indices[group], np.flatnonzero(region.rows))
-                    block = Block(first, extended(rows, [leaf.over.range]), None)
-                    found[number, place] = block
-                    first += block.count
-        return found
-
-    def _plan(self, drafts: list[tuple[Slots, Case, Region]], finders: dict[tuple[int, int], Block]) -> None:
+    def _plan(self, drafts: Sequence[Draft], finders: dict[tuple[int, int], Finders]) -> None:
+        items: dict[Finders, list[Any]] = {}  # regions may share the rows that find for them
         for number, (group, case, region) in enumerate(drafts):
-            found: dict[int, tuple[int, list[Any]]] = {}
-            for place, leaf in enumerate(region.leaves):
-                if isinstance(leaf, Ranged):
-                    block = finders[number, place]
-                    channel = len(found)
-                    if channel == len(self.channels):
-                        self.channels.append(Channel())
-                    items = self._plan_finders(group, leaf.over, block, channel)
-                    found[place] = channel, items
-            self._add(self._planned(group, case, region, found, self.heads))
+            try:
+                found = self._channels_of(number, region, finders, items)
+                self._add(self._planned(group, case, region, found, self.heads))
+            except TooLarge as error:
+                raise at_line(case.line, error) from error
+
+    def _channels_of(
+        self,
+        number: int,
+        region: Region,
+        finders: dict[tuple[int, int], Finders],
+        items: dict[Finders, list[Any]],
+    ) -> dict[int, tuple[int, list[Any]]]:
+        """The channel and the items of every read over a range, by its place among the reads."""
+        found: dict[int, tuple[int, list[Any]]] = {}
+        for place, leaf in enumerate(region.leaves):
+            if isinstance(leaf, Ranged):
+                these, channel = finders[number, place], len(found)
+                if channel == len(self.channels):
+                    self.channels.append(Channel())
+                if these not in items:
+                    items[these] = self._plan_finders(these, channel)
+                found[place] = channel, items[these]
+        return found
 
     def _add(self, region: Planned) -> None:
         """A region that computes the same as another one of its block becomes a part of it."""
@@ -185,17 +165,27 @@ class Plan(Rows):
                 return
         self.regions.append(region)
 
-    def _plan_finders(self, group: Slots, over: Over, block: Block, channel: int) -> list[Any]:
+    def _finder_regions(self, found: Finders) -> Iterator[Region]:
+        return finder_regions(found.over, found.block.evaluate)
+
+    def _check_reads_nothing(self, name: str) -> None:
+        """A row that finds and reads nothing asks for letter 0."""
+        if not self.length:
+            raise ProblemError(f"{name} reads neither a letter nor a slot at N = 0; compile it for longer words")
+
+    def _plan_finders(self, found: Finders, channel: int) -> list[Any]:
         """The regions of rows that find; returns the items that may be found."""
-        where = constant(1) if over.where is None else over.where
-        rows = block.evaluate(where) != 0
+        group, over, block = found.group, found.over, found.block
         items: dict[Any, None] = {}
-        for region in regions(over.reads, where, rows, block.evaluate):
+        for region in self._finder_regions(found):
             name = self._name(f"{group.name}: {over.range.name}")
             fetched, given = self._fetch(region, {}, self.heads)
-            if not (fetched or self.length):
-                raise ProblemError(f"{name} reads neither a letter nor a slot at N = 0; compile it for longer words")
-            listed = [items_of(v) if is_each(leaf) else v for leaf, v in zip(region.leaves, given.values, strict=True)]
+            if not fetched:
+                self._check_reads_nothing(name)
+            listed = [
+                items_of([as_set(value, read, over.line) for value in values]) if is_each(leaf) else values
+                for read, leaf, values in zip(over.reads, region.leaves, given.values, strict=True)
+            ]
             check_entries([len(values) for values in listed], name)
             terms: list[Term] = []
             for numbers, values in all_given(listed):
@@ -210,7 +200,7 @@ class Plan(Rows):
             self._add(Planned(name, block, region.where, None, fetched, (), tuple(terms)))
         ordered = items_of([frozenset(items)]) if over.kind == "collect" else [True]
         self.channels[channel].items.update(dict.fromkeys(ordered))
-        self.channels[channel].finders.append(Finders(block, self.own_code(group), group, over.range.name))
+        self.channels[channel].finders.append(found)
         return ordered
 
     def _fetch(
@@ -322,18 +312,27 @@ class Plan(Rows):
             pieces += self._pieces(asked, rest) or [(block, rest)]
         return self.declared(pieces, row)
 
+    def finds_for_one(self, channel: int) -> bool:
+        """Do all rows that find do so for one slot? Then nobody has to say for which."""
+        finders = self.channels[channel].finders
+        return len(finders) == 1 and not finders[0].group.ranges
+
+    def _first_target(self, channel: int) -> Expression:
+        """The code of some slot for which rows find."""
+        first = next(found for found in self.channels[channel].finders if found.block.count)
+        return constant(int(first.block.evaluate(first.code)[0]))
+
     def target(self, channel: int, otherwise: int | None = None) -> Formula | np.ndarray:
         """Of rows that find, the code of the slot they find for; of such a slot its own; elsewhere that of some."""
         finders = self.channels[channel].finders
-        first = next(found for found in finders if found.block.count)
-        some = int(first.block.evaluate(first.code)[0]) if otherwise is None else otherwise
+        some = self._first_target(channel) if otherwise is None else constant(otherwise)
         asked = {
             region: self.own_code(region.group)
             for region in self.regions
             if channel in region.channels and region.group is not None
         }
-        pieces = [*((found.block, found.code) for found in finders), *self._pieces(asked, constant(some))]
-        return self.declared(pieces, some)
+        pieces = [*((found.block, found.code) for found in finders), *self._pieces(asked, some)]
+        return self.declared(pieces, formula(some, {"N": LENGTH}))
 
     def not_in(self, regions: Sequence[Planned]) -> Formula | np.ndarray:
         """1 in the rows outside of some regions."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from unmask.recurrences.expressions import Expression, both, choose, constant
-from unmask.recurrences.interpreter import gathered
+from unmask.recurrences.interpreter import gathered, mapped
 from unmask.recurrences.slots import Case, Choice, Each, Letter, Mapped, Number, Over, Read, Slot, Slots, has_default
 
 
@@ -103,6 +103,12 @@ def regions(
             yield replace(rest, leaves=(leaf, *rest.leaves))
 
 
+def finder_regions(over: Over, evaluate: Evaluate, left_out: list[Expression] | None = None) -> Iterator[Region]:
+    """The regions of the rows that find; `left_out` as in `regions`."""
+    where = constant(1) if over.where is None else over.where
+    return regions(over.reads, where, evaluate(where) != 0, evaluate, left_out)
+
+
 def alternatives(read: Read) -> list[tuple[tuple[Expression, ...], Leaf]]:
     """What a read may be, under which conditions."""
     if isinstance(read, Letter):
@@ -115,7 +121,7 @@ def alternatives(read: Read) -> list[tuple[tuple[Expression, ...], Leaf]]:
         first = [((read.condition, *conditions), leaf) for conditions, leaf in alternatives(read.then)]
         return first + [((_not(read.condition), *c), leaf) for c, leaf in alternatives(read.otherwise)]
     if isinstance(read, Mapped):
-        return [(conditions, _mapped(leaf, read.function)) for conditions, leaf in alternatives(read.read)]
+        return [(conditions, _mapped(leaf, read)) for conditions, leaf in alternatives(read.read)]
     if isinstance(read, Each):
         return [(c, replace(leaf, each=True)) for c, leaf in alternatives(read.read) if not isinstance(leaf, Ranged)]
     assert isinstance(read, Over)
@@ -153,7 +159,10 @@ def substituted(expression: Expression, known: dict[str, Expression]) -> Express
     return replace(expression, operands=tuple(substituted(part, known) for part in expression.operands))
 
 
-def _mapped(leaf: Leaf, function: Callable[[Any], Any]) -> Leaf:
+def _mapped(leaf: Leaf, read: Mapped) -> Leaf:
+    def function(value: Any) -> Any:
+        return mapped(read, value)
+
     if isinstance(leaf, Known):
         return replace(leaf, value=function(leaf.value))
     assert isinstance(leaf, Fetch), "a read over a range has a function of its own"

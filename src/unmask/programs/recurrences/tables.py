@@ -34,9 +34,15 @@ def check_entries(counts: Sequence[int], what: str) -> None:
     entries = prod(counts)
     if entries > MOST_ENTRIES:
         raise TooLarge(
-            f"the rule of {what} is a table of {' × '.join(map(str, counts))} = {entries:,} entries, "
+            f"the rule of {what} is a table of {_product(counts)} = {entries:,} entries, "
             f"beyond {MOST_ENTRIES:,}; let it read fewer values at once, through a group in between"
         )
+
+
+def _product(counts: Sequence[int]) -> str:
+    """3 × 2 × 2, or 2^40."""
+    same = len(set(counts)) == 1 and len(counts) > 4
+    return f"{counts[0]}^{len(counts)}" if same else " × ".join(map(str, counts))
 
 
 def cubes(variables: Sequence[Variable], results: np.ndarray) -> Iterator[Cube]:

@@ -7,9 +7,9 @@ from unmask.programs.language.positions import N, n, unknown
 from unmask.verification.conversions.claim import ConversionClaim
 from unmask.verification.conversions.machine import Flags, Machine
 from unmask.verification.conversions.unknown import BEGIN, SLOTS
-from unmask.verification.families.arithmetic import Euclid, Row, Term
-from unmask.verification.families.heads import read_of
-from unmask.verification.families.ledger import Open
+from unmask.verification.families.obligations.arithmetic import Euclid, Row, Term
+from unmask.verification.families.obligations.heads import read_of
+from unmask.verification.families.obligations.ledger import Open
 
 PLANNER, PREDICTOR = "planner", "predictor"
 BOTH = (PLANNER, PREDICTOR)

@@ -11,8 +11,8 @@ from unmask.theorems.source import Source
 from unmask.theorems.theorem import Theorem
 from unmask.verification.conversions.machine import Machine
 from unmask.verification.conversions.unknown import BEGIN, SLOTS, STEPS, Shape, unknown_source
-from unmask.verification.families.arithmetic import Arithmetic, Term
-from unmask.verification.families.ledger import Ledger, Open
+from unmask.verification.families.obligations.arithmetic import Arithmetic, Term
+from unmask.verification.families.obligations.ledger import Ledger, Open
 
 
 @dataclass

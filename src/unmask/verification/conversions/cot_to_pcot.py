@@ -21,9 +21,9 @@ from unmask.theorems.cot_to_pcot import STREAM
 from unmask.verification.conversions.claim import ConversionClaim
 from unmask.verification.conversions.machine import Machine, RowState
 from unmask.verification.conversions.values import Logit, require_zeros
-from unmask.verification.families.arithmetic import Row
-from unmask.verification.families.heads import read_of, require_copies
-from unmask.verification.families.ledger import Open
+from unmask.verification.families.obligations.arithmetic import Row
+from unmask.verification.families.obligations.heads import read_of, require_copies
+from unmask.verification.families.obligations.ledger import Open
 from unmask.weights.model import Model
 
 NAME = "model"

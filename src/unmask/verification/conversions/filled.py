@@ -11,7 +11,7 @@ from unmask.programs.language.positions import known
 from unmask.programs.language.program import Program
 from unmask.theorems.source import Source
 from unmask.verification.conversions.unknown import BEGIN, SLOTS, STEPS, Weight
-from unmask.verification.families.ledger import Open
+from unmask.verification.families.obligations.ledger import Open
 from unmask.weights.matrix import Matrix
 from unmask.weights.model import Model
 

@@ -22,7 +22,7 @@ from unmask.verification.conversions.claim import ConversionClaim
 from unmask.verification.conversions.filled import filled
 from unmask.verification.conversions.sources import Sizes, random_source
 from unmask.verification.families.bridge import compare_transformer
-from unmask.verification.families.ledger import Open
+from unmask.verification.families.obligations.ledger import Open
 from unmask.weights.model import Model
 from unmask.weights.storage import load, save
 

@@ -23,8 +23,8 @@ from unmask.verification.conversions.simulated import Given, GivenHead, given_la
 from unmask.verification.conversions.unknown import Shape
 from unmask.verification.conversions.values import ANYTHING, Cell, Logit, Number, Place, Sums, Value, is_number, is_zero
 from unmask.verification.conversions.wires import HeadWires, MlpWires, Wires, reversed_edges, wires
-from unmask.verification.families.arithmetic import Arithmetic, Row, Term
-from unmask.verification.families.ledger import Open
+from unmask.verification.families.obligations.arithmetic import Arithmetic, Row, Term
+from unmask.verification.families.obligations.ledger import Open
 
 MOST_FLAGS = 16
 Flags = tuple[tuple[str, int], ...]

@@ -26,8 +26,8 @@ from unmask.verification.conversions.blocks import BOTH, PLANNER, PREDICTOR, Blo
 from unmask.verification.conversions.claim import ConversionClaim
 from unmask.verification.conversions.machine import Flags, Machine, RowState
 from unmask.verification.conversions.values import ANYTHING, Logit, Value, require_zeros
-from unmask.verification.families.heads import read_of, require_copies
-from unmask.verification.families.ledger import Open
+from unmask.verification.families.obligations.heads import read_of, require_copies
+from unmask.verification.families.obligations.ledger import Open
 from unmask.weights.model import Model
 
 MOST_PAIRS = 1 << 20

@@ -23,7 +23,7 @@ from unmask.verification.conversions.claim import ConversionClaim
 from unmask.verification.conversions.folders import Frame, check_folder, refutation
 from unmask.verification.conversions.sources import Sizes
 from unmask.verification.conversions.unknown import LayerShape, Shape, TransformerShape
-from unmask.verification.families.ledger import Ledger, Open
+from unmask.verification.families.obligations.ledger import Ledger, Open
 from unmask.verification.families.prove import EveryLength, Refutation
 from unmask.weights.model import Kind, Model
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from unmask.verification.conversions.unknown import TransformerShape, Weight
 from unmask.verification.conversions.wires import HeadWires, MlpWires, Wires
-from unmask.verification.families.ledger import Open
+from unmask.verification.families.obligations.ledger import Open
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,14 +6,12 @@ seed 24 on queries are larger, and many rows have no weight to give: such a sour
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from unmask.numerics.precision import Precision
 from unmask.testing.draws import Draws
+from unmask.testing.saturating_weights import SaturatingWeights
 from unmask.verification.conversions.unknown import Shape, TransformerShape
-from unmask.weights.matrix import Matrix
 from unmask.weights.model import Kind, Model
-from unmask.weights.transformer import Head, Layer, Mlp, Transformer
+from unmask.weights.transformer import Layer, Transformer
 
 MILD = 24
 
@@ -59,30 +57,17 @@ def random_source(seed: int, kind: Kind, shape: Shape, sizes: Sizes, precision: 
 def _transformer(
     draws: Draws, shape: TransformerShape, rows: int, symbols: int, precision: Precision, peak: int
 ) -> Transformer:
-    width, bound, half = shape.width, precision.bound, max(1, precision.one // 2)
-    double, query = min(2 * precision.one, bound), min(peak * half, bound)
-
-    def matrix(size: tuple[int, int], largest: int) -> Matrix:
-        values = draws.integers(-largest, largest, size)
-        return Matrix.of(np.where(draws.integers(0, 2, size) > 0, values, 0))
+    width, bound = shape.width, precision.bound
+    weights = SaturatingWeights(draws, precision, width)
 
     def layer(heads: tuple[int, ...], hidden: int) -> Layer:
-        made = tuple(
-            Head(matrix((width, d), query), matrix((width, d), half), matrix((width, width), double)) for d in heads
-        )
-        mlp = Mlp(
-            matrix((width, hidden), double),
-            draws.integers(-bound, bound, (hidden,)),
-            matrix((hidden, width), double),
-            draws.integers(-bound, precision.one, (width,)),
-        )
-        return Layer(made, mlp)
+        return Layer(tuple(weights.head(narrow, peak=peak) for narrow in heads), weights.mlp(hidden))
 
     return Transformer(
         precision=precision,
-        embed=matrix((symbols, width), bound),
+        embed=weights.matrix((symbols, width), bound),
         positions=draws.integers(-bound, bound, (rows, width)),
         layers=tuple(layer(its.heads, its.hidden) for its in shape.layers),
-        out=matrix((shape.outputs, width), double),
+        out=weights.matrix((shape.outputs, width), weights.double),
         attention=shape.attention,
     )

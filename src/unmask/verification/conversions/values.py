@@ -18,7 +18,7 @@ import numpy as np
 from unmask.numerics.arithmetic import add, divide, multiply
 from unmask.numerics.precision import Precision
 from unmask.verification.conversions.unknown import Weight
-from unmask.verification.families.ledger import Ledger, Open
+from unmask.verification.families.obligations.ledger import Ledger, Open
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from unmask.programs.language import builders
 from unmask.programs.language.builders import Edges, HeadBuilder, MlpBuilder
 from unmask.programs.language.coefficients import Coefficient
 from unmask.verification.conversions.unknown import Weight
-from unmask.verification.families.ledger import Open
+from unmask.verification.families.obligations.ledger import Open
 
 Wires = dict[int, list[tuple[int, int | Weight]]]
 

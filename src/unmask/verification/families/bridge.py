@@ -18,7 +18,7 @@ from unmask.programs.language.coefficients import Coefficient
 from unmask.programs.language.declarations import Flag, OneHot, SignedBits, TableRows
 from unmask.programs.language.positions import Expression, by_parts
 from unmask.programs.language.program import Program, Size
-from unmask.verification.families.ledger import Open
+from unmask.verification.families.obligations.ledger import Open
 from unmask.weights.model import Model
 from unmask.weights.transformer import Transformer
 
@@ -171,8 +171,9 @@ class _Expanded:
             place, stride, times = start[b]
             for bit in range(times):
                 source = self._columns[a][bit if a in self._codes else 0]
+                turn = times - 1 - bit if block_of.get(b) in head.rising else bit
                 if number := self._integer(weight):
-                    sides[side][source, place + bit * stride] = number
+                    sides[side][source, place + turn * stride] = number
         return sides
 
     def positions(self, n: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ from unmask.numerics.precision import Precision
 from unmask.programs.compilers.compiler import Compiler
 from unmask.programs.compilers.family import Family
 from unmask.verification.families.bridge import compare
-from unmask.verification.families.ledger import Ledger, Open
+from unmask.verification.families.obligations.ledger import Ledger, Open
 from unmask.weights.storage import load, save
 
 

@@ -1,6 +1,6 @@
 """Problem × kind → proved for every N, refuted at one N, or unknown with the obligation that is open.
 
-    N below the family's least     the folder itself, by the prover of folders
+    N below the family's least     the folder itself, by the prover of folders; N = 0 in any case
     every N from there on          the family: heads, rows, layout, language (one file per kind)
     an obligation that is open     folders of small N and of the N that the solver names, by the prover of folders
 
@@ -17,6 +17,7 @@ from unmask.errors import OutOfTime, ProblemError, TooLarge, UnmaskError, Weight
 from unmask.numerics.precision import Precision
 from unmask.problems.automata.automaton import Automaton
 from unmask.problems.problem import Problem
+from unmask.programs.compilers.addition import AdditionFamily
 from unmask.programs.compilers.circuits import FamilyCompiler
 from unmask.programs.compilers.compiler import Compiler
 from unmask.programs.compilers.every_length import SystemFamily, why_no_family
@@ -24,18 +25,19 @@ from unmask.programs.compilers.family import Family, number_at
 from unmask.programs.compilers.recurrences import SystemCompiler
 from unmask.programs.compilers.regular import RegularCompiler
 from unmask.programs.language.instance import NotAFamily
-from unmask.verification.families.arithmetic import Arithmetic
-from unmask.verification.families.certificate import certificate_of
-from unmask.verification.families.chain import prove_chain
 from unmask.verification.families.check_lengths import check_lengths
-from unmask.verification.families.circuit_families import require_family
-from unmask.verification.families.claim import Claim
-from unmask.verification.families.diffusion import prove_diffusion
-from unmask.verification.families.ledger import Ledger, Obligation, Open
-from unmask.verification.families.looped import prove_looped
-from unmask.verification.families.parallel import prove_parallel
-from unmask.verification.families.recurrence import prove_system, system_statement
-from unmask.verification.families.system_claim import SystemClaim
+from unmask.verification.families.obligations.arithmetic import LEAST_ASKED, Arithmetic
+from unmask.verification.families.obligations.ledger import Ledger, Obligation, Open
+from unmask.verification.families.regular.certificate import certificate_of
+from unmask.verification.families.regular.chain import prove_chain
+from unmask.verification.families.regular.claim import Claim
+from unmask.verification.families.regular.diffusion import prove_diffusion
+from unmask.verification.families.regular.looped import prove_looped
+from unmask.verification.families.regular.parallel import prove_parallel
+from unmask.verification.families.systems.addition import prove_addition
+from unmask.verification.families.systems.circuits import require_family
+from unmask.verification.families.systems.claim import SystemClaim
+from unmask.verification.families.systems.recurrence import prove_system, system_statement
 from unmask.verification.proofs.equivalence import prove
 from unmask.verification.proofs.specified import symbol_numbers, token_numbers
 from unmask.verification.question.question import Question
@@ -123,7 +125,7 @@ def every_length(
     if not isinstance(compiler, RegularCompiler | SystemCompiler | FamilyCompiler):
         reason = "only regular languages, programs and families of circuits are compiled for every N at once"
         return EveryLength.unreached(problem.name, kind, precision, reason)
-    sample = _sample(_family(compiler, kind, p))
+    sample = [n for n in _sample(_family(compiler, kind, p)) if problem.has_length(n)]
     return prove_every_length(problem, compiler, kind, p, engine, lengths=tuple(dict.fromkeys((*sample, *lengths))))
 
 
@@ -215,10 +217,11 @@ class _Attempt:
         suspects: tuple[int, ...] = ()
         reason, claim = None, None
         try:
-            for length in range(self.family.least):
+            for length in range(max(self.family.least, LEAST_ASKED)):
                 self._short(length)
             claim = self._prove(arithmetic)
-            check_lengths(self.compiler, self.family, self.precision, self.lengths, self.ledger)
+            lengths = dict.fromkeys((*range(LEAST_ASKED), *self.lengths))
+            check_lengths(self.compiler, self.family, self.precision, lengths, self.ledger)
         except Open as found:
             reason, suspects = str(found), found.lengths
         except (NotAFamily, WeightsError) as found:
@@ -241,6 +244,9 @@ class _Attempt:
 
     def _prove(self, arithmetic: Arithmetic) -> Claim | None:
         """All obligations; of a regular language, the claim that a certificate is about."""
+        if isinstance(self.family, AdditionFamily):
+            prove_addition(self.family, self.precision, arithmetic)
+            return None
         if isinstance(self.family, SystemFamily) and not isinstance(self.compiler, RegularCompiler):
             compiler = self.compiler.uniform if isinstance(self.compiler, FamilyCompiler) else self.compiler
             assert compiler is not None
@@ -254,10 +260,10 @@ class _Attempt:
         return claim
 
     def _short(self, length: int) -> None:
-        """The folder of a length that has a design of its own."""
+        """The folder of a length that has a design of its own, or that the solver is not asked about."""
 
         def show() -> str:
-            verdict = self._folder(self.compiler.compile(self.kind, length, self.precision))
+            verdict = self._folder(self._model(length))
             if verdict.status != "proved":
                 raise Open(verdict.reason or f"refuted by {verdict.counterexample!r}", (length,))
             return "the folder"

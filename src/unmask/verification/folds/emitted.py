@@ -12,7 +12,7 @@ import numpy as np
 from unmask.numerics.precision import Precision
 from unmask.programs.gadgets import argmax as argmax_gadget
 from unmask.programs.gadgets import boost as boost_gadget
-from unmask.programs.gadgets import detection, equal, integers, logic, projection
+from unmask.programs.gadgets import detection, equal, integers, latest, logic, projection
 from unmask.programs.gadgets import focus as focus_gadget
 from unmask.programs.gadgets import gate as gate_gadget
 from unmask.programs.gadgets import hide as hide_gadget
@@ -143,6 +143,23 @@ def see_earlier(copies: int) -> Piece:
         rows.see_earlier(head, copies=copies)
 
     return piece
+
+
+def see_all(head: HeadBuilder, r: Registers) -> None:  # noqa: ARG001
+    latest.see_all(head)
+
+
+def none_above(copies: int = 2) -> Piece:
+    return lambda head, r: latest.none_above(head, r.asked[::-1], r.code[::-1], copies=copies)  # the lowest bit first
+
+
+def latest_of(rows: int) -> Program:
+    """A head that sees all rows, and brings which of two flags came last."""
+    program = blank(rows)
+    head = program.layer().head()
+    latest.see_all(head)
+    latest.latest(head, *(program.register(name) for name in ("plus", "minus", "latest")))
+    return program
 
 
 def eq_without_ones(head: HeadBuilder, r: Registers) -> None:

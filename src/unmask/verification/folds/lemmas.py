@@ -8,12 +8,28 @@ from unmask.programs.language.coefficients import ONE, B
 from unmask.verification.folds import carries, columns, emitted, gates, scores, selection, softmax
 from unmask.verification.folds.emitted import HeadDesign
 from unmask.verification.folds.lemma import Decide, Lemma, LemmaEvidence, Outcome, Variant, evidence
-from unmask.verification.folds.scores import ASKED, DIFFERS, LATER, ScoreQuestion, cares, codes, optional, positions
+from unmask.verification.folds.scores import (
+    ABOVE,
+    ABOVE_FROM_THE_TOP,
+    ASKED,
+    DIFFERS,
+    LATER,
+    ScoreQuestion,
+    SeenOrNot,
+    cares,
+    codes,
+    falling,
+    optional,
+    positions,
+    rising,
+)
 
 CODES = ScoreQuestion(codes(), DIFFERS)
 CARES = ScoreQuestion(cares, DIFFERS)
 OPTIONAL = ScoreQuestion(optional, ASKED)
 POSITIONS = ScoreQuestion(positions, LATER)
+AT_MOST = SeenOrNot(rising, ABOVE)
+FROM_THE_TOP = SeenOrNot(falling, ABOVE_FROM_THE_TOP)
 
 
 def _head(question: ScoreQuestion, design: HeadDesign) -> Decide:
@@ -34,6 +50,10 @@ def _for_some(copies: int, hide: int) -> HeadDesign:
 
 def _earlier(copies: int) -> HeadDesign:
     return HeadDesign((emitted.score,), emitted.see_earlier(copies), copies, tail=2)
+
+
+def _at_most(copies: int, *after: emitted.Piece) -> HeadDesign:
+    return HeadDesign((emitted.see_all,), emitted.none_above(copies), after=after)
 
 
 def _none(some: bool, every: bool) -> bool:  # noqa: ARG001
@@ -212,6 +232,28 @@ LEMMAS: tuple[Lemma, ...] = (
         "programs/gadgets/detection.py",
         softmax.detection,
         (Variant("codes 0 and 1/2", lambda precision: softmax.detection(precision, code=precision.one // 2)),),
+    ),
+    Lemma(
+        "AT MOST",
+        "For numbers of any number of bits the score is exactly B if the key's is at most the query's, and exactly -B "
+        "if not; after HIDE -B on hidden keys, too.",
+        f"{GADGETS}/latest.py",
+        _both(_head(AT_MOST, _at_most(2)), _head(AT_MOST, _at_most(2, emitted.hide(2)))),
+        (
+            Variant("each column once", _head(AT_MOST, _at_most(1))),
+            Variant("the highest bit first", _head(FROM_THE_TOP, _at_most(2))),
+            Variant("HIDE once", _head(AT_MOST, _at_most(2, emitted.hide(1)))),
+        ),
+        most=8,
+    ),
+    Lemma(
+        "LATEST",
+        "For any number of rows with score B, of which some have one of two flags, and every flag stands in two rows, "
+        "one behind the other: B if the last flag is the first of the two, -B if it is the other, 0 if there is none.",
+        f"{GADGETS}/latest.py",
+        softmax.latest,
+        (Variant("one row for every flag", partial(softmax.latest, rows=1)),),
+        most=8,
     ),
     Lemma(
         "NOR",

@@ -11,7 +11,7 @@ read off the code: that weights of every width are `assembled.repeated` (checked
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -146,12 +146,22 @@ class ScoreQuestion:
         before, single, there, wanted = witness.flaw
         what = "score" if self.exactly else "exp"
         given = [letter.name for letter in witness.letters]
-        if len(design.before):
+        if emitted.score in design.before:
             given.append(f"score {precision.meaning(before)}")
         given += [name for name in ("boosted", "hidden") if getattr(single, name)]
         given += ["sees hidden keys"] if not single.hides else []
         sentence = f"{', '.join(given)}: {what} {precision.meaning(there)}, not {precision.meaning(wanted)}"
         return sentence, _replay(self, design, precision, witness)
+
+
+@dataclass(frozen=True)
+class SeenOrNot(ScoreQuestion):
+    """Is the score exactly B where the key is seen, and exactly -B where it is not or is hidden?"""
+
+    exactly: bool = True
+
+    def wanted(self, scores: np.ndarray, single: Single, unseen: bool, precision: Precision) -> np.ndarray:
+        return np.full(scores.shape, -precision.bound if unseen or single.unseen else precision.bound)
 
 
 class _Sides:
@@ -322,6 +332,21 @@ def optional(known: Facts) -> Iterable[Letter]:
             yield Letter(query, key, (("code", a * asks), ("cares", asks)), (asks, care, differs), name)
 
 
+def rising(above: Facts) -> Iterable[Letter]:
+    """Numbers from the lowest bit on. Known: is the key's above the query's so far?"""
+    for a, b in product((-1, 1), repeat=2):
+        name = "bits agree" if a == b else "a bit above" if b > a else "a bit below"
+        yield Letter((("asked", a),), (("code", b),), (("code", a),), b > a if a != b else above, name)
+
+
+def falling(known: Facts) -> Iterable[Letter]:
+    """Numbers from the highest bit on. Known: (has some bit differed, is the key's number above the query's)."""
+    for letter in rising(False):
+        differs, above = known or (False, False)
+        now = letter.query[0][1] != letter.key[0][1]
+        yield replace(letter, then=(True, above) if differs else (now, letter.then))
+
+
 def positions(known: Facts) -> Iterable[Letter]:
     """Positions in order. Known: (is the query's over, is the key's over, does the key come later)."""
     query_over, key_over, later = known
@@ -335,4 +360,6 @@ def positions(known: Facts) -> Iterable[Letter]:
 
 DIFFERS = Ends(lambda differs: bool(differs))
 ASKED = Ends(lambda known: known is not None and known[2], None)
+ABOVE = Ends(lambda above: bool(above))
+ABOVE_FROM_THE_TOP = Ends(lambda known: known is not None and known[1], None)
 LATER = Ends(lambda known: known[2] if known[0] and known[1] else None, (False, False, False))

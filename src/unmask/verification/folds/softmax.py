@@ -18,9 +18,17 @@ from unmask.numerics.arithmetic import add, divide, multiply
 from unmask.numerics.exponential import exp, exp_table
 from unmask.numerics.precision import Precision
 from unmask.programs.language.assemble import assemble
-from unmask.verification.folds.assembled import WIDTHS, NotRepeated, copies_exactly, offset_of, units_of, writers
+from unmask.verification.folds.assembled import (
+    WIDTHS,
+    NotRepeated,
+    copies_exactly,
+    layer_of,
+    offset_of,
+    units_of,
+    writers,
+)
 from unmask.verification.folds.closure import Closure, close
-from unmask.verification.folds.emitted import HeadDesign, detect, eq, hide, score
+from unmask.verification.folds.emitted import HeadDesign, detect, eq, hide, latest_of, score
 from unmask.verification.folds.lemma import Outcome, Replayed
 from unmask.verification.folds.scores import DIFFERS, ScoreQuestion, codes
 
@@ -178,6 +186,52 @@ def detection(precision: Precision, *, code: int | None = None) -> Outcome:
             text = f"{rows} rows, one with code {precision.meaning(code)}: not found"
             return Outcome(states, states, text, _replay_detection(rows, code, precision))
     return Outcome(states, states)
+
+
+def latest(precision: Precision, *, rows: int = 2) -> Outcome:
+    """All scores B: after any number of flags, `rows` rows for each, the sum is B or -B by the last of them, else 0.
+
+    Z first: whatever the number of rows, the weight of each is the same. Then the sum, with what the last flag was.
+    """
+    at_bound = int(exp(np.array([precision.bound]), precision)[0])
+    sums: set[int] = set()
+    close([at_bound], lambda Z: [("row", int(add(Z, at_bound, precision)))], sums.add)
+    weights = {int(divide(at_bound, Z, precision)) for Z in sums}
+    (weight,) = weights
+    wv = layer_of(latest_of(1), precision).heads[0].wv
+    columns = {name: int(latest_of(1).columns(name)[0]) for name in ("plus", "minus")}
+    values = {
+        int(row): int(multiply(precision.one, int(v), precision)) for row, v in zip(wv.row, wv.value, strict=True)
+    }
+    terms = {+1: values[columns["plus"]], -1: values[columns["minus"]], 0: 0}
+
+    def moves(state: tuple[int, int]) -> Iterable[tuple[int, tuple[int, int]]]:
+        for flag, value in terms.items():
+            total_so_far = state[0]
+            for _ in range(rows):
+                total_so_far = int(add(total_so_far, int(multiply(weight, value, precision)), precision))
+            yield flag, (total_so_far, flag or state[1])
+
+    closure = close([(0, 0)], moves, lambda s: s if s[0] != s[1] * precision.bound else None)
+    states = len(sums) + closure.states
+    if closure.witness is None:
+        return Outcome(states, states)
+    flags, (got, last) = closure.witness.letters, closure.witness.state
+    shown = ", ".join({1: "plus", -1: "minus", 0: "none"}[flag] for flag in flags)
+    text = f"{shown}: {precision.meaning(got)}, not {precision.meaning(last * precision.bound)}"
+    return Outcome(states, states, text, _replay_latest([f for f in flags for _ in range(rows)], last, precision))
+
+
+def _replay_latest(flags: list[int], last: int, precision: Precision) -> Replayed:
+    program = latest_of(len(flags))
+    residual = np.zeros((1, len(flags), program.width), dtype=np.int64)
+    residual[..., program.columns("one")] = precision.one
+    for row, flag in enumerate(flags):
+        for name, sign in (("plus", 1), ("minus", -1)):
+            residual[0, row, program.columns(name)] = precision.one * (flag == sign)
+    after = ReferenceEngine().session(assemble(program, precision)).layers(residual, 0, 1)
+    got, wanted = int(after[0, 0, program.columns("latest")][0]), last * precision.bound
+    return Replayed(f"the engine brings {precision.meaning(got)}, not {precision.meaning(wanted)}", got != wanted)
 
 
 def threshold_of(precision: Precision) -> dict[int, int]:

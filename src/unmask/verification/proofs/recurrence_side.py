@@ -10,7 +10,7 @@ from typing import Any
 
 from unmask.errors import TooLarge
 from unmask.problems.circuits.circuit import FALSE, TRUE, CircuitBuilder
-from unmask.recurrences.interpreter import Interpreter, called, found_by, gathered
+from unmask.recurrences.interpreter import Interpreter, found_by, gathered, mapped
 from unmask.recurrences.naming import is_truth, symbol_names
 from unmask.recurrences.slots import Each
 from unmask.recurrences.unfolding import Fixed, Found, FromLetter, FromSlot, Key, Operand, Step, Through, slot_name
@@ -70,7 +70,7 @@ class RecurrenceSide:
                 return inner
             terms: dict[Any, list[int]] = {}
             for value, literal in inner.items():
-                terms.setdefault(called(operand.read.function, (value,), key), []).append(literal)
+                terms.setdefault(mapped(operand.read, value), []).append(literal)
             return _merged(builder, terms)
         return self._found(builder, operand, word, slots, key)
 

@@ -132,7 +132,9 @@ SOURCES: tuple[Source, ...] = (
     Source("family:reachability", _parsed("family:reachability"), (9, 16), "given as a table", ("smdm", "cot"), FAMILY),
     Source("family:parity", _parsed("family:parity"), (5, 16, 64), "uniform", ("mdm", "smdm")),
     Source("family:parity", _parsed("family:parity"), (4, 9, 16), "given as a table", ("plt", "cot"), FAMILY),
-    Source("family:addition", _parsed("family:addition"), (4, 8), "given as a table", note=FAMILY),
+    Source("family:contains-aba", _parsed("family:contains-aba"), (5, 16, 64), "uniform", ("mdm", "smdm")),
+    Source("family:addition", _parsed("family:addition"), (4, 16, 64), "uniform", ("mdm", "smdm")),
+    Source("family:addition", _parsed("family:addition"), (4, 8), "given as a table", ("plt", "cot"), FAMILY),
     Source(
         "a circuit of a file",
         lambda: CircuitCompiler(FamilyProblem("majority").circuit(5), {}),

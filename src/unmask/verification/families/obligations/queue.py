@@ -16,7 +16,7 @@ is used that those below K are the halves of those up to K, that every number u 
 from collections.abc import Sequence
 
 from unmask.programs.language.positions import Expression
-from unmask.verification.families.arithmetic import Arithmetic, Term
+from unmask.verification.families.obligations.arithmetic import Arithmetic, Term
 
 
 def require_queue(arithmetic: Arithmetic, left: Expression, right: Expression) -> None:
@@ -42,49 +42,72 @@ def require_entries(arithmetic: Arithmetic, of: str, row: Term, factors: Sequenc
 
 def require_levels(arithmetic: Arithmetic) -> None:
     """The induction on the levels of the queue."""
-    z3, N, K = arithmetic.z3, arithmetic.N, arithmetic.K
-    q, e = arithmetic.variable("q"), arithmetic.variable("e")
+    e = arithmetic.variable("e")
     entries = _Entries(arithmetic)
-    left_entry, right_entry = 2 * (e - N), 2 * (e - N) + 1
-    defined = [entries.defined(x) for x in (e, e + 1, left_entry, right_entry, left_entry + 2, left_entry + 3)]
-    base, e_in_base = [*defined, e >= 0], entries.level(e, K)
-    is_slot = z3.And(e >= N, e < 2 * N - 1)
+    factors = _factors(arithmetic, e)
+    around = (e, e + 1, *factors, *(x + 2 for x in factors))
+    defined = [*(entries.defined(x) for x in around), e >= 0]
+    _require_first_level(arithmetic, entries, e, defined)
+    _require_next_level(arithmetic, entries, e, defined)
+    _require_root(arithmetic, entries, e)
+
+
+def _factors(arithmetic: Arithmetic, e: Term) -> tuple[Term, Term]:
+    """The entries that a slot multiplies."""
+    return 2 * (e - arithmetic.N), 2 * (e - arithmetic.N) + 1
+
+
+def _is_slot(arithmetic: Arithmetic, e: Term) -> Term:
+    return arithmetic.z3.And(e >= arithmetic.N, e < 2 * arithmetic.N - 1)
+
+
+def _require_first_level(arithmetic: Arithmetic, entries: "_Entries", e: Term, given: Sequence[Term]) -> None:
+    """Level K: letters, and slots over two letters."""
+    z3, K = arithmetic.z3, arithmetic.K
+    left, right = _factors(arithmetic, e)
+    here = entries.level(e, K)
     for name, goal in entries.claims(e, K).items():
-        arithmetic.require(f"layout: level K, {name}", goal, base)
+        arithmetic.require(f"layout: level K, {name}", goal, given)
     arithmetic.require(
         "layout: level K, a slot covers two adjacent letters",
-        z3.Implies(z3.And(e_in_base, is_slot), entries.high(left_entry) == entries.low(right_entry)),
-        base,
+        z3.Implies(z3.And(here, _is_slot(arithmetic, e)), entries.high(left) == entries.low(right)),
+        given,
     )
-    arithmetic.require("layout: level K is written by step [K < N]", z3.Implies(e_in_base, entries.in_time(e, 0)), base)
-    delta = arithmetic.variable("delta")
-    below = z3.And(q >= 1, 2 * q <= K, delta >= 0)
-    above = [z3.And(*entries.claims(x, 2 * q).values()) for x in (left_entry, right_entry)]
-    above += [z3.Implies(entries.level(x, 2 * q), entries.in_time(x, delta)) for x in (left_entry, right_entry)]
-    step = [*defined, e >= 0, below, entries.level(e, q), *above]
+    arithmetic.require("layout: level K is written by step [K < N]", z3.Implies(here, entries.in_time(e, 0)), given)
+
+
+def _require_next_level(arithmetic: Arithmetic, entries: "_Entries", e: Term, given: Sequence[Term]) -> None:
+    """Level q from level 2q, which is claimed of the factors of an entry and of its neighbour."""
+    z3, q, delta = arithmetic.z3, arithmetic.variable("q"), arithmetic.variable("delta")
+    left, right = _factors(arithmetic, e)
+    below = z3.And(q >= 1, 2 * q <= arithmetic.K, delta >= 0)
+    above = [z3.And(*entries.claims(x, 2 * q).values()) for x in (left, right)]
+    above += [z3.Implies(entries.level(x, 2 * q), entries.in_time(x, delta)) for x in (left, right)]
+    step = [*given, below, entries.level(e, q), *above]
     arithmetic.require(
         "layout: an entry of level q is a slot with factors of level 2q, which are adjacent",
         z3.And(
-            is_slot,
-            entries.level(left_entry, 2 * q),
-            entries.level(right_entry, 2 * q),
-            entries.high(left_entry) == entries.low(right_entry),
+            _is_slot(arithmetic, e),
+            entries.level(left, 2 * q),
+            entries.level(right, 2 * q),
+            entries.high(left) == entries.low(right),
         ),
         step,
     )
-    neighbours = [z3.And(*entries.claims(x, 2 * q).values()) for x in (left_entry + 2, left_entry + 3)]
+    neighbours = [z3.And(*entries.claims(x + 2, 2 * q).values()) for x in (left, right)]
     for name, goal in entries.claims(e, q).items():
         arithmetic.require(f"layout: level q from level 2q, {name}", goal, [*step, *neighbours])
     arithmetic.require("layout: level q is written one step after level 2q", entries.in_time(e, delta + 1), step)
+
+
+def _require_root(arithmetic: Arithmetic, entries: "_Entries", e: Term) -> None:
+    """Level 1 is the last slot."""
+    z3, N, K = arithmetic.z3, arithmetic.N, arithmetic.K
     root = 2 * N - 2
+    in_a_level = z3.Implies(_is_slot(arithmetic, e), z3.And(2 * N - e >= 2, 2 * N - e <= 2 * K))
     arithmetic.require(
         "layout: the last slot is all of level 1, and every slot is in a level",
-        z3.And(
-            entries.level(root, 1),
-            2 * N - root == 2,
-            K >= 2,
-            z3.Implies(is_slot, z3.And(2 * N - e >= 2, 2 * N - e <= 2 * K)),
-        ),
+        z3.And(entries.level(root, 1), 2 * N - root == 2, K >= 2, in_a_level),
     )
     arithmetic.require(
         "layout: the last slot covers the word",

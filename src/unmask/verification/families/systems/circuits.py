@@ -12,23 +12,31 @@ formula     value(first, l) of `problems/circuits/families.py`: the letter for l
             from the leaves on, in the level of the entries Q … 2Q - 1, Q·2^l = L, the first letters of neighbours are
             2^l apart, and that of Q is letter 0. An entry holds value(first, l), negated if l is odd, or None if
             first >= N. The root is entry 1, first = 0, l = ⌈log2 N⌉.
+
+contains-aba    the automaton of four states that looks for aba. The recurrence looks at the windows of three letters
+            that begin with 0 … N - 3, which are all that a word has. By induction on the letters that are read,
+            (state, last two letters, was a window found) closed under one more letter: it accepts if and only if one
+            was found.
+
+equal-halves    the definition: N = 2h, and the letters k and k + h are equal for all k < h.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from typing import Any
 
 import numpy as np
 
 from unmask.problems.automata.automaton import Automaton
-from unmask.recurrences.interpreter import result_of
+from unmask.recurrences.interpreter import found_by, gathered, result_of
 from unmask.recurrences.slots import Slots
-from unmask.verification.families.arithmetic import Term
-from unmask.verification.families.ledger import Open
-from unmask.verification.families.pairs import Maps
-from unmask.verification.families.queue import require_entries, require_levels
-from unmask.verification.families.slots import Operand
-from unmask.verification.families.system_claim import Place, SystemClaim, impossible
+from unmask.verification.families.obligations.arithmetic import Term
+from unmask.verification.families.obligations.ledger import Open
+from unmask.verification.families.obligations.pairs import Maps
+from unmask.verification.families.obligations.queue import require_entries, require_levels
+from unmask.verification.families.systems.claim import Place, SystemClaim, impossible
+from unmask.verification.families.systems.slots import Operand, Search
+from unmask.verification.folds.closure import close
 
 
 def require_family(claim: SystemClaim, family: str) -> None:
@@ -152,7 +160,7 @@ def _joins(claim: SystemClaim, root: Slots) -> str:
     cases = 0
     for place, odd in product(claim.places, (False, True)):
         group, operands = place.slot.group, place.branch.operands
-        assert group is not None
+        assert isinstance(group, Slots)
         if group is root and not _occurs(claim, place, odd=odd):
             continue
         for given in product(*(_mapped(o) for o in operands)):
@@ -191,4 +199,120 @@ def _value(a: Any, b: Any, *, odd: bool) -> bool | None:
     return left and right if odd else left or right
 
 
-MEANINGS: dict[str, Callable[[SystemClaim], None]] = {"parity": _parity, "formula": _formula}
+def _contains_aba(claim: SystemClaim) -> None:
+    N, at = claim.arithmetic.N, _searched(claim, "contains-aba")
+    _require_range(claim, "contains-aba: a window begins with every letter but the last two", N - 2)
+    for place in claim.finding:
+        _require_letters(claim, place, [at + k for k in range(3)])
+    settle = claim.arithmetic.ledger.settle
+    settle("contains-aba: a window is found if and only if the automaton accepts", "closure", lambda: _windows(claim))
+    settle("contains-aba: the answer is whether one is found", "enumeration", lambda: _passes_on(claim))
+
+
+def _windows(claim: SystemClaim) -> str:
+    """(state of the automaton, the last two letters, was a window found), closed under one more letter."""
+    letters, (place,) = claim.system.letters, claim.finding
+    automaton = Automaton(letters, np.array([[1, 0], [1, 2], [3, 0], [3, 3]]), 0, np.array([False, False, False, True]))
+
+    def moves(state: tuple[int, tuple[str, ...], bool]):
+        q, last, found = state
+        for number, letter in enumerate(letters):
+            window = (*last, letter)
+            found_now = found or (len(window) == 3 and bool(_found_by(place, window)))
+            yield letter, (int(automaton.delta[q, number]), window[-2:], found_now)
+
+    def flaw(state: tuple[int, tuple[str, ...], bool]) -> bool | None:
+        return True if bool(automaton.accepting[state[0]]) != state[2] else None
+
+    closure = close([(automaton.start, (), False)], moves, flaw)
+    if closure.witness is not None:
+        word = closure.witness.letters
+        raise Open(f"{''.join(word)} is told wrongly by its windows", (len(word),))
+    return f"{closure.states} states"
+
+
+def _passes_on(claim: SystemClaim) -> str:
+    """The slot holds what its search finds."""
+    if len(claim.places) != 1:
+        raise Open("the answer has several rules")
+    (place,), (search,) = claim.places, claim.space.searches
+    group = place.slot.group
+    assert isinstance(group, Slots)
+    for union in (frozenset(), frozenset([True])):
+        said = result_of(group, place.branch.case, (gathered(search.over, union),), group.name)
+        if bool(said) != bool(union):
+            raise Open("the answer is not whether a window is found")
+    return "2 cases"
+
+
+def _equal_halves(claim: SystemClaim) -> None:
+    arithmetic, at = claim.arithmetic, _searched(claim, "equal-halves")
+    even, half = arithmetic.N % 2 == 0, arithmetic.N / 2  # a division of whole numbers
+    _require_range(claim, "equal-halves: if N is even, every letter of the first half is looked at", half, [even])
+    for place in claim.finding:
+        _require_letters(claim, place, [at, at + half], [even])
+    arithmetic.ledger.settle(
+        "equal-halves: the answer is whether N is even and no pair differs", "enumeration", lambda: _pairs(claim)
+    )
+
+
+def _pairs(claim: SystemClaim) -> str:
+    arithmetic, (search,) = claim.arithmetic, claim.space.searches
+    cases = 0
+    for place, pair in product(claim.finding, product(claim.system.letters, repeat=2)):
+        if bool(_found_by(place, pair)) != (pair[0] != pair[1]):
+            raise Open("a pair is found though it is equal, or is not though it differs")
+        cases += 1
+    for place, odd, differs in product(claim.places, (False, True), (False, True)):
+        if impossible(arithmetic, [*place.given, int(odd) == arithmetic.N % 2]):
+            continue
+        group, operands = place.slot.group, place.branch.operands
+        assert isinstance(group, Slots)
+        union = frozenset([True] if differs else [])
+        given = [gathered(search.over, union) if o.search else o.mapping(o.held[0]) for o in operands]
+        if bool(result_of(group, place.branch.case, tuple(given), group.name)) != (not odd and not differs):
+            raise Open("the answer is not whether the halves are equal")
+        cases += 1
+    return f"{cases} cases"
+
+
+def _searched(claim: SystemClaim, family: str) -> Term:
+    """The index of the one search of the one slot."""
+    searches = claim.space.searches
+    if len(searches) != 1 or len(claim.space.groups) != 1 or searches[0].group.ranges:
+        raise Open(f"{family} is not one slot that reads over one range")
+    if len(claim.finding) != 1 or not claim.finding[0].branch.counts:
+        raise Open("the range is not read in the same way throughout")
+    return claim.finders[searches[0]].indices[searches[0].over.range.name]
+
+
+def _require_range(claim: SystemClaim, name: str, end: Term, given: Sequence[Term] = ()) -> None:
+    """The search runs from 0 to just before `end`."""
+    arithmetic, space, over = claim.arithmetic, claim.space, claim.space.searches[0].over.range
+    arithmetic.require(name, arithmetic.z3.And(space.of(over.first) == 0, space.of(over.last) == end), given)
+
+
+def _require_letters(claim: SystemClaim, place: Place, wanted: Sequence[Term], given: Sequence[Term] = ()) -> None:
+    """The rows of a search read these letters."""
+    operands = place.branch.operands
+    if len(operands) != len(wanted) or any(o.group is not None or o.number is None for o in operands):
+        raise Open(f"a row of {place.name} does not read {len(wanted)} letters")
+    same = [o.places[0] == at for o, at in zip(operands, wanted, strict=True)]
+    goal, given = claim.arithmetic.z3.And(*same), [*place.given, *given]
+    claim.arithmetic.require(f"{place.name} looks at its letters", goal, given)
+
+
+def _found_by(place: Place, letters: Sequence[str]) -> frozenset:
+    """What a row of a search finds in these letters."""
+    search = place.slot.group
+    assert isinstance(search, Search)
+    given = tuple(o.mapping(x) for o, x in zip(place.branch.operands, letters, strict=True))
+    return found_by(search.over, given, search.group.name)
+
+
+MEANINGS: dict[str, Callable[[SystemClaim], None]] = {
+    "parity": _parity,
+    "formula": _formula,
+    "contains-aba": _contains_aba,
+    "equal-halves": _equal_halves,
+}

@@ -19,10 +19,10 @@ from unmask.programs.language.coefficients import Coefficient
 from unmask.programs.language.declarations import Flag, OneHot, SignedBits
 from unmask.programs.language.positions import Expression, by_parts
 from unmask.programs.language.program import Program
-from unmask.verification.families.claim import Claim
-from unmask.verification.families.heads import scores_of
-from unmask.verification.families.ledger import Open
-from unmask.verification.families.witness import state_order, witness_of
+from unmask.verification.families.obligations.heads import scores_of
+from unmask.verification.families.obligations.ledger import Open
+from unmask.verification.families.regular.claim import Claim
+from unmask.verification.families.regular.witness import state_order, witness_of
 
 COMMUTATIVE = ("+", "·", "=")
 

@@ -8,9 +8,9 @@ from unmask.numerics.precision import Precision
 from unmask.problems.automata.automaton import Automaton
 from unmask.programs.compilers.family import Family
 from unmask.programs.language.program import Program, Size
-from unmask.verification.families.arithmetic import Arithmetic, Term
-from unmask.verification.families.ledger import Open
-from unmask.verification.families.rows import Rows
+from unmask.verification.families.obligations.arithmetic import Arithmetic, Term
+from unmask.verification.families.obligations.ledger import Open
+from unmask.verification.families.obligations.rows import Rows
 
 
 @dataclass(frozen=True, eq=False)

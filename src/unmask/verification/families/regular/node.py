@@ -4,13 +4,10 @@ from itertools import product
 
 import numpy as np
 
-from unmask.verification.families.claim import Claim
-from unmask.verification.families.ledger import Open
-from unmask.verification.families.pairs import Maps, Pool, closed
-from unmask.verification.families.rows import Brought, Rows, distinct, in_parts
-
-NEVER = -(1 << 40)
-"""Below every logit."""
+from unmask.verification.families.obligations.ledger import Open
+from unmask.verification.families.obligations.pairs import Maps, Pool, closed
+from unmask.verification.families.obligations.rows import NEVER, Brought, Rows, distinct, in_parts
+from unmask.verification.families.regular.claim import Claim
 
 
 class Node:

@@ -6,13 +6,13 @@ import numpy as np
 
 from unmask.problems.automata.automaton import Automaton
 from unmask.programs.language.instance import program_at
-from unmask.verification.families.chain import Chain
-from unmask.verification.families.claim import Claim
-from unmask.verification.families.diffusion import slot
-from unmask.verification.families.looped import Loop
-from unmask.verification.families.node import Node
-from unmask.verification.families.pairs import Maps, Pool
-from unmask.verification.families.parallel import node_of
+from unmask.verification.families.obligations.pairs import Maps, Pool
+from unmask.verification.families.regular.chain import Chain
+from unmask.verification.families.regular.claim import Claim
+from unmask.verification.families.regular.diffusion import slot
+from unmask.verification.families.regular.looped import Loop
+from unmask.verification.families.regular.node import Node
+from unmask.verification.families.regular.parallel import node_of
 
 Found = dict[str, Any]
 

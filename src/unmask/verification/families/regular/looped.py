@@ -12,13 +12,13 @@ import numpy as np
 
 from unmask.numerics.arithmetic import add, multiply
 from unmask.programs.language.positions import Expression
-from unmask.verification.families.arithmetic import Arithmetic
-from unmask.verification.families.claim import Claim
-from unmask.verification.families.halves import Level, require_claims, require_halving
-from unmask.verification.families.heads import Read, reads_of, require_copies
-from unmask.verification.families.ledger import Open
-from unmask.verification.families.pairs import Maps, Pool, closed
-from unmask.verification.families.rows import Brought, Rows, distinct, in_parts
+from unmask.verification.families.obligations.arithmetic import Arithmetic
+from unmask.verification.families.obligations.heads import Read, reads_of, require_copies
+from unmask.verification.families.obligations.ledger import Open
+from unmask.verification.families.obligations.pairs import Maps, Pool, closed
+from unmask.verification.families.obligations.rows import Brought, Rows, distinct, in_parts
+from unmask.verification.families.regular.claim import Claim
+from unmask.verification.families.regular.halves import Level, require_claims, require_halving
 
 NAME = "model"
 

@@ -8,12 +8,12 @@ W - 1 of block ⌈log2 N⌉ - 1, reads the entries 0 and 1 instead, of a level w
 
 from unmask.programs.language.positions import Expression, n
 from unmask.programs.language.positions import N as LENGTH
-from unmask.verification.families.arithmetic import Arithmetic, Euclid, Row, Term
-from unmask.verification.families.claim import Claim
-from unmask.verification.families.halves import Level, require_claims, require_halving
-from unmask.verification.families.heads import reads_of, require_copies
-from unmask.verification.families.ledger import Open
-from unmask.verification.families.node import Node
+from unmask.verification.families.obligations.arithmetic import Arithmetic, Euclid, Row, Term
+from unmask.verification.families.obligations.heads import reads_of, require_copies
+from unmask.verification.families.obligations.ledger import Open
+from unmask.verification.families.regular.claim import Claim
+from unmask.verification.families.regular.halves import Level, require_claims, require_halving
+from unmask.verification.families.regular.node import Node
 
 NAME = "model"
 

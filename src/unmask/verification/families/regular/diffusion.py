@@ -10,12 +10,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from unmask.programs.language.positions import Expression
-from unmask.verification.families.claim import Claim
-from unmask.verification.families.heads import reads_of, require_copies
-from unmask.verification.families.ledger import Open
-from unmask.verification.families.node import Node
-from unmask.verification.families.queue import require_queue
-from unmask.verification.families.rows import distinct
+from unmask.verification.families.obligations.heads import reads_of, require_copies
+from unmask.verification.families.obligations.ledger import Open
+from unmask.verification.families.obligations.queue import require_queue
+from unmask.verification.families.obligations.rows import distinct
+from unmask.verification.families.regular.claim import Claim
+from unmask.verification.families.regular.node import Node
 
 MOST_CASES = 1 << 23
 

@@ -1,5 +1,6 @@
 """Positions as an SMT solver sees them: an expression in (n, N) becomes a term, a claim about all n and N a question.
 
+    N    from 1 on, or from the family's least
     K    the power of two with K <= N < 2K            (what `power_of_two_below(N)` means)
     T    ⌈log2 N⌉                                      (what `log2_above(N)` means)
 
@@ -16,11 +17,13 @@ from typing import Any
 from unmask.budget import check, current
 from unmask.errors import UnmaskError
 from unmask.programs.language.positions import Expression, by_parts
-from unmask.verification.families.ledger import Ledger, Open
+from unmask.verification.families.obligations.ledger import Ledger, Open
 
 Term = Any
 """A term or a formula of the solver."""
 
+LEAST_ASKED = 1
+"""There is no K for N = 0: nothing that is proved here is about it."""
 PATIENCE = 20_000  # milliseconds for one question
 LOOK_EVERY = 1 / 20  # of a second
 
@@ -63,7 +66,13 @@ class Arithmetic:
 
     def __post_init__(self) -> None:
         self.N, self.K, self.T = self.z3.Ints("N K T")
-        self.facts = [self.least <= self.N, self.K >= 1, self.K <= self.N, self.N < 2 * self.K, self.T >= 0]
+        self.facts = [
+            max(self.least, LEAST_ASKED) <= self.N,
+            self.K >= 1,
+            self.K <= self.N,
+            self.N < 2 * self.K,
+            self.T >= 0,
+        ]
         self.facts += [self.T >= 1] if self.least >= 2 else []
         self._fresh = 0
 

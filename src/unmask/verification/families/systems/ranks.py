@@ -18,8 +18,8 @@ from unmask.recurrences.expressions import Expression, N, constant
 from unmask.recurrences.slots import Slots
 from unmask.recurrences.system import System
 from unmask.recurrences.unfolding import Unfolding
-from unmask.verification.families.arithmetic import Arithmetic, Term
-from unmask.verification.families.slots import Space
+from unmask.verification.families.obligations.arithmetic import Arithmetic, Term
+from unmask.verification.families.systems.slots import Space
 
 LENGTHS = 5
 MOST_READS = 3000

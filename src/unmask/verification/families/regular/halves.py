@@ -11,7 +11,7 @@ logarithms.
 
 from collections.abc import Sequence
 
-from unmask.verification.families.arithmetic import Arithmetic, Term
+from unmask.verification.families.obligations.arithmetic import Arithmetic, Term
 
 
 class Level:

@@ -12,7 +12,7 @@ import numpy as np
 
 from unmask.budget import check
 from unmask.problems.automata.automaton import Automaton
-from unmask.verification.families.ledger import Open
+from unmask.verification.families.obligations.ledger import Open
 
 MOST_PAIRS = 3000
 

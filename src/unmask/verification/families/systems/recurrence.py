@@ -7,6 +7,9 @@ after T steps every slot holds its value, and the answers stand in the last rows
 
 Rows fall into branches (`slots.py`): one rule each, and every read is a letter, a slot or a value. Which flags occur
 in a branch is asked of the solver; per branch there is one finite table.
+
+A slot that reads over a range counts as reading all that the rows of this range read. Which rows it sees, and what it
+can tell of them, however many they are: `searches.py`.
 """
 
 from dataclasses import replace
@@ -16,12 +19,12 @@ from unmask.programs.language.positions import N as LENGTH
 from unmask.programs.language.positions import log2_above, power_of_two_below
 from unmask.programs.language.program import Size
 from unmask.recurrences.slots import Slots
-from unmask.verification.families.heads import require_copies
-from unmask.verification.families.ledger import Open
-from unmask.verification.families.ranks import Ranks, find_ranks
-from unmask.verification.families.slots import AnySlot
-from unmask.verification.families.system_claim import Place, SystemClaim, impossible
-from unmask.verification.families.system_rows import Part
+from unmask.verification.families.obligations.heads import require_copies
+from unmask.verification.families.obligations.ledger import Open
+from unmask.verification.families.systems.claim import Place, SystemClaim, impossible
+from unmask.verification.families.systems.ranks import Ranks, find_ranks
+from unmask.verification.families.systems.rows import Part
+from unmask.verification.families.systems.slots import AnySlot, Group, Search
 
 
 def prove_system(claim: SystemClaim) -> None:
@@ -46,6 +49,8 @@ def _frame(claim: SystemClaim) -> None:
     z3, start = arithmetic.z3, arithmetic.row()
     sides = [side >= 0 for group in space.groups for side in space.sides[group]]
     arithmetic.require("frame: no range ends before it begins", z3.And(*sides) if sides else z3.BoolVal(True))
+    for search in space.searches:
+        arithmetic.require(f"frame: the range of {search.name} is not empty", space.sides[search][-1] >= 1)
     if design.block is not None:
         raise Open("the family writes in blocks")
     arithmetic.require("frame: slots", arithmetic.at(design.padding, start) == space.rows - arithmetic.N)
@@ -58,10 +63,10 @@ def _frame(claim: SystemClaim) -> None:
     answers, group = space.system.answers, space.system.answer_group
     if isinstance(answers, Slots):
         slot = claim.slots[group]
-        last = space.first[group] + space.size(group) == space.rows
+        last = space.start[group] + space.size(group) == space.rows
         arithmetic.require(
             "frame: the answers stand in the last rows, in their order",
-            z3.And(last, slot.row.n == slot.number, space.size(group) >= 1),
+            z3.And(last, slot.row.n - space.start[group] == slot.number - space.first[group], space.size(group) >= 1),
             slot.given,
         )
     else:
@@ -69,14 +74,14 @@ def _frame(claim: SystemClaim) -> None:
             places = [space.of(part) for part in answer.places]
             there = z3.And(space.exists(group, places), space.row(group, places) == space.rows - 1 - k)
             arithmetic.require(f"frame: the answer {answer} stands in row {-1 - k}", there)
-    for group, slot in claim.slots.items():
+    for group, slot in (*claim.slots.items(), *claim.finders.items()):
         _same_plan(claim, group, slot)
 
 
-def _same_plan(claim: SystemClaim, group: Slots, slot: AnySlot) -> None:
+def _same_plan(claim: SystemClaim, group: Group, slot: AnySlot) -> None:
     """The plan of every N is that of each N: `compile` writes the family's folder."""
-    arithmetic, plan, space = claim.arithmetic, claim.family.plan, claim.space
-    z3, block = arithmetic.z3, plan.stretches[group]
+    arithmetic, space = claim.arithmetic, claim.space
+    z3, block = arithmetic.z3, claim.block(group)
     for dividend, divisor, d, e in claim.divisions(group):
         known = next(k for k in slot.row.euclid if (k.dividend, k.divisor) == (str(dividend), str(divisor)))
         by = arithmetic.at(divisor, slot.row)
@@ -87,10 +92,10 @@ def _same_plan(claim: SystemClaim, group: Slots, slot: AnySlot) -> None:
             slot.given,
         )
     same = [arithmetic.at(block.formulas[name], slot.row) == index for name, index in slot.indices.items()]
-    same += [arithmetic.at(block.first, slot.row) == space.first[group]]
+    same += [arithmetic.at(block.first, slot.row) == space.start[group]]
     same += [arithmetic.at(block.count, slot.row) == space.size(group)]
     arithmetic.require(f"frame: the rows of {group.name} are those of its slots", z3.And(*same), slot.given)
-    never = [space.of(where, slot.indices) == 0 for other, where in plan.left_out if other is group]
+    never = [where == 0 for where in claim.left_out(group)]
     if never:
         arithmetic.require(f"frame: no region of {group.name} is left out", z3.And(*never), slot.given)
 
@@ -98,22 +103,30 @@ def _same_plan(claim: SystemClaim, group: Slots, slot: AnySlot) -> None:
 def _meaning(claim: SystemClaim) -> None:
     """Every slot has a rule, what that reads exists, and which branches there are."""
     arithmetic, space = claim.arithmetic, claim.space
-    z3 = arithmetic.z3
     for group, slot in claim.slots.items():
         arithmetic.require(f"meaning: every slot of {group.name} has a rule", space.covered(slot), slot.given)
-        never = []
-        for branch in space.branches(slot):
-            place = Place(f"{group.name} ({1 + sum(p.slot is slot for p in claim.places)})", slot, branch)
-            conditions = z3.And(*branch.conditions)
-            if impossible(arithmetic, [*slot.given, conditions]):
-                never.append(z3.Not(conditions))
-                continue
-            if branch.sure:
-                given = [*slot.given, *branch.conditions]
-                arithmetic.require(f"meaning: what {place.name} reads exists", z3.And(*branch.sure), given)
-            claim.places.append(replace(place, same=_same_rows(claim, place)))
-        if never:
-            arithmetic.require(f"meaning: {group.name} has no other branch", z3.And(*never), slot.given)
+        claim.places += _occurring(claim, slot)
+    for finder in claim.finders.values():
+        claim.finding += _occurring(claim, finder)
+
+
+def _occurring(claim: SystemClaim, slot: AnySlot) -> list[Place]:
+    """The branches of a group or search, but those that never occur."""
+    arithmetic, space = claim.arithmetic, claim.space
+    z3, found, never = arithmetic.z3, [], []
+    for branch in space.branches(slot):
+        place = Place(f"{slot.name} ({1 + len(found)})", slot, branch)
+        conditions = z3.And(*branch.conditions)
+        if impossible(arithmetic, [*slot.given, conditions]):
+            never.append(z3.Not(conditions))
+            continue
+        if branch.sure:
+            given = [*slot.given, *branch.conditions]
+            arithmetic.require(f"meaning: what {place.name} reads exists", z3.And(*branch.sure), given)
+        found.append(replace(place, same=_same_rows(claim, place)))
+    if never:
+        arithmetic.require(f"meaning: {slot.name} has no other branch", z3.And(*never), slot.given)
+    return found
 
 
 def _same_rows(claim: SystemClaim, place: Place) -> tuple[tuple[int, int], ...]:
@@ -151,17 +164,19 @@ def _ranks(claim: SystemClaim) -> None:
 
     arithmetic.ledger.settle("layout: ranks of the slots", "search", search)
     ranks = found[0]
-    for slot in claim.slots.values():
-        assert slot.group is not None
-        rank = ranks.of(slot.group, list(slot.indices.values()), space)
+    for group, slot in claim.slots.items():
+        rank = ranks.of(group, list(slot.indices.values()), space)
         bounded = ranks.bounded(rank, limit, arithmetic)
         arithmetic.require(f"layout: {slot.name} is within the steps", bounded, slot.given)
-        for place in claim.places:
-            reads = [o for o in place.branch.operands if o.group is not None]
-            if place.slot is slot and reads:
-                earlier = [ranks.earlier(ranks.of(o.group, o.places, space), rank) for o in reads if o.group]
-                name = f"layout: {place.name} reads what is written earlier"
-                arithmetic.require(name, arithmetic.z3.And(*earlier), place.given)
+    for place in (*claim.places, *claim.finding):
+        group = place.slot.group
+        group = group.group if isinstance(group, Search) else group
+        reads = [o for o in place.branch.operands if o.group is not None]
+        if isinstance(group, Slots) and reads:
+            rank = ranks.of(group, [place.slot.indices[over.name] for over in group.ranges], space)
+            earlier = [ranks.earlier(ranks.of(o.group, o.places, space), rank) for o in reads if o.group]
+            name = f"layout: {place.name} reads what is written earlier"
+            arithmetic.require(name, arithmetic.z3.And(*earlier), place.given)
 
 
 def system_statement(subject: str, what: str, family: Family | None) -> str:
@@ -169,7 +184,7 @@ def system_statement(subject: str, what: str, family: Family | None) -> str:
     price = ""
     if family is not None:
         steps, slots = (_readable(size) for size in (family.design.steps, family.design.padding))
-        price = f", in {steps} steps with {slots} slots from N = {family.least} on"
+        price = f", in {steps} {'step' if steps == '1' else 'steps'} with {slots} slots from N = {family.least} on"
     return f"{subject} gives {what} for every word of length N, where there are any{price}."
 
 

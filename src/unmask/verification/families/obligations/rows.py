@@ -19,14 +19,16 @@ from unmask.programs.language.assemble import assemble
 from unmask.programs.language.declarations import Flag, OneHot
 from unmask.programs.language.instance import program_at
 from unmask.programs.language.program import Program
-from unmask.verification.families.arithmetic import Arithmetic, Row, Term
-from unmask.verification.families.ledger import Open
+from unmask.verification.families.obligations.arithmetic import Arithmetic, Row, Term
+from unmask.verification.families.obligations.ledger import Open
 from unmask.weights.matrix import Matrix
 from unmask.weights.transformer import Mlp
 
 MOST_FLAGS = 64
 AT_ONCE = 1 << 24  # cells
 LARGE = 4096  # hidden units
+NEVER = -(1 << 40)
+"""Below every logit."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,15 @@ class Rows:
 
     def layer(self, layer: int, own: np.ndarray, brought: Sequence[Brought]) -> np.ndarray:
         """Heads summed in order, then the row itself, then the MLP."""
+        state = self.joined(own, brought)
+        mlp = self._mlp(layer, state)
+        change = mlp(state, slice(0, state.shape[1]))
+        change += state[mlp.columns]
+        state[mlp.columns] = self.compact.clip(change)
+        return state
+
+    def joined(self, own: np.ndarray, brought: Sequence[Brought]) -> np.ndarray:
+        """Heads summed in order, then the row itself."""
         compact, state = self.compact, own.copy()
         if brought:
             columns = np.unique(np.concatenate([one.columns for one in brought]))
@@ -117,11 +128,15 @@ class Rows:
                 compact.clip(summed)
             summed += own[columns]
             state[columns] = compact.clip(summed)
-        mlp = self._mlp(layer, state)
-        change = mlp(state, slice(0, state.shape[1]))
-        change += state[mlp.columns]
-        state[mlp.columns] = compact.clip(change)
         return state
+
+    def hidden(self, layer: int, joined: np.ndarray) -> np.ndarray:
+        """[units, rows]: the hidden units of an MLP."""
+        mlp = self._layers[layer].mlp
+        product = SparseProduct(mlp.w1, self.compact, every=True, place=np.arange(self.width))
+        found = np.empty((mlp.w1.shape[1], joined.shape[1]), dtype=np.int64)
+        found[product.columns] = product(joined, slice(0, joined.shape[1]))
+        return np.clip(found + mlp.b1[:, None], 0, self.precision.bound)
 
     def _mlp(self, layer: int, rows: np.ndarray) -> PreparedMlp:
         """The MLP; of a large one, the hidden units that can be above 0 for rows within the range of these."""
@@ -143,8 +158,12 @@ class Rows:
 
     def single_pass(self, own: np.ndarray, brought: Sequence[Brought]) -> tuple[np.ndarray, np.ndarray]:
         """(logits, which of them each row has): of rows whose heads all stand in the first layer."""
-        state, which = self.after(0, self.layer(0, own, brought))
-        for layer in range(1, len(self._layers)):
+        return self.last_layers(self.layer(0, own, brought), 1)
+
+    def last_layers(self, rows: np.ndarray, done: int) -> tuple[np.ndarray, np.ndarray]:
+        """(logits, which of them each row has), after so many layers; the others have no heads."""
+        state, which = self.after(done - 1, rows)
+        for layer in range(done, len(self._layers)):
             state = self.layer(layer, state, ())
         return self.logits(state), which
 
@@ -160,6 +179,12 @@ class Rows:
         """No head stands in a later layer."""
         if any(layer.heads for layer in self._layers[1:]) or len(self._layers[0].heads) != heads:
             raise Open(f"the program does not have its {heads} heads in the first layer alone")
+
+    def check_heads(self, counts: Sequence[int]) -> None:
+        """So many heads stand in the first layers, and none in later ones."""
+        found = [len(layer.heads) for layer in self._layers]
+        if found != [*counts, *[0] * (len(found) - len(counts))]:
+            raise Open(f"the program has {found} heads in its layers, not {list(counts)} in the first ones")
 
     def live(self) -> np.ndarray:
         """The columns of its own that can make a difference to the logits of a row after the first layer's heads."""

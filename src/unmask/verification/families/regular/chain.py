@@ -7,12 +7,12 @@ comes, holds that letter, whichever it is.
 
 import numpy as np
 
-from unmask.verification.families.arithmetic import Term
-from unmask.verification.families.claim import Claim
-from unmask.verification.families.heads import reads_of, require_copies
-from unmask.verification.families.ledger import Open
-from unmask.verification.families.pairs import MOST_PAIRS
-from unmask.verification.families.rows import Brought, Rows, in_parts
+from unmask.verification.families.obligations.arithmetic import Term
+from unmask.verification.families.obligations.heads import reads_of, require_copies
+from unmask.verification.families.obligations.ledger import Open
+from unmask.verification.families.obligations.pairs import MOST_PAIRS
+from unmask.verification.families.obligations.rows import Brought, Rows, in_parts
+from unmask.verification.families.regular.claim import Claim
 
 NAME = "model"
 
