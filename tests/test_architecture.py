@@ -41,6 +41,7 @@ MAY_IMPORT = {
     "programs/planners": "programs/gadgets programs/language weights",
     "programs/simulation": "programs/gadgets programs/language weights numerics",
     "programs/circuits": "problems/circuits recurrences",
+    "programs/addition": "programs/planners programs/gadgets programs/language",
     "programs/reachability": "programs/planners programs/gadgets programs/language weights",
     "programs/recurrences": "recurrences programs/planners programs/gadgets programs/language weights numerics errors",
     "programs/regular": "programs/language weights",
@@ -82,12 +83,25 @@ MAY_IMPORT = {
     "verification/uniformity": (
         "recurrences theorems programs/compilers programs/language testing problems/* weights numerics"
     ),
+    "verification/families/obligations": (
+        "verification/folds programs/compilers programs/language problems/* engines/shared engines weights numerics "
+        "budget errors"
+    ),
+    "verification/families/regular": (
+        "verification/families/obligations programs/compilers programs/language problems/* engines/shared weights "
+        "numerics budget errors"
+    ),
+    "verification/families/systems": (
+        "verification/families/obligations verification/folds programs/* problems/* recurrences engines/shared engines "
+        "weights numerics budget errors"
+    ),
     "verification/families": (
-        "verification/folds verification/proofs verification/question programs/compilers programs/recurrences "
-        "programs/language problems/* recurrences engines/shared engines weights numerics budget errors"
+        "verification/families/* verification/proofs verification/question programs/compilers "
+        "programs/language problems/* engines weights numerics budget errors"
     ),
     "verification/conversions": (
-        "verification/families theorems testing programs/language reasoners engines traces weights numerics errors"
+        "verification/families verification/families/obligations theorems testing programs/language reasoners engines "
+        "traces weights numerics errors"
     ),
     "verification": (
         "checker verification/question verification/running verification/proofs problems/* recurrences reasoners "
@@ -128,7 +142,7 @@ MAY_IMPORT = {
     "lab/evaluation": "lab/network lab/settings lab/tasks samplers samplers/passes reasoners weights errors",
     "lab/training": "lab/evaluation lab/network lab/settings lab/tasks budget files writing errors",
     "lab/inside": (
-        "lab/training lab/evaluation lab/network lab/settings lab/tasks samplers samplers/passes "
+        "lab/training lab/evaluation lab/network lab/settings lab/tasks samplers samplers/passes budget "
         "viewer reasoners traces weights errors"
     ),
     "lab/sweep": "lab/inside lab/training lab/evaluation lab/network lab/settings lab/tasks files writing errors",

@@ -28,6 +28,12 @@ def test_work_without_an_end_ends_with_its_time():
         work()
 
 
+@pytest.mark.parametrize("seconds", ["inf", "1e300", "1e18", "1e9"])
+def test_a_time_that_nobody_waits_for_is_no_error(seconds, tmp_path):
+    code, printed = in_this_process(f"unmask compile ab --length 2 --to mdm --out m --timeout {seconds}", tmp_path)
+    assert code == 0, printed
+
+
 def test_who_goes_on_after_an_error_does_not_go_on_after_the_end_of_time():
     def work():
         try:

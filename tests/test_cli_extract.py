@@ -63,3 +63,12 @@ def test_a_file_that_cannot_be_written(unmask, tmp_path):
     code, _, error = unmask("extract", str(tmp_path / "model"), "--out", str(tmp_path / "none" / "x.aag"))
     assert code == 2
     assert len(error.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("out", "said"), [("nowhere/m.aag", "nowhere does not exist"), (".", "is a folder; name a file")]
+)
+def test_a_file_that_cannot_be_written_is_refused_before_the_work(unmask, tmp_path, out, said):
+    code, _, err = unmask("extract", str(tmp_path / "no-model"), "--out", str(tmp_path / out))
+    assert code == 2
+    assert said in err

@@ -121,6 +121,7 @@ def test_compare_refuses_lengths(unmask, lengths):
     code, out, err = unmask("compare", "(ab)*", f"--lengths={lengths}")
     assert (code, out) == (2, "")
     assert "--lengths takes numbers separated by commas" in err
+    assert "each of at most 7 digits" in err
 
 
 REFUSED = {

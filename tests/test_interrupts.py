@@ -9,13 +9,14 @@ import pytest
 from unmask import cli
 from unmask.interrupts import hear_interrupts, was_interrupted
 from unmask.programs.language.positions import N, n
-from unmask.verification.families.arithmetic import Arithmetic
-from unmask.verification.families.ledger import Ledger
+from unmask.verification.families.obligations.arithmetic import Arithmetic
+from unmask.verification.families.obligations.ledger import Ledger
 
 
 @pytest.fixture(autouse=True)
 def as_before():
-    handler = signal.getsignal(signal.SIGINT)
+    """A shell that starts tests in the background has interrupts ignored, which `hear_interrupts` would respect."""
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, handler)
 

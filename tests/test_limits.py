@@ -117,7 +117,7 @@ def test_memory_is_measured_where_no_size_tells_it():
     ("problem", "length", "how"),
     [
         ("family:multiplication", 24, "--method prove"),
-        ("family:addition", 64, "--method prove"),
+        ("family:addition", 256, "--method prove"),
         ("group:S5", 16, "--method prove --certificate c"),
     ],
 )

@@ -30,6 +30,8 @@ DEFAULT_MEMORY = 4 << 30
 """Bytes that a command may take where --limit says nothing else."""
 
 SECOND = 1_000_000_000
+LONGEST = 10**9
+"""Seconds, some 31 years: more is no other deadline, and beyond what clocks of the system take."""
 LOOK_EVERY = SECOND // 50
 Item = TypeVar("Item")
 
@@ -68,7 +70,7 @@ class Budget:
         outer = _current.get()
         self._start = monotonic_ns()
         if self.seconds is not None:
-            self._deadline = self._start + int(self.seconds * SECOND)
+            self._deadline = self._start + int(min(self.seconds, LONGEST) * SECOND)
         if outer._deadline is not None:
             self._deadline = min(outer._deadline, self._deadline or outer._deadline)
         self._before = resident()

@@ -159,7 +159,7 @@ def show_every_length(found: "EveryLength", seconds: float) -> None:
     out.print(f"[{style}]{for_every}[/]: {escape(found.statement)}")
     settled = Counter(o.method for o in found.obligations if o.verdict == "proved")
     counted = ", ".join(f"{count} by {escape(method)}" for method, count in settled.items())
-    out.print(f"{sum(settled.values())} obligations ({counted}), {seconds:.3f} s")
+    out.print(f"{sum(settled.values())} obligations{f' ({counted})' if counted else ''}, {seconds:.3f} s")
     if found.counterexample is not None:
         wrong = found.counterexample
         word = "" if wrong.word is None else f", word {escape(repr(wrong.word))}"

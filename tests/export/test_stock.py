@@ -184,6 +184,11 @@ def test_the_card_says_what_is_accepted_and_in_which_order(exported):
         assert "after `x y` a point p stands at y(x(p))" in card
         assert "1. 0 to 3\n2. 4 to 5\n3. 6\n" in card
         assert ("a bias of" in card) is (form == "bert")
+    for pattern, ascii in ((r"\d*x", True), (r"(?u)\d*x", False)):
+        _, folder, _ = exported(pattern, "mdm", "onnx", length=4)
+        card = (folder / "README.md").read_text(encoding="utf-8")
+        assert "A word is accepted if Python's `re.fullmatch` matches the pattern with it" in card
+        assert ("`re.ASCII`" in card) is ascii
     _, folder, _ = exported("family:contains-aba", "mdm", "onnx", length=4)
     assert "All other slots stay masked." in (folder / "README.md").read_text(encoding="utf-8")
 

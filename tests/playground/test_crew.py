@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 
 import pytest
 
@@ -104,6 +105,31 @@ def test_a_worker_that_dies_is_replaced(tmp_path):
         assert (await crew.ask("run", QUICK))["answer"] == "accepted"
 
     with_crew(tmp_path, work)
+
+
+@pytest.mark.parametrize(
+    ("by", "status", "said"),
+    [
+        (signal.SIGKILL, 503, "was killed; try again in a few seconds"),
+        (signal.SIGTERM, 503, "was killed; try again in a few seconds"),
+        (signal.SIGSEGV, 422, "take a shorter word or a smaller problem"),
+    ],
+)
+def test_who_loses_a_worker_is_told_whether_to_come_back(tmp_path, caplog, by, status, said):
+    async def work(crew):
+        await crew.ask("run", QUICK)
+        (worker,) = crew._idle
+        asked = asyncio.ensure_future(crew.ask("run", CATASTROPHE))
+        await asyncio.sleep(0.3)
+        os.kill(worker.process.pid, by)
+        with pytest.raises(Failed, match=said) as caught:
+            await asked
+        assert caught.value.status == status
+        assert worker.process.returncode == -by  # nobody else has asked the system for it
+        assert (await crew.ask("run", QUICK))["answer"] == "accepted"
+
+    with_crew(tmp_path, work)
+    assert caplog.messages == []
 
 
 def test_all_workers_end_with_the_crew(tmp_path):

@@ -17,7 +17,9 @@ from unmask.commands.options import (
     Problem,
     TimeoutOption,
 )
-from unmask.errors import OutOfTime, UnmaskError
+from unmask.errors import OutOfTime, UnmaskError, shortened
+
+MOST_DIGITS = 7  # of a length
 
 
 def compare(
@@ -59,7 +61,10 @@ def compare(
 
 
 def _lengths(text: str) -> list[int]:
-    parts = text.split(",")
-    if not all(part.strip().isascii() and part.strip().isdigit() and len(part) < 8 for part in parts):
-        raise UnmaskError(f"--lengths takes numbers separated by commas, such as 8,16,32, not {text!r}")
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isascii() and part.isdigit() and len(part) <= MOST_DIGITS for part in parts):
+        raise UnmaskError(
+            f"--lengths takes numbers separated by commas, each of at most {MOST_DIGITS} digits, such as 8,16,32, "
+            f"not {shortened(text)!r}"
+        )
     return [int(part) for part in parts]

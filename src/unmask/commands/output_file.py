@@ -19,6 +19,13 @@ def check_writable(path: Path, example: str) -> None:
         raise FolderError(f"{path} cannot be written: {error.strerror}") from None
 
 
+def with_ending(stem: Path, ending: str) -> Path:
+    """The file of a STEM."""
+    if not stem.name:
+        raise UnmaskError(f"{stem} is no name that files can begin with; give one such as {stem / 'proof'}")
+    return stem.with_name(stem.name + ending)
+
+
 def write_text(path: Path, text: str) -> None:
     """A file whole or not at all."""
     write_file(path, text.encode("utf-8"))

@@ -2,13 +2,16 @@
 
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from unmask.commands.budgeted import budgeted
 from unmask.commands.options import DEFAULT_LIMIT, Json, LimitOption, PrecisionOption, Problem, TimeoutOption
 from unmask.weights.kinds import Kind
+
+if TYPE_CHECKING:
+    from unmask.verification.families.prove import EveryLength
 
 THEOREM = "theorem:"
 """What stands before the name of a conversion, in the place of a problem."""
@@ -69,13 +72,11 @@ def prove(
     Example: [bold]unmask prove '(a|b)*abb' --to mdm --every-length[/bold]
     Example: [bold]unmask prove theorem:cot_to_pcot --every-length[/bold]
     """
-    from unmask.commands.output_file import check_writable, write_text
+    from unmask.commands.output_file import with_ending, write_text
     from unmask.console import show_every_length
-    from unmask.errors import OutOfTime, UnmaskError
-    from unmask.pipeline import prove_conversion, prove_family
+    from unmask.errors import UnmaskError
     from unmask.terminal import print_document
     from unmask.verification.conversions.prove import TRUSTED as TRUSTED_OF_CONVERSIONS
-    from unmask.verification.families.prove import EveryLength
     from unmask.verification.families.report import TRUSTED, report
 
     if not every_length:
@@ -85,35 +86,63 @@ def prove(
         raise UnmaskError("say --to KIND, the framework that the problem is compiled to")
     if theorem is None and like is not None:
         raise UnmaskError("--like is for a theorem; a problem has no source")
-    if out is not None:
-        if out.suffix not in (".html", ".md"):
-            raise UnmaskError(f"a report is .html or .md, not {out.suffix or 'a file without an ending'}")
-        check_writable(out, "report.html")
-    if certificate is not None:
-        check_writable(certificate.with_name(certificate.name + ".json"), "proof")
+    _check_files(out, certificate)
     start = time.perf_counter()
-    try:
-        with budgeted("proving", limit=limit, timeout=timeout):
-            if theorem is not None:
-                found = prove_conversion(theorem, to, like=like, precision=precision, lengths=check_length or ())
-            else:
-                assert to is not None
-                found = prove_family(problem, to, precision=precision, lengths=check_length or ())
-    except OutOfTime as end:  # while the problem was being read
-        if theorem is None:
-            found = EveryLength.unreached(problem, to or "model", precision, str(end))
-        else:
-            subject = f"For every N, what `convert` writes by {theorem} does what its source does."
-            found = EveryLength("unknown", subject, (), reason=str(end))
+    with_budget = {"limit": limit, "timeout": timeout}
+    if theorem is None:
+        assert to is not None
+        found = _of_problem(problem, to, precision, check_length or [], **with_budget)
+    else:
+        found = _of_theorem(theorem, to, like, precision, check_length or [], **with_budget)
     seconds = time.perf_counter() - start
     if out is not None:
         trusted = TRUSTED if theorem is None else TRUSTED_OF_CONVERSIONS
         write_text(out, report(found, seconds, html=out.suffix == ".html", trusted=trusted))
     if certificate is not None:
         for ending, text in found.files().items():
-            write_text(certificate.with_name(certificate.name + ending), text)
+            write_text(with_ending(certificate, ending), text)
     if as_json:
         print_document({**found.to_json(), "seconds": seconds})
     else:
         show_every_length(found, seconds)
     raise typer.Exit(found.exit_code)
+
+
+def _check_files(out: Path | None, certificate: Path | None) -> None:
+    """What is to be written can be, before anything is proved."""
+    from unmask.commands.output_file import check_writable, with_ending
+    from unmask.errors import UnmaskError
+
+    if out is not None:
+        if out.suffix not in (".html", ".md"):
+            raise UnmaskError(f"a report is .html or .md, not {out.suffix or 'a file without an ending'}")
+        check_writable(out, "report.html")
+    if certificate is not None:
+        check_writable(with_ending(certificate, ".json"), "proof")
+
+
+def _of_problem(problem: str, to: Kind, precision: int, lengths: list[int], **budget: Any) -> "EveryLength":
+    from unmask.errors import OutOfTime
+    from unmask.pipeline import prove_family
+    from unmask.verification.families.prove import EveryLength
+
+    try:
+        with budgeted("proving", **budget):
+            return prove_family(problem, to, precision=precision, lengths=lengths)
+    except OutOfTime as end:  # while the problem was being read
+        return EveryLength.unreached(problem, to, precision, str(end))
+
+
+def _of_theorem(
+    theorem: str, to: Kind | None, like: Path | None, precision: int, lengths: list[int], **budget: Any
+) -> "EveryLength":
+    from unmask.errors import OutOfTime
+    from unmask.pipeline import prove_conversion
+    from unmask.verification.families.prove import EveryLength
+
+    try:
+        with budgeted("proving", **budget):
+            return prove_conversion(theorem, to, like=like, precision=precision, lengths=lengths)
+    except OutOfTime as end:  # while the source was being read
+        subject = f"For every N, what `convert` writes by {theorem} does what its source does."
+        return EveryLength("unknown", subject, (), reason=str(end))

@@ -8,8 +8,10 @@ Whoever does not finish in time, or is no longer waited for, is killed: a worker
 import asyncio
 import json
 import os
+import signal
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,8 @@ from unmask.playground import limits
 LONGEST_LINE = 16 << 20
 STALE = 200
 """Answers after which a worker is replaced, so that what its caches hold cannot grow for ever."""
+KILLED_BY_OTHERS = (-signal.SIGKILL, -signal.SIGTERM)
+"""Ends of a worker that its work alone does not bring about: the same question may well be answered the next time."""
 
 
 class Failed(UnmaskError):
@@ -64,7 +68,15 @@ class Worker:
         self.answered += 1
         return json.loads(line)
 
+    async def ended(self) -> int | None:
+        """How a worker that answers no more has ended, None if it still runs."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(limits.ENDING):
+                await self.process.wait()
+        return self.process.returncode
+
     async def kill(self) -> None:
+        """End it. To kill what is dead takes its return code away from asyncio: wait for `ended` first if it may be."""
         if self.process.returncode is None:
             self.process.kill()
         await self.process.wait()
@@ -113,10 +125,10 @@ class Crew:
                 f"this took longer than {seconds} seconds and was stopped; take a shorter word or a smaller problem",
                 422,
             ) from None
-        except (ConnectionError, ValueError):
-            raise Failed(
-                "the work broke off, most likely for lack of memory; take a shorter word or a smaller problem", 422
-            ) from None
+        except ConnectionError:
+            raise _broken_off(await worker.ended()) from None
+        except ValueError:  # no line of JSON, or one that is too long
+            raise _broken_off(None) from None
         finally:  # also when nobody waits any more
             self._working.discard(worker)
             if whole:
@@ -148,3 +160,10 @@ class Crew:
         self._ended = True
         for worker in (*self._idle, *self._working):
             await worker.kill()
+
+
+def _broken_off(end: int | None) -> Failed:
+    """What is said to who waited for a worker that ended in this way."""
+    if end in KILLED_BY_OTHERS:
+        return Failed("the process that worked on this was killed; try again in a few seconds", 503)
+    return Failed("the work broke off, most likely for lack of memory; take a shorter word or a smaller problem", 422)

@@ -17,6 +17,7 @@ AT_ONCE = 2  # workers
 WAITING = 12  # requests that wait for one
 PATIENCE = 30  # seconds that they wait
 GRACE = 1  # seconds in which work may finish that nobody waits for any more
+ENDING = 5  # seconds in which a worker that says no more has ended
 READING = 10  # seconds in which a request must have arrived
 PAGES = 12  # views that are kept for their frames
 KEPT = 64  # answers that are kept for those who ask the same

@@ -29,8 +29,17 @@ class RegexProblem(RegularProblem):
     @property
     def name(self) -> str:
         """The PROBLEM string; what flags add to it is written inline."""
-        flags = "i" * self.ignore_case + "u" * (not self.ascii and not self._compiled.flags & re.ASCII)
+        flags = "i" * self.ignore_case + "u" * (not self.ascii and not self._reads_ascii)
         return f"regex:{f'(?{flags})' if flags else ''}{self.pattern}"
+
+    @property
+    def accepts(self) -> str:
+        ascii = r": as under `re.ASCII`, `\d`, `\w`, `\s` and `\b` are those of ASCII" if self._reads_ascii else ""
+        return f"A word is accepted if Python's `re.fullmatch` matches the pattern with it{ascii}."
+
+    @property
+    def _reads_ascii(self) -> bool:
+        return bool(self._compiled.flags & re.ASCII)
 
     @cached_property
     def automaton(self) -> Automaton:

@@ -4,11 +4,15 @@ import importlib.util
 import shutil
 import subprocess
 from collections.abc import Callable
+from subprocess import DEVNULL, PIPE
+from tempfile import TemporaryFile
+from threading import Timer
 
 Solver = Callable[[str], str]
 """A question → sat, unsat, or anything else."""
 
 PATIENCE = 60  # seconds for one question
+LONGEST = 200  # bytes of an answer that are read
 
 
 def found(command: str | None = None) -> Solver | None:
@@ -34,12 +38,29 @@ def _by_module(question: str) -> str:
 
 def _by_command(command: list[str]) -> Solver:
     def answer(question: str) -> str:
-        try:
-            done = subprocess.run(
-                command, input=question, capture_output=True, text=True, timeout=PATIENCE, check=False
-            )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            return f"no answer ({error})"
-        return done.stdout.strip() or done.stderr.strip()
+        with TemporaryFile() as asked:
+            asked.write(question.encode())
+            asked.seek(0)
+            try:
+                process = subprocess.Popen(command, stdin=asked, stdout=PIPE, stderr=DEVNULL)
+            except (OSError, ValueError, IndexError) as error:  # no such command, or none at all
+                return f"no answer ({error})"
+            return _short(process)
 
     return answer
+
+
+def _short(process: subprocess.Popen[bytes]) -> str:
+    """What a solver says, or how it begins; then, or when its time is over, it is ended."""
+    assert process.stdout is not None
+    clock = Timer(PATIENCE, process.kill)
+    clock.start()
+    try:
+        with process.stdout:
+            said = process.stdout.read(LONGEST + 1)
+    finally:
+        clock.cancel()
+        process.kill()
+        process.wait()
+    text = said.decode(errors="replace").strip()
+    return f"{text} …" if len(said) > LONGEST else text or "no answer"
