@@ -29,6 +29,7 @@ from yardstick import dense_pass_seconds
 
 from unmask.engines.fast import FastEngine
 from unmask.engines.reference import ReferenceEngine
+from unmask.paper.checks.circuits import circuit_model
 from unmask.pipeline import compile_problem, convert_model, problem_of, run_word, verify_model
 from unmask.problems.automata.monoid import transition_monoid
 from unmask.problems.circuits.aiger import write_aiger
@@ -229,8 +230,8 @@ def converted():
 
 
 def proofs():
-    """Addition of 32 bits, proved from the weights; and ABC on the two netlists, which it is given."""
-    return _proved_beside_abc(compile_problem("family:addition", "mdm", length=64), "family:addition", 33)
+    """The circuit of addition of 32 bits, proved from the weights; and ABC on the two netlists, which it is given."""
+    return _proved_beside_abc(circuit_model("addition", "mdm", 64), "family:addition", 33)
 
 
 def multipliers(folder):

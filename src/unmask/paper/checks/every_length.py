@@ -7,7 +7,7 @@ from unmask.checker.families.check import check as replay
 from unmask.paper.checks.evidence import Check, Effort, Evidence, Proof, require
 from unmask.paper.checks.regular import LANGUAGES
 from unmask.pipeline import compile_problem, prove_family
-from unmask.verification.families.certificate import certificate_of
+from unmask.verification.families.regular.certificate import certificate_of
 from unmask.weights.kinds import Kind
 
 COMPARED = 9
