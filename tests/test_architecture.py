@@ -139,7 +139,7 @@ MAY_IMPORT = {
     "lab/tasks": "problems/* programs/regular programs/regular/products weights errors",
     "lab/settings": "lab/tasks documents files errors",
     "lab/network": "lab/settings lab/tasks errors",
-    "lab/evaluation": "lab/network lab/settings lab/tasks samplers samplers/passes reasoners weights errors",
+    "lab/evaluation": "lab/network lab/settings lab/tasks samplers samplers/passes reasoners weights budget errors",
     "lab/training": "lab/evaluation lab/network lab/settings lab/tasks budget files writing errors",
     "lab/inside": (
         "lab/training lab/evaluation lab/network lab/settings lab/tasks samplers samplers/passes budget "
