@@ -1,6 +1,5 @@
 """Checks of the gadget lemmas: the real weights, on all cases where there are few, on many where there are not."""
 
-from collections.abc import Callable
 from itertools import product
 
 import numpy as np
@@ -19,7 +18,6 @@ from unmask.programs.gadgets.hide import hide
 from unmask.programs.language.assemble import assemble
 from unmask.programs.language.builders import HeadBuilder
 from unmask.programs.language.positions import n
-from unmask.programs.language.program import Program
 from unmask.programs.planners import select_block
 from unmask.programs.simulation.transformer import Simulation
 from unmask.testing.draws import Draws
@@ -27,8 +25,6 @@ from unmask.testing.gadget_runs import bits, blank, run_words, settle, vectors
 from unmask.theorems.checking.transformer_conversions import random_transformer
 
 PRECISIONS = tuple(Precision(p) for p in (1, 2, 3, 4))
-Restrict = Callable[[Program, HeadBuilder, np.ndarray, Precision], None]
-"""Adds columns that show a head only the rows which are flagged visible in the first argument's registers."""
 
 
 def restricted_layer(which: str) -> Check:
