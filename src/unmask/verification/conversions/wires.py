@@ -44,15 +44,15 @@ class MlpWires:
 
 def wires(edges: Iterable[Edges], precision: Precision) -> Wires:
     """source → target edges, by target; a pair that stands there twice is refused, as `assemble` does."""
-    found: dict[int, dict[int, int | Weight]] = {}
+    terms_of: dict[int, dict[int, int | Weight]] = {}
     for one in edges:
         sources, targets = np.broadcast_arrays(one.source, one.target)
         for a, b, weight in zip(sources.tolist(), targets.tolist(), one.weights, strict=True):
-            terms = found.setdefault(b, {})
+            terms = terms_of.setdefault(b, {})
             if a in terms:
                 raise Open(f"the columns {a} and {b} are joined twice")
             terms[a] = _number(weight, precision)
-    return {target: sorted(terms.items(), key=lambda term: term[0]) for target, terms in found.items()}
+    return {target: sorted(terms.items(), key=lambda term: term[0]) for target, terms in terms_of.items()}
 
 
 def reversed_edges(edges: Iterable[Edges]) -> list[Edges]:
