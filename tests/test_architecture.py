@@ -139,7 +139,7 @@ MAY_IMPORT = {
     "lab/tasks": "problems/* programs/regular programs/regular/products weights errors",
     "lab/settings": "lab/tasks documents files errors",
     "lab/network": "lab/settings lab/tasks errors",
-    "lab/evaluation": "lab/network lab/settings lab/tasks samplers samplers/passes reasoners weights errors",
+    "lab/evaluation": "lab/network lab/settings lab/tasks samplers samplers/passes reasoners weights budget errors",
     "lab/training": "lab/evaluation lab/network lab/settings lab/tasks budget files writing errors",
     "lab/inside": (
         "lab/training lab/evaluation lab/network lab/settings lab/tasks samplers samplers/passes budget "
@@ -243,6 +243,15 @@ def silent_folders(root):
             yield f"{folder.relative_to(root)} has no __init__ that says what lives there"
 
 
+def unnamed_rooms(root):
+    """… and every room in it."""
+    for room in sorted(path.parent for path in root.rglob("*/*/__init__.py")):
+        start = room.parent / "__init__.py"
+        said = ast.get_docstring(ast.parse(start.read_text(encoding="utf-8"))) if start.is_file() else None
+        if f"{room.name}/" not in (said or ""):
+            yield f"{room.parent.relative_to(root)} does not say what its room {room.name} is"
+
+
 def floats(root):
     """Literals, float(…) or f(float), and the float types of NumPy; a clock's seconds may be annotated."""
     for module, place, tree in trees(root):
@@ -262,7 +271,7 @@ def floats(root):
 CHECKS = [wrong_imports, circular_imports, long_files, vague_names, floats]
 
 
-@pytest.mark.parametrize("check", [*CHECKS, silent_folders], ids=lambda check: check.__name__)
+@pytest.mark.parametrize("check", [*CHECKS, silent_folders, unnamed_rooms], ids=lambda check: check.__name__)
 def test_the_source_follows_the_design(check):
     assert list(check(SOURCE)) == []
 
@@ -334,6 +343,7 @@ VIOLATIONS = [
     ("weights/helpers/x.py", "", vague_names, "weights/helpers says nothing"),
     ("weights/x.py", "", silent_folders, "weights has no __init__"),
     ("weights/__init__.py", "x = 1", silent_folders, "weights has no __init__ that says"),
+    ("weights/x/__init__.py", '"""A room."""', unnamed_rooms, "weights does not say what its room x is"),
     ("numerics/x.py", "half = 0.5", floats, "the literal 0.5"),
     ("numerics/x.py", "x = 1e3", floats, "the literal 1000.0"),
     ("engines/x.py", "x = float(3)", floats, "x.py:1: float"),

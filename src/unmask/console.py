@@ -154,44 +154,44 @@ def show_verdict(verdict: Verdict) -> None:
         out.print(escape(verdict.reason))
 
 
-def show_every_length(found: "EveryLength", seconds: float) -> None:
+def show_every_length(answer: "EveryLength", seconds: float) -> None:
     """The statement, how many obligations of which kind were settled, and what is wrong or open."""
     out = console()
-    style = {"proved": "bold green", "refuted": "bold red", "unknown": "bold yellow"}[found.verdict]
-    for_every = "proved for every N" if found.verdict == "proved" else found.verdict
-    out.print(f"[{style}]{for_every}[/]: {escape(found.statement)}")
-    settled = Counter(o.method for o in found.obligations if o.verdict == "proved")
+    style = {"proved": "bold green", "refuted": "bold red", "unknown": "bold yellow"}[answer.verdict]
+    for_every = "proved for every N" if answer.verdict == "proved" else answer.verdict
+    out.print(f"[{style}]{for_every}[/]: {escape(answer.statement)}")
+    settled = Counter(o.method for o in answer.obligations if o.verdict == "proved")
     counted = ", ".join(f"{count} by {escape(method)}" for method, count in settled.items())
     out.print(f"{sum(settled.values())} obligations{f' ({counted})' if counted else ''}, {seconds:.3f} s")
-    if found.counterexample is not None:
-        wrong = found.counterexample
+    if answer.counterexample is not None:
+        wrong = answer.counterexample
         word = "" if wrong.word is None else f", word {escape(repr(wrong.word))}"
         out.print(
             f"counterexample: N = {wrong.length}{word}: {escape(str(wrong.expected))}, but the model "
             f"{escape(str(wrong.got))}"
         )
-    if found.reason:
-        out.print(escape(found.reason))
+    if answer.reason:
+        out.print(escape(answer.reason))
 
 
-def show_installation(found: "Installation") -> None:
+def show_installation(installation: "Installation") -> None:
     """What there is, what there could be, and whether the engines agree."""
     from unmask.installation import OPTIONAL_PROGRAMS
 
     out = console()
-    out.print(f"unmask {found.version}, Python {found.python}, {found.platform}")
-    out.print(", ".join(f"{p.name} {p.version or '[red]MISSING[/red]'}" for p in found.packages))
-    test = found.self_test
+    out.print(f"unmask {installation.version}, Python {installation.python}, {installation.platform}")
+    out.print(", ".join(f"{p.name} {p.version or '[red]MISSING[/red]'}" for p in installation.packages))
+    test = installation.self_test
     if test.problem is None:
         out.print(f"[green]the engines agree[/green] on {test.runs} runs ({test.seconds:.3f} s)")
     else:
         out.print(f"[bold red]the self-test failed:[/bold red] {escape(test.problem)}")
-    for extra in found.extras:
+    for extra in installation.extras:
         lacking = [p.name for p in extra.packages if p.version is None]
         state = "[green]installed[/green]" if extra.installed else f"lacks {', '.join(lacking)}"
         hint = "" if extra.installed else f"; pip install 'unmask\\[{extra.name}]'"
         out.print(f"[bold]{extra.name}[/bold] ({state}): {escape(extra.adds)}{hint}")
-    for name, path in found.programs.items():
+    for name, path in installation.programs.items():
         out.print(f"{name}: {path or 'not found'} [dim](only for {escape(OPTIONAL_PROGRAMS[name])})[/dim]")
 
 

@@ -24,12 +24,12 @@ def read_file(path: str | Path, what: str, *, most: int, error: type[UnmaskError
     check_file(path, what, most=most, error=error)
     try:
         with open(path, "rb", opener=_without_waiting) as file:
-            found = os.fstat(file.fileno())  # what stands there now may be something else
-            _check(found, what, most, error)
-            content = file.read(found.st_size + 1)
+            status = os.fstat(file.fileno())  # what stands there now may be something else
+            _check(status, what, most, error)
+            content = file.read(status.st_size + 1)
     except OSError as problem:
         raise error(f"{what} cannot be read: {problem.strerror}") from None
-    if len(content) > found.st_size:
+    if len(content) > status.st_size:
         raise error(f"{what} grows while it is read; try again when it is whole")
     return content
 
@@ -52,11 +52,11 @@ def is_file(path: str | Path) -> bool:
         return False
 
 
-def _check(found: os.stat_result, what: str, most: int, error: type[UnmaskError]) -> None:
-    if not stat.S_ISREG(found.st_mode):
-        kind = KINDS.get(stat.S_IFMT(found.st_mode), "something else")
+def _check(status: os.stat_result, what: str, most: int, error: type[UnmaskError]) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        kind = KINDS.get(stat.S_IFMT(status.st_mode), "something else")
         raise error(f"{what} is not a file but {kind}; save its content in a file and name that")
-    if found.st_size > most:
+    if status.st_size > most:
         raise TooLarge(f"{what} has more than {most:,} bytes; take a smaller one")
 
 

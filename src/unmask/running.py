@@ -83,10 +83,10 @@ class Decided:
     def accepted(self) -> list[bool | None]:
         """None where a word has an error, or where its last symbol is neither accept nor reject."""
         meaning = {1: True, 0: False}
-        found = [meaning.get(verdict) for verdict in Answers(self.model, self.slots).accepted.tolist()]
+        verdicts = [meaning.get(verdict) for verdict in Answers(self.model, self.slots).accepted.tolist()]
         for i in self.errors:
-            found[i] = None
-        return found
+            verdicts[i] = None
+        return verdicts
 
 
 def decide_words(
@@ -109,11 +109,11 @@ def decide_words(
     from unmask.tables.answers import tabled_answers
 
     tokens, which, unreadable = read_words(model, words)
-    found = tabled_answers(model, tokens, engine=engine or FastEngine(), tables=tables, expected=expected)
-    slots = np.zeros((len(words), found.answers.slots.shape[1]), dtype=np.int64)
-    slots[which] = found.answers.slots
-    errors: dict[int, UnmaskError] = {int(which[i]): error for i, error in found.failed.items()}
-    return Decided(model, slots, {**unreadable, **errors}, found.by)
+    tabled = tabled_answers(model, tokens, engine=engine or FastEngine(), tables=tables, expected=expected)
+    slots = np.zeros((len(words), tabled.answers.slots.shape[1]), dtype=np.int64)
+    slots[which] = tabled.answers.slots
+    errors: dict[int, UnmaskError] = {int(which[i]): error for i, error in tabled.failed.items()}
+    return Decided(model, slots, {**unreadable, **errors}, tabled.by)
 
 
 def run_both(model: Model, word: str | Sequence[str], **options: Any) -> Trace:

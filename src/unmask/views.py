@@ -12,7 +12,7 @@ from unmask.errors import ProblemError, UnmaskError
 from unmask.pipeline import compile_again, convert_model, problem_name, run_word
 from unmask.reasoners.cost import canvas_cost, run_cost
 from unmask.viewer.panel import Panel
-from unmask.viewer.recording import MOST_REGISTERS, MOST_WEIGHTS, Recording, cost_of_watching
+from unmask.viewer.recording import MOST_REGISTERS, MOST_WEIGHTS, Recording
 from unmask.viewer.render import View
 from unmask.weights.model import Kind, Model
 
@@ -56,7 +56,7 @@ def panel_of(
     recording = Recording.of_model(model, logits)
     shown = PAGE_OVER_CANVAS * canvas_cost(model, planned=planner is not None)
     foresee(shown, f"a view of {model.steps:,} steps with {model.padding:,} slots")
-    watched = cost_of_watching(model) <= MOST_WATCHED and fits(_watching(model, engine or FastEngine()) + shown)
+    watched = model.numbers_computed <= MOST_WATCHED and fits(_watching(model, engine or FastEngine()) + shown)
     if not watched:
         recording.forgotten.extend(["attention", "registers"])
     trace = run_word(

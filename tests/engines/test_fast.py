@@ -172,10 +172,10 @@ def test_planted_structure_takes_every_path(monkeypatch):
         monkeypatch.setattr(owner, name, counted)
 
     counting(HeadAttention, "_gather", "gather")
-    counting(HeadAttention, "_joined", "lists", lambda *a: not a[3].constant)
-    counting(HeadAttention, "_joined", "guarded", lambda *a: a[3].holds is not None)
+    counting(HeadAttention, "_joined", "lists", lambda *a: not a[1].code.constant)
+    counting(HeadAttention, "_joined", "guarded", lambda *a: a[1].code.holds is not None)
     counting(HeadAttention, "_all", "all")
-    counting(HeadAttention, "_all", "mixed", lambda *a: a[3].deciding.size > 0)
+    counting(HeadAttention, "_all", "mixed", lambda *a: a[1].code.deciding.size > 0)
     counting(Compact, "_scan", "scan")
     counting(HeadAttention, "_distinct", "distinct")
     counting(layer_state, "AttendsToNothing", "errors")

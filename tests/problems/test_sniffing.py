@@ -1,4 +1,4 @@
-"""Nobody asks what kind of problem a problem is, but the problems and the one place that chooses a compiler."""
+"""Nobody asks what kind of problem or compiler one is, but the problems and the one place that chooses a compiler."""
 
 import ast
 import re
@@ -9,11 +9,11 @@ import pytest
 SOURCE = Path(__file__).parents[2] / "src" / "unmask"
 MAY_ASK = ("problems/", "programs/compilers/compiler.py")
 ASKING = {"isinstance", "issubclass", "hasattr", "type", "getattr"}
-A_PROBLEM = re.compile(r"\b[pP]roblem\b|\w+Problem\b")
+A_PROBLEM = re.compile(r"\b[pP]roblem\b|\w+Problem\b|\b[cC]ompiler\b|\w+Compiler\b")
 
 
 def asked(root):
-    """Every call that looks at the kind of a problem, and every case of a `match` that does."""
+    """Every call that looks at the kind of a problem or of a compiler, and every case of a `match` that does."""
     for path in sorted(root.rglob("*.py")):
         place = path.relative_to(root).as_posix()
         if place.startswith(MAY_ASK):
@@ -34,6 +34,8 @@ def test_nobody_asks():
         "isinstance(against, FamilyProblem)",
         "hasattr(type(problem), 'automaton')",
         "getattr(subject.problem, 'shape', None)",
+        "isinstance(self.compiler, RegularCompiler)",
+        "hasattr(compiler, 'family')",
         "def f(x):\n    match x:\n        case ExpressionProblem():\n            pass",
     ],
 )

@@ -15,9 +15,9 @@ def doctor(as_json: Json = False) -> None:
     from unmask.terminal import print_document, working
 
     with working("examining"):
-        found = examine()
+        installation = examine()
     if as_json:
-        print_document(found.to_json())
+        print_document(installation.to_json())
     else:
-        show_installation(found)
-    raise typer.Exit(0 if found.healthy else 1)
+        show_installation(installation)
+    raise typer.Exit(0 if installation.healthy else 1)

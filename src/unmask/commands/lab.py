@@ -66,11 +66,11 @@ def train(
     from unmask.terminal import console, is_quiet, print_document
 
     path = Path(config)
-    found = read_config(path) if path.is_file() or path.suffix == ".json" else run_preset(config)
+    settings = read_config(path) if path.is_file() or path.suffix == ".json" else run_preset(config)
     if seed is not None:
-        found = msgspec.structs.replace(found, seed=seed)
+        settings = msgspec.structs.replace(settings, seed=seed)
     torch.set_num_threads(threads)
-    bar = None if as_json or is_quiet() else _Bar(found.steps, found.cpu_seconds)
+    bar = None if as_json or is_quiet() else _Bar(settings.steps, settings.cpu_seconds)
 
     def told(moment: Moment) -> None:
         if bar is not None:
@@ -78,7 +78,7 @@ def train(
 
     try:
         with budgeted(None, limit=limit, timeout=timeout):
-            run = trained(found, out, device=device, told=told)
+            run = trained(settings, out, device=device, told=told)
     finally:
         if bar is not None:
             bar.close()
@@ -90,7 +90,7 @@ def train(
         return
     said = {"converged": "converged", "steps": "its steps were over", "seconds": "its CPU seconds were over"}
     console().print(
-        f"{out}: {found.name}, {100 * result['right']:.1f} % of {result['words']} fresh words right (chance "
+        f"{out}: {settings.name}, {100 * result['right']:.1f} % of {result['words']} fresh words right (chance "
         f"{100 * result['chance']:.1f} %), {result['steps']} steps, {result['cpu_seconds']:.1f} CPU s, "
         f"{said[result['ended']]}",
         markup=False,

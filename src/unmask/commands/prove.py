@@ -91,21 +91,21 @@ def prove(
     with_budget = {"limit": limit, "timeout": timeout}
     if theorem is None:
         assert to is not None
-        found = _of_problem(problem, to, precision, check_length or [], **with_budget)
+        answer = _of_problem(problem, to, precision, check_length or [], **with_budget)
     else:
-        found = _of_theorem(theorem, to, like, precision, check_length or [], **with_budget)
+        answer = _of_theorem(theorem, to, like, precision, check_length or [], **with_budget)
     seconds = time.perf_counter() - start
     if out is not None:
         trusted = TRUSTED if theorem is None else TRUSTED_OF_CONVERSIONS
-        write_text(out, report(found, seconds, html=out.suffix == ".html", trusted=trusted))
+        write_text(out, report(answer, seconds, html=out.suffix == ".html", trusted=trusted))
     if certificate is not None:
-        for ending, text in found.files().items():
+        for ending, text in answer.files().items():
             write_text(with_ending(certificate, ending), text)
     if as_json:
-        print_document({**found.to_json(), "seconds": seconds})
+        print_document({**answer.to_json(), "seconds": seconds})
     else:
-        show_every_length(found, seconds)
-    raise typer.Exit(found.exit_code)
+        show_every_length(answer, seconds)
+    raise typer.Exit(answer.exit_code)
 
 
 def _check_files(out: Path | None, certificate: Path | None) -> None:

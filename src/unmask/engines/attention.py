@@ -9,6 +9,7 @@ Rows of a word with one effective query have one output where all of them see al
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,8 +29,26 @@ CLASSED_FROM = 1 << 16  # pairs of a row and a key
 CLASSED_KEYS = 128  # of a word
 CLASSED_ROWS = 1 << 16  # of all words, at most: what classes need while they are computed
 
-Attend = Callable[[np.ndarray, Grid, Code, Range, np.ndarray, np.ndarray], None]
-"""Rows, …, the output and Z to be filled in."""
+
+@dataclass(frozen=True, eq=False)
+class Outputs:
+    """What a head gives at some rows of a grid, to be filled in; how it is found depends on the code of the keys."""
+
+    rows: np.ndarray
+    grid: Grid
+    code: Code
+    key_range: Range
+    """Of all keys."""
+    values: np.ndarray
+    """[values, rows]"""
+    Z: np.ndarray
+
+    def of(self, members: np.ndarray) -> "Outputs":
+        """Those of a part of the rows, filled in apart."""
+        return replace(self, rows=self.rows[members], values=self.values[:, members], Z=self.Z[members])
+
+
+Attend = Callable[[Outputs], None]
 
 
 class AttendsNowhere(Exception):
@@ -50,37 +69,19 @@ class HeadAttention:
         self.index: CodeIndex | None = None  # of all keys, while none of them changes its code and all have one
         self.weights: np.ndarray | None = None  # [rows, positions], kept only while someone watches
 
-    def attend(self, rows: np.ndarray, grid: Grid, code: Code, keys: Range) -> np.ndarray:
-        """The head's output at the given rows, [values, rows]; `keys` is the range of all keys."""
+    def attend(self, rows: np.ndarray, grid: Grid, code: Code, key_range: Range) -> np.ndarray:
+        """The head's output at the given rows, [values, rows]; the range is that of all keys."""
         Z = np.zeros(rows.size, dtype=self._compact.wide)
-        result = np.zeros((len(self._operands.V), rows.size), dtype=self._compact.narrow)
+        values = np.zeros((len(self._operands.V), rows.size), dtype=self._compact.narrow)
+        outputs = Outputs(rows, grid, code, key_range, values, Z)
         if self.weights is not None:
             self.weights[rows] = 0
         joined = self._may_join(rows, grid, code)
         for members, attend in ((joined, self._joined), (~joined, self._others)):
-            self._part(attend, members, rows, grid, code, keys, result, Z)
+            _fill(attend, members, outputs)
         if not Z.all():
             raise AttendsNowhere(int(rows[np.argmin(Z)]))
-        return result
-
-    def _part(
-        self,
-        attend: Attend,
-        members: np.ndarray,
-        rows: np.ndarray,
-        grid: Grid,
-        code: Code,
-        keys: Range,
-        result: np.ndarray,
-        Z: np.ndarray,
-    ) -> None:
-        """The rows that are members, one way."""
-        if members.all():
-            attend(rows, grid, code, keys, result, Z)
-        elif members.any():
-            part, part_Z = result[:, members], Z[members]
-            attend(rows[members], grid, code, keys, part, part_Z)
-            result[:, members], Z[members] = part, part_Z
+        return values
 
     def _may_join(self, rows: np.ndarray, grid: Grid, code: Code) -> np.ndarray:
         """Rows with a code, in words in which all keys have one."""
@@ -93,44 +94,27 @@ class HeadAttention:
             regular &= ~irregular[grid.word(rows)]
         return regular
 
-    def _joined(
-        self, rows: np.ndarray, grid: Grid, code: Code, range_: Range, result: np.ndarray, Z: np.ndarray
-    ) -> None:
-        start, count, keys = self._matches(rows, grid, code)
-        if code.constant and (count == 1).all():
-            self._gather(rows, keys[start], grid, code, result, Z)
-        elif int(count.sum()) > LONG * rows.size and self._may_class(int(count.sum()), grid):
-            self._classed(self._matched, rows, grid, code, range_, result, Z)
+    def _joined(self, outputs: Outputs) -> None:
+        """Rows with a code."""
+        start, count, keys = matches = self._matches(outputs)
+        if outputs.code.constant and (count == 1).all():
+            self._gather(outputs, keys[start])
+        elif int(count.sum()) > LONG * outputs.rows.size and self._may_class(int(count.sum()), outputs.grid):
+            self._classed(lambda part: self._listed_by_code(part, self._matches(part)), outputs)
         else:
-            self._listed_by_code(rows, grid, code, range_, (start, count, keys), result, Z)
+            self._listed_by_code(outputs, matches)
 
-    def _matched(
-        self, rows: np.ndarray, grid: Grid, code: Code, range_: Range, result: np.ndarray, Z: np.ndarray
-    ) -> None:
-        self._listed_by_code(rows, grid, code, range_, self._matches(rows, grid, code), result, Z)
-
-    def _listed_by_code(
-        self,
-        rows: np.ndarray,
-        grid: Grid,
-        code: Code,
-        range_: Range,
-        matches: tuple[np.ndarray, np.ndarray, np.ndarray],
-        result: np.ndarray,
-        Z: np.ndarray,
-    ) -> None:
+    def _listed_by_code(self, outputs: Outputs, matches: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
         """Every key of the same code."""
         start, count, keys = matches
-        if not self._causal and int(count.sum()) > LONG * rows.size:
-            computed, inverse = self._distinct(rows, grid, range_)
+        if not self._causal and int(count.sum()) > LONG * outputs.rows.size:
+            computed, inverse = self._distinct(outputs)
         else:
-            computed, inverse = np.arange(rows.size), None
-        self._listed(rows, Listed(computed, start[computed], count[computed], keys), code.equal, grid, result, Z)
-        self._spread(rows, computed, inverse, result, Z)
+            computed, inverse = np.arange(outputs.rows.size), None
+        self._listed(outputs, Listed(computed, start[computed], count[computed], keys), outputs.code.equal)
+        self._spread(outputs, computed, inverse)
 
-    def _listed(
-        self, rows: np.ndarray, listed: Listed, steps: Steps, grid: Grid, result: np.ndarray, Z: np.ndarray
-    ) -> None:
+    def _listed(self, outputs: Outputs, listed: Listed, steps: Steps) -> None:
         """Lists of nearly one length at a time."""
         size = np.searchsorted(1 << np.arange(40), listed.count)
         for s in np.unique(size):
@@ -140,50 +124,41 @@ class HeadAttention:
                 offset, start, queries = np.arange(longest), listed.start[block, None], listed.members[block]
                 real = offset < listed.count[block, None]
                 keys = listed.keys[np.where(real, start + offset, start)]
-                visible = real & (keys <= rows[queries, None]) if self._causal else real
-                self._block(rows, queries, keys, visible, steps, grid, result, Z)
+                visible = real & (keys <= outputs.rows[queries, None]) if self._causal else real
+                self._block(outputs, queries, keys, visible, steps)
 
     def _may_class(self, pairs: int, grid: Grid) -> bool:
         """Is there enough to be gained? (Who watches is shown every weight.)"""
         many = pairs >= CLASSED_FROM and grid.length >= CLASSED_KEYS
         return many and grid.size <= CLASSED_ROWS and self.weights is None
 
-    def _others(
-        self, rows: np.ndarray, grid: Grid, code: Code, range_: Range, result: np.ndarray, Z: np.ndarray
-    ) -> None:
+    def _others(self, outputs: Outputs) -> None:
         """Rows without a code."""
-        if self._may_class(rows.size * grid.length, grid):
-            self._classed(self._all, rows, grid, code, range_, result, Z)
+        if self._may_class(outputs.rows.size * outputs.grid.length, outputs.grid):
+            self._classed(self._all, outputs)
         else:
-            self._all(rows, grid, code, range_, result, Z)
+            self._all(outputs)
 
-    def _classed(
-        self,
-        attend: Attend,
-        rows: np.ndarray,
-        grid: Grid,
-        code: Code,
-        range_: Range,
-        result: np.ndarray,
-        Z: np.ndarray,
-    ) -> None:
+    def _classed(self, attend: Attend, outputs: Outputs) -> None:
         """By classes of queries and keys, and those that see too much in another way."""
-        computed, inverse, lists = self.classes.attend(rows, grid, range_, result, Z)
+        rows, grid, Z = outputs.rows, outputs.grid, outputs.Z
+        computed, inverse, lists = self.classes.attend(rows, grid, outputs.key_range, outputs.values, Z)
         for listed in lists:
-            self._listed(rows, listed, code.any, grid, result, Z)
-        self._part(attend, Z < 0, rows, grid, code, range_, result, Z)
-        self._spread(rows, computed, inverse, result, Z)
+            self._listed(outputs, listed, outputs.code.any)
+        _fill(attend, Z < 0, outputs)
+        self._spread(outputs, computed, inverse)
 
-    def _all(self, rows: np.ndarray, grid: Grid, code: Code, range_: Range, result: np.ndarray, Z: np.ndarray) -> None:
+    def _all(self, outputs: Outputs) -> None:
         """Every key that a row may see."""
-        computed, inverse = (np.arange(rows.size), None) if self._causal else self._distinct(rows, grid, range_)
+        rows, grid, steps = outputs.rows, outputs.grid, outputs.code.any
+        computed, inverse = (np.arange(rows.size), None) if self._causal else self._distinct(outputs)
         words = grid.word(rows[computed])
         position = np.arange(grid.length)
         if grid.length < 256 and words[0] != words[-1]:
             for block in _blocks(computed, grid.length):
                 keys = grid.word(rows[block])[:, None] * grid.capacity + position
                 visible = keys <= rows[block, None] if self._causal else np.ones_like(keys, dtype=bool)
-                self._block(rows, block, keys, visible, code.any, grid, result, Z)
+                self._block(outputs, block, keys, visible, steps)
         else:
             for word in np.unique(words):
                 first = int(word) * grid.capacity
@@ -191,15 +166,16 @@ class HeadAttention:
                     visible = np.ones((block.size, grid.length), dtype=bool)
                     if self._causal:
                         visible = position <= rows[block, None] - first
-                    self._block(rows, block, slice(first, first + grid.length), visible, code.any, grid, result, Z)
-        self._spread(rows, computed, inverse, result, Z)
+                    self._block(outputs, block, slice(first, first + grid.length), visible, steps)
+        self._spread(outputs, computed, inverse)
 
-    def _matches(self, rows: np.ndarray, grid: Grid, code: Code) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _matches(self, outputs: Outputs) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(start, count, keys): the keys of the code of rows[i] are keys[start[i] : start[i] + count[i]]."""
+        rows, grid = outputs.rows, outputs.grid
         codes, index = self._query_code[rows], self.index
         if index is None and rows.size * grid.length > COMPARED_AT_ONCE:
             present = grid.rows[grid.exists(self._key_code) != NONE]
-            index = CodeIndex(self._key_code[present], present, grid.batch << code.deciding.size)
+            index = CodeIndex(self._key_code[present], present, grid.batch << outputs.code.deciding.size)
             if present.size == grid.batch * grid.length:  # with irregular keys it serves this call alone
                 self.index = index
         if index is not None:
@@ -210,61 +186,61 @@ class HeadAttention:
         count = np.bincount(which, minlength=rows.size)
         return np.cumsum(count) - count, count, grid.word(rows)[which] * grid.capacity + position
 
-    def _gather(
-        self, rows: np.ndarray, keys: np.ndarray, grid: Grid, code: Code, result: np.ndarray, Z: np.ndarray
-    ) -> None:
+    def _gather(self, outputs: Outputs, keys: np.ndarray) -> None:
         """One key per row, all with one score."""
-        compact = self._compact
-        e = self._operands.constant_exp(code.equal)
-        Z[:] = e if not self._causal else np.where(keys <= rows, e, 0)
+        compact, rows, grid = self._compact, outputs.rows, outputs.grid
+        e = self._operands.constant_exp(outputs.code.equal)
+        outputs.Z[:] = e if not self._causal else np.where(keys <= rows, e, 0)
         weight = int(compact.divide(np.array([e]), np.array([max(e, 1)], dtype=compact.wide))[0])
-        for values, column in zip(result, self._operands.V, strict=True):
+        for values, column in zip(outputs.values, self._operands.V, strict=True):
             values[:] = column.take(keys)
         if weight != compact.precision.one:
-            result[:] = compact.multiply(result, np.array(weight, dtype=compact.wide))
+            outputs.values[:] = compact.multiply(outputs.values, np.array(weight, dtype=compact.wide))
         if self.weights is not None:
             self.weights[rows, keys - grid.word(rows) * grid.capacity] = weight
 
     def _block(
-        self,
-        rows: np.ndarray,
-        block: np.ndarray,
-        keys: np.ndarray | slice,
-        visible: np.ndarray,
-        steps: Steps,
-        grid: Grid,
-        result: np.ndarray,
-        Z: np.ndarray,
+        self, outputs: Outputs, block: np.ndarray, keys: np.ndarray | slice, visible: np.ndarray, steps: Steps
     ) -> None:
         check()
-        result[:, block], weights, Z[block] = self._operands.attend(rows[block], keys, visible, steps)
+        rows, grid = outputs.rows[block], outputs.grid
+        outputs.values[:, block], weights, outputs.Z[block] = self._operands.attend(rows, keys, visible, steps)
         if self.weights is None:
             return
         if isinstance(keys, slice):
-            self.weights[rows[block], : grid.length] = weights
+            self.weights[rows, : grid.length] = weights
         else:
-            place = keys - grid.word(rows[block])[:, None] * grid.capacity
-            row = np.broadcast_to(rows[block, None], keys.shape)
+            place = keys - grid.word(rows)[:, None] * grid.capacity
+            row = np.broadcast_to(rows[:, None], keys.shape)
             self.weights[row[visible], place[visible]] = weights[visible]
 
-    def _distinct(self, rows: np.ndarray, grid: Grid, keys: Range) -> tuple[np.ndarray, np.ndarray]:
+    def _distinct(self, outputs: Outputs) -> tuple[np.ndarray, np.ndarray]:
         """(representatives, which of them stands for each row): rows of one word with one effective query."""
         places = self._operands.places
-        Q = np.take(self._operands.Q, rows, axis=1)
-        since, score = forgotten(Q, places, keys, self._compact)
+        Q = np.take(self._operands.Q, outputs.rows, axis=1)
+        since, score = forgotten(Q, places, outputs.key_range, self._compact)
         columns = np.where(np.arange(places[0].size)[:, None] >= since, Q[places[0]], self._compact.narrow.type(0))
-        return distinct(np.vstack([grid.word(rows), since, score]), columns)
+        return distinct(np.vstack([outputs.grid.word(outputs.rows), since, score]), columns)
 
-    def _spread(
-        self, rows: np.ndarray, computed: np.ndarray, inverse: np.ndarray | None, result: np.ndarray, Z: np.ndarray
-    ) -> None:
+    def _spread(self, outputs: Outputs, computed: np.ndarray, inverse: np.ndarray | None) -> None:
+        """Rows that were not computed have the output of the one that stands for them."""
         if inverse is None:
             return
         source = computed[inverse]
-        result[:] = np.take(result, source, axis=1)
-        Z[:] = Z[source]
+        outputs.values[:] = np.take(outputs.values, source, axis=1)
+        outputs.Z[:] = outputs.Z[source]
         if self.weights is not None:
-            self.weights[rows] = self.weights[rows[source]]
+            self.weights[outputs.rows] = self.weights[outputs.rows[source]]
+
+
+def _fill(attend: Attend, members: np.ndarray, outputs: Outputs) -> None:
+    """The rows that are members, in one way."""
+    if members.all():
+        attend(outputs)
+    elif members.any():
+        part = outputs.of(members)
+        attend(part)
+        outputs.values[:, members], outputs.Z[members] = part.values, part.Z
 
 
 def _blocks(members: np.ndarray, keys: int) -> list[np.ndarray]:

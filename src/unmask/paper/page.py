@@ -40,21 +40,21 @@ go beyond it or repair it, checked like the others, and without a second word. F
 
 def page(findings: Iterable[Finding]) -> str:
     """docs/theorems.md."""
-    found = list(findings)
-    lines = [HEAD, *counts(found)]
+    listed = list(findings)
+    lines = [HEAD, *counts(listed)]
     for kind, heading in KINDS:
         lines += ["", f"## {heading}"]
-        for finding in found:
+        for finding in listed:
             if finding.item.kind == kind:
                 lines += ["", *_entry(finding)]
     return "\n".join(lines) + "\n"
 
 
-def counts(found: list[Finding]) -> list[str]:
+def counts(findings: list[Finding]) -> list[str]:
     """How many items of each status stand how against the print."""
-    lines = [f"| {len(found)} items | {' | '.join(AGAINST)} | no word |", "|---|--:|--:|--:|--:|"]
+    lines = [f"| {len(findings)} items | {' | '.join(AGAINST)} | no word |", "|---|--:|--:|--:|--:|"]
     for status in STATUSES:
-        row = [sum(f.status == status and f.against_print == against for f in found) for against in (*AGAINST, None)]
+        row = [sum(f.status == status and f.against_print == against for f in findings) for against in (*AGAINST, None)]
         lines.append(f"| {status} | {' | '.join(map(str, row))} |")
     return lines
 

@@ -71,12 +71,12 @@ def planning(subject: Subject) -> dict[str, Any]:
 def _samplers(subject: Subject, model: Model, right: dict[str, str | None], outputs: int) -> list[dict[str, Any]]:
     """A row per sampler of the field, on the same words."""
     rows = []
-    for found in sampling(model, list(right), subject.question.k):
+    for sampled in sampling(model, list(right), subject.question.k):
         here, elsewhere = Tally(), Tally()
-        for (word, expected), symbols in zip(right.items(), found.pop("symbols"), strict=True):
+        for (word, expected), symbols in zip(right.items(), sampled.pop("symbols"), strict=True):
             tally = here if word == subject.question.word else elsewhere
             tally.add(subject.said(model, symbols[-outputs:]), expected)
-        rows.append({**found, "word": here.to_json(), "words": elsewhere.to_json()})
+        rows.append({**sampled, "word": here.to_json(), "words": elsewhere.to_json()})
     return rows
 
 

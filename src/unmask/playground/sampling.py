@@ -44,9 +44,9 @@ def sampling(model: Model, words: list[str], per_pass: int) -> list[dict[str, An
 
         try:
             in_time(0)
-            found = sample(predictor, sampler, blank, progress=in_time)
+            sampled = sample(predictor, sampler, blank, progress=in_time)
         except TooSlow:
             continue
-        symbols = [model.symbols(row) for row in found.sequences]
-        rows.append({"sampler": sampler.label, "passes": int(found.passes.max()), "symbols": symbols})
+        symbols = [model.symbols(row) for row in sampled.sequences]
+        rows.append({"sampler": sampler.label, "passes": int(sampled.passes.max()), "symbols": symbols})
     return rows

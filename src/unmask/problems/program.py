@@ -142,7 +142,7 @@ def parse_program(path: str) -> ProgramProblem:
         raise ProblemError("program: names no file; write program:FILE.py")
     content = read_file(path, f"the program {shortened(path)}", most=MOST_BYTES, error=ProblemError)
     try:
-        found = runpy.run_path(path)
+        namespace = runpy.run_path(path)
     except UnmaskError as error:
         line = _line_in(path, error)
         where = f"line {line} of {shortened(Path(path).name)}: " if line is not None else ""
@@ -154,7 +154,7 @@ def parse_program(path: str) -> ProgramProblem:
         where = f" at line {line}" if line is not None else ""
         what = f"raises {type(error).__name__}{where} ({shortened(str(error), most=MOST_SAID)})"
         raise ProblemError(f"the program {shortened(path)} {what}; mend it there") from error
-    system = _system(found, path)
+    system = _system(namespace, path)
     return ProgramProblem(f"program:{Path(path).name}", system, hashlib.sha256(content).hexdigest())
 
 
@@ -170,10 +170,10 @@ def _line_in(path: str, error: BaseException) -> int | None:
     return line
 
 
-def _system(found: dict[str, object], path: str) -> System:
+def _system(namespace: dict[str, object], path: str) -> System:
     """The System called `program`, or the only one there is."""
-    systems = list({id(value): value for value in found.values() if isinstance(value, System)}.values())
-    named = found.get("program")
+    systems = list({id(value): value for value in namespace.values() if isinstance(value, System)}.values())
+    named = namespace.get("program")
     if isinstance(named, System):
         return named
     if len(systems) != 1:

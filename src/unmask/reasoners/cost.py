@@ -33,12 +33,7 @@ def canvas_cost(model: Model, *, planned: bool = False) -> int:
 
 def recorded_cost(model: Model) -> int:
     """Bytes of all that is computed, where all of it is kept: residual streams and attention weights."""
-    rows = model.rows
-    numbers = sum(
-        rows * t.width * (len(t.layers) + 1) + rows * rows * sum(len(layer.heads) for layer in t.layers)
-        for t in model.transformers.values()
-    )
-    return 8 * (model.steps + 2) * numbers
+    return 8 * model.numbers_computed
 
 
 def words_at_once(model: Model, engine: Engine, *, canvas: bool = False) -> int:

@@ -53,13 +53,13 @@ def first_difference(left: Trace, right: Trace) -> Difference | None:
     recorded = _by_step(name for name in left.activations if name in right.activations)
     for moment in sorted({*recorded, *_steps_told_of(left, right)}):
         for name in recorded.get(moment, ()):
-            found = _inside(name, left, right)
-            if found:
-                return found
+            difference = _inside(name, left, right)
+            if difference:
+                return difference
         if BEFORE < moment < AFTER and left.kind != "plt":
-            found = _outside(moment, left, right)
-            if found:
-                return found
+            difference = _outside(moment, left, right)
+            if difference:
+                return difference
     return _outside(0, left, right) if left.kind == "plt" else None
 
 

@@ -47,10 +47,10 @@ def edges_of(story: Story, recording: Recording) -> list[Edge] | None:
         if moment is None:
             continue
         row = story.deciding_row(line, column)
-        found = _sources(row, _reads_by_layer(recording, heads, moment))
+        sources = _sources(row, _reads_by_layer(recording, heads, moment))
         if row != column and row >= story.first_slot:
-            found[row] = CONTINUES
-        for source, head in sorted(found.items()):
+            sources[row] = CONTINUES
+        for source, head in sorted(sources.items()):
             if source != column and _holds_something(story, line, source):
                 edges.append(Edge(line, column, story.last_written(line, source), source, head))
         if len(edges) > MOST_EDGES:
@@ -74,7 +74,7 @@ def _reads_by_layer(recording: Recording, heads: list[Head], moment: int) -> lis
 
 def _sources(row: int, layers: list[list[tuple[int, Reads]]]) -> dict[int, int]:
     """source row → the head that reads it."""
-    reached, found = {row}, {}
+    reached, sources = {row}, {}
     for layer in layers:
         further = set()
         for reader in reached:
@@ -82,11 +82,11 @@ def _sources(row: int, layers: list[list[tuple[int, Reads]]]) -> dict[int, int]:
                 first, last = reads.starts[reader], reads.starts[reader + 1]
                 for key in reads.keys[first:last].tolist():
                     if key != reader:
-                        found.setdefault(key, index)
+                        sources.setdefault(key, index)
                         further.add(key)
         reached |= further
-    found.pop(row, None)
-    return found
+    sources.pop(row, None)
+    return sources
 
 
 def _holds_something(story: Story, line: int, source: int) -> bool:

@@ -30,16 +30,6 @@ _NAME = re.compile(
 )
 
 
-def cost_of_watching(model: Model) -> int:
-    """How many numbers a run would show to its watch."""
-    rows, moments = model.rows, model.steps + 2
-    numbers = sum(
-        rows * t.width * (len(t.layers) + 1) + rows * rows * sum(len(layer.heads) for layer in t.layers)
-        for t in model.transformers.values()
-    )
-    return moments * numbers
-
-
 def _last_stage(layers: int) -> str:
     return f"layers.{layers - 1}" if layers else "embed"
 

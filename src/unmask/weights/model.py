@@ -170,6 +170,15 @@ class Model:
         fits = isinstance(names, list) and len(names) == self.padding and all(isinstance(n, str) for n in names)
         return tuple(names) if names is not None and fits else ()
 
+    @property
+    def numbers_computed(self) -> int:
+        """How many numbers are in the residual streams and attention weights of all moments of a run."""
+        rows, moments = self.rows, self.steps + 2
+        return moments * sum(
+            rows * t.width * (len(t.layers) + 1) + rows * rows * sum(len(layer.heads) for layer in t.layers)
+            for t in self.transformers.values()
+        )
+
     def plain(self, symbols: list[str]) -> list[str]:
         """Symbols with the aliases applied, as results of different models are compared."""
         return [self.aliases.get(s, s) for s in symbols]

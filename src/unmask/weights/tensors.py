@@ -94,14 +94,14 @@ class Tensors:
 
     def count(self, prefix: str) -> int:
         """How many i there are in prefix{i}.…; they must run from 0 without a gap."""
-        found = {name[len(prefix) :].split(".")[0] for name in self.names if name.startswith(prefix)}
-        wanted = {str(i) for i in range(len(found))}
-        if found != wanted:
-            odd = min(found - wanted)
+        numbers = {name[len(prefix) :].split(".")[0] for name in self.names if name.startswith(prefix)}
+        wanted = {str(i) for i in range(len(numbers))}
+        if numbers != wanted:
+            odd = min(numbers - wanted)
             raise FolderError(
                 f"{self.path.name}: {prefix}{shortened(odd)} does not fit, {prefix}* must count from 0 without gaps"
             )
-        return len(found)
+        return len(numbers)
 
     def positions(self, name: str) -> Positions:
         """A table in the smallest integer type that holds it, without what it has no use for."""

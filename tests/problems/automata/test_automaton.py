@@ -78,15 +78,3 @@ def test_tokens_are_merged_only_where_characters_are_given():
     merged = Automaton(("x", "y"), alike, 0, accepting, ranges).minimal()
     assert merged.tokens == ("any",)
     assert merged.characters == ((0, LAST, 0),)
-
-
-@pytest.mark.parametrize(
-    ("pattern", "member", "other"),
-    [("(a|b)*abb", "abb", ""), ("a{3}", "aaa", ""), ("", "", "any"), ("(?s).*", "", None), (r"[^\w\W]", None, "")],
-)
-def test_shortest_words(pattern: str, member: str | None, other: str | None):
-    automaton = regex_automaton(pattern)
-    assert automaton.shortest() == member
-    found = automaton.shortest(accepted=False)
-    assert (found is None) == (other is None)
-    assert found is None or (len(found) == (1 if other == "any" else len(other or "")))

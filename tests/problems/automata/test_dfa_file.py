@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from unmask.errors import ProblemError, TooLarge
-from unmask.problems.automata.dfa_file import dfa_from_json, read_dfa
+from unmask.problems.automata.dfa_file import dfa_from_json, read_dfa_document
 
 PARITY = {
     "alphabet": ["a", "b"],
@@ -22,6 +22,10 @@ def written(path: Path, text: str) -> Path:
     file = path / "automaton.json"
     file.write_text(text, encoding="utf-8")
     return file
+
+
+def read_dfa(path: Path):
+    return dfa_from_json(read_dfa_document(path))
 
 
 def test_a_complete_automaton(tmp_path: Path):

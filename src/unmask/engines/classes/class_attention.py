@@ -136,10 +136,10 @@ class ClassAttention:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
         """(query, class, exp > 0), query by query of some of a part, each in order; None if there are too many."""
         Q = part.Q[:, some]
-        found = classes.candidates(Q, part.word[some], part.signs)
-        if found.size > MOST_PAIRS * classes.order.size:
+        candidates = classes.candidates(Q, part.word[some], part.signs)
+        if candidates.size > MOST_PAIRS * classes.order.size:
             return None
-        which, kind = found.pairs()
+        which, kind = candidates.pairs()
         compact = self._compact
         scores = part.score[some][which].astype(compact.wide)
         for q, k in zip(*(place[part.column :] for place in self._places), strict=True):

@@ -50,12 +50,12 @@ class KeyClasses:
         """Classes that are not opposite to a query in any sign: rows of Q and of K that hold them."""
         most = MOST_BITS - self._grid.batch.bit_length()
         query, key = (side[:most] for side in signs)
-        found = self._index(key).candidates(Coded.of(Q[query], word))
-        if found is None:  # only the signs that are 0 nowhere
+        candidates = self._index(key).candidates(Coded.of(Q[query], word))
+        if candidates is None:  # only the signs that are 0 nowhere
             always = (Q[query] != 0).all(axis=1) & (self.K[key] != 0).all(axis=1)
-            found = self._index(key[always]).candidates(Coded.of(Q[query[always]], word))
-            assert found is not None
-        return found
+            candidates = self._index(key[always]).candidates(Coded.of(Q[query[always]], word))
+            assert candidates is not None
+        return candidates
 
     def _index(self, signs: np.ndarray) -> SignIndex:
         name = signs.tobytes()

@@ -67,8 +67,8 @@ def mask_of(model: Model, part: str) -> int | None:
 
 def least_clear(passes: Sequence[Pass], model: Model, part: str) -> int:
     """The least margin of F_p's own decisions, in units of 2^-p: how far logits must be scaled to be sure."""
-    found = [decisions(done.logits, mask_of(model, part)) for done in passes]
-    return min((int(d.margin[d.clear].min()) for d in found if d.clear.any()), default=model.precision.bound)
+    decided = [decisions(done.logits, mask_of(model, part)) for done in passes]
+    return min((int(d.margin[d.clear].min()) for d in decided if d.clear.any()), default=model.precision.bound)
 
 
 def compare(

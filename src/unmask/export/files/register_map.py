@@ -41,5 +41,5 @@ def _register(name: str) -> str:
 
 def _named(matrix: np.ndarray, names: tuple[str, ...]) -> list[str]:
     """The registers whose columns have a weight."""
-    found = (_register(names[column]) for column in np.flatnonzero(matrix.any(axis=1)))
-    return [name for name in dict.fromkeys(found) if name not in ("zero", "minus the sum")]
+    registers = (_register(names[column]) for column in np.flatnonzero(matrix.any(axis=1)))
+    return [name for name in dict.fromkeys(registers) if name not in ("zero", "minus the sum")]

@@ -12,8 +12,6 @@ import numpy as np
 IR_VERSION, OPSET = 8, 17
 TYPES = {np.dtype("float32"): 1, np.dtype("int64"): 7, np.dtype("bool"): 9}
 
-Attribute = "int | list[int] | np.ndarray | Graph"
-
 
 @dataclass(frozen=True)
 class Node:

@@ -75,10 +75,10 @@ def _columns(layers: tuple[RealLayer, ...], *, written: bool) -> np.ndarray:
     """Which columns these layers write, or read."""
     if not layers:
         return np.zeros(1, dtype=bool)
-    found = np.zeros(len(layers[0].mlp.b2), dtype=bool)
+    used = np.zeros(len(layers[0].mlp.b2), dtype=bool)
     for layer in layers:
         mlp = layer.mlp
-        found |= mlp.w2.any(axis=0) | (mlp.b2 != 0) if written else mlp.w1.any(axis=1)
+        used |= mlp.w2.any(axis=0) | (mlp.b2 != 0) if written else mlp.w1.any(axis=1)
         for head in layer.heads:
-            found |= head.wo.any(axis=0) if written else np.hstack([head.wq, head.wk, head.wv]).any(axis=1)
-    return found
+            used |= head.wo.any(axis=0) if written else np.hstack([head.wq, head.wk, head.wv]).any(axis=1)
+    return used

@@ -65,10 +65,10 @@ def rules(predictor: TrainedPredictor) -> list[tuple[str, Sampler]]:
     """(name, sampler): fixed numbers of slots per pass, then those that decide for themselves."""
     trained = predictor.trained
     slots = trained.padding
-    found: list[tuple[str, Sampler]] = [("oracle", Oracle(trained.order))]
+    samplers: list[tuple[str, Sampler]] = [("oracle", Oracle(trained.order))]
     for k in PER_PASS:
         steps = -(-slots // k)
-        found += [
+        samplers += [
             (f"uniform k={k}", _field("llada:remasking=random", steps)),
             (f"confidence k={k}", _field("llada:remasking=low_confidence", steps)),
             (f"margin k={k}", _field("dream:alg=topk_margin,scheduler=linear", steps)),
@@ -76,7 +76,7 @@ def rules(predictor: TrainedPredictor) -> list[tuple[str, Sampler]]:
             (f"p2 k={k}", _field("p2", steps)),
             (f"learned k={k}", Learned(predictor, k)),
         ]
-    return [*found, ("threshold 0.9", _field("fast-dllm:threshold=0.9", 1)), ("eb 0.1", _field("eb:gamma=0.1", 1))]
+    return [*samplers, ("threshold 0.9", _field("fast-dllm:threshold=0.9", 1)), ("eb 0.1", _field("eb:gamma=0.1", 1))]
 
 
 def _field(name: str, steps: int) -> Sampler:

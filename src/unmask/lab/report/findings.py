@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 from unmask.lab.evaluation.uniform_orders import expected_right
 from unmask.lab.report.summary import Cells, Row, Spread, rows_of
-from unmask.lab.report.tables import GROUP_SIZES, layers_of, passes_rows, recipe, share, threshold
+from unmask.lab.report.tables import GROUP_SIZES, THRESHOLD, layers_of, passes_rows, recipe, share
 from unmask.lab.tasks.task import FRAMEWORKS
 
 RIGHT = 0.99  # what counts as right for a planner
@@ -126,15 +126,11 @@ def planned(cells: Cells) -> Iterator[str]:
         means: dict[str, tuple[float, float]] = {}
         for entry in row.results[0]["planners"]:
             name = entry["planner"]
-            mine = [next(e for e in result["planners"] if e["planner"] == name) for result in row.results]
-            means[name] = (
-                Spread(tuple(e["passes"] for e in mine)).mean,
-                Spread(tuple(e["right"] for e in mine)).mean,
-            )
+            means[name] = row.of_planner(name, "passes").mean, row.of_planner(name, "right").mean
         right = sorted((passes, name) for name, (passes, share_right) in means.items() if share_right >= RIGHT)
         told = ", ".join(f"{name} ({passes:.1f})" for passes, name in right) or "none"
         yield f"**{row.group}, {layers_of(row)}**, right in passes: {told}."
-    kept = [abs(row.of(lambda r: threshold(r)["passes"]).mean - _law(row)) < 0.5 for row in passes_rows(cells)]
+    kept = [abs(row.of_planner(THRESHOLD, "passes").mean - _law(row)) < 0.5 for row in passes_rows(cells)]
     if kept:
         yield f"**Passes of a threshold** are within a half of ⌈log2 N / L⌉ for {sum(kept)} of {len(kept)} predictors."
 
@@ -148,7 +144,7 @@ def guessed(cells: Cells) -> Iterator[str]:
     gaps = []
     for row in passes_rows(cells):
         if row.shape["layers"] == 1:
-            right = row.of(lambda r: next(e for e in r["planners"] if e["planner"] == "uniform k=1")["right"]).mean
+            right = row.of_planner("uniform k=1", "right").mean
             gaps.append(abs(right - float(expected_right(row["length"], GROUP_SIZES[row.group]))))
     if gaps:
         told = f"{len(gaps)} predictor{'s' * (len(gaps) > 1)}"

@@ -6,7 +6,7 @@ from math import log2
 
 from unmask.lab.report.plot import Axis, Series, names, plot, powers, shares
 from unmask.lab.report.summary import Cells, Row, Spread, rows_of
-from unmask.lab.report.tables import layers_of, passes_rows, threshold
+from unmask.lab.report.tables import THRESHOLD, layers_of, passes_rows
 from unmask.lab.tasks.task import FRAMEWORKS
 
 
@@ -69,7 +69,7 @@ def layers(cells: Cells) -> str | None:
     """Passes of a threshold against layers."""
     series = defaultdict(list)
     for row in passes_rows(cells):
-        passes = row.of(lambda result: threshold(result)["passes"])
+        passes = row.of_planner(THRESHOLD, "passes")
         series[f"{row.group}, N = {row['length']}"].append((float(row.shape["layers"]), passes))
     if not series:
         return None

@@ -62,6 +62,10 @@ class Row:
             return Spread(tuple(result[value] for result in self.results))
         return Spread(tuple(value(result) for result in self.results))
 
+    def of_planner(self, name: str, field: str) -> Spread:
+        """Over the seeds, what was measured of one planner: `right` or `passes`."""
+        return self.of(lambda result: next(e for e in result["planners"] if e["planner"] == name)[field])
+
     def having(self, field: str) -> "Row":
         """The seeds whose result has this field."""
         return Row(self.table, self.config, tuple(result for result in self.results if field in result))
@@ -83,10 +87,10 @@ SHAPE_DEFAULTS = {
 
 def rows_of(cells: Cells, table: str) -> list[Row]:
     """By task, length and framework; cells that failed are left out."""
-    found: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    by_config: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for cell in cells:
         if cell["table"] == table and "result" in cell:
             config = {name: value for name, value in cell["config"].items() if name != "seed"}
-            found[json.dumps(config, sort_keys=True)].append(cell["result"])
-    rows = [Row(table, json.loads(config), tuple(results)) for config, results in sorted(found.items())]
+            by_config[json.dumps(config, sort_keys=True)].append(cell["result"])
+    rows = [Row(table, json.loads(config), tuple(results)) for config, results in sorted(by_config.items())]
     return sorted(rows, key=lambda row: (row["problem"], row["length"], row["framework"]))

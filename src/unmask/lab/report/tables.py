@@ -13,6 +13,7 @@ from unmask.lab.tasks.task import FRAMEWORKS
 
 NOT_RUN, SAME = "not run", "the same"
 GROUP_SIZES = {"Z2": 2, "S3": 6, "A5": 60, "Z60": 60}
+THRESHOLD = "threshold 0.9"
 
 
 def share(value: float) -> str:
@@ -43,9 +44,10 @@ def main(cells: Cells) -> str | None:
     kinds = sorted({(r["length"], not r.shape["aux"], r.group) for r in rows})
     table = []
     for length, bare, group in kinds:
-        found = {r["framework"]: r for r in rows if (r["length"], not r.shape["aux"], r.group) == (length, bare, group)}
+        mine = [r for r in rows if (r["length"], not r.shape["aux"], r.group) == (length, bare, group)]
+        by_framework = {r["framework"]: r for r in mine}
         none = {"direct": SAME} if bare else {}  # it fetches nothing, so that aux is nothing to it
-        told = [outcome(found[name]) if name in found else none.get(name, NOT_RUN) for name in FRAMEWORKS]
+        told = [outcome(by_framework[name]) if name in by_framework else none.get(name, NOT_RUN) for name in FRAMEWORKS]
         table.append([f"{group}, N = {length}", "no" if bare else "yes", *told])
     return markdown(["task", "aux", *FRAMEWORKS], table)
 
@@ -169,10 +171,7 @@ def planners(cells: Cells) -> str | None:
 
 
 def _planned(row: Row, name: str) -> str:
-    found = [next(e for e in result["planners"] if e["planner"] == name) for result in row.results]
-    right = Spread(tuple(entry["right"] for entry in found))
-    passes = Spread(tuple(entry["passes"] for entry in found))
-    return f"{spread(right)} in {passes.mean:.1f}"
+    return f"{spread(row.of_planner(name, 'right'))} in {row.of_planner(name, 'passes').mean:.1f}"
 
 
 def layers(cells: Cells) -> str | None:
@@ -180,8 +179,7 @@ def layers(cells: Cells) -> str | None:
     table = []
     for row in passes_rows(cells):
         depth = row.shape["layers"]
-        passes = row.of(lambda result: threshold(result)["passes"])
-        right = row.of(lambda result: threshold(result)["right"])
+        passes, right = row.of_planner(THRESHOLD, "passes"), row.of_planner(THRESHOLD, "right")
         law = -(-round(log2(row["length"])) // depth)
         told = [spread(right), f"{passes.mean:.2f} ({passes.low:.2f}–{passes.high:.2f})", str(law), str(row.seeds)]
         table.append([f"{row.group}, N = {row['length']}", str(depth), *told])
@@ -193,16 +191,12 @@ def passes_rows(cells: Cells) -> list[Row]:
     return sorted((row for row in rows if row.seeds), key=lambda r: (r.group, r["length"], r.shape["layers"]))
 
 
-def threshold(result: dict) -> dict:
-    return next(entry for entry in result["planners"] if entry["planner"] == "threshold 0.9")
-
-
 def uniform(cells: Cells) -> str | None:
     """Uniform unmasking, one slot at a time: measured, and exactly for a predictor of one layer."""
     table = []
     for row in passes_rows(cells):
         if row.shape["layers"] == 1:
-            right = row.of(lambda result: next(e for e in result["planners"] if e["planner"] == "uniform k=1")["right"])
+            right = row.of_planner("uniform k=1", "right")
             exact = float(expected_right(row["length"], GROUP_SIZES[row.group]))
             table.append([f"{row.group}, N = {row['length']}", spread(right), f"{exact:.3f}", str(row.seeds)])
     return markdown(["task", "measured", "exact", "seeds"], table)

@@ -31,10 +31,10 @@ LARGEST = 1 << 30  # bytes of weights
 def open_folder(folder: Path, config: Config) -> None:
     """A folder for this run: a new one, or one in which the same run was begun."""
     if (folder / CONFIG).exists():
-        found = read_config(folder / CONFIG)
-        if found != config:
+        stored = read_config(folder / CONFIG)
+        if stored != config:
             raise FolderError(
-                f"{folder} holds another run, {difference(found, config)}; choose another folder, or remove it"
+                f"{folder} holds another run, {difference(stored, config)}; choose another folder, or remove it"
             )
         return
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -46,9 +46,9 @@ def open_folder(folder: Path, config: Config) -> None:
     write_file(folder / CONFIG, json.dumps(msgspec.to_builtins(config), indent=1).encode())
 
 
-def difference(found: Config, wanted: Config) -> str:
+def difference(stored: Config, wanted: Config) -> str:
     """`of the problem group:S3, not group:A5`: the first setting in which two runs differ."""
-    for left, right, prefix in ((found, wanted, ""), (found.shape, wanted.shape, "shape.")):
+    for left, right, prefix in ((stored, wanted, ""), (stored.shape, wanted.shape, "shape.")):
         for name in left.__struct_fields__:
             if name != "shape" and getattr(left, name) != getattr(right, name):
                 return f"whose {prefix}{name} is {getattr(left, name)}, not {getattr(right, name)}"

@@ -28,9 +28,9 @@ PRECISIONS = (2, 3)
 
 def built(stem: str) -> Theorem:
     """The theorem of a stem."""
-    found = _theorem(stem)
-    assert isinstance(found, Theorem)
-    return found
+    theorem = _theorem(stem)
+    assert isinstance(theorem, Theorem)
+    return theorem
 
 
 def converter(stem: str, *, seeds: int = 26, lengths: tuple[int, ...] = (0, 1, 2, 3), **sizes: Any) -> Check:

@@ -31,10 +31,10 @@ def with_every_length(check: Check, *kinds: Kind) -> Check:
 
 
 def _prove(language: str, kind: Kind) -> None:
-    found = prove_family(language, kind)
-    require(found.claim is not None, f"{language} as {kind} is not proved for every N: {found.reason}")
-    assert found.claim is not None
-    replay(certificate_of(found.claim), [compile_problem(language, kind, length=COMPARED)], solver.found())
+    answer = prove_family(language, kind)
+    require(answer.claim is not None, f"{language} as {kind} is not proved for every N: {answer.reason}")
+    assert answer.claim is not None
+    replay(certificate_of(answer.claim), [compile_problem(language, kind, length=COMPARED)], solver.found())
 
 
 def _proof(languages: tuple[str, ...], kinds: tuple[Kind, ...]) -> Proof:

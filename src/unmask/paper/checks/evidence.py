@@ -83,11 +83,11 @@ def several(*checks: Check) -> Check:
     """All of them."""
 
     def check(effort: Effort) -> Evidence:
-        found = [effort.run(one) for one in checks]
+        parts = [effort.run(one) for one in checks]
         return Evidence(
-            "; ".join(evidence.method for evidence in found),
-            sum(evidence.cases for evidence in found),
-            tuple(dict.fromkeys(proof for evidence in found for proof in evidence.proofs)),
+            "; ".join(evidence.method for evidence in parts),
+            sum(evidence.cases for evidence in parts),
+            tuple(dict.fromkeys(proof for evidence in parts for proof in evidence.proofs)),
         )
 
     return check

@@ -13,8 +13,8 @@ Row = list[Fraction]
 
 def field(precision: Precision) -> list[Fraction]:
     """{ ±a·2^-p : 0 <= a <= 4^p - 1 }, in order."""
-    found = {sign * Fraction(a, 2**precision.p) for sign in (1, -1) for a in range(4**precision.p)}
-    return sorted(found)
+    numbers = {sign * Fraction(a, 2**precision.p) for sign in (1, -1) for a in range(4**precision.p)}
+    return sorted(numbers)
 
 
 def rounded(x: Fraction, precision: Precision) -> Fraction:

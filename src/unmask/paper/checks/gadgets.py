@@ -1,6 +1,5 @@
 """Checks of the gadget lemmas: the real weights, on all cases where there are few, on many where there are not."""
 
-from collections.abc import Callable
 from itertools import product
 
 import numpy as np
@@ -19,7 +18,6 @@ from unmask.programs.gadgets.hide import hide
 from unmask.programs.language.assemble import assemble
 from unmask.programs.language.builders import HeadBuilder
 from unmask.programs.language.positions import n
-from unmask.programs.language.program import Program
 from unmask.programs.planners import select_block
 from unmask.programs.simulation.transformer import Simulation
 from unmask.testing.draws import Draws
@@ -27,8 +25,6 @@ from unmask.testing.gadget_runs import bits, blank, run_words, settle, vectors
 from unmask.theorems.checking.transformer_conversions import random_transformer
 
 PRECISIONS = tuple(Precision(p) for p in (1, 2, 3, 4))
-Restrict = Callable[[Program, HeadBuilder, np.ndarray, Precision], None]
-"""Adds columns that show a head only the rows which are flagged visible in the first argument's registers."""
 
 
 def restricted_layer(which: str) -> Check:
@@ -47,9 +43,9 @@ def restricted_layer(which: str) -> Check:
             except AttendsToNothing:
                 continue
             program, work, marks = _restricted(which, source, rows, shown)
-            found = settle(program, source.precision, (work, stream), marks)[:, shown][:, :, work]
+            output = settle(program, source.precision, (work, stream), marks)[:, shown][:, :, work]
             require(
-                np.array_equal(found, expected), f"the layer of random transformer {seed} sees too much or too little"
+                np.array_equal(output, expected), f"the layer of random transformer {seed} sees too much or too little"
             )
             cases += 1
         return Evidence(f"random layers with marked rows, {which.upper()} and BOOST, p = 1 … 3", cases)
@@ -139,9 +135,9 @@ def argmax(effort: Effort) -> Evidence:
         program = blank()
         given, hot = program.register("x", size), program.register("y", size)
         argmax_gadget.argmax(program.layer().mlp, given, hot)
-        found = settle(program, precision, (given, x))[:, 0, hot]
+        output = settle(program, precision, (given, x))[:, 0, hot]
         expected = precision.one * (np.argmax(x, axis=1)[:, None] == np.arange(size))
-        require(np.array_equal(found, expected), f"wrong for {size} entries at p = {precision.p}")
+        require(np.array_equal(output, expected), f"wrong for {size} entries at p = {precision.p}")
         cases += len(x)
     return Evidence("all vectors where few, else saturated and tied ones, up to 4 entries, p = 1 … 4", cases)
 
@@ -154,8 +150,8 @@ def project(_: Effort) -> Evidence:
         projection.project(program.layer().mlp, x, others, y)
         for d in range(size):
             unit = np.broadcast_to(precision.one * (np.arange(size) != d), (2**size, size))
-            found = settle(program, precision, (x, precision.one * bits(size)), (others, unit))[:, 0, y[0]]
-            require(np.array_equal(found, precision.one * bits(size)[:, d]), f"entry {d} of {size} is wrong")
+            output = settle(program, precision, (x, precision.one * bits(size)), (others, unit))[:, 0, y[0]]
+            require(np.array_equal(output, precision.one * bits(size)[:, d]), f"entry {d} of {size} is wrong")
             cases += 2**size
     return Evidence("every entry of every vector of up to 6 bits, p = 1 … 4", cases)
 

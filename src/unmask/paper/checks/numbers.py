@@ -69,12 +69,12 @@ def rounding(_: Effort) -> Evidence:
     for precision in ALL[:2]:
         for a, b in product(precision.numbers(), repeat=2):
             x, y = precision.meaning(a), precision.meaning(b)
-            found = [multiply(a, b, precision), add(a, b, precision)]
+            results = [multiply(a, b, precision), add(a, b, precision)]
             expected = [x * y, x + y]
             if b > 0:
-                found.append(divide(a, b, precision))
+                results.append(divide(a, b, precision))
                 expected.append(x / y)
-            for ours, true in zip(found, expected, strict=True):
+            for ours, true in zip(results, expected, strict=True):
                 require(precision.meaning(ours) == exactly.rounded(true, precision), f"{x} and {y} round wrongly")
                 cases += 1
     return Evidence("products, sums and quotients of all pairs against fractions, p = 1, 2", cases)

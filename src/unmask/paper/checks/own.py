@@ -69,8 +69,8 @@ def majority(effort: Effort) -> Evidence:
         words = np.array(list(product((A, A + 1), repeat=length)))
         right = words.sum(axis=1) > length // 2
         for k in {model.k, 1, length}:
-            found = answers(replace(model, k=k), words, engine=FastEngine()).accepted == 1
-            agree = np.array_equal(found, right)
+            said = answers(replace(model, k=k), words, engine=FastEngine()).accepted == 1
+            agree = np.array_equal(said, right)
             how = "right" if agree else "wrong"
             require(agree == (k == model.k), f"with k = {k}, majority of {length} letters is {how}")
         cases += len(words)

@@ -102,8 +102,8 @@ def uniform_accuracy(model: Model) -> Fraction:
     accept = model.token[model.accept]
     right = total = 0
     for order in permutations(range(model.padding)):
-        found = (canvas(order)[:, -1] == accept).astype(int)
-        right += int((found == _parities(model, words)).sum())
+        said = (canvas(order)[:, -1] == accept).astype(int)
+        right += int((said == _parities(model, words)).sum())
         total += len(words)
     return Fraction(right, total)
 
@@ -133,10 +133,10 @@ def _chance(model: Model, laws: Conditionals, true: str) -> Fraction:
         masked = [i for i, s in enumerate(context) if s == model.mask]
         if not masked:
             return Fraction(int(context[-1] == true))
-        found = laws(context)
+        law = laws(context)
         total = Fraction(0)
         for i in masked:
-            for symbol, p in found[i].items():
+            for symbol, p in law[i].items():
                 if p:
                     total += p * right((*context[:i], symbol, *context[i + 1 :]))
         return total / len(masked)

@@ -9,10 +9,10 @@ from unmask.verification.uniformity import walk
 def uniformity(_: Effort) -> Evidence:
     """What each of them declares about positions, at several N; raises where that is not what is claimed of it."""
     subjects = walk.check()
-    found = Counter(subject.growth.status for subject in subjects)
+    statuses = Counter(subject.growth.status for subject in subjects)
     return Evidence(
-        f"every compiler and every conversion at several N, positions alone: {found['uniform']} are formulas on "
-        f"numbers of O(log N) bits, {found['relative']} are such formulas over their source's positions, "
-        f"{found['given as a table']} list a circuit, an expression or a program and cannot be claimed uniform",
+        f"every compiler and every conversion at several N, positions alone: {statuses['uniform']} are formulas on "
+        f"numbers of O(log N) bits, {statuses['relative']} are such formulas over their source's positions, "
+        f"{statuses['given as a table']} list a circuit, an expression or a program and cannot be claimed uniform",
         len(subjects),
     )

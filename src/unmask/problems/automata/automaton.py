@@ -106,21 +106,6 @@ class Automaton:
         ids = self._counts.draw(length, self.start, accepted=accepted, rng=rng)
         return None if ids is None else self.spelled(ids, rng=rng)
 
-    def shortest(self, *, accepted: bool = True) -> str | None:
-        """The first shortest member (or non-member); None if there is none."""
-        came: dict[int, tuple[int, int]] = {}
-        for state in breadth_first(self._rows, self.start):
-            for token, target in enumerate(self._rows[state]):
-                if target != self.start:
-                    came.setdefault(target, (state, token))
-            if bool(self.accepting[state]) == accepted:
-                ids: list[int] = []
-                while state != self.start:
-                    state, token = came[state]
-                    ids.insert(0, token)
-                return self.spelled(ids)
-        return None
-
     @cached_property
     def _rows(self) -> list[list[int]]:
         return self.delta.tolist()

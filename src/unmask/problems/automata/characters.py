@@ -94,6 +94,11 @@ def partition(sets: Sequence[Ranges]) -> tuple[tuple[tuple[int, int, int], ...],
     return tuple(cover), list(blocks)
 
 
+def blocks_in(inside: Sequence[int], sets: int) -> list[int]:
+    """For each set the mask of the blocks in it: what `partition` tells of each block, the other way round."""
+    return [sum(1 << block for block, mask in enumerate(inside) if mask >> k & 1) for k in range(sets)]
+
+
 def class_name(ranges: Ranges, *, most_ranges: int = 6) -> str:
     """A short name without blanks: `a`, `[0-9A-F]`, `[^a-z]`, `any`.
 

@@ -26,11 +26,6 @@ _MOST_ENTRIES = 10_000_000
 _KEYS = ("alphabet", "states", "start", "accepting", "transitions")
 
 
-def read_dfa(path: str | Path) -> Automaton:
-    """The automaton of a file, as written: neither minimal nor pruned."""
-    return dfa_from_json(read_dfa_document(path))
-
-
 def read_dfa_document(path: str | Path) -> dict[str, Any]:
     """The JSON object in a file; keys given twice are refused."""
     what = f"the automaton {path}"

@@ -93,7 +93,7 @@ class Circuit:
 
 
 class CircuitBuilder:
-    """Gates in the making; `and_`, `or_`, `not_` return literals and fold constants."""
+    """Gates in the making; `and_` and `or_` return literals and fold constants. NOT of a literal is `x ^ 1`."""
 
     def __init__(self, inputs: Iterable[str]) -> None:
         self.names = tuple(inputs)
@@ -102,9 +102,6 @@ class CircuitBuilder:
 
     def input(self, i: int) -> int:
         return 2 * (1 + i)
-
-    def not_(self, literal: int) -> int:
-        return literal ^ 1
 
     def and_(self, *literals: int) -> int:
         kept = set(literals) - {TRUE}

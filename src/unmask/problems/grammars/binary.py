@@ -22,10 +22,10 @@ class BinaryGrammar:
     @property
     def nonterminals(self) -> tuple[str, ...]:
         """The start first, then in the order in which they are derived."""
-        found = dict.fromkeys([self.start])
+        names = dict.fromkeys([self.start])
         for derived in (*self.letters.values(), *self.pairs.values()):
-            found.update(dict.fromkeys(sorted(derived)))
-        return tuple(found)
+            names.update(dict.fromkeys(sorted(derived)))
+        return tuple(names)
 
 
 def binary(grammar: Grammar) -> BinaryGrammar:

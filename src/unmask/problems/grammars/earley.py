@@ -44,8 +44,8 @@ def _next(grammar: Grammar, sets: list[dict[_Item, None]], j: int, item: _Item, 
     expected = rhs[done]
     if expected not in grammar.rules:
         return []
-    found: list[_Item] = [(expected, symbols, 0, j) for symbols in grammar.rules[expected]]
-    return [*found, (name, rhs, done + 1, first)] if expected in empty else found
+    items: list[_Item] = [(expected, symbols, 0, j) for symbols in grammar.rules[expected]]
+    return [*items, (name, rhs, done + 1, first)] if expected in empty else items
 
 
 def derive_empty(grammar: Grammar) -> set[str]:

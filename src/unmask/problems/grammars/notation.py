@@ -58,7 +58,7 @@ def read_grammar(text: str) -> Grammar:
 
 def _tokens(text: str, number: int) -> list[tuple[str, str]]:
     """(kind, symbol) of every token; the empty word is the symbol ''."""
-    found, place = [], 0
+    tokens, place = [], 0
     text = text.rstrip()
     while place < len(text):
         token = _TOKEN.match(text, place)
@@ -71,12 +71,12 @@ def _tokens(text: str, number: int) -> list[tuple[str, str]]:
             if symbol and symbol.split() != [symbol]:
                 shown = shortened(repr(symbol))
                 raise ProblemError(f"line {number} of the grammar has the letter {shown}; a letter has no blanks in it")
-            found.append((kind, symbol))
+            tokens.append((kind, symbol))
         elif kind == "bare":
-            found.append((kind, "" if token["bare"] == "ε" else token["bare"]))
+            tokens.append((kind, "" if token["bare"] == "ε" else token["bare"]))
         elif kind == "bar":
-            found.append((kind, "|"))
-    return found
+            tokens.append((kind, "|"))
+    return tokens
 
 
 def _grammar(drafts: dict[str, list[list[tuple[str, bool]]]]) -> Grammar:

@@ -13,7 +13,7 @@ import numpy as np
 from unmask.budget import check
 from unmask.errors import TooLarge
 from unmask.problems.automata.automaton import Automaton, token_names
-from unmask.problems.automata.characters import NEWLINE, partition
+from unmask.problems.automata.characters import NEWLINE, blocks_in, partition
 from unmask.problems.regexes.nfa import Nfa
 from unmask.problems.regexes.nodes import Case, Side
 
@@ -35,9 +35,7 @@ class _Subsets:
             nfa.sets.setdefault(NEWLINE, len(nfa.sets))
         self.characters, inside = partition(list(nfa.sets))
         self.edge = len(inside)  # the kind of neighbour beyond either end of the word
-        self.tokens_in = [
-            sum(1 << token for token, mask in enumerate(inside) if mask >> k & 1) for k in range(len(nfa.sets))
-        ]
+        self.tokens_in = blocks_in(inside, len(nfa.sets))
         newlines = self.tokens_in[nfa.sets[NEWLINE]] if has_phases else 0
         self.readable = self._readable(inside, newlines)
         self.arrows = {state: self._arrows(state) for state in nfa.silent}

@@ -18,7 +18,7 @@ import numpy as np
 from unmask.budget import check
 from unmask.errors import TooLarge
 from unmask.problems.automata.automaton import Automaton, token_names
-from unmask.problems.automata.characters import NEWLINE, partition
+from unmask.problems.automata.characters import NEWLINE, blocks_in, partition
 from unmask.problems.regexes.nfa import Guard, Nfa, Seen
 from unmask.problems.regexes.nodes import Case, Side
 
@@ -57,9 +57,7 @@ class _Gaps:
         nfa.sets.setdefault(NEWLINE, len(nfa.sets))
         self.characters, inside = partition(list(nfa.sets))
         self.edge = len(inside)
-        self.tokens_in = [
-            sum(1 << token for token, mask in enumerate(inside) if mask >> k & 1) for k in range(len(nfa.sets))
-        ]
+        self.tokens_in = blocks_in(inside, len(nfa.sets))
         self.newlines = self.tokens_in[nfa.sets[NEWLINE]]
         self.readable = [
             sum(1 << state for state, (k, _) in nfa.reads.items() if self.tokens_in[k] >> token & 1)

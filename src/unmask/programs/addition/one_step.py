@@ -78,10 +78,10 @@ def addition_predictor(vocabulary: Vocabulary) -> Program:
 
 def _fetched(program: Program, name: str, address: Expression, here: Columns, bits: Columns) -> Columns:
     """(is 0, is 1) of the letter that a row asks for."""
-    found = program.register(f"{name} bit", ("0", "1"))
+    bit = program.register(f"{name} bit", ("0", "1"))
     asked = program.code(f"{name} address", address, room=ROWS)
-    lookup(program.layers[0], asked, here).copy(bits, found)
-    return found
+    lookup(program.layers[0], asked, here).copy(bits, bit)
+    return bit
 
 
 def _neither(mlp: MlpBuilder, a: int, b: int, elsewhere: Columns, target: int) -> None:
@@ -114,14 +114,14 @@ def _carry(program: Program, flags: Columns) -> Columns:
 
 def _sum(program: Program, vocabulary: Vocabulary, halves: Columns, carry: Columns) -> None:
     """x ⊕ y ⊕ carry, twice, so that its symbol has the logit -B + B + B; all others have -B."""
-    found = [program.register(f"sum, copy {k}", ("0", "1")) for k in (1, 2)]
+    copies = [program.register(f"sum, copy {k}", ("0", "1")) for k in (1, 2)]
     beside = program.flag("no answer", _no(IS_SLOT))
     mlp = program.layer().mlp
     for a, b in product((0, 1), repeat=2):
-        for copy in found:
+        for copy in copies:
             _neither(mlp, halves[a], carry[b], beside, copy[a ^ b])
     program.read_out(vocabulary.everything, program.one, -B)
     for column in program.flag("looks for a carry", IS_CARRY, 2):  # nobody reads these rows: any symbol will do
         program.read_out(vocabulary["reject"], np.array([column]), B)
-    for copy in found:
+    for copy in copies:
         program.read_out(vocabulary.verdicts, copy, B)

@@ -21,6 +21,7 @@ from unmask.programs.circuits.chain import chain_gates, chain_system
 from unmask.programs.circuits.uniform import least_length, uniform_system
 from unmask.programs.compilers.addition import Adder, AdditionFamily
 from unmask.programs.compilers.every_length import SystemFamily
+from unmask.programs.compilers.family import ForEveryLength
 from unmask.programs.compilers.model import model_of
 from unmask.programs.compilers.recurrences import SystemCompiler
 from unmask.programs.language.program import Program
@@ -112,6 +113,9 @@ class CircuitCompiler:
         programs = {"model": system_string(placement)}
         return self._model("cot", programs, precision, plan, padding=len(gates), steps=len(gates))
 
+    def for_every_length(self, kind: Kind, precision: Precision) -> None:  # noqa: ARG002
+        return None
+
     def _model(self, kind: Kind, programs: dict[str, Program], precision: Precision, plan: Plan, **frame: Any) -> Model:
         vocabulary = plan.symbols.vocabulary
         return model_of(kind, programs, precision, vocabulary, length=plan.length, problem=self.problem, **frame)
@@ -164,6 +168,11 @@ class FamilyCompiler:
         if self.adder is not None and kind in BY_RECURRENCE:
             return self.adder.family(kind)
         return self.uniform.family(kind, precision) if self.uniform is not None and kind in BY_RECURRENCE else None
+
+    def for_every_length(self, kind: Kind, precision: Precision) -> ForEveryLength:
+        why = f"{self.family.name} is compiled to {kind} circuit by circuit, by tables of each N"
+        system = None if self.uniform is None else self.uniform.system
+        return ForEveryLength(self.family_of(kind, precision), why, system, self.family.family)
 
     def layout_of(self, kind: Kind, length: int) -> str:
         return self.at(kind, length).layout_of(kind, length)

@@ -13,6 +13,7 @@ from unmask.problems.program import AbsentProgram, ProgramProblem
 from unmask.problems.random import RandomProblem
 from unmask.programs.compilers.circuits import CircuitCompiler, FamilyCompiler
 from unmask.programs.compilers.expressions import ExpressionCompiler
+from unmask.programs.compilers.family import ForEveryLength
 from unmask.programs.compilers.random_weights import RandomCompiler
 from unmask.programs.compilers.reachability import ReachabilityCompiler
 from unmask.programs.compilers.recurrences import SystemCompiler
@@ -50,6 +51,10 @@ class Compiler(Protocol):
         ...
 
     def compile(self, kind: Kind, length: int, precision: Precision) -> Model: ...
+
+    def for_every_length(self, kind: Kind, precision: Precision) -> ForEveryLength | None:
+        """What it has for every N at once; None where every length is compiled by itself."""
+        ...
 
 
 def compiler_for(problem: Problem) -> Compiler:

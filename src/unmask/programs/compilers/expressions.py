@@ -93,6 +93,9 @@ class ExpressionCompiler:
             problem=self.problem,
         )
 
+    def for_every_length(self, kind: Kind, precision: Precision) -> None:  # noqa: ARG002
+        return None
+
     def _plan_of(self, kind: Kind) -> ExpressionPlan:
         return self.plan.in_blocks() if kind == "pcot" else self.plan
 

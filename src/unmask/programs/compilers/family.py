@@ -14,6 +14,7 @@ from unmask.programs.compilers.model import model_of
 from unmask.programs.language.instance import program_at
 from unmask.programs.language.program import Program, Size
 from unmask.programs.language.vocabulary import Vocabulary
+from unmask.recurrences.system import System
 from unmask.weights.limits import check_length
 from unmask.weights.model import Kind, Model
 
@@ -54,6 +55,19 @@ class Family:
     def problem_at(self, length: int) -> dict[str, Any]:  # noqa: ARG002
         """What the folder of one length keeps of the problem."""
         return self.problem
+
+
+@dataclass(frozen=True, eq=False)
+class ForEveryLength:
+    """What a compiler has for every N at once, and what a proof of it holds against the problem."""
+
+    family: Family | None
+    why_none: str
+    """The reason, where there is no family."""
+    system: System | None = None
+    """The recurrence that the family computes; a regular language has an automaton instead."""
+    circuits: str | None = None
+    """The name of the family of circuits whose outputs it computes."""
 
 
 def model_of_design(

@@ -39,3 +39,6 @@ class RandomCompiler:
 
     def compile(self, kind: Kind, length: int, precision: Precision) -> Model:
         return random_model(self.seed, kind, length, precision=precision.p)
+
+    def for_every_length(self, kind: Kind, precision: Precision) -> None:  # noqa: ARG002
+        return None

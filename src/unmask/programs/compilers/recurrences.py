@@ -16,8 +16,9 @@ from typing import Any
 
 from unmask.errors import ProblemError
 from unmask.numerics.precision import Precision
-from unmask.programs.compilers.every_length import SystemFamily, system_family
+from unmask.programs.compilers.every_length import SystemFamily, system_family, why_no_family
 from unmask.programs.compilers.extent import extent_of
+from unmask.programs.compilers.family import ForEveryLength
 from unmask.programs.compilers.model import model_of
 from unmask.programs.language.instance import program_at
 from unmask.programs.language.program import Program
@@ -117,6 +118,10 @@ class SystemCompiler:
     def family(self, kind: Kind, precision: Precision = USUAL) -> SystemFamily | None:
         """The models of every N from some length on, where positions are formulas in n and N."""
         return self._family(kind, most_added(precision)) if kind in FAMILIES else None
+
+    def for_every_length(self, kind: Kind, precision: Precision) -> ForEveryLength:
+        why = f"the compiler has no program of every N: {why_no_family(self.system, kind)}"
+        return ForEveryLength(self.family(kind, precision), why, system=self.system)
 
     @cached_property
     def _family(self):

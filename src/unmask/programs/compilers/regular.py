@@ -16,7 +16,7 @@ from unmask.numerics.precision import Precision
 from unmask.problems.automata.automaton import Automaton
 from unmask.problems.automata.minimisation import renumbered
 from unmask.problems.automata.permutation_group import PermutationGroup
-from unmask.programs.compilers.family import Design, Family, model_of_design, number_at
+from unmask.programs.compilers.family import Design, Family, ForEveryLength, model_of_design, number_at
 from unmask.programs.compilers.model import check_precision
 from unmask.programs.language.positions import N
 from unmask.programs.language.program import Size, bits_for
@@ -145,6 +145,10 @@ class RegularCompiler:
             characters = self._characters(design.vocabulary)
             self._families[kind] = Family(kind, least, design, characters, self.problem)
         return self._families[kind]
+
+    def for_every_length(self, kind: Kind, precision: Precision) -> ForEveryLength:  # noqa: ARG002
+        why = "the compiler has no family for this kind: its monoid has more than 1,024 elements"
+        return ForEveryLength(self.family(kind), why)
 
     def _design(self, kind: Kind, length: Size) -> Design:
         if kind == "cot":

@@ -7,7 +7,7 @@ import numpy as np
 from unmask.budget import check
 from unmask.numerics.precision import Precision
 from unmask.programs.language.builders import Edges, HeadBuilder, MlpBuilder, Weight
-from unmask.programs.language.coefficients import Coefficient
+from unmask.programs.language.coefficients import integers
 from unmask.programs.language.program import Program
 from unmask.programs.language.recording import record
 from unmask.programs.language.size import check_size
@@ -76,7 +76,7 @@ def _matrix(shape: tuple[int, int], edges: Sequence[Edges], precision: Precision
         shape,
         np.concatenate([e.source for e in edges]),
         np.concatenate([e.target for e in edges]),
-        np.concatenate([np.broadcast_to(_integers(e.weight, precision), e.source.shape) for e in edges]),
+        np.concatenate([np.broadcast_to(integers(e.weight, precision), e.source.shape) for e in edges]),
     )
 
 
@@ -86,12 +86,8 @@ def _vector(size: int, entries: Sequence[tuple[np.ndarray, Weight]], precision: 
     columns = np.concatenate([columns for columns, _ in entries])
     assert np.unique(columns).size == columns.size, "two gadgets set the bias of one column"
     vector = np.zeros(size, dtype=np.int64)
-    vector[columns] = np.concatenate([np.broadcast_to(_integers(weight, precision), c.shape) for c, weight in entries])
+    vector[columns] = np.concatenate([np.broadcast_to(integers(weight, precision), c.shape) for c, weight in entries])
     return vector
-
-
-def _integers(weight: Weight, precision: Precision) -> np.ndarray | int:
-    return weight.integer(precision) if isinstance(weight, Coefficient) else weight
 
 
 def _positions(program: Program, precision: Precision) -> Positions:

@@ -31,6 +31,12 @@ class Edges:
         """The shorter side is repeated, as NumPy does it."""
         return cls(*np.broadcast_arrays(np.atleast_1d(source), np.atleast_1d(target)), weight)
 
+    @property
+    def weights(self) -> list:
+        """The weight of each entry."""
+        entries = np.broadcast(self.source, self.target).size
+        return list(self.weight) if isinstance(self.weight, np.ndarray) else [self.weight] * entries
+
 
 @dataclass
 class HeadBuilder:

@@ -6,6 +6,8 @@ multiples of 1
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from unmask.errors import ProblemError
 from unmask.numerics.precision import Precision
 
@@ -39,6 +41,11 @@ class Coefficient:
 
     def __str__(self) -> str:
         return {1: self.unit, -1: f"-{self.unit}"}.get(self.times, f"{self.times}·{self.unit}")
+
+
+def integers(weight: Coefficient | np.ndarray, precision: Precision) -> np.ndarray | int:
+    """The integer that stands for a coefficient; what is in integers already stays as it is."""
+    return weight.integer(precision) if isinstance(weight, Coefficient) else weight
 
 
 ONE = Coefficient("1")

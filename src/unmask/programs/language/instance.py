@@ -117,13 +117,9 @@ def forms_of(head: HeadBuilder, start: int = 0) -> list[tuple[Form, Form]]:
         for e in edges:
             if e.target.max(initial=-1) < start:
                 continue
-            for source, target, weight in zip(*np.broadcast_arrays(e.source, e.target), _weights(e), strict=True):
+            for source, target, weight in zip(*np.broadcast_arrays(e.source, e.target), e.weights, strict=True):
                 forms[target][side].append((np.array([source]), weight))
     return [(query, key) for query, key in forms]
-
-
-def _weights(edges: Edges) -> list:
-    return list(edges.weight) if isinstance(edges.weight, np.ndarray) else [edges.weight] * edges.source.size
 
 
 def pieces_of(head: HeadBuilder) -> list[tuple[int, int]]:

@@ -30,7 +30,7 @@ from unmask.programs.language.program import Program
 from unmask.programs.simulation.binary_clock import BinaryClock
 from unmask.programs.simulation.looped_shape import Alphabet, Shape
 from unmask.programs.simulation.noise_slots import noise_logits
-from unmask.programs.simulation.residual_slots import Addresses, HeadPerEntry, Layout, OneHead
+from unmask.programs.simulation.residual_slots import Addresses, HeadPerEntry, Layout, OneHead, Reader
 from unmask.programs.simulation.transformer import Guard, Simulation, column_labels, shared_attention, source_positions
 from unmask.weights.model import Model
 
@@ -55,10 +55,11 @@ class Predictor:
         self.late, self.early = program.register("late"), program.register("early")
         positions = source_positions(self.model, layout.row, layout.hosting)
         self.initial = Simulation.of(program, self.model, "initial stream", positions)
-        if shape.one_head:
-            self.reader = OneHead(program, self.at, shape.entries, 2 * self.precision.p)
-        else:
-            self.reader = HeadPerEntry(program, self.at, shape.entries)
+        self.reader: Reader = (
+            OneHead(program, self.at, shape.entries, 2 * self.precision.p)
+            if shape.one_head
+            else HeadPerEntry(program, self.at, shape.entries)
+        )
         self.stream = Simulation(self.model, program.register("stream", column_labels(self.model)))
         self.attention = shared_attention(program, [self.model], layout.row, shape.rows, causal=False)
         self._embed()

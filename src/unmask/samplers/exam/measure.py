@@ -72,14 +72,14 @@ def examine(subject: Subject, entries: Iterable[Entry], budgets: Iterable[int], 
         yield _examined(order, entry, tuple(budgets), seed)
 
 
-def measured(order: Order, steps: int | None, found: Sample) -> Run:
+def measured(order: Order, steps: int | None, sampled: Sample) -> Run:
     return Run(
         steps,
-        int(found.passes.max()),
-        found.tokens_per_pass,
-        float(order.subject.right(found).mean()),
-        order.violated(found),
-        order.first_wrong(found),
+        int(sampled.passes.max()),
+        sampled.tokens_per_pass,
+        float(order.subject.right(sampled).mean()),
+        order.violated(sampled),
+        order.first_wrong(sampled),
     )
 
 
@@ -90,8 +90,8 @@ def _examined(order: Order, entry: Entry, budgets: tuple[int, ...], seed: int) -
     def run(steps: int) -> Run | None:
         sampler: Sampler | None = entry.within(steps, subject.slots)
         if sampler is not None and steps not in known:
-            found = sample(subject.predictor, sampler, subject.blank, seed=seed)
-            known[steps] = measured(order, steps if entry.takes_steps else None, found)
+            sampled = sample(subject.predictor, sampler, subject.blank, seed=seed)
+            known[steps] = measured(order, steps if entry.takes_steps else None, sampled)
         return known.get(steps)
 
     label, meaning = entry.make().label, entry.make().remasks

@@ -147,12 +147,12 @@ def _filled(weights: dict[int, Fraction], size: int) -> np.ndarray:
 
 
 def _weights(row: Any, names: list[str], where: str) -> dict[int, Fraction]:
-    found = {}
+    weights = {}
     for name, value in _object(row, where).items():
         if name not in names:
             raise ProblemError(f"{where} names {shortened(name)!r}, which is not declared; declare or mend it")
-        found[names.index(name)] = _probability(value, f"{where}[{name!r}]")
-    return found
+        weights[names.index(name)] = _probability(value, f"{where}[{name!r}]")
+    return weights
 
 
 def _probability(value: Any, where: str) -> Fraction:

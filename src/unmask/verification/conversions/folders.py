@@ -73,11 +73,11 @@ def refutation(claim: ConversionClaim, tried: Iterator[tuple[int, Sizes]], engin
         try:
             source = random_source(seed, claim.theorem.source, claim.shape, sizes, claim.precision)
             conversion = _conversion(claim, source)
-            found = _disagreement(source, conversion, seed, engine)
+            disagreement = _disagreement(source, conversion, seed, engine)
         except (AssertionError, IndexError, UnmaskError):
             continue  # no model of these sizes: nothing is refuted by it
-        if found is not None:
-            return Wrong(seed, sizes, *found)
+        if disagreement is not None:
+            return Wrong(seed, sizes, *disagreement)
     return None
 
 

@@ -115,10 +115,10 @@ class Machine:
         """All that the declared flags may be in rows with these properties."""
         declared = {name: d.expression for name, d in self.program.positions.items() if type(d) is Flag}
         terms = [arithmetic.z3.If(arithmetic.at(expression, row) != 0, 1, 0) for expression in declared.values()]
-        found = arithmetic.values(terms, [*row.facts, *where], MOST_FLAGS)
-        if not found:
+        combinations = arithmetic.values(terms, [*row.facts, *where], MOST_FLAGS)
+        if not combinations:
             raise Open("there is no such row")
-        return [tuple(zip(declared, values, strict=True)) for values in found]
+        return [tuple(zip(declared, values, strict=True)) for values in combinations]
 
     def start(self, token: int, flags: Flags, symbol: int | None, hosts: Sequence[str] = ()) -> RowState:
         """H⁰ of a token; the tables of the transformers in `hosts` are at the place of the hosted row."""

@@ -106,12 +106,12 @@ def _is_of(weight: object, name: str, tensor: str) -> bool:
     return isinstance(weight, Weight) and (weight.transformer, weight.tensor) == (name, tensor)
 
 
-def _require_matrix(name: str, tensor: str, found: Wires, sources: Sequence[int], targets: Sequence[int]) -> None:
+def _require_matrix(name: str, tensor: str, matrix: Wires, sources: Sequence[int], targets: Sequence[int]) -> None:
     """The terms of every target are the entries of the tensor, all of them, in order, and nothing else."""
-    if not set(found) <= set(targets):
+    if not set(matrix) <= set(targets):
         raise Open(f"{tensor} of the {name} writes elsewhere")
     for j, target in enumerate(targets):
-        terms = found.get(target, [])
+        terms = matrix.get(target, [])
         if [a for a, _ in terms] != list(sources):
             raise Open(f"{tensor} of the {name} does not read what it should")
         for i, (_, weight) in enumerate(terms):

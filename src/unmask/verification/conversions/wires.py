@@ -8,7 +8,7 @@ import numpy as np
 from unmask.numerics.precision import Precision
 from unmask.programs.language import builders
 from unmask.programs.language.builders import Edges, HeadBuilder, MlpBuilder
-from unmask.programs.language.coefficients import Coefficient
+from unmask.programs.language.coefficients import integers
 from unmask.verification.conversions.unknown import Weight
 from unmask.verification.families.obligations.ledger import Open
 
@@ -44,15 +44,15 @@ class MlpWires:
 
 def wires(edges: Iterable[Edges], precision: Precision) -> Wires:
     """source → target edges, by target; a pair that stands there twice is refused, as `assemble` does."""
-    found: dict[int, dict[int, int | Weight]] = {}
+    terms_of: dict[int, dict[int, int | Weight]] = {}
     for one in edges:
         sources, targets = np.broadcast_arrays(one.source, one.target)
-        for a, b, weight in zip(sources.tolist(), targets.tolist(), _weights(one, sources.size), strict=True):
-            terms = found.setdefault(b, {})
+        for a, b, weight in zip(sources.tolist(), targets.tolist(), one.weights, strict=True):
+            terms = terms_of.setdefault(b, {})
             if a in terms:
                 raise Open(f"the columns {a} and {b} are joined twice")
             terms[a] = _number(weight, precision)
-    return {target: sorted(terms.items(), key=lambda term: term[0]) for target, terms in found.items()}
+    return {target: sorted(terms.items(), key=lambda term: term[0]) for target, terms in terms_of.items()}
 
 
 def reversed_edges(edges: Iterable[Edges]) -> list[Edges]:
@@ -74,11 +74,5 @@ def _vector(parts: Iterable[tuple[np.ndarray, builders.Weight]], precision: Prec
     return vector
 
 
-def _weights(edges: Edges, count: int) -> list:
-    return list(edges.weight) if isinstance(edges.weight, np.ndarray) else [edges.weight] * count
-
-
 def _number(weight: Any, precision: Precision) -> int | Weight:
-    if isinstance(weight, Weight):
-        return weight
-    return weight.integer(precision) if isinstance(weight, Coefficient) else int(weight)
+    return weight if isinstance(weight, Weight) else int(integers(weight, precision))

@@ -18,12 +18,9 @@ from unmask.numerics.precision import Precision
 from unmask.problems.automata.automaton import Automaton
 from unmask.problems.problem import Problem
 from unmask.programs.compilers.addition import AdditionFamily
-from unmask.programs.compilers.circuits import FamilyCompiler
 from unmask.programs.compilers.compiler import Compiler
-from unmask.programs.compilers.every_length import SystemFamily, why_no_family
-from unmask.programs.compilers.family import Family, number_at
-from unmask.programs.compilers.recurrences import SystemCompiler
-from unmask.programs.compilers.regular import RegularCompiler
+from unmask.programs.compilers.every_length import SystemFamily
+from unmask.programs.compilers.family import Family, ForEveryLength, number_at
 from unmask.programs.language.instance import NotAFamily
 from unmask.verification.families.check_lengths import check_lengths
 from unmask.verification.families.obligations.arithmetic import LEAST_ASKED, Arithmetic
@@ -122,16 +119,17 @@ def every_length(
     if not 1 <= precision <= 8:
         raise ProblemError(f"the precision must lie in 1 … 8, not {precision}")
     p = Precision(precision)
-    if not isinstance(compiler, RegularCompiler | SystemCompiler | FamilyCompiler):
+    offered = compiler.for_every_length(kind, p)
+    if offered is None:
         reason = "only regular languages, programs and families of circuits are compiled for every N at once"
         return EveryLength.unreached(problem.name, kind, precision, reason)
-    sample = [n for n in _sample(_family(compiler, kind, p)) if problem.has_length(n)]
+    sample = [n for n in _sample(offered.family) if problem.has_length(n)]
     return prove_every_length(problem, compiler, kind, p, engine, lengths=tuple(dict.fromkeys((*sample, *lengths))))
 
 
 def prove_every_length(
     problem: Problem,
-    compiler: RegularCompiler | SystemCompiler | FamilyCompiler,
+    compiler: Compiler,
     kind: Kind,
     precision: Precision,
     engine: Engine,
@@ -143,8 +141,11 @@ def prove_every_length(
 
     For `lengths`, the folder that the compiler writes is compared with the family entry by entry.
     """
-    own = _family(compiler, kind, precision)
-    attempt = _Attempt(problem, compiler, kind, precision, engine, family or own, lengths, family in (None, own))
+    offered = compiler.for_every_length(kind, precision)
+    if offered is None:
+        raise ValueError(f"{problem.name} is compiled length by length: there is no family to prove anything of")
+    own = family in (None, offered.family)
+    attempt = _Attempt(problem, compiler, offered, kind, precision, engine, family or offered.family, lengths, own)
     try:
         return attempt.answer()
     except (OutOfTime, TooLarge) as end:
@@ -158,15 +159,6 @@ def _sample(family: Family | None) -> tuple[int, ...]:
     return tuple(n for n in SAMPLE if n < family.least or number_at(family.design.padding, n) <= MOST_SLOTS)
 
 
-def _family(
-    compiler: RegularCompiler | SystemCompiler | FamilyCompiler, kind: Kind, precision: Precision
-) -> Family | None:
-    """What the compiler instantiates."""
-    if isinstance(compiler, RegularCompiler):
-        return compiler.family(kind)
-    return (compiler.family_of if isinstance(compiler, FamilyCompiler) else compiler.family)(kind, precision)
-
-
 def _subject(name: str, kind: str, precision: int) -> str:
     return f"For every N >= 0, the {kind} that `compile` writes for {name} and N, in F_{precision},"
 
@@ -174,7 +166,8 @@ def _subject(name: str, kind: str, precision: int) -> str:
 @dataclass
 class _Attempt:
     problem: Problem
-    compiler: RegularCompiler | SystemCompiler | FamilyCompiler
+    compiler: Compiler
+    offered: ForEveryLength
     kind: Kind
     precision: Precision
     engine: Engine
@@ -187,9 +180,10 @@ class _Attempt:
     @property
     def statement(self) -> str:
         subject = _subject(self.problem.name, self.kind, self.precision.p)
-        if not isinstance(self.compiler, RegularCompiler):
-            what = "the answers of the program" if isinstance(self.compiler, SystemCompiler) else "the outputs"
-            return system_statement(subject, what, self.family)
+        if self.offered.circuits is not None:
+            return system_statement(subject, "the outputs", self.family)
+        if self.offered.system is not None:
+            return system_statement(subject, "the answers of the program", self.family)
         steps, slots = {
             "plt": ("⌈log2 N⌉ loops", "one pad"),
             "cot": ("max(1, N) steps", "a symbol each"),
@@ -210,7 +204,7 @@ class _Attempt:
 
     def answer(self) -> EveryLength:
         if self.family is None:
-            return self.unknown(self._no_family)
+            return self.unknown(self.offered.why_none)
         if self.kind not in PROVERS:
             return self.unknown(f"there is no proof for every length of the kind {self.kind}")
         arithmetic = Arithmetic(self.ledger, self.family.least)
@@ -234,26 +228,16 @@ class _Attempt:
         still_open = next((o for o in self.ledger.obligations if o.verdict == "open"), None)
         return self.unknown(reason if still_open is None else f"{still_open.name}: {reason}")
 
-    @property
-    def _no_family(self) -> str:
-        if isinstance(self.compiler, SystemCompiler):
-            return "the compiler has no program of every N: " + why_no_family(self.compiler.system, self.kind)
-        if isinstance(self.compiler, FamilyCompiler):
-            return f"{self.problem.name} is compiled to {self.kind} circuit by circuit, by tables of each N"
-        return "the compiler has no family for this kind: its monoid has more than 1,024 elements"
-
     def _prove(self, arithmetic: Arithmetic) -> Claim | None:
         """All obligations; of a regular language, the claim that a certificate is about."""
         if isinstance(self.family, AdditionFamily):
             prove_addition(self.family, self.precision, arithmetic)
             return None
-        if isinstance(self.family, SystemFamily) and not isinstance(self.compiler, RegularCompiler):
-            compiler = self.compiler.uniform if isinstance(self.compiler, FamilyCompiler) else self.compiler
-            assert compiler is not None
-            claim = SystemClaim(compiler.system, self.family, self.precision, arithmetic)
+        if isinstance(self.family, SystemFamily) and self.offered.system is not None:
+            claim = SystemClaim(self.offered.system, self.family, self.precision, arithmetic)
             prove_system(claim)
-            if isinstance(self.compiler, FamilyCompiler):
-                require_family(claim, self.compiler.family.family)
+            if self.offered.circuits is not None:
+                require_family(claim, self.offered.circuits)
             return None
         claim = self._claim(arithmetic)
         PROVERS[self.kind](claim)

@@ -21,36 +21,36 @@ TRUSTED = (
 )
 
 
-def report(found: EveryLength, seconds: float, *, html: bool, trusted: Sequence[str] = TRUSTED) -> str:
+def report(answer: EveryLength, seconds: float, *, html: bool, trusted: Sequence[str] = TRUSTED) -> str:
     """The page, as HTML or Markdown."""
-    return "\n".join((_html if html else _markdown)(found, seconds, trusted)) + "\n"
+    return "\n".join((_html if html else _markdown)(answer, seconds, trusted)) + "\n"
 
 
-def _verdict(found: EveryLength) -> str:
-    return "Proved for every N" if found.verdict == "proved" else found.verdict.capitalize()
+def _verdict(answer: EveryLength) -> str:
+    return "Proved for every N" if answer.verdict == "proved" else answer.verdict.capitalize()
 
 
-def _wrong(found: EveryLength) -> str | None:
-    wrong = found.counterexample
+def _wrong(answer: EveryLength) -> str | None:
+    wrong = answer.counterexample
     if wrong is None:
-        return found.reason
+        return answer.reason
     word = "" if wrong.word is None else f", word {wrong.word!r}"
     return f"Counterexample: N = {wrong.length}{word}: {wrong.expected}, but the model {wrong.got}."
 
 
-def _rows(found: EveryLength) -> Iterator[tuple[str, ...]]:
-    for obligation in found.obligations:
+def _rows(answer: EveryLength) -> Iterator[tuple[str, ...]]:
+    for obligation in answer.obligations:
         milliseconds = f"{round(obligation.seconds * 1000)} ms"
         yield obligation.name, obligation.method, obligation.verdict, milliseconds, obligation.detail
 
 
-def _markdown(found: EveryLength, seconds: float, trusted: Sequence[str]) -> Iterator[str]:
-    yield from (f"# {_verdict(found)}", "", _plain(found.statement), "")
-    if (wrong := _wrong(found)) is not None:
+def _markdown(answer: EveryLength, seconds: float, trusted: Sequence[str]) -> Iterator[str]:
+    yield from (f"# {_verdict(answer)}", "", _plain(answer.statement), "")
+    if (wrong := _wrong(answer)) is not None:
         yield from (_plain(wrong), "")
-    yield from (f"{len(found.obligations)} obligations, {seconds:.1f} s.", "")
+    yield from (f"{len(answer.obligations)} obligations, {seconds:.1f} s.", "")
     yield from ("| obligation | method | | time | |", "|---|---|---|---|---|")
-    for row in _rows(found):
+    for row in _rows(answer):
         yield f"| {' | '.join(_plain(cell) for cell in row)} |"
     yield from ("", "## What is trusted", "")
     yield from (f"- {line}" for line in trusted)
@@ -61,17 +61,17 @@ def _plain(text: str) -> str:
     return "".join(f"\\{c}" if c in "\\|*_<>[]" else c for c in " ".join(text.split()))
 
 
-def _html(found: EveryLength, seconds: float, trusted: Sequence[str]) -> Iterator[str]:
+def _html(answer: EveryLength, seconds: float, trusted: Sequence[str]) -> Iterator[str]:
     yield "<!doctype html><html lang=en><meta charset=utf-8>"
-    yield f"<title>{escape(_verdict(found))}</title>"
+    yield f"<title>{escape(_verdict(answer))}</title>"
     yield "<style>body{font:16px/1.5 system-ui;max-width:70em;margin:2em auto;padding:0 1em}"
     yield "td,th{text-align:left;padding:.1em 1em .1em 0;vertical-align:top}.open{color:#b00}</style>"
-    yield f"<h1>{escape(_verdict(found))}</h1><p>{escape(found.statement)}</p>"
-    if (wrong := _wrong(found)) is not None:
+    yield f"<h1>{escape(_verdict(answer))}</h1><p>{escape(answer.statement)}</p>"
+    if (wrong := _wrong(answer)) is not None:
         yield f"<p class=open>{escape(wrong)}</p>"
-    yield f"<p>{len(found.obligations)} obligations, {seconds:.1f} s.</p>"
+    yield f"<p>{len(answer.obligations)} obligations, {seconds:.1f} s.</p>"
     yield "<table><tr><th>obligation<th>method<th><th>time<th></tr>"
-    for row in _rows(found):
+    for row in _rows(answer):
         cells = "".join(f"<td>{escape(cell)}" for cell in row)
         yield f"<tr class={'open' if row[2] == 'open' else 'proved'}>{cells}</tr>"
     yield "</table><h2>What is trusted</h2><ul>"

@@ -68,9 +68,9 @@ def _selected(emit: Emit, target: str, precision: Precision) -> tuple[Unit, int]
     """The unit of one entry, the same for every entry and width, and its weight."""
     ((template, weight),) = writers(units_of(emit(1), precision), target)
     for width in SIZES:
-        found = writers(units_of(emit(width), precision), target)
+        units = writers(units_of(emit(width), precision), target)
         expected = [tuple((name, i, w) for name, _, w in template.reads) for i in range(width)]
-        if [u.reads for u, _ in found] != expected or any(u.bias != template.bias or w != weight for u, w in found):
+        if [u.reads for u, _ in units] != expected or any(u.bias != template.bias or w != weight for u, w in units):
             raise NotRepeated(f"the units of {width} entries are not that of one entry, once each")
     return template, weight
 

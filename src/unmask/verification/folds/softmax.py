@@ -163,7 +163,7 @@ def detection(precision: Precision, *, code: int | None = None) -> Outcome:
     which is more than can happen.
     """
     code = precision.one if code is None else code
-    found = threshold_of(precision)
+    threshold = threshold_of(precision)
     reached: dict[int, int] = {}
 
     def counted(state: int):
@@ -180,7 +180,7 @@ def detection(precision: Precision, *, code: int | None = None) -> Outcome:
             for held, term in terms.items():
                 yield held, (int(add(state[0], term, precision)), state[1] or held != 0)
 
-        closure = close([(0, False)], moves, lambda state: state if bool(found[state[0]]) != state[1] else None)
+        closure = close([(0, False)], moves, lambda state: state if bool(threshold[state[0]]) != state[1] else None)
         states += closure.states
         if closure.witness is not None:
             text = f"{rows} rows, one with code {precision.meaning(code)}: not found"

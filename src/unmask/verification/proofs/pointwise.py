@@ -113,24 +113,24 @@ class _Pointwise:
         """(the parents' values, the state at the end, how) of all words of an interval; `only` for the first parent."""
         intervals = {v: self._shapes.interval(v) for v in parents}
         order = sorted(parents, key=lambda v: intervals[v])
-        found: dict[tuple[tuple[int, ...], int], Way] = {((), q): ()}
+        ways: dict[tuple[tuple[int, ...], int], Way] = {((), q): ()}
         at = first
         for v in order:
             if intervals[v][0] < at:
                 raise NoInduction("two variables of one table depend on the same letter")
-            found = self._through_gap(found, intervals[v][0] - at)
+            ways = self._through_gap(ways, intervals[v][0] - at)
             wanted = only if v == parents[0] else None
-            found = self._through(found, self._shapes.representative(v), wanted, missing)
+            ways = self._through(ways, self._shapes.representative(v), wanted, missing)
             at = intervals[v][1]
         place = [order.index(v) for v in parents]
-        for (values, state), way in self._through_gap(found, last - at).items():
+        for (values, state), way in self._through_gap(ways, last - at).items():
             yield tuple(values[i] for i in place), state, way
 
     def _through(
-        self, found: dict[tuple[tuple[int, ...], int], Way], v: int, wanted: int | None, missing: set[Asked]
+        self, ways: dict[tuple[tuple[int, ...], int], Way], v: int, wanted: int | None, missing: set[Asked]
     ) -> dict[tuple[tuple[int, ...], int], Way]:
         reached: dict[tuple[tuple[int, ...], int], Way] = {}
-        for (values, state), way in found.items():
+        for (values, state), way in ways.items():
             pairs = self._known.get((v, state))
             if pairs is None:
                 missing.add((v, state))
@@ -142,13 +142,13 @@ class _Pointwise:
         return reached
 
     def _through_gap(
-        self, found: dict[tuple[tuple[int, ...], int], Way], length: int
+        self, ways: dict[tuple[tuple[int, ...], int], Way], length: int
     ) -> dict[tuple[tuple[int, ...], int], Way]:
         """All words of a length in between."""
         if not length:
-            return found
+            return ways
         reached: dict[tuple[tuple[int, ...], int], Way] = {}
-        for (values, state), way in found.items():
+        for (values, state), way in ways.items():
             after = self._gap(state, length)
             self._count(len(after))
             for target in after:

@@ -107,8 +107,8 @@ def _combinations(given: list[Values], key: Key):
 
 
 def _merged(builder: CircuitBuilder, terms: dict[Any, list[int]]) -> Values:
-    found = {value: builder.or_(*literals) for value, literals in terms.items()}
-    return {value: literal for value, literal in found.items() if literal != FALSE}
+    merged = {value: builder.or_(*literals) for value, literals in terms.items()}
+    return {value: literal for value, literal in merged.items() if literal != FALSE}
 
 
 def _answers(values: Values, names: dict[Any, str]) -> dict[str, int]:

@@ -155,14 +155,14 @@ class _Sweep:
         alone = self._tried >= MOST_INPUTS
         if len(self._fresh) < (LEARNED_AT_ONCE * NEIGHBOURS if alone else LEARNED_AT_ONCE):
             return
-        found = np.array(self._fresh, dtype=np.uint8).T
+        words = np.array(self._fresh, dtype=np.uint8).T
         self._fresh.clear()
-        self._try(found if alone else self._neighbours(found))
+        self._try(words if alone else self._neighbours(words))
         self._sort()
 
-    def _neighbours(self, found: np.ndarray) -> np.ndarray:
+    def _neighbours(self, words: np.ndarray) -> np.ndarray:
         """Each of some inputs [bits, inputs], and others in which two of its bits are turned on average."""
-        near = np.repeat(found, NEIGHBOURS, axis=1)
+        near = np.repeat(words, NEIGHBOURS, axis=1)
         turned = self._rng.random(near.shape) < 2 / max(2, len(near))
         turned[:, ::NEIGHBOURS] = False
         return near ^ turned

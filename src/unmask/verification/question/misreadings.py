@@ -43,13 +43,13 @@ def _told_apart(question: Question, one: str, other: str, classes: dict[str, Has
     if not isinstance(automaton, Automaton) or automaton.characters is None:
         return
     tokens = [int(automaton.token_ids(letter)[0]) for letter in (one, other)]
-    found = telling_word(automaton, *tokens, question.model.length)
-    if found is not None:
+    word = telling_word(automaton, *tokens, question.model.length)
+    if word is not None:
         usual: dict[int, str] = {}
         for letter in classes:
             usual.setdefault(int(automaton.token_ids(letter)[0]), letter)
         for letter in (one, other):
-            yield "".join(letter if token is None else usual[token] for token in found)
+            yield "".join(letter if token is None else usual[token] for token in word)
 
 
 def telling_word(automaton: Automaton, one: int, other: int, length: int) -> list[int | None] | None:

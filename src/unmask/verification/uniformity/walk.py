@@ -56,15 +56,15 @@ class Subject:
     @property
     def sentence(self) -> str:
         """What can be claimed, and no more."""
-        found = self.growth
-        if found.flaws:
-            return f"refused: {'; '.join(found.flaws)}"
-        if found.status == "given as a table":
+        growth = self.growth
+        if growth.flaws:
+            return f"refused: {'; '.join(growth.flaws)}"
+        if growth.status == "given as a table":
             return f"not uniform: given as a table{self.note}"
-        if found.bits[-1] == 1:
+        if growth.bits[-1] == 1:
             return "uniform if its source is: the source's own positions"
-        relative = " if its source is" if found.status == "relative" else ""
-        return f"uniform{relative}: numbers of at most {found.bits[-1]} bits at N = {found.lengths[-1]}"
+        relative = " if its source is" if growth.status == "relative" else ""
+        return f"uniform{relative}: numbers of at most {growth.bits[-1]} bits at N = {growth.lengths[-1]}"
 
 
 def check() -> tuple[Subject, ...]:

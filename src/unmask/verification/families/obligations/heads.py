@@ -17,7 +17,7 @@ from unmask.numerics.arithmetic import add, divide, multiply
 from unmask.numerics.exponential import exp
 from unmask.numerics.precision import Precision
 from unmask.programs.language.builders import Form, HeadBuilder, Weight
-from unmask.programs.language.coefficients import Coefficient
+from unmask.programs.language.coefficients import integers
 from unmask.programs.language.declarations import Flag, SignedBits
 from unmask.programs.language.instance import forms_of, pieces_of
 from unmask.programs.language.positions import Expression, constant
@@ -200,7 +200,7 @@ def _value(form: Sequence[tuple[str, Weight]], bit: int, precision: Precision) -
     total = 0
     for name, weight in form:
         held = precision.one * (1 if name == ONE else bit)
-        total = int(add(total, int(multiply(held, _integer(weight, precision), precision)), precision))
+        total = int(add(total, int(multiply(held, int(integers(weight, precision)), precision)), precision))
     return total
 
 
@@ -336,10 +336,6 @@ def _hides(
     if len(seen) != 1 or min(seen) <= 0:
         raise Open("rows with the code are not weighed alike, or not at all")
     return declared.expression, seen.pop()
-
-
-def _integer(weight: Weight, precision: Precision) -> int:
-    return weight.integer(precision) if isinstance(weight, Coefficient) else int(weight)
 
 
 def _positions(program: Program, read: Read, arithmetic: Arithmetic, row: Row) -> None:

@@ -15,7 +15,7 @@ from unmask.numerics.precision import Precision
 from unmask.problems.automata.automaton import Automaton
 from unmask.problems.automata.minimisation import renumbered
 from unmask.programs.language.builders import Edges, HeadBuilder, MlpBuilder, Weight
-from unmask.programs.language.coefficients import Coefficient
+from unmask.programs.language.coefficients import integers
 from unmask.programs.language.declarations import Flag, OneHot, SignedBits
 from unmask.programs.language.positions import Expression, by_parts
 from unmask.programs.language.program import Program
@@ -164,7 +164,7 @@ def _vector(parts: Iterable[tuple[np.ndarray, Weight]], precision: Precision) ->
 
 
 def _integers(weight: Weight, count: int, precision: Precision) -> np.ndarray:
-    return np.broadcast_to(weight.integer(precision) if isinstance(weight, Coefficient) else weight, (count,))
+    return np.broadcast_to(integers(weight, precision), (count,))
 
 
 def _number(value: Any) -> int:
