@@ -134,7 +134,7 @@ def test_what_fails_its_check_is_open_whatever_it_claims(unmask, monkeypatch):
 
 def test_simulations_run_on_fifty_random_models_a_direction_and_say_which():
     for finding in recorded(ITEMS):
-        found = re.findall(r"(\d+) random models through (\w+),", finding.evidence.method)
+        found = re.findall(r"(\d+) random (?:models|transformers [a-z ]+) through (\w+),", finding.evidence.method)
         for models, stem in found:
             assert int(models) >= 50, (finding.item.label, stem)
         assert finding.evidence.method.count("seeds 0 … ") >= len(found)

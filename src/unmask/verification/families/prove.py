@@ -26,6 +26,7 @@ from unmask.programs.compilers.recurrences import SystemCompiler
 from unmask.programs.compilers.regular import RegularCompiler
 from unmask.programs.language.instance import NotAFamily
 from unmask.verification.families.check_lengths import check_lengths
+from unmask.verification.families.instantiated import family_of
 from unmask.verification.families.obligations.arithmetic import LEAST_ASKED, Arithmetic
 from unmask.verification.families.obligations.ledger import Ledger, Obligation, Open
 from unmask.verification.families.regular.certificate import certificate_of
@@ -125,7 +126,7 @@ def every_length(
     if not isinstance(compiler, RegularCompiler | SystemCompiler | FamilyCompiler):
         reason = "only regular languages, programs and families of circuits are compiled for every N at once"
         return EveryLength.unreached(problem.name, kind, precision, reason)
-    sample = [n for n in _sample(_family(compiler, kind, p)) if problem.has_length(n)]
+    sample = [n for n in _sample(family_of(compiler, kind, p)) if problem.has_length(n)]
     return prove_every_length(problem, compiler, kind, p, engine, lengths=tuple(dict.fromkeys((*sample, *lengths))))
 
 
@@ -143,7 +144,7 @@ def prove_every_length(
 
     For `lengths`, the folder that the compiler writes is compared with the family entry by entry.
     """
-    own = _family(compiler, kind, precision)
+    own = family_of(compiler, kind, precision)
     attempt = _Attempt(problem, compiler, kind, precision, engine, family or own, lengths, family in (None, own))
     try:
         return attempt.answer()
@@ -156,15 +157,6 @@ def _sample(family: Family | None) -> tuple[int, ...]:
     if family is None:
         return SAMPLE
     return tuple(n for n in SAMPLE if n < family.least or number_at(family.design.padding, n) <= MOST_SLOTS)
-
-
-def _family(
-    compiler: RegularCompiler | SystemCompiler | FamilyCompiler, kind: Kind, precision: Precision
-) -> Family | None:
-    """What the compiler instantiates."""
-    if isinstance(compiler, RegularCompiler):
-        return compiler.family(kind)
-    return (compiler.family_of if isinstance(compiler, FamilyCompiler) else compiler.family)(kind, precision)
 
 
 def _subject(name: str, kind: str, precision: int) -> str:
