@@ -139,7 +139,8 @@ def show_verdict(verdict: Verdict) -> None:
     out = console()
     if verdict.proof is not None:
         how = ", ".join(f"{name} {value}" for name, value in verdict.proof.items() if name not in ("by", "invariant"))
-        out.print(f"[{style[verdict.status]}]proved[/] for every word, by {verdict.proof['by']} ({how})")
+        words = "every word" if verdict.about is None else "every word that both models read"
+        out.print(f"[{style[verdict.status]}]proved[/] for {words}, by {verdict.proof['by']} ({how})")
     else:
         out.print(f"[{style[verdict.status]}]{verdict.status}[/] on {verdict.cases} cases ({verdict.method})")
     if verdict.counterexample is not None:
@@ -147,6 +148,8 @@ def show_verdict(verdict: Verdict) -> None:
             f"counterexample {escape(repr(verdict.counterexample))}: "
             f"{escape(str(verdict.expected))}, but the model {escape(str(verdict.got))}"
         )
+    elif verdict.about is not None:
+        out.print(f"this is about {escape(verdict.about)}")
     if verdict.reason:
         out.print(escape(verdict.reason))
 

@@ -59,7 +59,7 @@ def verify(
         question = Question(model, standard_of(model, compared_with(model, against), engine), engine, certified, by)
         if against is not None:
             _check_alphabets(question)
-        return _answer(question, method, cases, seed, progress)
+        return replace(_answer(question, method, cases, seed, progress), about=question.standard.about)
     except OutOfTime as end:
         return Verdict.out_of_time(method, end)
 

@@ -170,7 +170,17 @@ def test_the_words_of_another_model_are_those_that_it_reads(abb):
     partial = load_model(abb(characters=[[A, A, "a"], [B, B, "b"]]))
     for method in METHODS:
         assert verify_model(partial, against=whole, method=method).status == "refuted"
-        assert verify_model(whole, against=partial, method=method).status == ("proved" if method == "prove" else "held")
+        verdict = verify_model(whole, against=partial, method=method)
+        assert verdict.status == ("proved" if method == "prove" else "held")
+        assert verdict.to_json()["about"] == "every word that the other model reads; it reads no '!', and this one does"
+        assert verify_model(whole, against=whole, method=method).about is None
+
+
+def test_a_proof_against_a_folder_that_reads_less_says_so(abb, tmp_path, unmask):
+    partial = save_model(load_model(abb(characters=[[A, A, "a"], [B, B, "b"]])), tmp_path / "partial")
+    _, said, _ = unmask("verify", abb(characters=WHOLE), "--against", partial, "--method", "prove")
+    assert said.startswith("proved for every word that both models read, by ")
+    assert "it reads no '!', and this one does" in said
 
 
 def test_a_model_that_reads_nothing_says_nothing(abb):

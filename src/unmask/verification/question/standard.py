@@ -48,6 +48,11 @@ class Standard(Protocol):
         """Characters as they are classed here, where words are any text."""
         ...
 
+    @property
+    def about(self) -> str | None:
+        """Which words it speaks of, where it says nothing of others that the model reads."""
+        ...
+
     def right(self, word: str) -> Outcome: ...
 
     def words(self, rng: random.Random) -> Iterator[str]:
@@ -107,6 +112,10 @@ class ProblemStandard:
     def characters(self) -> Ranges | None:
         return self.problem.characters
 
+    @property
+    def about(self) -> None:
+        return None
+
     def right(self, word: str) -> Outcome:
         return self.problem.outcome(word).last(self.outputs)
 
@@ -155,6 +164,14 @@ class ModelStandard:
     @property
     def characters(self) -> Ranges | None:
         return self.other.characters
+
+    @property
+    def about(self) -> str | None:
+        own = read_letters(self.other, self.model.input_symbols, self.model.characters)
+        unread = next((letter for letter, symbol in own.items() if symbol is None), None)
+        if unread is None or not self.model.length:
+            return None
+        return f"every word that the other model reads; it reads no {shortened(unread)!r}, and this one does"
 
     def right(self, word: str) -> Outcome:
         return outcomes(self.other, [word], self.engine, outputs=self.outputs)[0]

@@ -20,7 +20,8 @@ class Certificate(Protocol):
 class Verdict:
     """What a check found. `cases` were looked at; a refutation names a word, what was right and what came out.
 
-    `proof` says how something was proved; `certificate`, if one was asked for, lets anybody check it.
+    `proof` says how something was proved; `certificate`, if one was asked for, lets anybody check it. `about` says of
+    which words that is, where they are not all that the model reads.
     """
 
     status: Status
@@ -32,6 +33,7 @@ class Verdict:
     reason: str | None = None
     proof: dict[str, Any] | None = None
     certificate: Certificate | None = None
+    about: str | None = None
 
     def __post_init__(self) -> None:
         if (self.status == "refuted") != (self.counterexample is not None):
@@ -60,7 +62,7 @@ class Verdict:
             "cases": self.cases,
             "counterexample": self.counterexample,
         }
-        for name in ("expected", "got", "reason", "proof"):
+        for name in ("expected", "got", "reason", "proof", "about"):
             if getattr(self, name) is not None:
                 document[name] = getattr(self, name)
         return document
