@@ -81,7 +81,8 @@ MAY_IMPORT = {
         "programs/simulation programs/gadgets programs/language engines weights numerics budget errors"
     ),
     "verification/uniformity": (
-        "recurrences theorems programs/compilers programs/language testing problems/* weights numerics"
+        "verification/families verification/families/obligations recurrences theorems programs/compilers "
+        "programs/language testing problems/* weights numerics"
     ),
     "verification/families/obligations": (
         "verification/folds programs/compilers programs/language problems/* engines/shared engines weights numerics "

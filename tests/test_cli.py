@@ -73,6 +73,15 @@ def test_exit_codes_follow_grep(unmask, hand, tmp_path):
     assert "undecided: the last symbol is 'a', neither '1' nor '0'" in out
 
 
+def test_an_answer_that_stands_for_another_symbol_is_said_to(unmask, hand):
+    config = json.loads((hand / "config.json").read_text(encoding="utf-8"))
+    for meant, code, said in (("0", 1, "rejected"), ("a", 2, "the last symbol is '1', which stands for 'a', neither")):
+        (hand / "config.json").write_text(json.dumps({**config, "aliases": {"1": meant}}), encoding="utf-8")
+        found, out, _ = unmask("run", hand, "bb")
+        assert found == code
+        assert said in out
+
+
 def test_json_is_one_document_and_nothing_else(process, hand, tmp_path):
     code, out, err = process("run", hand, "bb", "--json")
     assert (code, err) == (0, "")

@@ -209,9 +209,10 @@ def verdict_of(model: Model, last: str) -> tuple[str, bool]:
     meant = model.aliases.get(last, last)
     if meant in (model.accept, model.reject):
         return "accepted" if meant == model.accept else "rejected", True
-    if is_value(last, model.vocabulary):
-        return f"= {last}", True
-    return f"undecided: the last symbol is {last!r}, neither {model.accept!r} nor {model.reject!r}", False
+    if is_value(meant, model.vocabulary):
+        return f"= {meant}", True
+    stands_for = f", which stands for {meant!r}" if meant != last else ""
+    return f"undecided: the last symbol is {last!r}{stands_for}, neither {model.accept!r} nor {model.reject!r}", False
 
 
 def notes_answers(model: Model) -> bool:

@@ -134,7 +134,7 @@ def test_what_fails_its_check_is_open_whatever_it_claims(unmask, monkeypatch):
 
 def test_simulations_run_on_fifty_random_models_a_direction_and_say_which():
     for finding in recorded(ITEMS):
-        found = re.findall(r"(\d+) random models through (\w+),", finding.evidence.method)
+        found = re.findall(r"(\d+) random (?:models|transformers [a-z ]+) through (\w+),", finding.evidence.method)
         for models, stem in found:
             assert int(models) >= 50, (finding.item.label, stem)
         assert finding.evidence.method.count("seeds 0 … ") >= len(found)
@@ -305,6 +305,20 @@ def test_what_the_errata_quote_is_printed():
     quotes = [re.sub(r"\s+", " ", quote) for quote in re.findall(r'"([^"]+)"', text)]
     assert len(quotes) > 20
     assert [quote for quote in quotes if quote not in tex] == []
+
+
+@pytest.mark.long
+@pytest.mark.skipif("UNMASK_PAPER" not in os.environ, reason="UNMASK_PAPER names no source of the paper (paper.tex)")
+def test_what_an_entry_quotes_stands_in_a_line_that_it_names():
+    lines = [plainly(line) for line in Path(os.environ["UNMASK_PAPER"]).read_text(encoding="utf-8").splitlines()]
+    text = re.sub(r"```.*?```", "", (ROOT / "docs" / "errata.md").read_text(encoding="utf-8"), flags=re.DOTALL)
+    assert f"{len(lines):,} lines" in text
+    for entry in re.split(r"^\*\*(?=\d+\.)|^## |^\*The sandwich", text, flags=re.MULTILINE):
+        named = {int(k) for k in re.findall(r"L(\d{3,4})", entry)}
+        named |= {k for first, last in re.findall(r"L(\d+) to L(\d+)", entry) for k in range(int(first), int(last) + 1)}
+        for quote in re.findall(r'"([^"]+)"', entry) if re.match(r"\d+\.", entry) else ():
+            places = {i for i, line in enumerate(lines, 1) if re.sub(r"\s+", " ", quote) in line}
+            assert places & named, (entry[:40], quote, places)
 
 
 def test_every_file_that_the_errata_name_is_there():

@@ -284,6 +284,15 @@ def test_18_the_printed_read_out_recovers_bits_alone():
     averages = product(np.array([[weight]]), np.array([[0, P2.one, 3 * P2.one // 4, -P2.one]]), P2)[0]
     read = np.where(averages <= 0, 0, P2.one)
     assert read.tolist() == [0, P2.one, P2.one, 0], "0 and 1 come back, 3/4 and -1 do not"
+    third = int(divide(P2.one, 3 * P2.one, P2))
+    assert int(clip(3 * third, P2)) == 3 * P2.one // 4, "3·[1/3] = 3/4: an average is not undone by multiplying"
+
+
+def test_18_the_row_of_a_slot_is_a_quotient_rounded_up():
+    N, D = 2, 2  # slots n = 3, 4 hold row 1, slots 5, 6 row 2; keys are the rows 1 … N
+    slots = range(N + 1, N + N * D + 1)
+    assert [-(-(n - N) // D) for n in slots] == [1, 1, 2, 2]
+    assert [(n - N) / D for n in slots] == [0.5, 1.0, 1.5, 2.0], "as printed: no row for every second slot"
 
 
 def test_19_there_are_fewer_hosts_than_rows():
@@ -320,7 +329,8 @@ def test_21_the_addresses_of_inputs_and_the_indicator():
     printed = [(2 * n - N - 1, 2 * n - N) for n in (5, 6)]
     assert printed == [(5, 6), (7, 8)], "no inputs"
     assert [(2 * slot - 1, 2 * slot) for slot in (1, 2)] == [(1, 2), (3, 4)]
-    assert [slot >= N / 2 for slot in (1, 2, 3)] == [False, True, True], "slot 1 reads inputs, slot 3 does not"
+    assert [slot >= N / 2 for slot in (1, 2, 3)] == [False, True, True], "slots 1 and 2 read inputs, slot 3 does not"
+    assert [slot <= N / 2 for slot in (1, 2, 3)] == [True, True, False]
 
 
 def test_22_the_last_slot_is_workspace():
@@ -338,6 +348,14 @@ def test_23_the_divisors_of_the_positions():
     rows = range(T * block)
     assert [n // T for n in rows] == [0, 0, 0, 1, 1, 1]
     assert [n // block for n in rows] == [0, 0, 1, 1, 2, 2], "the step of a row"
+    T, L, N, P = 2, 2, 1, 1
+    block = L * (N + P)
+    rows = [n - N for n in range(N, N + T * block)]  # n from 0, as printed
+    assert [(n // block, n % block // (N + P), n % block % (N + P)) for n in rows] == [
+        (step, layer, place) for step in range(T) for layer in range(L) for place in range(N + P)
+    ]
+    assert [n // L for n in rows] == [0, 0, 1, 1, 2, 2, 3, 3], "printed: counts on through the steps"
+    assert [n % P for n in rows] == [0] * len(rows), "printed: one place for all"
 
 
 def test_24_the_inclusion_costs_more_than_n_slots():

@@ -8,9 +8,9 @@ Construction: ⌈log2 N⌉ copies of every row (`simulation.causal_copies`), the
 Bounds:       N·max(0, ⌈log2 N⌉ - 1) <= N(N - 1) pads, L + 1 layers, width 2D + O(log N).
 Exactness:    bit by bit in every copy of every row after every layer, for p >= 1; it divides by zero if and only if
               the source does.
-Deviations:   the paper takes N(N - 1) pads and 2L + 1 layers, and expects quadratic to be the best possible; its own
-              construction, repaired, is `causal_to_unmasked_by_blocks`. Here each row stands once per bit of its
-              number instead of once per row, no row sees too much, so that nothing must be put right after a
+Deviations:   the paper takes N(N - 1) pads and 2L + 1 layers; a footnote has it that a better construction would still
+              be quadratic. Its own, repaired, is `causal_to_unmasked_by_blocks`. Here each row stands once per bit of
+              its number instead of once per row, no row sees too much, so that nothing must be put right after a
               layer, and none is idle, so that nothing must be kept from dividing by zero.
 """
 

@@ -1,4 +1,4 @@
-"""Arithmetic on bits by MLPs, and the positional codes it can derive from four basic ones (section 2.18)."""
+"""Arithmetic on bits by MLPs, and the positional codes it can derive from four basic ones."""
 
 from itertools import product
 

@@ -1,5 +1,7 @@
 """Every compiler and every conversion declares what is claimed of it; what does not is caught."""
 
+from copy import copy
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
@@ -16,7 +18,17 @@ from unmask.programs.language.program import Program
 from unmask.programs.language.recording import recorded_programs
 from unmask.theorems.catalogue import THEOREMS, TRANSFORMER_THEOREMS, VARIANTS
 from unmask.verification.uniformity import walk
-from unmask.verification.uniformity.walk import SOURCES, NotUniform, check, compiled, converted, require, table
+from unmask.verification.uniformity.walk import (
+    SOURCES,
+    NotUniform,
+    check,
+    compiled,
+    converted,
+    entries_compared,
+    require,
+    table,
+)
+from unmask.weights.matrix import Matrix
 
 ROOT = Path(__file__).parents[3]
 
@@ -52,6 +64,41 @@ def test_what_cannot_be_claimed_says_so(subjects):
         assert sentences[f"family:{family} → mdm"].startswith("uniform:")
     assert sentences["mdm_to_plt"].startswith("uniform if its source is")
     assert sentences["group:S3 → mdm"].startswith("uniform:")
+
+
+def test_weights_are_compared_where_one_program_is_that_of_every_length(subjects):
+    weights = {subject.name: subject.weights for subject in subjects}
+    for name in ("group:S3 → cot", "family:addition → smdm", "family:formula → mdm", "program: a common walk → topk"):
+        assert weights[name].startswith("one program for every N: ")
+    for name in ("all maps of 5 states → mdm", "family:reachability → mdm", "program: palindromes → mdm", "mdm_to_plt"):
+        assert weights[name] == "not checked"
+
+
+def test_a_weight_that_is_not_the_family_s_is_caught(monkeypatch):
+    source, compiler = _first_source()
+    compile_ = type(compiler).compile
+
+    def tampered(self, kind, length, precision):
+        model = compile_(self, kind, length, precision)
+        chain = model.transformers["model"]
+        out = Matrix.of(chain.out.dense() // (1 + (length == 16)))
+        return replace(model, transformers={"model": replace(chain, out=out)})
+
+    monkeypatch.setattr(type(compiler), "compile", tampered)
+    with pytest.raises(NotUniform, match="expected: one program for every N"):
+        compiled(source, compiler, "cot")
+
+
+def test_a_code_whose_bits_are_no_formula_is_caught():
+    compiler = _first_source()[1]
+    family = compiler.family("cot")
+    (program,) = family.design.programs.values()
+    power = Expression("2^N", 1, lambda length, where: 2**length)  # noqa: ARG005
+    changed = copy(program)
+    changed.codes = dict.fromkeys(program.codes, power)
+    broken = replace(family, design=replace(family.design, programs={"model": changed}))
+    with pytest.raises(NotUniform, match=r"2\^N is not a formula"):
+        entries_compared("abb", broken, [compiler.compile("cot", 5, Precision(2))])
 
 
 def test_formulas_are_the_same_for_all_lengths_but_where_the_page_says_so(subjects):

@@ -15,7 +15,7 @@ from unmask.testing.random_model import all_words, drawn, sample_words
 from unmask.theorems.alignment import aligned_difference
 from unmask.theorems.catalogue import THEOREMS, TRANSFORMER_THEOREMS, VARIANTS
 from unmask.theorems.checking.conversions import check_source, check_theorem
-from unmask.theorems.checking.transformer_conversions import check_transformers
+from unmask.theorems.checking.transformer_conversions import check_transformers, random_transformer, two_words
 from unmask.theorems.law import rounded_up
 from unmask.theorems.theorem import Conversion, Theorem, TransformerTheorem
 from unmask.traces.trace import Trace
@@ -99,19 +99,21 @@ def of_transformers(stem: str, attention: Attention, *, seeds: int = 60) -> Chec
     """Random transformers: every row after every source layer, the logits, the price; p = 1, 2, 3."""
 
     def check(effort: Effort) -> Evidence:
-        theorem, cases, divided = _theorem(stem), 0, 0
+        theorem, rows, divided = _theorem(stem), [], 0
         assert isinstance(theorem, TransformerTheorem)
         drawn_seeds = range(effort.of(seeds))
         for precision in (1, 2, 3):
             wrong, dividing = check_transformers(theorem, attention, drawn_seeds, precision=precision)
             if wrong:
                 raise Refuted(f"{stem}: random transformer {wrong[0][0]} at p = {precision}: {wrong[0][1]}")
-            cases, divided = cases + len(drawn_seeds), divided + dividing
+            sources = [random_transformer(seed, attention, precision=precision) for seed in drawn_seeds]
+            rows += [two_words(seed, source).shape[1] for seed, source in zip(drawn_seeds, sources, strict=True)]
+            divided += dividing
         return Evidence(
-            f"{cases} random transformers of one or two layers through {stem}, on two words each: every row after "
-            f"every layer, the logits, the price; {divided} divide by zero, and so does what they become; p = 1 … 3, "
-            f"{seeds_of(drawn_seeds)}",
-            cases,
+            f"{len(rows)} random transformers of one or two layers through {stem}, on two words each: every row after "
+            f"every layer, the logits, the price; {divided} divide by zero, and so does what they become; "
+            f"N = {min(rows)} … {max(rows)}, p = 1 … 3, {seeds_of(drawn_seeds)}",
+            len(rows),
         )
 
     return check

@@ -67,14 +67,18 @@ NUMBERS = (
         statement="One machine within a class X writes down the transformer for each N, another computes the "
         "positional encoding of (n, N). About the second, for logarithmic space: every compiler and every conversion "
         "declares its positions, and whether these are formulas of logspace operators on numbers of O(log N) bits is "
-        "checked. Regular languages are, in both layouts (one slot per node, |Q| per node), and so are reachability "
-        "and parity; conversions are if their source is; a circuit, an expression or a program that is listed as a "
-        "table cannot be claimed uniform, least of all one that is given as a file.",
+        "checked. Regular languages are, in both layouts (one slot per node, |Q| per node), and so are reachability, "
+        "families and programs that are recurrences in N, and addition; conversions are if their source is; a circuit, "
+        "an expression or a program that is listed as a table cannot be claimed uniform, least of all one that is "
+        "given as a file. About the first: where a compiler writes one program for every N (regular languages with one "
+        "slot per node, these families and programs), weights are one finite table whose places depend on N by the "
+        "bits of codes alone, and models are compared with it entry by entry.",
         construction="verification/uniformity/walk.py",
         check=uniformity.uniformity,
         against_print="open",
-        difference="that the families here are L-uniform is shown for positions alone. That the first machine, which "
-        "writes the weights, needs logarithmic space only is neither shown nor refuted (docs/uniformity.md).",
+        difference="that the families here are L-uniform is shown for positions, and for weights where one program is "
+        "that of every N. That the first machine needs logarithmic space only for the other weights, conversions "
+        "among them, is neither shown nor refuted (docs/uniformity.md).",
         run="unmask paper def:uniform-transformers --check",
     ),
     _definition(

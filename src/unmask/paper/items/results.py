@@ -9,8 +9,8 @@ from unmask.paper.items.item import Item
 
 UNIFORM = (
     "uniformity. Circuits are written into positions as a table, so that a model is as uniform as its family of "
-    "circuits, which is not shown; that weights are written, and circuits extracted, in logarithmic space is not shown "
-    "either (def:uniform-transformers). What is shown is the equality of the classes without uniformity"
+    "circuits, which is not shown; that their weights are written, and circuits extracted, in logarithmic space is not "
+    "shown either (def:uniform-transformers). What is shown is the equality of the classes without uniformity"
 )
 
 ONE_SLOT_PER_NODE = with_every_length(regular.one_slot_per_node, "mdm", "smdm", "topk")

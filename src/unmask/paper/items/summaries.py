@@ -24,13 +24,13 @@ FIGURES = (
         title="the frameworks and their simulations",
         statement="Arrows: masked diffusion → looped → masked diffusion → parallel chain of thought → chain of "
         "thought → parallel chain of thought → masked diffusion, each a conversion of weights. The dashed arrow, a "
-        "strict separation under log N steps whose slots the figure does not count, is shown as an inclusion; that it "
-        "is strict is cited.",
+        "strict separation under log N steps whose slots the figure does not count, is an inclusion by conversion; "
+        "that it is strict is own:cot-to-ac0*, and that parity is not in AC0, which is cited.",
         construction="theorems/route.py",
         claim="holds",
         against_print="as printed",
         run="unmask compile random:7 --length 1 --to cot --out chain && unmask convert chain --to plt --out looped",
-        check=several(TO_PLT, TO_MDM, MDM_TO_PCOT, PCOT_TO_COT, COT_TO_PCOT, PCOT_TO_MDM),
+        check=several(TO_PLT, TO_MDM, MDM_TO_PCOT, PCOT_TO_COT, COT_TO_PCOT, PCOT_TO_MDM, own.chains_in_parallel),
     ),
     Item(
         label="fig:figure-1b",

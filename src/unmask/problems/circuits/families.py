@@ -1,4 +1,4 @@
-"""Families of problems, uniform in N, as circuits of known depth.
+"""Families of problems: for every N a circuit, of known depth.
 
 | family        | a word                       | accepted if, or outputs            | depth        |
 |---------------|------------------------------|------------------------------------|--------------|

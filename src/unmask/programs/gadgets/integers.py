@@ -10,9 +10,9 @@ Construction: a bit is two columns, one for each of its values (dual rail), so t
               its complement. a - b = a + b̄ + 1, and its carry out is [a >= b].
 Bounds:       k bits: hidden units 2k, (k + 1)(k + 2)/2, 2k; 7k + 2 columns, the sum included. Least p: 1.
               So the hidden width is O(log² N), the residual width O(log N).
-Exactness:    exact for every fan-in, because each gate subtracts (1.8).
+Exactness:    exact for every fan-in, because each gate only subtracts from one 1.
 Deviations:   (a) no MLP can output the -1 of a signed code: `signed` forms it in W_Q, as bit minus complement.
-              (b) the paper's gates must have the NOR form: a fan-in above B clips. (c) a shift widens the code.
+              (b) and (c) hold as printed; gates are NORs here, because an AND that adds up clips from fan-in 2^p on.
               (d) sbin has no sign bit; [a - b >= 0] is the carry out of the difference.
 """
 

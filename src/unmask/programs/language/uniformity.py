@@ -126,7 +126,7 @@ def uniformity(program: Program, *, sources: Sequence[Positions] = ()) -> Unifor
 
 def _declared(name: str, declaration: Declaration, S: int, sources: Sequence[Positions]) -> Declared:
     formulas = tuple(_expressions(declaration))
-    flaw = next((flaw for flaw in (_flaw(e, S) for e in formulas) if flaw is not None), None)
+    flaw = next((flaw for flaw in (flaw_of(e, S) for e in formulas) if flaw is not None), None)
     known = {} if flaw is not None else by_parts(formulas, _size)
     sizes = tuple(known[id(e)] for e in formulas if known)
     bits = max((size.bits(S) for size in known.values()), default=1)
@@ -148,8 +148,8 @@ def _expressions(declaration: Declaration) -> Iterator[Expression]:
             yield expression
 
 
-def _flaw(expression: Expression, S: int) -> str | None:
-    """The first node that is no formula, or a number with too many bits."""
+def flaw_of(expression: Expression, S: int) -> str | None:
+    """The first node that is no formula, or a number with too many bits for so many rows."""
     for node in _nodes(expression):
         arity = ARITY.get(node.operator) if node.operator is not None else None
         if arity != len(node.operands):

@@ -19,6 +19,13 @@ def random_transformer(seed: int, attention: Attention, *, precision: int, **siz
     return replace(model.transformers["model"], attention=attention)
 
 
+def two_words(seed: int, source: Transformer) -> np.ndarray:
+    """Tokens [2, N] that a random transformer is tried on; N, which it is converted for, is drawn too."""
+    draws = Draws(seed, 77)
+    rows = draws.integer(1, len(source.positions))
+    return draws.integers(0, source.embed.shape[0] - 1, (2, rows))
+
+
 def states(transformer: Transformer, tokens: np.ndarray) -> list[np.ndarray] | None:
     """The stream after 0, 1, … layers; None for a division by zero."""
     session = ReferenceEngine().session(transformer)
@@ -59,9 +66,8 @@ def check_transformers(
     disagreements, divided = [], 0
     for seed in seeds:
         source = random_transformer(seed, attention, precision=precision, **sizes)
-        draws = Draws(seed, 77)
-        rows = draws.integer(1, len(source.positions))
-        tokens = draws.integers(0, source.embed.shape[0] - 1, (2, rows))
+        tokens = two_words(seed, source)
+        rows = tokens.shape[1]
         conversion = theorem.convert(source, rows)
         assert conversion.price.within(theorem.bound(source, rows)), (seed, conversion.price)
         assert [h.layer for h in conversion.held[:-1]] == list(range(len(source.layers) + 1))

@@ -1,20 +1,23 @@
-"""Every compiler and every conversion → are the positions of what it writes uniform? (def:uniform-transformers)
+"""Every compiler and every conversion → is what it writes uniform, positions and weights? (def:uniform-transformers)
 
-| what                                  | expected         | what it means                                           |
+| what                                  | positions        | what it means                                           |
 |---------------------------------------|------------------|---------------------------------------------------------|
 | regular languages, reachability by    | uniform          | formulas on numbers of O(log N) bits, the same for all  |
-| repeated squaring                     |                  | N that were tried                                       |
-| circuits of a file or a `family:`,    | given as a table | positions list the circuit. For a file there is no      |
-| arithmetic expressions, programs      |                  | family; for a `family:` the positions are as uniform    |
-|                                       |                  | as its circuits, for a program as its unfolding, and    |
+| repeated squaring, programs and       |                  | N that were tried                                       |
+| families that are recurrences in N    |                  |                                                         |
+| circuits of a file, other families    | given as a table | positions list the circuit. For a file there is no      |
+| and kinds, arithmetic expressions,    |                  | family; for a `family:` the positions are as uniform    |
+| other programs                        |                  | as its circuits, for a program as its unfolding, and    |
 |                                       |                  | that these are is not shown here                        |
 | conversions                           | relative         | formulas over the source's positions: uniform if the    |
 |                                       |                  | source is                                               |
 
-About the positions alone: that the weights can be written in logarithmic space is not checked.
+Weights: where a compiler instantiates one program for every N, every entry is found in a finite table, at a place that
+depends on N by the number of bits of each code alone; the models are compared with it entry by entry, by other code
+than wrote them. Elsewhere weights are not looked at.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -25,15 +28,18 @@ from unmask.problems.catalogue import parse_problem
 from unmask.problems.family import FamilyProblem
 from unmask.programs.compilers.circuits import CircuitCompiler
 from unmask.programs.compilers.compiler import Compiler, compiler_for
+from unmask.programs.compilers.family import Family
 from unmask.programs.compilers.recurrences import SystemCompiler
 from unmask.programs.compilers.regular import RegularCompiler
 from unmask.programs.language.program import Program
 from unmask.programs.language.recording import recorded_programs
-from unmask.programs.language.uniformity import Growth, growth, uniformity
+from unmask.programs.language.uniformity import Growth, flaw_of, growth, uniformity
 from unmask.recurrences import BOOLEAN, N, Slots, System, indices, letter
 from unmask.testing.random_model import random_model
 from unmask.theorems.catalogue import THEOREMS, TRANSFORMER_THEOREMS, VARIANTS
 from unmask.theorems.theorem import Theorem, TransformerTheorem
+from unmask.verification.families.bridge import compare
+from unmask.verification.families.obligations.ledger import Open
 from unmask.weights.model import Kind, Model
 
 PRECISION = Precision(2)
@@ -52,6 +58,8 @@ class Subject:
     expected: str
     growth: Growth
     note: str = ""
+    entries: int | None = None
+    """How many entries of weights and positions were compared with one program for every N; None: not looked at."""
 
     @property
     def sentence(self) -> str:
@@ -65,6 +73,10 @@ class Subject:
             return "uniform if its source is: the source's own positions"
         relative = " if its source is" if growth.status == "relative" else ""
         return f"uniform{relative}: numbers of at most {growth.bits[-1]} bits at N = {growth.lengths[-1]}"
+
+    @property
+    def weights(self) -> str:
+        return "not checked" if self.entries is None else f"one program for every N: {self.entries:,} entries"
 
 
 def check() -> tuple[Subject, ...]:
@@ -122,6 +134,15 @@ def _palindromes() -> Compiler:
     return SystemCompiler(System("ab", same, answer=same[0, N - 1]), {})
 
 
+def _common_walk() -> Compiler:
+    """Its groups are boxes, so that there is one program for every N."""
+    i, j = indices("i j")
+    way = Slots("way", (i.range(N), j.range(N)), BOOLEAN)
+    reads = (way[i - 1, j].or_else(True), way[i, j - 1].or_else(False), letter(i), letter(j))
+    way.rule(reads, lambda above, left, x, y: (above or left) and x == y)
+    return SystemCompiler(System("ab", way, answer=way[N - 1, N - 1]), {})
+
+
 FILE = ": this circuit alone, there is no family"
 FAMILY = ": as uniform as the family's circuits, which is not shown here"
 SOURCES: tuple[Source, ...] = (
@@ -132,7 +153,9 @@ SOURCES: tuple[Source, ...] = (
     Source("family:reachability", _parsed("family:reachability"), (9, 16), "given as a table", ("smdm", "cot"), FAMILY),
     Source("family:parity", _parsed("family:parity"), (5, 16, 64), "uniform", ("mdm", "smdm")),
     Source("family:parity", _parsed("family:parity"), (4, 9, 16), "given as a table", ("plt", "cot"), FAMILY),
+    Source("family:formula", _parsed("family:formula"), (5, 16, 64), "uniform", ("mdm", "smdm")),
     Source("family:contains-aba", _parsed("family:contains-aba"), (5, 16, 64), "uniform", ("mdm", "smdm")),
+    Source("family:equal-halves", _parsed("family:equal-halves"), (6, 16, 64), "uniform", ("mdm", "smdm")),
     Source("family:addition", _parsed("family:addition"), (4, 16, 64), "uniform", ("mdm", "smdm")),
     Source("family:addition", _parsed("family:addition"), (4, 8), "given as a table", ("plt", "cot"), FAMILY),
     Source(
@@ -149,6 +172,7 @@ SOURCES: tuple[Source, ...] = (
         "given as a table",
         note=": this expression alone, there is no family",
     ),
+    Source("program: a common walk", _common_walk, (5, 9, 16), "uniform", ("mdm", "smdm", "topk")),
     Source(
         "program: palindromes",
         _palindromes,
@@ -161,11 +185,26 @@ SOURCES: tuple[Source, ...] = (
 
 def compiled(source: Source, compiler: Compiler, kind: Kind) -> Subject:
     """What the compiler of a problem writes."""
-    by_length = {}
+    by_length, models = {}, []
     for length in source.lengths if compiler.length is None else (compiler.length,):
-        programs = assembled(lambda length=length: compiler.compile(kind, length, PRECISION))
+        programs = assembled(lambda length=length: models.append(compiler.compile(kind, length, PRECISION)))
         by_length[length] = [uniformity(program) for program in programs]
-    return Subject(f"{source.name} → {kind}", source.expected, growth(by_length), source.note)
+    name, offered = f"{source.name} → {kind}", compiler.for_every_length(kind, PRECISION)
+    family = None if offered is None else offered.family
+    entries = None if family is None else entries_compared(name, family, models)
+    return Subject(name, source.expected, growth(by_length), source.note, entries)
+
+
+def entries_compared(name: str, family: Family, models: Sequence[Model]) -> int:
+    """How many; raises `NotUniform` where one is not the family's, or the bits of a code are no formula in N."""
+    for program in family.design.programs.values():
+        for register, room in program.codes.items():
+            if (flaw := flaw_of(room, max(model.rows for model in models))) is not None:
+                raise NotUniform(f"{name}: how many bits {register} has: {flaw}")
+    try:
+        return sum(compare(family, model) for model in models)
+    except Open as difference:
+        raise NotUniform(f"{name}: {difference}; expected: one program for every N") from difference
 
 
 def converted(theorem: Theorem) -> Subject:
@@ -204,10 +243,10 @@ def assembled(build: Callable[[], object]) -> list[Program]:
 
 def table(subjects: tuple[Subject, ...]) -> str:
     """For docs/uniformity.md, which `python -m unmask.verification.uniformity.walk` prints."""
-    lines = ["| written by | N | its positions |", "|---|---|---|"]
+    lines = ["| written by | N | its positions | its weights |", "|---|---|---|---|"]
     for subject in subjects:
         name, lengths = subject.name.replace("|", "\\|"), ", ".join(map(str, subject.growth.lengths))
-        lines.append(f"| `{name}` | {lengths} | {subject.sentence} |")
+        lines.append(f"| `{name}` | {lengths} | {subject.sentence} | {subject.weights} |")
     return "\n".join(lines) + "\n"
 
 
