@@ -263,7 +263,11 @@ class _Attempt:
         """The folder of a length that has a design of its own, or that the solver is not asked about."""
 
         def show() -> str:
-            verdict = self._folder(self._model(length))
+            try:
+                model = self._model(length)
+            except ProblemError as error:
+                raise Open(f"`compile` writes none: {error}") from error
+            verdict = self._folder(model)
             if verdict.status != "proved":
                 raise Open(verdict.reason or f"refuted by {verdict.counterexample!r}", (length,))
             return "the folder"
