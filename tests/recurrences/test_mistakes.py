@@ -3,10 +3,24 @@
 import pytest
 
 from unmask.errors import ProblemError, TooLarge, UnmaskError
-from unmask.pipeline import compile_problem
-from unmask.recurrences import BOOLEAN, Interpreter, N, Slots, System, collect, indices, letter, some, subsets
+from unmask.pipeline import compile_problem, compile_program, verify_model
+from unmask.recurrences import (
+    BOOLEAN,
+    Interpreter,
+    N,
+    Slots,
+    System,
+    choose,
+    collect,
+    indices,
+    letter,
+    log2_above,
+    some,
+    subsets,
+)
 
 i, j, k = indices("i j k")
+HUGE = 4 * 10**18
 
 
 def chain(rule=lambda before, x: before or x == "a", reads=None, values=BOOLEAN):
@@ -50,6 +64,23 @@ MISTAKES = {
     "no answer at all": (lambda: System("ab", (), answer=[]), r"the answer names no slot"),
     "division": (lambda: N / 2, r"write \(N\) // 2 in place of /"),
     "power": (lambda: i**2, r"there is no \(i\)\*\*2"),
+    "more than 64 bits": (
+        lambda: Interpreter(chain(reads=lambda s: (s[i - 1].or_else(True), letter(choose(i * HUGE < 0, 0, i)))), 4),
+        r"4000000000000000000·i is beyond 62 bits, and the positions of a model are computed with 64",
+    ),
+    "a power of more than 64 bits": (
+        lambda: Interpreter(chain(reads=lambda s: (s[i - 1].or_else(True), letter(choose(2**i <= N, i, 0)))), 70),
+        r"2\^\(i\) is beyond 62 bits",
+    ),
+    "a power of a power": (
+        lambda: Interpreter(chain(reads=lambda _: letter(2 ** (2**i)).or_else("a")), 9),
+        r"2\^\(2\^\(i\)\) is beyond 62 bits",
+    ),
+    "a number of more than 64 bits": (lambda: i < 10**19, r"10000000000000000000 is beyond 62 bits"),
+    "a logarithm of more than 40 bits": (
+        lambda: Interpreter(chain(reads=lambda _: letter(log2_above(i * HUGE))), 2),
+        r"4000000000000000000·i is beyond 40 bits",
+    ),
     "no answer": (lambda: Interpreter(chain(), 0), r"has no answer at N = 0: there is no slot\[-1\]"),
 }
 
@@ -166,3 +197,11 @@ def test_conditions_are_combined_by_signs():
     assert [((i > 1) & (i < 4)).evaluate(v) for v in at] == [0, 0, 1, 1, 0]
     assert [((i < 1) | ~(i < 4)).evaluate(v) for v in at] == [1, 0, 0, 0, 1]
     assert [(-i + 7 // N + 7 % N).evaluate(v) for v in at] == [3, 2, 1, 0, -1]
+
+
+@pytest.mark.parametrize("length", [5, 70])
+def test_what_no_slot_asks_for_may_be_as_large_as_it_likes(length):
+    """The branch that is not taken has more than 64 bits: the folder is right all the same."""
+    system = chain(reads=lambda s: (s[i - 1].or_else(False), letter(choose(i < 5, choose(2**i <= N, i, 0), 0))))
+    model = compile_program(system, "mdm", length=length)
+    assert verify_model(model, against=system, method="sample").status == "held"

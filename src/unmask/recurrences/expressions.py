@@ -4,7 +4,8 @@
         | table(e) | 2^⌊log2 e⌋ | ⌈log2 e⌉
 
 An expression keeps its tree, so that a compiler can write the same formula over positions. `evaluate` takes numbers, or
-arrays of numbers, for the indices.
+arrays of numbers, for the indices. With numbers it is exact, and refuses what 64 bits might not hold; arrays, which say
+the same of all slots at once, may go astray in branches that a slot does not take.
 
 >>> i, j = indices("i j")
 >>> str(2 * i + j - 1), (2 * i + j - 1).evaluate({"N": 4, "i": 3, "j": 1})
@@ -25,6 +26,12 @@ Number = Any
 
 Values = Mapping[str, Number]
 """N and the indices, by name."""
+
+BITS = 62
+LARGEST = (1 << BITS) - 1
+"""An expression is at most so large in every slot that asks for it: arrays of numbers have 64 bits."""
+MOST = 40
+"""Bits of a number of which the power of two below it, or the logarithm, is asked for."""
 
 _ARITHMETIC: dict[str, tuple[int, Callable[[Any, Any], Any]]] = {
     "+": (0, operator.add),
@@ -62,15 +69,21 @@ class Expression:
             return self.value
         if self.operator == "index":
             return values[self.name]
-        parts = [operand.evaluate(values) for operand in self.operands]
         if self.operator == "if":
-            return _chosen(*parts)
+            return _chosen(*self.operands, values)
+        found = self._computed([operand.evaluate(values) for operand in self.operands])
+        if not isinstance(found, np.ndarray) and abs(found) > LARGEST:
+            raise _too_large(self)
+        return found
+
+    def _computed(self, parts: list[Number]) -> Number:
+        """The number, from those of the operands."""
         if self.operator == "2^":
-            return 1 << np.maximum(parts[0], 0) if isinstance(parts[0], np.ndarray) else 1 << max(parts[0], 0)
-        if self.operator == "power of two below":
-            return _power_below(parts[0])
-        if self.operator == "log2 above":
-            return _log2_above(parts[0])
+            return _power(parts[0], self)
+        if self.operator in ("power of two below", "log2 above"):
+            if not isinstance(parts[0], np.ndarray) and parts[0] >= 1 << MOST:
+                raise _too_large(self.operands[0], MOST)
+            return (_power_below if self.operator == "power of two below" else _log2_above)(parts[0])
         if self.operator == "table":
             return _entry(self.entries, parts[0])
         if self.operator in _COMPARISONS:
@@ -230,6 +243,8 @@ def lifted(value: Expression | int) -> Expression:
             hint = "an address is a formula and not what a slot holds; to look for a place, read over a range"
         shown = shortened(repr(value) if isinstance(value, str) else str(value))
         raise ProblemError(f"an index expression is made of whole numbers, N and indices, not of {shown}; {hint}")
+    if abs(int(value)) > LARGEST:
+        raise _too_large(constant(int(value)))
     return constant(int(value))
 
 
@@ -263,12 +278,12 @@ def maximum(left: Expression | int, right: Expression | int) -> Expression:
 
 
 def power_of_two_below(expression: Expression | int) -> Expression:
-    """The largest power of two that is at most the number, for 1 and more."""
+    """The largest power of two that is at most the number, 1 for what is below 1."""
     return Expression("power of two below", (lifted(expression),))
 
 
 def log2_above(expression: Expression | int) -> Expression:
-    """⌈log2 x⌉, for 1 and more."""
+    """⌈log2 x⌉, 0 for what is below 1."""
     return Expression("log2 above", (lifted(expression),))
 
 
@@ -294,21 +309,38 @@ def _wrapped(operand: Expression, rank: int) -> str:
     return f"({operand})" if inner is not None and inner[0] < rank else str(operand)
 
 
-def _chosen(condition: Number, then: Number, otherwise: Number) -> Number:
-    if isinstance(condition, np.ndarray):
-        return np.where(condition != 0, then, otherwise)
-    return then if condition else otherwise
+def _chosen(condition: Expression, then: Expression, otherwise: Expression, values: Values) -> Number:
+    """Of one slot, the branch that is taken alone."""
+    holds = condition.evaluate(values)
+    if isinstance(holds, np.ndarray):
+        return np.where(holds != 0, then.evaluate(values), otherwise.evaluate(values))
+    return (then if holds else otherwise).evaluate(values)
+
+
+def _power(exponent: Number, of: Expression) -> Number:
+    if isinstance(exponent, np.ndarray):
+        return 1 << np.maximum(exponent, 0)
+    if exponent > LARGEST.bit_length():
+        raise _too_large(of)
+    return 1 << max(exponent, 0)
+
+
+def _too_large(of: Expression, bits: int = BITS) -> ProblemError:
+    return ProblemError(
+        f"{shortened(str(of))} is beyond {bits} bits, and the positions of a model are computed with 64; "
+        "keep it small where it is asked for, as in choose(i < 40, 2**i, 0)"
+    )
 
 
 def _power_below(x: Number) -> Number:
     if isinstance(x, np.ndarray):
-        return 1 + sum((1 << (k - 1)) * (x >= 1 << k) for k in range(1, 40))
-    return 1 << max(int(x).bit_length() - 1, 0)
+        return 1 + sum((1 << (k - 1)) * (x >= 1 << k) for k in range(1, MOST))
+    return 1 << (max(int(x), 1).bit_length() - 1)
 
 
 def _log2_above(x: Number) -> Number:
     if isinstance(x, np.ndarray):
-        return sum((x > 1 << k).astype(np.int64) for k in range(40))
+        return sum((x > 1 << k).astype(np.int64) for k in range(MOST))
     return (max(int(x), 1) - 1).bit_length()
 
 

@@ -1,6 +1,6 @@
 """Names of values: how a slot's value is written as a symbol.
 
-A value that is a letter is written as the letter; truth values, and 0 and 1, which Python holds equal to them, are the
+A value that is a letter is written as the letter; truth values, and whatever Python holds equal to them, are the
 symbols by which a model accepts and rejects; any other value has a name of its own, `{NP,VP}` for a set.
 """
 
@@ -21,7 +21,8 @@ def value_name(value: Any) -> str:
 
 
 def is_truth(value: Any) -> bool:
-    return isinstance(value, int) and value in (0, 1)
+    """Is it 0 or 1, of whichever type? 1.0 and NumPy's True have the token of True, which they equal."""
+    return value in (0, 1)
 
 
 def symbol_names(system: System) -> dict[Any, str]:

@@ -10,6 +10,8 @@ from unmask.engines.fast import FastEngine
 from unmask.numerics.precision import Precision
 from unmask.pipeline import compile_problem, prove_family, verify_model
 from unmask.problems.catalogue import parse_problem
+from unmask.problems.family import FamilyProblem
+from unmask.problems.outcome import Outcome
 from unmask.programs.addition.one_step import HALF, IS_CARRY
 from unmask.programs.compilers.circuits import CircuitCompiler
 from unmask.programs.compilers.compiler import compiler_for
@@ -152,6 +154,22 @@ def test_a_step_too_many_is_not_proved():
     slow = replace(family, design=replace(family.design, steps=2))
     found = prove_every_length(PROBLEM, compiler, "mdm", P, FastEngine(), family=slow, lengths=())
     assert found.verdict == "refuted"  # beyond its bounds
+
+
+def test_the_sum_is_that_of_the_problem(monkeypatch):
+    """If the problem had the highest bit first: the family adds, and is not what was asked for."""
+    textbook, oracle = FamilyProblem.specification, FamilyProblem.outcome
+
+    def specification(self, length):
+        found = textbook(self, length)
+        return replace(found, circuit=replace(found.circuit, outputs=found.circuit.outputs[::-1]))
+
+    assert any(o.name == "N = 4: the folder" for o in prove_family("family:addition", "mdm").obligations)
+    monkeypatch.setattr(FamilyProblem, "specification", specification)
+    monkeypatch.setattr(FamilyProblem, "outcome", lambda self, word: Outcome.of_bits(oracle(self, word).bits[::-1]))
+    found = prove_family("family:addition", "mdm")
+    assert found.verdict == "refuted", found.reason
+    assert found.counterexample.length == 2
 
 
 def test_long_numbers():

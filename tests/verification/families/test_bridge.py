@@ -9,12 +9,20 @@ import pytest
 from unmask.numerics.precision import Precision
 from unmask.pipeline import compiler_of
 from unmask.programs.language.positions import N, both, choose, log2_above, n, power_of_two_below
+from unmask.programs.recurrences.formulas import formula
+from unmask.recurrences.expressions import N as M
+from unmask.recurrences.expressions import choose as choose_index
+from unmask.recurrences.expressions import constant as indexed
+from unmask.recurrences.expressions import indices
+from unmask.recurrences.expressions import log2_above as log_above
+from unmask.recurrences.expressions import power_of_two_below as power_below
 from unmask.verification.families.bridge import compare, values_at
 from unmask.verification.families.obligations.ledger import Open
 from unmask.weights.kinds import KINDS
 from unmask.weights.matrix import Matrix
 
 P = Precision(2)
+(i,) = indices("i")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -82,3 +90,27 @@ def test_trees_and_arrays_of_expressions_agree():
     ):
         for length in (1, 2, 3, 7, 8, 9, 31):
             assert (values_at(expression, rows, length) == expression.evaluate(length, rows)).all()
+
+
+def drawn(rng, depth):
+    """An index expression, which may divide by 0 and ask for the logarithm of what is not above it."""
+    if not depth:
+        return rng.choice([i, M, i - 3, M - 5, *map(indexed, (0, 1, 2, 5, -2))])
+    a, b, c = (drawn(rng, depth - 1) for _ in range(3))
+    made = [a + b, a - b, a * b, a // b, a % b, a < b, a.equals(b), a.differs(b), choose_index(a, b, c)]
+    return rng.choice([*made, power_below(a), log_above(a)])
+
+
+@pytest.mark.filterwarnings("ignore:divide by zero")
+def test_an_expression_is_one_number():
+    """For one slot, for all slots at once, in the folder, and for the bridge."""
+    rng = random.Random(17)
+    for _ in range(400):
+        expression, length = drawn(rng, rng.randrange(1, 4)), rng.randrange(14)
+        values = np.arange(-2, length + 3)
+        rows, formula_ = np.arange(values.size), formula(expression, {"N": N, "i": n - 2})
+        arrays = {"N": np.full(values.size, length), "i": values}
+        by_slot = [int(expression.evaluate({"N": length, "i": int(value)})) for value in values]
+        assert np.broadcast_to(expression.evaluate(arrays), values.shape).tolist() == by_slot, expression
+        assert formula_.evaluate(length, rows).tolist() == by_slot, expression
+        assert values_at(formula_, rows, length).tolist() == by_slot, expression

@@ -11,7 +11,20 @@ from unmask.problems.catalogue import parse_problem
 from unmask.programs.circuits import uniform
 from unmask.programs.compilers.circuits import CircuitCompiler
 from unmask.programs.compilers.compiler import compiler_for
-from unmask.recurrences import BOOLEAN, N, Slots, System, every, indices, letter, number, pick, power_of_two_below, some
+from unmask.recurrences import (
+    BOOLEAN,
+    N,
+    Slots,
+    System,
+    collect,
+    every,
+    indices,
+    letter,
+    number,
+    pick,
+    power_of_two_below,
+    some,
+)
 from unmask.recurrences.expressions import choose, log2_above
 from unmask.verification.families.prove import prove_every_length
 
@@ -109,10 +122,33 @@ def contains_aba(windows=N - 2, reads=(0, 1, 2), word=("a", "b", "a"), over=some
     return System("ab", found, answer=found[()])
 
 
-def equal_halves(half, odd=1):
+def contains_aba_and(read, of):
+    """The answer looks at more than whether a window is found."""
+    found = Slots("found", (), BOOLEAN)
+    window = tuple(letter(j + k) for k in range(3))
+    found.rule((some(j.range(N - 2), window, lambda *held: held == ("a", "b", "a")), read), of)
+    return System("ab", found, answer=found[()])
+
+
+def collects_aba():
+    """What is collected is never what the rule looks for."""
+    found = Slots("found", (), BOOLEAN)
+    window = tuple(letter(j + k) for k in range(3))
+    found.rule(
+        collect(j.range(N - 2), window, lambda *held: {"aba"} if held == ("a", "b", "a") else ()),
+        lambda items: True in items,
+    )
+    return System("ab", found, answer=found[()])
+
+
+HALF = choose((N % 2).equals(0), N // 2, 1)
+NOTHING = letter(0).map(lambda _: True)
+
+
+def equal_halves(half, odd=1, also=NOTHING):
     equal = Slots("equal", (), BOOLEAN)
     same = every(j.range(half), (letter(j), letter(j + half)), lambda x, y: x == y)
-    equal.rule((same, number(N % 2)), lambda same, parity: same and parity != odd)
+    equal.rule((same, number(N % 2), also), lambda same, parity, more: same and parity != odd and more)
     return System("01", equal, answer=equal[()])
 
 
@@ -128,19 +164,44 @@ WRONG = {
     "every window": ("contains-aba", lambda: contains_aba(over=every)),
     "a pair too few": ("equal-halves", lambda: equal_halves(choose(N > 3, N // 2 - 1, 1))),
     "odd words": ("equal-halves", lambda: equal_halves(N // 2, odd=2)),
+    "only after a": ("contains-aba", lambda: contains_aba_and(letter(0), lambda found, x: found and x == "a")),
+    "never what is collected": ("contains-aba", collects_aba),
+    "a zero first": ("equal-halves", lambda: equal_halves(HALF, also=letter(0).map(lambda x: x == "0"))),
+    "a zero first, if even": (
+        "equal-halves",
+        lambda: equal_halves(HALF, also=pick((N % 2).equals(0), letter(0).map(lambda x: x == "0"), letter(0))),
+    ),
 }
+RIGHT = {
+    "a rule that differs": (
+        "contains-aba",
+        lambda: contains_aba_and(number(choose(N > 7, 1, 0)), lambda found, _: found),
+    ),
+    "a letter that does not count": ("equal-halves", lambda: equal_halves(HALF)),
+}
+"""Other recurrences for the same families."""
+
+
+def by_recurrence(monkeypatch, family, make):
+    """The verdict on a family that is compiled by this recurrence."""
+    least, _ = uniform.UNIFORM[family]
+    monkeypatch.setitem(uniform.UNIFORM, family, (least, lambda _: make()))
+    problem = parse_problem(f"family:{family}")
+    return prove_every_length(problem, compiler_for(problem), "mdm", P, FastEngine(), lengths=())
 
 
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_recurrence_is_refuted(name, monkeypatch):
     """Models that compute their recurrence, which is not the family."""
-    family, make = WRONG[name]
-    least, _ = uniform.UNIFORM[family]
-    monkeypatch.setitem(uniform.UNIFORM, family, (least, lambda _: make()))
-    problem = parse_problem(f"family:{family}")
-    found = prove_every_length(problem, compiler_for(problem), "mdm", P, FastEngine(), lengths=())
+    found = by_recurrence(monkeypatch, *WRONG[name])
     assert found.verdict == "refuted", found.reason
     assert found.counterexample.word is not None
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_another_recurrence_is_proved(name, monkeypatch):
+    found = by_recurrence(monkeypatch, *RIGHT[name])
+    assert found.verdict == "proved", found.reason
 
 
 def test_the_order_of_letters_is_asked_for_though_parity_has_none(monkeypatch):

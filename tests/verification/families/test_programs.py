@@ -1,5 +1,6 @@
 """Programs for every N: chains, grids and trees are proved; what is wrong is refuted by a folder, or unknown."""
 
+import numpy as np
 import pytest
 
 from unmask.engines.fast import FastEngine
@@ -8,6 +9,7 @@ from unmask.pipeline import prove_family, verify_model
 from unmask.problems.program import program_problem
 from unmask.programs.compilers.compiler import compiler_for
 from unmask.programs.compilers.recurrences import SystemCompiler
+from unmask.recurrences import N, Slots, System, indices, letter
 from unmask.verification.families.prove import prove_every_length
 
 from .systems import PROGRAMS, SABOTAGES, even, triangle, unlisted_when_long
@@ -52,6 +54,21 @@ def test_other_kinds_and_precisions(kind, precision):
 def test_every_kind_and_precision(name, kind, precision):
     found, _ = proved(PROGRAMS[name](), kind, Precision(precision), lengths=())
     assert found.verdict == "proved", found.reason
+
+
+@pytest.mark.parametrize("truth", [(0.0, 1.0), tuple(np.array([False, True])), tuple(np.arange(3))])
+def test_what_equals_a_truth_value_is_one(truth):
+    """It has the symbol of a truth value, so that a folder which is proved for every N is not refuted at one N."""
+    (i,) = indices("i")
+    odd = Slots("odd", i.range(N - 1), truth)
+    odd.rule((odd[i - 1].or_else(truth[0]), letter(i)), lambda before, x: truth[int(before != (x == "b"))])
+    system = System("ab", odd, answer=odd[N - 2])
+    found, family = proved(system, lengths=())
+    assert found.verdict == "proved", found.reason
+    for length in (family.least, family.least + 1):
+        model = family.model_at(length, P)
+        for method in ("prove", "exhaustive"):
+            assert verify_model(model, against=program_problem(system), method=method).status in ("proved", "held")
 
 
 def test_no_words_is_a_length_of_its_own():

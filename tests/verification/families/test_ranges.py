@@ -9,7 +9,8 @@ from unmask.programs.compilers.recurrences import SystemCompiler
 from unmask.recurrences import BOOLEAN, N, Slots, System, indices, letter, some
 from unmask.verification.families.systems.searches import Shares, Told, together
 
-from .ranges import PROGRAMS, SABOTAGES, UNDECIDED
+from .ranges import PROGRAMS, SABOTAGES, UNDECIDED, k
+from .systems import of
 from .test_programs import P, proved
 
 QUICK = ("a finder beside", "a window is hidden", "a whisper", "the first is not waited for")
@@ -65,6 +66,26 @@ def test_no_wrong_family_is_proved(name):
 def test_what_is_right_for_another_reason_is_unknown(name):
     make, kind, change = UNDECIDED[name]
     assert proved(make(), kind, change=change, lengths=())[0].verdict == "unknown"
+
+
+def test_a_code_without_room_is_unknown():
+    """A row too many for its codes at the least N: there are no such weights."""
+
+    def less_room(program):
+        program.codes.update({name: room - 1 for name, room in program.codes.items()})
+
+    found, family = proved(PROGRAMS["contains"](), change=of("predictor", less_room), lengths=())
+    assert found.verdict == "unknown"
+    assert f"there are no weights at N = {family.least}" in found.reason
+
+
+def test_a_length_that_is_not_compiled_is_unknown():
+    """Rows that read nothing at N = 0 have no letter to look at."""
+    found_ = Slots("found", (), BOOLEAN)
+    found_.rule(some(k.range(N + 1), letter(k).or_else("b"), lambda x: x == "a"), bool)
+    found, _ = proved(System("ab", found_, answer=found_[()]), lengths=())
+    assert found.verdict == "unknown"
+    assert found.reason.startswith("N = 0: the folder: `compile` writes none: ")
 
 
 def test_a_range_that_depends_on_another_index_is_unknown():

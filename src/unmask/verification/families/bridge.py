@@ -228,7 +228,7 @@ def _computed(node: Expression, parts: list[np.ndarray], n: np.ndarray, length: 
         case "if", [condition, yes, no]:
             return np.where(condition != 0, yes, no)
         case "mod", [x, y]:
-            return x - y * _quotient(x, y)
+            return np.where(y == 0, 0, x - y * _quotient(x, y))
         case "div", [x, y]:
             return _quotient(x, y)
         case operator, [x, y] if operator in OPERATIONS:
@@ -249,7 +249,7 @@ OPERATIONS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
 
 
 def _quotient(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """⌊x / y⌋; 0 where y is, in a branch that is not taken."""
+    """⌊x / y⌋; 0 where y is, as is x mod y."""
     return np.where(y == 0, 0, x // np.where(y == 0, 1, y))
 
 

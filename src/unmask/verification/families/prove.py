@@ -1,6 +1,7 @@
 """Problem × kind → proved for every N, refuted at one N, or unknown with the obligation that is open.
 
-    N below the family's least     the folder itself, by the prover of folders; N = 0 in any case
+    N below the family's least     the folder itself, by the prover of folders; N = 0 in any case, and the first three
+                                   lengths of a family of circuits
     every N from there on          the family: heads, rows, layout, language (one file per kind)
     an obligation that is open     folders of small N and of the N that the solver names, by the prover of folders
 
@@ -52,6 +53,8 @@ PROVERS: dict[str, Callable[[Claim], None]] = {
 TRIED = 10
 """Lengths at which a refutation is looked for."""
 LONGEST_TRIED = 600
+HELD = 3
+"""Lengths from the least of a family of circuits on, at which its folder is held against the textbook."""
 SAMPLE = (2, 3, 4, 5, 7, 8, 9, 31, 100)
 """Lengths at which the folder is compared with the family, besides those that are asked for."""
 
@@ -211,7 +214,7 @@ class _Attempt:
         suspects: tuple[int, ...] = ()
         reason, claim = None, None
         try:
-            for length in range(max(self.family.least, LEAST_ASKED)):
+            for length in range(self._first_length):
                 self._short(length)
             claim = self._prove(arithmetic)
             lengths = dict.fromkeys((*range(LEAST_ASKED), *self.lengths))
@@ -227,6 +230,17 @@ class _Attempt:
             return self._found("refuted", counterexample=refuted, reason=reason)
         still_open = next((o for o in self.ledger.obligations if o.verdict == "open"), None)
         return self.unknown(reason if still_open is None else f"{still_open.name}: {reason}")
+
+    @property
+    def _first_length(self) -> int:
+        """Folders below it are proved by themselves.
+
+        Of a family of circuits these are also the first that the proof covers: it holds them against a definition that
+        is written there once more, and here they are held against the problem.
+        """
+        assert self.family is not None
+        least = max(self.family.least, LEAST_ASKED)
+        return least if self.offered.circuits is None else least + HELD
 
     def _prove(self, arithmetic: Arithmetic) -> Claim | None:
         """All obligations; of a regular language, the claim that a certificate is about."""
@@ -244,10 +258,16 @@ class _Attempt:
         return claim
 
     def _short(self, length: int) -> None:
-        """The folder of a length that has a design of its own, or that the solver is not asked about."""
+        """The folder of one length, against the problem."""
 
         def show() -> str:
-            verdict = self._folder(self._model(length))
+            try:
+                model = self._model(length)
+            except ProblemError as error:
+                if self.offered.system is None or self.offered.circuits is not None:
+                    raise  # what is wrong is wrong at every length: a precision, say
+                raise Open(f"`compile` writes none: {error}") from error
+            verdict = self._folder(model)
             if verdict.status != "proved":
                 raise Open(verdict.reason or f"refuted by {verdict.counterexample!r}", (length,))
             return "the folder"

@@ -49,7 +49,10 @@ class Rows:
         self.program, self.precision = program, precision
         self.compact = Compact(precision)
         made = program_at(program, least)
-        self.transformer = assemble(made, precision)
+        try:
+            self.transformer = assemble(made, precision)
+        except AssertionError as flaw:  # a number that has more bits than its code, say
+            raise Open(f"there are no weights at N = {least}: {flaw}", (least,)) from flaw
         self.width = self.transformer.width
         self._columns = {name: made.columns(name) for name in made.registers}
         place = np.arange(self.width)

@@ -232,17 +232,23 @@ def _windows(claim: SystemClaim) -> str:
 
 
 def _passes_on(claim: SystemClaim) -> str:
-    """The slot holds what its search finds."""
-    if len(claim.places) != 1:
-        raise Open("the answer has several rules")
-    (place,), (search,) = claim.places, claim.space.searches
-    group = place.slot.group
+    """The slot holds what its search finds, whatever else it reads."""
+    cases = 0
+    for place, found in product(claim.places, (False, True)):
+        for said in _answers(claim, place, found=found):
+            if said != found:
+                raise Open("the answer is not whether a window is found")
+            cases += 1
+    return f"{cases} cases"
+
+
+def _answers(claim: SystemClaim, place: Place, *, found: bool) -> Iterator[bool]:
+    """What the one slot says, for all that it may read, if its search finds something or nothing."""
+    (search,), group, case = claim.space.searches, place.slot.group, place.branch.case
     assert isinstance(group, Slots)
-    for union in (frozenset(), frozenset([True])):
-        said = result_of(group, place.branch.case, (gathered(search.over, union),), group.name)
-        if bool(said) != bool(union):
-            raise Open("the answer is not whether a window is found")
-    return "2 cases"
+    told = gathered(search.over, frozenset([True] if found else []))
+    for given in product(*([told] if o.search else _mapped(o) for o in place.branch.operands)):
+        yield bool(result_of(group, case, given, group.name))
 
 
 def _equal_halves(claim: SystemClaim) -> None:
@@ -257,8 +263,7 @@ def _equal_halves(claim: SystemClaim) -> None:
 
 
 def _pairs(claim: SystemClaim) -> str:
-    arithmetic, (search,) = claim.arithmetic, claim.space.searches
-    cases = 0
+    arithmetic, cases = claim.arithmetic, 0
     for place, pair in product(claim.finding, product(claim.system.letters, repeat=2)):
         if bool(_found_by(place, pair)) != (pair[0] != pair[1]):
             raise Open("a pair is found though it is equal, or is not though it differs")
@@ -266,13 +271,10 @@ def _pairs(claim: SystemClaim) -> str:
     for place, odd, differs in product(claim.places, (False, True), (False, True)):
         if impossible(arithmetic, [*place.given, int(odd) == arithmetic.N % 2]):
             continue
-        group, operands = place.slot.group, place.branch.operands
-        assert isinstance(group, Slots)
-        union = frozenset([True] if differs else [])
-        given = [gathered(search.over, union) if o.search else o.mapping(o.held[0]) for o in operands]
-        if bool(result_of(group, place.branch.case, tuple(given), group.name)) != (not odd and not differs):
-            raise Open("the answer is not whether the halves are equal")
-        cases += 1
+        for said in _answers(claim, place, found=differs):
+            if said != (not odd and not differs):
+                raise Open("the answer is not whether the halves are equal")
+            cases += 1
     return f"{cases} cases"
 
 
@@ -281,6 +283,8 @@ def _searched(claim: SystemClaim, family: str) -> Term:
     searches = claim.space.searches
     if len(searches) != 1 or len(claim.space.groups) != 1 or searches[0].group.ranges:
         raise Open(f"{family} is not one slot that reads over one range")
+    if searches[0].over.kind == "collect":
+        raise Open(f"{family} collects what it finds, where it should ask whether there is any")
     if len(claim.finding) != 1 or not claim.finding[0].branch.counts:
         raise Open("the range is not read in the same way throughout")
     return claim.finders[searches[0]].indices[searches[0].over.range.name]
