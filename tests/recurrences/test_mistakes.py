@@ -108,7 +108,7 @@ FILES = {
     "a.rule([letter(i)] * 20, lambda *x: 0)": (
         r"line 4 of slip\.py: the rule of a is a table of 2\^20 = .* entries, beyond 262,144"
     ),
-    "a.rule(letter(i), len, where=0 < i < 3)": r"line 4 of slip\.py: the condition .* ~\(…\) for `not`",
+    "a.rule(letter(i), len, where=0 < i < 3)": r"line 4 of slip\.py: the condition .* ~\(…\) for `not`, choose",
     "a.rule(letter(k), len)": r"line 5 of slip\.py: .* k uses k, which is not an index there; there are i, N",
     "a.rule(letter(i), int)": r"the rule of a \(line 4 of slip\.py\) raises ValueError",
     "a.rule(letter(i).map(int), abs)": (
@@ -140,6 +140,11 @@ FILES = {
     "a.rule(letter(i), len)\nprogram = System(5, a, answer=a)": (
         r"line 5 of slip\.py: the letters of a program are a string, .* and not 5"
     ),
+    "a.rule(some(N, letter(i), bool), int)": r"line 4 of slip\.py: some\(…\) reads over a range .* N is none",
+    "a.rule(letter(i), len)\nprogram = System('ab', [a, 3], answer=a)": (
+        r"line 5 of slip\.py: the groups of a program are Slots\(…\), and 3 is none"
+    ),
+    "b = Slots(3, (), [0])": r"line 4 of slip\.py: a group of slots has a name .*, and 3 is none; give a string",
     "b = Slots('b', (), range(N))": r"line 4 of slip\.py: N is no number before .* values that do not depend on N",
     "b = Slots('b', (), i.range(N))": r"line 4 of slip\.py: the values of b are a collection .* for every N",
     "b = Slots('b', (), [0, N])": r"line 4 of slip\.py: the values of b .*, and N is a formula; hold a number by",

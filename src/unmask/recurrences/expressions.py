@@ -102,7 +102,8 @@ class Expression:
     def __bool__(self) -> bool:
         raise ProblemError(
             f"the condition {self} depends on indices, so Python cannot decide it; "
-            "write both(…, …) for `and` or a chain of comparisons, either(…, …) for `or`, ~(…) for `not`"
+            "write both(…, …) for `and` or a chain of comparisons, either(…, …) for `or`, ~(…) for `not`, "
+            "choose(…, …, …) for `if`"
         )
 
     def __index__(self) -> int:

@@ -6,6 +6,8 @@ would be compiled into whatever it happened to say.
 
 import inspect
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
+from io import StringIO
 from itertools import cycle, islice
 from typing import Any
 
@@ -43,9 +45,10 @@ def check_function(
     told: Sequence[tuple[tuple[Any, ...], Any]],
     what: str,
 ) -> None:
-    """Refuse what gives, when asked again, something else than it told."""
+    """Refuse what gives, when asked again, something else than it told; what it prints then is not shown."""
     for given, first in islice(cycle(told), max(len(told), ASKED)):
-        again = ask(given)
+        with redirect_stdout(StringIO()):
+            again = ask(given)
         if again is not first and again != first:
             raise ProblemError(
                 f"{what} gives {_one(first)} and then {_one(again)} for {shown(given)}; it must be a function of what "

@@ -156,17 +156,17 @@ def each(read: Read) -> Each:
 
 def some(over: Range, reads: "Reads", function: Rule, *, where: Expression | None = None) -> Over:
     """Is the function true for some value of the index? False over an empty range."""
-    return Over("some", over, as_reads(reads), _function(function), _condition(where), line_of_caller())
+    return _over("some", over, reads, function, where, line_of_caller())
 
 
 def every(over: Range, reads: "Reads", function: Rule, *, where: Expression | None = None) -> Over:
     """Is the function true for every value of the index? True over an empty range."""
-    return Over("every", over, as_reads(reads), _function(function), _condition(where), line_of_caller())
+    return _over("every", over, reads, function, where, line_of_caller())
 
 
 def collect(over: Range, reads: "Reads", function: Rule, *, where: Expression | None = None) -> Over:
     """The union of what the function gives for every value of the index, a frozenset; it gives some collection."""
-    return Over("collect", over, as_reads(reads), _function(function), _condition(where), line_of_caller())
+    return _over("collect", over, reads, function, where, line_of_caller())
 
 
 Reads = Read | Sequence[Read]
@@ -213,6 +213,8 @@ class Slots:
     starts: list[Case] = field(default_factory=list, init=False)
 
     def __init__(self, name: str, ranges: Range | Sequence[Range], values: Iterable[Value]) -> None:
+        if not isinstance(name, str) or not name:
+            raise ProblemError(f"a group of slots has a name to be shown by, and {name!r} is none; give a string")
         self.name = name
         self.ranges = _as_ranges(ranges, name)
         if not isinstance(values, Iterable):
@@ -247,6 +249,19 @@ class Slots:
 
 def _case(reads: Reads, rule: Rule, where: Expression | None, line: str) -> Case:
     return Case(as_reads(reads), _function(rule), _condition(where), line)
+
+
+def _over(
+    kind: Literal["some", "every", "collect"],
+    over: Range,
+    reads: Reads,
+    function: Rule,
+    where: Expression | None,
+    line: str,
+) -> Over:
+    if not isinstance(over, Range):
+        raise ProblemError(f"{kind}(…) reads over a range such as k.range(N), and {over} is none")
+    return Over(kind, over, as_reads(reads), _function(function), _condition(where), line)
 
 
 def _condition(where: Expression | None) -> Expression | None:

@@ -45,6 +45,9 @@ class System:
             raise ProblemError(f"the letters of a program are a string, or a list of strings, and not {letters}")
         self.letters = tuple(letters)
         self.groups = (groups,) if isinstance(groups, Slots) else tuple(groups)
+        for group in self.groups:
+            if not isinstance(group, Slots):
+                raise ProblemError(f"the groups of a program are Slots(…), and {group} is none; list groups alone")
         self.answers = _as_answers(answer)
         self.steps = None if steps is None else lifted(steps)
         self.name = name
