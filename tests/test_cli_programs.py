@@ -62,3 +62,17 @@ def test_what_is_masked_is_no_answer(shift):
     model = load_model(shift)
     assert said_of(model, [model.mask, "x", "x", "y"]) == (f"answer: {model.mask} x x y", False)
     assert outputs_of(model, [model.mask, "x", model.accept, model.reject]) == [None, "x", 1, 0]
+
+
+def test_what_a_program_prints_stays_out_of_a_document(unmask, tmp_path):
+    file, folder = tmp_path / "loud.py", tmp_path / "loud"
+    file.write_text("print('loaded')\n" + SHIFT.replace("lambda x: x)", "lambda x: print('asked', x) or x)"))
+    compiled = unmask("compile", f"program:{file}", "--length", 4, "--to", "mdm", "--out", folder, "--json")
+    verified = unmask("verify", folder, "--against", f"program:{file}", "--method", "prove", "--json")
+    compared = unmask("compare", f"program:{file}", "--lengths", "3", "--json")
+    proved = unmask("prove", f"program:{file}", "--to", "mdm", "--every-length", "--json")
+    assert "loaded" in compiled[2]
+    for _, out, _ in (compiled, verified, compared, proved):
+        json.loads(out)
+    _, out, _ = unmask("compile", f"program:{file}", "--length", 5, "--to", "mdm", "--out", folder)
+    assert out.count("asked x") == 2  # by the start and by the rule, each tabulated once

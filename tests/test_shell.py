@@ -297,3 +297,10 @@ def test_doctor_says_when_something_is_wrong(unmask, monkeypatch):
 
 def test_every_extra_is_explained():
     assert set(PROJECT["optional-dependencies"]) <= set(installation.ADDS)
+
+
+def test_a_file_in_the_place_of_a_module_of_python_is_named(tmp_path):
+    (tmp_path / "random.py").write_text("coin = 3\n")
+    done = subprocess.run([sys.executable, "-m", "unmask", "--version"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr.endswith("; random.py takes the place of a module: rename it, or start from another folder\n")

@@ -48,15 +48,15 @@ MISTAKES = {
     ),
     "raises": (
         lambda: Interpreter(chain(lambda *given: given[9]), 3).run("aba"),
-        r"the rule of slot\[0\] \(line \d+\) raises IndexError .* for \(False, a\)",
+        r"the rule of slot\[0\] \(line \d+ of test_mistakes.py\) raises IndexError .* for \(False, a\)",
     ),
     "value outside": (
         lambda: Interpreter(chain(lambda *given: given[-1]), 3).run("aba"),
-        r"the rule of slot\[0\] \(line \d+\) gives 'a' for \(False, a\), which is not among the values of slot",
+        r"the rule of slot\[0\] \(line \d+ of .*\) gives 'a' for \(False, a\), which is not among the values of slot",
     ),
     "no collection": (
         lambda: Interpreter(chain(len, lambda _: collect(k.range(N), letter(k), lambda _: 5)), 3).run("aba"),
-        r"collect in the rule of slot\[0\] \(line \d+\) is given 5, which is no collection",
+        r"collect in the rule of slot\[0\] \(line \d+ of .*\) is given 5, which is no collection",
     ),
     "no range": (lambda: Slots("slot", (i, j), BOOLEAN), r"the slots of slot are counted by ranges .* i is none"),
     "a value that can change": (lambda: Slots("slot", (), [[1]]), r"the value \[1\] of slot can change"),
@@ -129,15 +129,17 @@ FILES = {
     "a.rule(letter(i), len, where=i < 2)": (
         r"line 4 of slip\.py: nobody writes a\[2\] at N = 3: .*; add a\.rule\(…\) without a condition"
     ),
-    "a.rule(letter(i), lambda x: {}[x])": r"the rule of a \(line 4\) raises KeyError \('a'\) for \(a\)",
+    "a.rule(letter(i), lambda x: {}[x])": r"the rule of a \(line 4 of slip\.py\) raises KeyError \('a'\) for \(a\)",
     "a.rule(letter(i), lambda x: __import__('sys').exit(3))": r"the rule of a .* raises SystemExit \(3\)",
     "a.rule(a[letter(i)], abs)": r"line 4 of slip\.py: .* not of letter\(i\); an address is a formula",
     "a.rule(a[i + a[i - 1]], abs)": r"an index expression .* not of a\[i - 1\]; .* read over a range",
-    "a.rule(letter(i), lambda x: 3)": r"the rule of a \(line 4\) gives 3 for \(a\), which is not among the values of a",
+    "a.rule(letter(i), lambda x: 3)": (
+        r"the rule of a \(line 4 of slip\.py\) gives 3 for \(a\), which is not among the values of a"
+    ),
     "a.rule([letter(i)] * 20, lambda *x: 0)": (
         r"line 4 of slip\.py: the rule of a is a table of 2\^20 = .* entries, beyond 262,144"
     ),
-    "a.rule(letter(i), len, where=0 < i < 3)": r"line 4 of slip\.py: the condition .* ~\(…\) for `not`",
+    "a.rule(letter(i), len, where=0 < i < 3)": r"line 4 of slip\.py: the condition .* ~\(…\) for `not`, choose",
     "a.rule(letter(k), len)": r"line 5 of slip\.py: .* k uses k, which is not an index there; there are i, N",
     "a.rule(letter(i), int)": r"the rule of a \(line 4 of slip\.py\) raises ValueError",
     "a.rule(letter(i).map(int), abs)": (
@@ -156,6 +158,38 @@ FILES = {
         r"a rule of a has each\(…\) inside of .*; put it around"
     ),
     "a.rule(a[log2_above(N) - 9], abs)": r"give a\[log2_above\(N\) - 9\]\.or_else\(value\)",
+    "def f(x):\n    y = 0\n    return 1 // y\na.rule(letter(i), f)": (
+        r"the rule of a \(line 6 of slip\.py\) raises ZeroDivisionError"
+    ),
+    "a.rule((letter(i), letter(0)), lambda x: 0)": (
+        r"the rule of a \(line 4 of slip\.py\) has 2 reads, .* another number of values; give it a parameter for each"
+    ),
+    "a.rule(letter(i), 1)": r"line 4 of slip\.py: a rule is a function of .*, and 1 is none; write lambda",
+    "a.rule(letter(i), len, where='i < 2')": r"line 4 of slip\.py: .* not of 'i < 2'; write the formula itself",
+    "a.rule(some(k.range(N), letter(k), bool, where=k != i), int)": r"line 4 of slip\.py: .* write i\.equals",
+    "a.rule(letter(i), len, where=~(i == 0))": r"line 4 of slip\.py: .* write i\.equals",
+    "a.rule(letter(i), len)\nprogram = System(5, a, answer=a)": (
+        r"line 5 of slip\.py: the letters of a program are a string, .* and not 5"
+    ),
+    "a.rule(some(N, letter(i), bool), int)": r"line 4 of slip\.py: some\(…\) reads over a range .* N is none",
+    "a.rule(letter(i), len)\nprogram = System('ab', [a, 3], answer=a)": (
+        r"line 5 of slip\.py: the groups of a program are Slots\(…\), and 3 is none"
+    ),
+    "b = Slots(3, (), [0])": r"line 4 of slip\.py: a group of slots has a name .*, and 3 is none; give a string",
+    "b = Slots('b', (), range(N))": r"line 4 of slip\.py: N is no number before .* values that do not depend on N",
+    "b = Slots('b', (), i.range(N))": r"line 4 of slip\.py: the values of b are a collection .* for every N",
+    "b = Slots('b', (), [0, N])": r"line 4 of slip\.py: the values of b .*, and N is a formula; hold a number by",
+    "b = Slots('b', (), 4)": r"line 4 of slip\.py: the values of b are a collection .*, not 4",
+    "b = Slots('b', range(N), [0])": r"line 4 of slip\.py: N is no number before .*; write i\.range\(…\) for indices",
+    "import random\na.rule(letter(i), lambda x: random.randrange(3))": (
+        r"the rule of a \(line 5 of slip\.py\) gives \d and then \d for \([ab]\); it must be a function of what it"
+    ),
+    "import random\na.rule(letter(i).map(lambda x: random.random() < 0.5), int)": (
+        r"the function of letter\(i\)\.map\(…\) \(line 5 of slip\.py\) gives .* and then .*; it must be a function"
+    ),
+    "import random\na.rule(some(k.range(N), letter(k), lambda x: random.random() < 0.5), int)": (
+        r"the rule of a: k \(line 5 of slip\.py\) gives .* and then .*; it must be a function"
+    ),
     "a.rule(letter(i), len": r"slip\.py raises SyntaxError at line 4",
 }
 
@@ -166,6 +200,12 @@ def test_a_mistake_in_a_file_is_a_sentence_that_names_the_place(tmp_path, line):
     file.write_text(f'{BEGIN}{line}\nprogram = System("ab", a, answer=a)\n')
     with pytest.raises(UnmaskError, match=FILES[line]):
         compile_problem(f"program:{file}", "mdm", length=3)
+
+
+def test_an_interpreter_refuses_a_rule_that_is_no_function():
+    counted = iter(range(1000))
+    with pytest.raises(ProblemError, match=r"gives True and then False for \(False, a\); it must be a function"):
+        Interpreter(chain(lambda *_: next(counted) % 2 == 0), 3).run("aba")
 
 
 def wide():

@@ -1,9 +1,10 @@
 """What a long command may take: its --limit and --timeout as a Budget, with bars on a terminal."""
 
 import signal
+import sys
 import threading
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from time import monotonic_ns
 from types import FrameType
 
@@ -18,14 +19,23 @@ PATIENCE = 25  # times that it is told in vain while other packages are at work
 
 
 @contextmanager
-def budgeted(label: str | None, *, limit: int | None, timeout: float | None, patience: int = 0) -> Generator[Budget]:
+def budgeted(
+    label: str | None, *, limit: int | None, timeout: float | None, patience: int = 0, as_json: bool = False
+) -> Generator[Budget]:
     """All that runs inside keeps to the limit and the time; the label is shown while it has no stage of its own.
 
     Without a label there are no bars: for work that prints as it goes. With patience they come after so many seconds.
+    Where a document is to follow, what a program of the user prints goes to stderr.
     """
     from unmask.terminal import bars
 
-    with bars(label, patience) as show, Budget(memory=limit, seconds=timeout, show=show) as budget, _alarm(budget):
+    apart = redirect_stdout(sys.stderr) if as_json else nullcontext()
+    with (
+        bars(label, patience) as show,
+        Budget(memory=limit, seconds=timeout, show=show) as budget,
+        _alarm(budget),
+        apart,
+    ):
         yield budget
 
 

@@ -43,7 +43,7 @@ def compare(
     wanted = _lengths(lengths)
     rows, end = [], None
     try:
-        with budgeted("measuring", limit=limit, timeout=timeout):
+        with budgeted("measuring", limit=limit, timeout=timeout, as_json=as_json):
             measured = compare_frameworks(problem, wanted, precision=precision, engine=engine_named(engine))
             for row in stage("measuring", measured, len(wanted) * len(compiler_of(problem).kinds)):
                 rows.append(row)

@@ -33,7 +33,7 @@ def compile_(
     from unmask.pipeline import check_replaceable, compile_problem, save_model
 
     check_replaceable(out)
-    with budgeted("compiling", limit=limit, timeout=timeout):
+    with budgeted("compiling", limit=limit, timeout=timeout, as_json=as_json):
         model = compile_problem(problem, to, length=length, precision=precision)
         save_model(model, out)
     show_compiled(model, out, as_json=as_json)

@@ -88,7 +88,7 @@ def prove(
         raise UnmaskError("--like is for a theorem; a problem has no source")
     _check_files(out, certificate)
     start = time.perf_counter()
-    with_budget = {"limit": limit, "timeout": timeout}
+    with_budget = {"limit": limit, "timeout": timeout, "as_json": as_json}
     if theorem is None:
         assert to is not None
         answer = _of_problem(problem, to, precision, check_length or [], **with_budget)

@@ -68,7 +68,8 @@ def verify(
         check_writable(with_ending(certificate, ".induction.json"), "proof.induction.json")
     start = time.perf_counter()
     try:
-        with budgeted("proving" if method == "prove" else "verifying", limit=limit, timeout=timeout):
+        label = "proving" if method == "prove" else "verifying"
+        with budgeted(label, limit=limit, timeout=timeout, as_json=as_json):
             other = load_model(against) if against is not None and is_file(Path(against) / "config.json") else against
             verdict = verify_model(
                 load_model(folder),

@@ -17,7 +17,8 @@ from unmask.problems.problem import Problem, Word
 from unmask.problems.regular import symbols_of
 from unmask.problems.specification import Recurrences
 from unmask.problems.stored import Stored
-from unmask.recurrences.interpreter import MOST_SAID, Interpreter
+from unmask.recurrences.functions import MOST_SAID
+from unmask.recurrences.interpreter import Interpreter
 from unmask.recurrences.naming import is_truth, symbol_names
 from unmask.recurrences.system import System
 

@@ -115,7 +115,14 @@ class Expression:
     def __bool__(self) -> bool:
         raise ProblemError(
             f"the condition {self} depends on indices, so Python cannot decide it; "
-            "write both(…, …) for `and` or a chain of comparisons, either(…, …) for `or`, ~(…) for `not`"
+            "write both(…, …) for `and` or a chain of comparisons, either(…, …) for `or`, ~(…) for `not`, "
+            "choose(…, …, …) for `if`"
+        )
+
+    def __index__(self) -> int:
+        raise ProblemError(
+            f"{self} is no number before there is a word, so Python cannot count to it; "
+            "write i.range(…) for indices, and values that do not depend on N"
         )
 
     def __add__(self, other: "Expression | int") -> "Expression":
@@ -239,7 +246,9 @@ def lifted(value: Expression | int) -> Expression:
         return value
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         hint = "to compare, write i.equals(0), for Python's == compares the objects"
-        if not isinstance(value, bool):
+        if isinstance(value, str):
+            hint = "write the formula itself, without quotes"
+        elif not isinstance(value, bool):
             hint = "an address is a formula and not what a slot holds; to look for a place, read over a range"
         shown = shortened(repr(value) if isinstance(value, str) else str(value))
         raise ProblemError(f"an index expression is made of whole numbers, N and indices, not of {shown}; {hint}")

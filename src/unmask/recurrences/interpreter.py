@@ -11,8 +11,8 @@ from itertools import product
 from typing import Any
 
 from unmask.errors import ProblemError, WordError, shortened
+from unmask.recurrences.functions import MOST_SAID, called, check_function, in_line, shown
 from unmask.recurrences.lines import at_line
-from unmask.recurrences.naming import value_name
 from unmask.recurrences.slots import Case, Each, Mapped, Over, Read, Slots
 from unmask.recurrences.system import System
 from unmask.recurrences.unfolding import (
@@ -28,7 +28,7 @@ from unmask.recurrences.unfolding import (
     slot_name,
 )
 
-MOST_SAID = 120  # characters of what a rule raises
+ASKED_AGAIN = 16  # combinations of values, the first that an interpreter meets, for which rules are asked again
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,9 +90,8 @@ class Interpreter:
 
     def result(self, key: Key, step: Step, given: tuple[Any, ...]) -> Any:
         """What a slot becomes when its reads give these values."""
-        return self._cached(
-            id(step.case), given, lambda: result_of(self.unfolding.groups[key[0]], step.case, given, key)
-        )
+        group, case = self.unfolding.groups[key[0]], step.case
+        return self._cached(case, given, lambda: result_of(group, case, given, key), key)
 
     def _value(self, operand: Operand, word: Sequence[str], values: dict[Key, Any], key: Key) -> Any:
         if isinstance(operand, FromLetter):
@@ -111,13 +110,16 @@ class Interpreter:
         union: set[Any] = set()
         for operands in operand.operands:
             given = tuple(self._value(part, word, values, key) for part in operands)
-            union |= self._cached(id(over), given, lambda given=given: found_by(over, given, key))
+            union |= self._cached(over, given, lambda given=given: found_by(over, given, key), key)
         return gathered(over, union)
 
-    def _cached(self, rule: int, given: tuple[Any, ...], compute: Callable[[], Any]) -> Any:
-        asked = rule, given
+    def _cached(self, rule: Case | Over, given: tuple[Any, ...], compute: Callable[[], Any], key: Key) -> Any:
+        asked = id(rule), given
         if asked not in self._called:
-            self._called[asked] = compute()
+            result = compute()
+            if len(self._called) < ASKED_AGAIN:
+                check_function(lambda _: compute(), [(given, result)], what_gives(rule, _where(key)))
+            self._called[asked] = result
         return self._called[asked]
 
 
@@ -127,7 +129,7 @@ def found_by(over: Over, given: tuple[Any, ...], where: Key | str) -> frozenset:
     choices = [as_set(value, read, over.line) if isinstance(read, Each) else (value,) for read, value in pairs]
     union: set[Any] = set()
     for chosen in product(*choices):
-        result = called(over.function, chosen, where, over.line)
+        result = called(over.function, chosen, _where(where), over.line)
         if over.kind == "collect":
             union |= _collection(over, result, where)
         elif bool(result) == (over.kind == "some"):
@@ -155,7 +157,7 @@ def mapped(read: Mapped, value: Any) -> Any:
     except (Exception, SystemExit) as error:
         said = shortened(str(error), most=MOST_SAID)
         found = ProblemError(
-            f"the function of {read} raises {type(error).__name__} ({said}) for {_shown((value,))}; "
+            f"the function of {read} raises {type(error).__name__} ({said}) for {shown((value,))}; "
             "it must be defined for all values that are read there, and give what can be looked up"
         )
         raise at_line(read.line, found) from error
@@ -167,7 +169,7 @@ def _collection(over: Over, result: Any, where: Key | str) -> set[Any]:
         return set(result)
     except TypeError:
         raise ProblemError(
-            f"collect in the rule of {_where(where)}{_line(over.function, over.line)} is given "
+            f"collect in the rule of {_where(where)}{in_line(over.function, over.line)} is given "
             f"{shortened(repr(result))}, which is no collection of values; "
             "return a set or a tuple of them, {} or () for none"
         ) from None
@@ -180,30 +182,22 @@ def gathered(over: Over, union: set[Any] | frozenset) -> Any:
 
 def result_of(group: Slots, case: Case, given: tuple[Any, ...], where: Key | str) -> Any:
     """The value of a rule, as it stands among the values of its group."""
-    result = called(case.rule, given, where, case.line)
+    result = called(case.rule, given, _where(where), case.line)
     if isinstance(result, set):
         result = frozenset(result)
     try:
         return _members(group)[result]
     except (KeyError, TypeError):
         raise ProblemError(
-            f"the rule of {_where(where)}{_line(case.rule, case.line)} gives {shortened(repr(result))} "
-            f"for {_shown(given)}, which is not among the values of {group.name}; add it there, or mend the rule"
+            f"the rule of {_where(where)}{in_line(case.rule, case.line)} gives {shortened(repr(result))} "
+            f"for {shown(given)}, which is not among the values of {group.name}; add it there, or mend the rule"
         ) from None
 
 
-def called(function: Callable[..., Any], given: tuple[Any, ...], where: Key | str, line: str = "") -> Any:
-    """The result of a function of the program; what it raises becomes a sentence."""
-    try:
-        return function(*given)
-    except ProblemError:
-        raise
-    except (Exception, SystemExit) as error:  # a rule that calls exit() would end the command without a word
-        said = shortened(str(error), most=MOST_SAID)
-        raise ProblemError(
-            f"the rule of {_where(where)}{_line(function, line)} raises {type(error).__name__} ({said}) "
-            f"for {_shown(given)}; it must be defined for all values that its reads may have"
-        ) from error
+def what_gives(rule: Case | Over, where: str) -> str:
+    """How a sentence calls the function of a rule."""
+    function = rule.rule if isinstance(rule, Case) else rule.function
+    return f"the rule of {where}{in_line(function, rule.line)}"
 
 
 @lru_cache(maxsize=256)
@@ -211,17 +205,5 @@ def _members(group: Slots) -> dict[Any, Any]:
     return {value: value for value in group.values}
 
 
-def _line(function: Callable[..., Any], line: str) -> str:
-    """Where a function of the program begins, or the line that names it, for `int` and the like."""
-    code = getattr(function, "__code__", None)
-    if code is not None:
-        return f" (line {code.co_firstlineno})"
-    return f" ({line})" if line else ""
-
-
 def _where(where: Key | str) -> str:
     return where if isinstance(where, str) else slot_name(where)
-
-
-def _shown(given: tuple[Any, ...]) -> str:
-    return f"({', '.join(shortened(value_name(value)) for value in given)})" if given else "no reads"

@@ -25,6 +25,7 @@ MOST_VALUES = 1 << 14
 MOST_ITEMS = 18  # of which there are subsets
 
 _NOTHING = object()
+_VALUES = "the values of {} are a collection that is the same for every N, such as [0, 1, 2]"
 
 
 class Read:
@@ -37,7 +38,7 @@ class Read:
 
     def map(self, function: Callable[[Any], Value]) -> "Read":
         """The value after a function of it alone."""
-        return Mapped(self, function, line_of_caller())
+        return Mapped(self, _function(function), line_of_caller())
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,17 +156,17 @@ def each(read: Read) -> Each:
 
 def some(over: Range, reads: "Reads", function: Rule, *, where: Expression | None = None) -> Over:
     """Is the function true for some value of the index? False over an empty range."""
-    return Over("some", over, as_reads(reads), function, where, line_of_caller())
+    return _over("some", over, reads, function, where, line_of_caller())
 
 
 def every(over: Range, reads: "Reads", function: Rule, *, where: Expression | None = None) -> Over:
     """Is the function true for every value of the index? True over an empty range."""
-    return Over("every", over, as_reads(reads), function, where, line_of_caller())
+    return _over("every", over, reads, function, where, line_of_caller())
 
 
 def collect(over: Range, reads: "Reads", function: Rule, *, where: Expression | None = None) -> Over:
     """The union of what the function gives for every value of the index, a frozenset; it gives some collection."""
-    return Over("collect", over, as_reads(reads), function, where, line_of_caller())
+    return _over("collect", over, reads, function, where, line_of_caller())
 
 
 Reads = Read | Sequence[Read]
@@ -212,14 +213,19 @@ class Slots:
     starts: list[Case] = field(default_factory=list, init=False)
 
     def __init__(self, name: str, ranges: Range | Sequence[Range], values: Iterable[Value]) -> None:
+        if not isinstance(name, str) or not name:
+            raise ProblemError(f"a group of slots has a name to be shown by, and {name!r} is none; give a string")
         self.name = name
         self.ranges = _as_ranges(ranges, name)
+        if not isinstance(values, Iterable):
+            raise ProblemError(f"{_VALUES.format(name)}, not {values}")
         self.values = tuple(islice(values, MOST_VALUES + 1))
         if len(self.values) > MOST_VALUES:
             raise TooLarge(f"{name} has more than {MOST_VALUES:,} values; split what a slot holds into several groups")
         self.rules, self.starts = [], []
         for value in self.values:
-            _fixed(value, name)
+            if isinstance(_fixed(value, name), Expression):
+                raise ProblemError(f"{_VALUES.format(name)}, and {value} is a formula; hold a number by its digits")
         if not self.values or len(set(self.values)) < len(self.values):
             raise ProblemError(f"the values of {name} must be distinct, and at least one, not {list(self.values)!r}")
 
@@ -231,14 +237,48 @@ class Slots:
 
     def rule(self, reads: Reads, rule: Rule, *, where: Expression | None = None) -> None:
         """What a slot becomes; the first rule whose condition holds counts."""
-        self.rules.append(Case(as_reads(reads), rule, None if where is None else lifted(where), line_of_caller()))
+        self.rules.append(_case(reads, rule, where, line_of_caller()))
 
     def start(self, reads: Reads, rule: Rule, *, where: Expression | None = None) -> None:
         """What a slot is before the first step; it may read letters alone."""
-        self.starts.append(Case(as_reads(reads), rule, None if where is None else lifted(where), line_of_caller()))
+        self.starts.append(_case(reads, rule, where, line_of_caller()))
 
     def __str__(self) -> str:
         return self.name
+
+
+def _case(reads: Reads, rule: Rule, where: Expression | None, line: str) -> Case:
+    return Case(as_reads(reads), _function(rule), _condition(where), line)
+
+
+def _over(
+    kind: Literal["some", "every", "collect"],
+    over: Range,
+    reads: Reads,
+    function: Rule,
+    where: Expression | None,
+    line: str,
+) -> Over:
+    if not isinstance(over, Range):
+        raise ProblemError(f"{kind}(…) reads over a range such as k.range(N), and {over} is none")
+    return Over(kind, over, as_reads(reads), _function(function), _condition(where), line)
+
+
+def _condition(where: Expression | None) -> Expression | None:
+    """A condition as an expression; `~(i == 0)` is the number -1 to Python, and would hold everywhere."""
+    if where is None:
+        return None
+    condition = lifted(where)
+    return lifted(False) if condition.operator == "constant" and condition.value < 0 else condition
+
+
+def _function(function: Rule) -> Rule:
+    if not callable(function):
+        raise ProblemError(
+            f"a rule is a function of the values that are read, and {shortened(repr(function))} is none; "
+            "write lambda x: … with a parameter for each read"
+        )
+    return function
 
 
 def _as_ranges(ranges: Range | Sequence[Range], name: str) -> tuple[Range, ...]:

@@ -6,7 +6,7 @@
 It knows nothing of transformers. `unfolding.py` lays it out for one N, `interpreter.py` says what it means.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -41,8 +41,13 @@ class System:
         steps: Expression | int | None = None,
         name: str = "program",
     ) -> None:
+        if not isinstance(letters, Iterable):
+            raise ProblemError(f"the letters of a program are a string, or a list of strings, and not {letters}")
         self.letters = tuple(letters)
         self.groups = (groups,) if isinstance(groups, Slots) else tuple(groups)
+        for group in self.groups:
+            if not isinstance(group, Slots):
+                raise ProblemError(f"the groups of a program are Slots(…), and {group} is none; list groups alone")
         self.answers = _as_answers(answer)
         self.steps = None if steps is None else lifted(steps)
         self.name = name

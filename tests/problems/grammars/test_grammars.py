@@ -103,3 +103,24 @@ def test_what_is_wrong_is_said_with_its_line(text, sentence):
 
 def test_a_line_may_go_on_with_a_bar():
     assert read_grammar("S -> 'a'\n   | 'b' S  # more\n") == read_grammar("S ::= a | b S")
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "others"),
+    [
+        ("accepted -> 'a' accepted 'b' | cell\ncell -> 'c' | ε", ["", "c", "ab", "acb"], ["a", "cc"]),
+        ("S -> 'a' 'c' | ⟨a⟩\n⟨a⟩ -> 'b'", ["ac", "b"], ["bc", "a"]),
+        ("S -> E 'a' | '⟨a⟩' '⟨a⟩'\nE -> ε | 'b'", ["a", "ba"], ["⟨a⟩", "b"]),
+    ],
+)
+def test_names_of_the_library_are_not_those_of_the_grammar(text, words, others):
+    problem = GrammarProblem("cfg:x", text)
+    for sets, word in itertools.product((True, False), (*words, *others)):
+        split = [word] if word in problem.letters else list(word)
+        system = chart(problem.binary, sets=sets)
+        assert Interpreter(system, len(split)).run(split).answers == [word in words]
+        assert derives(problem.grammar, split) == (word in words)
+
+
+def test_the_first_arrow_of_a_line_ends_the_name():
+    assert read_grammar("S->a->b").rules == {"S": (("a->b",),)}

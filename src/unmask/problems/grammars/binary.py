@@ -55,6 +55,8 @@ def _short(grammar: Grammar) -> dict[str, set[Alternative]]:
         if len(symbols) == 1 and symbols[0] in grammar.rules:
             return symbols[0]
         name = f"⟨{' '.join(symbols)}⟩"
+        if len(symbols) == 1 and (name in grammar.rules or name in grammar.letters):
+            name = f"⟨ {symbols[0]} ⟩"  # no symbol of a grammar has a blank in it
         if name not in short:
             short[name] = set()
             short[name].add(symbols if len(symbols) == 1 else pair(symbols))

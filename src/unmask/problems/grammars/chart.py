@@ -7,7 +7,9 @@ With few nonterminals a slot holds the set. With many there is a truth value for
 the vocabulary would have to name all sets.
 """
 
+from collections.abc import Iterator
 from functools import reduce
+from itertools import count
 from operator import or_
 
 from unmask.problems.grammars.binary import BinaryGrammar
@@ -22,10 +24,16 @@ def chart(grammar: BinaryGrammar, *, sets: bool | None = None) -> System:
     if sets is None:
         sets = len(grammar.nonterminals) <= MOST_IN_SETS
     groups, whole = _in_sets(grammar) if sets else _one_by_one(grammar)
-    accepted = Slots("accepted", (), BOOLEAN)
+    taken = {group.name for group in groups}
+    accepted = Slots(next(name for name in _others("accepted") if name not in taken), (), BOOLEAN)
     accepted.rule((), lambda: grammar.empty, where=N.equals(0))
     accepted.rule(whole[0, N - 1], (lambda derived: grammar.start in derived) if sets else (lambda derived: derived))
     return System(tuple(grammar.letters), (*groups, accepted), answer=accepted[()])
+
+
+def _others(name: str) -> Iterator[str]:
+    """The name, then others for one that a nonterminal has."""
+    return (name + "'" * primes for primes in count())
 
 
 def _in_sets(grammar: BinaryGrammar) -> tuple[list[Slots], Slots]:

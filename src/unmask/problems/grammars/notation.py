@@ -15,7 +15,7 @@ from unmask.errors import ProblemError, shortened
 
 MOST_SYMBOLS = 10_000
 _TOKEN = re.compile(r"""\s*(?:(?P<comment>\#.*)|(?P<bar>\|)|(?P<quoted>'[^'\n]*'|"[^"\n]*")|(?P<bare>[^\s|'"\#]+))""")
-_ARROW = re.compile(r"\s*(?P<name>[^\s|'\"#]+)\s*(?:->|→|::=)")
+_ARROW = re.compile(r"\s*(?P<name>[^\s|'\"#]+?)\s*(?:->|→|::=)")
 
 Alternative = tuple[str, ...]
 

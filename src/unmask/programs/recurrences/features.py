@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from unmask.programs.recurrences.regions import Fetch
+from unmask.recurrences.functions import MOST_ASKED, check_function
 from unmask.recurrences.naming import value_name
 
 Feature = tuple[str, Any]
@@ -69,9 +70,13 @@ def meaning_of(
 ) -> tuple[dict[int, frozenset[Feature]], list[Any]]:
     """(token → features, the values that can be read) of a read."""
     held = letters if fetch.source is None else fetch.source.values
-    values = list(dict.fromkeys(fetch.value(value) for value in held))
+    given = {value: fetch.value(value) for value in held}
+    if fetch.mapping is not None:
+        told = [((value,), result) for value, result in given.items()]
+        check_function(lambda one: fetch.value(*one), told[:MOST_ASKED], f"the function of {fetch.name}")
+    values = list(dict.fromkeys(given.values()))
     items = items_of(values) if is_sets(values) else None
-    meaning = {tokens[value]: frozenset(coded(fetch.value(value), items)) for value in held}
+    meaning = {tokens[value]: frozenset(coded(result, items)) for value, result in given.items()}
     return meaning, values
 
 

@@ -34,7 +34,8 @@ from unmask.programs.recurrences.rows import Draft, Finders, Rows
 from unmask.programs.recurrences.symbols import Symbols
 from unmask.programs.recurrences.tables import NEVER, Cube, all_given, check_entries, cubes
 from unmask.recurrences.expressions import Expression, choose, constant
-from unmask.recurrences.interpreter import as_set, found_by, result_of
+from unmask.recurrences.functions import MOST_ASKED, check_function
+from unmask.recurrences.interpreter import as_set, found_by, result_of, what_gives
 from unmask.recurrences.lines import at_line
 from unmask.recurrences.slots import Case, Mapped, Slot, Slots
 from unmask.recurrences.system import System, cases_of, read_parts
@@ -188,15 +189,20 @@ class Plan(Rows):
             ]
             check_entries([len(values) for values in listed], name)
             terms: list[Term] = []
+            told: list[tuple[tuple[Any, ...], frozenset]] = []
             for numbers, values in all_given(listed):
                 whole = tuple(
                     frozenset([v]) if is_each(leaf) else v for leaf, v in zip(region.leaves, values, strict=True)
                 )
-                results = items_of([found_by(over, whole, name)])
+                told.append((whole, found_by(over, whole, name)))
+                results = items_of([told[-1][1]])
                 if results:
                     items.update(dict.fromkeys(results))
                     cube = given.cube(region.leaves, numbers, values)
                     terms.append(Term(cube, tuple(("in", item) for item in results)))
+            check_function(
+                lambda whole, name=name: found_by(over, whole, name), told[:MOST_ASKED], what_gives(over, name)
+            )
             self._add(Planned(name, block, region.where, None, fetched, (), tuple(terms)))
         ordered = items_of([frozenset(items)]) if over.kind == "collect" else [True]
         self.channels[channel].items.update(dict.fromkeys(ordered))
@@ -244,8 +250,13 @@ class Plan(Rows):
         check_entries([len(listed) for listed in given.values], group.name)
         place = {value: i for i, value in enumerate(group.values)}
         results = given.table()
+        told: list[tuple[tuple[Any, ...], Any]] = []
         for numbers, values in all_given(given.values):
-            results[given.index(numbers)] = place[result_of(group, case, values, group.name)]
+            told.append((values, result_of(group, case, values, group.name)))
+            results[given.index(numbers)] = place[told[-1][1]]
+        check_function(
+            lambda values: result_of(group, case, values, group.name), told[:MOST_ASKED], what_gives(case, group.name)
+        )
         channels = tuple(channel for channel, _ in found.values())
         terms = tuple(self._terms(group, given, results))
         return Planned(name, self.blocks[group], region.where, group, fetched, channels, terms)

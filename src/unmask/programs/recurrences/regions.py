@@ -23,6 +23,7 @@ class Fetch:
     places: tuple[Expression, ...]
     mapping: Callable[[Any], Any] | None = None
     each: bool = False
+    name: str = ""  # of a read with a function, and its line
 
     def value(self, held: Any) -> Any:
         return held if self.mapping is None else self.mapping(held)
@@ -167,7 +168,8 @@ def _mapped(leaf: Leaf, read: Mapped) -> Leaf:
         return replace(leaf, value=function(leaf.value))
     assert isinstance(leaf, Fetch), "a read over a range has a function of its own"
     inner = leaf.mapping
-    return replace(leaf, mapping=function if inner is None else lambda value: function(inner(value)))
+    name = f"{read} ({read.line})" if read.line else str(read)
+    return replace(leaf, mapping=function if inner is None else lambda value: function(inner(value)), name=name)
 
 
 def _and(left: Expression, right: Expression) -> Expression:
