@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from unmask.documents import Sentences, read, said
+from unmask.documents import Sentences, distinct_keys, read, said
 from unmask.errors import UnmaskError
 from unmask.files import read_file
 from unmask.lab.settings.shape import Count, Shape
@@ -83,8 +83,9 @@ def config_of(document: Any, *, name: str = "a config of the lab") -> Config:
 
 
 def read_config(path: Path) -> Config:
+    content = read_file(path, str(path), most=LARGEST, error=LabError)
     try:
-        document = json.loads(read_file(path, str(path), most=LARGEST, error=LabError))
+        document = json.loads(content, object_pairs_hook=distinct_keys(LabError, f" in {path}"))
     except (ValueError, RecursionError):
         raise LabError(f"{path} is not JSON; write a config such as " + '{"problem": "group:S3"}') from None
     return config_of(document, name=str(path))
