@@ -1,13 +1,15 @@
 """Ctrl-C ends a command with exit code 130, wherever it arrives."""
 
+import json
+import shlex
 import signal
 import sys
 import time
 
 import pytest
 
-from unmask import cli
-from unmask.interrupts import hear_interrupts, was_interrupted
+from unmask import cli, writing
+from unmask.interrupts import SIGNALS, hear_interrupts, interrupted_by
 from unmask.programs.language.positions import N, n
 from unmask.verification.families.obligations.arithmetic import Arithmetic
 from unmask.verification.families.obligations.ledger import Ledger
@@ -16,9 +18,11 @@ from unmask.verification.families.obligations.ledger import Ledger
 @pytest.fixture(autouse=True)
 def as_before():
     """A shell that starts tests in the background has interrupts ignored, which `hear_interrupts` would respect."""
-    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
-    signal.signal(signal.SIGINT, handler)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 class Interrupted:
@@ -30,10 +34,10 @@ class Interrupted:
 
 def test_in_a_destructor_it_is_not_lost(capfd):
     hear_interrupts()
-    assert not was_interrupted()
+    assert interrupted_by() is None
     with pytest.raises(KeyboardInterrupt):
         del_and_wait()
-    assert was_interrupted()
+    assert interrupted_by() == signal.SIGINT
     assert capfd.readouterr().err == ""
 
 
@@ -56,6 +60,28 @@ def test_an_error_that_a_library_makes_of_it_is_an_interrupt(monkeypatch, capfd)
         cli.main()
     assert end.value.code == 130
     assert "should not happen" not in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_whoever_ends_it_nothing_is_left_behind(number, tmp_path, monkeypatch, capfd):
+    """Ctrl-C, `kill`, and a terminal that is closed: all while a folder is being written."""
+    write = writing._write
+
+    def struck(path, content):
+        write(path, content)
+        signal.raise_signal(number)
+
+    monkeypatch.setattr(writing, "_write", struck)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", shlex.split("unmask compile a --length 2 --to mdm --out m --json"))
+    with pytest.raises(SystemExit) as end:
+        cli.main()
+    assert end.value.code == 128 + number
+    out, err = capfd.readouterr()
+    assert json.loads(out)["error"].startswith("interrupted")
+    assert err.startswith("unmask: interrupted")
+    assert err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_while_the_solver_works():

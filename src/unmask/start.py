@@ -28,10 +28,10 @@ def main() -> NoReturn:
 
 def _give_up(error: BaseException) -> NoReturn:
     missing = isinstance(error, (MemoryError, OSError))
-    reason = "there is too little memory" if missing else "interrupted" if isinstance(error, KeyboardInterrupt) else ""
-    reason = reason or " ".join(str(error).split())[:200]
+    reason = "there is too little memory" if missing else " ".join(str(error).split())[:200]
+    sentence = f"it cannot start: {reason}; free some memory, or install it again"
     try:
-        sys.stderr.write(f"unmask: it cannot start: {reason}; free some memory, or install it again\n")
+        sys.stderr.write(f"unmask: {'interrupted' if isinstance(error, KeyboardInterrupt) else sentence}\n")
         sys.stderr.flush()
     finally:
         os._exit(
