@@ -18,7 +18,7 @@ from unmask.commands.options import (
     TimeoutOption,
 )
 from unmask.errors import OutOfTime
-from unmask.files import is_file
+from unmask.files import is_there
 
 
 def verify(
@@ -69,7 +69,7 @@ def verify(
     start = time.perf_counter()
     try:
         with budgeted("proving" if method == "prove" else "verifying", limit=limit, timeout=timeout):
-            other = load_model(against) if against is not None and is_file(Path(against) / "config.json") else against
+            other = load_model(against) if against is not None and is_there(Path(against) / "config.json") else against
             verdict = verify_model(
                 load_model(folder),
                 against=other,
