@@ -155,7 +155,7 @@ def test_the_end_of_time_is_not_lost_in_a_callback_of_a_weak_reference():
     """There an exception is printed and forgotten; the alarm waits until it is over."""
     from weakref import WeakKeyDictionary
 
-    from unmask.interrupts import is_swallowed
+    from unmask.interrupts import must_wait
 
     seen = []
 
@@ -166,7 +166,7 @@ def test_the_end_of_time_is_not_lost_in_a_callback_of_a_weak_reference():
 
     class Watching(dict):
         def __delitem__(self, entry):
-            seen.append(is_swallowed(sys._getframe()))
+            seen.append(must_wait(sys._getframe()))
             super().__delitem__(entry)
 
     table.data = Watching()
@@ -174,7 +174,7 @@ def test_the_end_of_time_is_not_lost_in_a_callback_of_a_weak_reference():
     del key
     gc.collect()
     assert seen == [True]
-    assert not is_swallowed(sys._getframe())
+    assert not must_wait(sys._getframe())
 
 
 def test_who_clears_up_when_the_time_is_over_is_not_cut_off():

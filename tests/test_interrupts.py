@@ -1,10 +1,14 @@
 """Ctrl-C ends a command with exit code 130, wherever it arrives."""
 
 import json
+import os
 import shlex
+import shutil
 import signal
 import sys
+import tempfile
 import time
+from pathlib import Path
 
 import pytest
 
@@ -45,6 +49,38 @@ def del_and_wait():
     Interrupted()
     while True:
         time.sleep(0.01)
+
+
+def taken_away(folder):
+    shutil.rmtree(folder)
+    time.sleep(10)
+
+
+def left_behind(_):
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "x").touch()
+    time.sleep(10)
+
+
+@pytest.mark.parametrize("clear", [taken_away, left_behind])
+def test_what_is_being_taken_away_is_gone_before_it_is_heard(clear, tmp_path, monkeypatch):
+    """A folder of which half is left would be left for good."""
+    unlink = os.unlink
+
+    def struck(*arguments, **options):
+        monkeypatch.setattr(os, "unlink", unlink)
+        signal.raise_signal(signal.SIGINT)
+        unlink(*arguments, **options)
+
+    (tmp_path / "f").mkdir()
+    for name in "abc":
+        (tmp_path / "f" / name).touch()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(os, "unlink", struck)
+    hear_interrupts()
+    with pytest.raises(KeyboardInterrupt):
+        clear(tmp_path / "f")
+    assert [path.name for path in tmp_path.iterdir()] == ([] if clear is taken_away else ["f"])
 
 
 def test_an_error_that_a_library_makes_of_it_is_an_interrupt(monkeypatch, capfd):

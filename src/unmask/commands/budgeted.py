@@ -11,7 +11,7 @@ import typer
 
 from unmask.budget import SECOND, Budget
 from unmask.errors import OutOfTime
-from unmask.interrupts import is_swallowed
+from unmask.interrupts import must_wait
 
 AGAIN = SECOND // 100  # nanoseconds after which a loop that does not look at the clock is told once more
 PATIENCE = 25  # times that it is told in vain while other packages are at work
@@ -55,7 +55,7 @@ def _alarm(budget: Budget) -> Generator[None]:
     def tell(_: int, frame: FrameType | None) -> None:
         nonlocal told
         told += 1
-        if left or is_swallowed(frame) or not (_is_ours(frame) or told > PATIENCE):
+        if left or must_wait(frame) or not (_is_ours(frame) or told > PATIENCE):
             return
         try:
             budget.look(monotonic_ns())
