@@ -83,9 +83,11 @@ class Tensors:
             raise FolderError(f"{path.parent} lacks the file {path.name}")
         check_file(path, path.name, most=limits.LARGEST_FILE, error=FolderError)
         try:
-            foresee(2 * path.stat().st_size, f"reading {path.name}")  # as it is mapped, and what is kept of it
             with safe_open(path, framework="numpy") as file:
                 self.names: list[str] = list(file.keys())
+                for name in self.names:
+                    self._check(name, file.get_slice(name))
+                foresee(2 * path.stat().st_size, f"reading {path.name}")  # as it is mapped, and what is kept of it
                 self._arrays = {name: self._read(file, name) for name in stage("reading weights", self.names)}
         except OSError as error:
             raise FolderError(f"{path.name} cannot be read: {error.strerror or error}") from None
@@ -94,8 +96,8 @@ class Tensors:
                 f"{path.name} is not a whole safetensors file: {shortened(str(error), most=200)}"
             ) from None
 
-    def _read(self, file, name: str) -> np.ndarray:
-        promised = file.get_slice(name)
+    def _check(self, name: str, promised) -> None:
+        """Refuse a tensor that no model has, by what is promised of it."""
         kind, shape = promised.get_dtype(), promised.get_shape()
         if kind not in INTEGERS:
             raise FolderError(
@@ -103,6 +105,10 @@ class Tensors:
             )
         check = check_activations if name == POSITIONS else check_cells
         check(prod(shape), 1, f"{self.path.name}: tensor {shortened(name)!r}")
+
+    def _read(self, file, name: str) -> np.ndarray:
+        promised = file.get_slice(name)
+        kind, shape = promised.get_dtype(), promised.get_shape()
         if prod(shape) > PART:
             return self._read_in_parts(promised, name, shape, INTEGERS[kind])
         np.empty(2 * prod(shape), dtype=np.int64)  # safetensors panics where memory is short, NumPy says so

@@ -52,7 +52,7 @@ def algebra_of(problem: str) -> Algebra:
     prefix = problem.partition(":")[0] if ":" in problem else ""
     irregular = {row.prefix for row in CATALOGUE}.difference(REGULAR)  # not even read: a program would be run
     source = None if prefix in irregular else parse_problem(problem)
-    automaton = source and source.automaton
+    automaton = None if source is None else source.automaton
     if source is None or automaton is None:
         raise ProblemError(
             f"the lab multiplies letters, and {shortened(problem)} is not regular; use regex:, dfa: or group:"
