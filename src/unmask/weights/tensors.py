@@ -88,7 +88,7 @@ class Tensors:
                 for name in self.names:
                     self._check(name, file.get_slice(name))
                 foresee(2 * path.stat().st_size, f"reading {path.name}")  # as it is mapped, and what is kept of it
-                self._arrays = {name: self._read(file, name) for name in stage("reading weights", self.names)}
+                self._arrays = {name: self._read(file, name) for name in stage("reading", self.names)}
         except OSError as error:
             raise FolderError(f"{path.name} cannot be read: {error.strerror or error}") from None
         except (SafetensorError, ValueError) as error:  # NumPy refuses some shapes of empty tensors
