@@ -3,7 +3,9 @@
 import gc
 import json
 import re
+import signal
 import sys
+import time
 from itertools import count
 
 import numpy as np
@@ -12,6 +14,7 @@ import typer
 
 from command_line import in_this_process
 from unmask.budget import DEFAULT_MEMORY, Budget, check, current, foresee, in_words, stage
+from unmask.commands.budgeted import PATIENCE, budgeted
 from unmask.commands.options import read_bytes
 from unmask.errors import OutOfTime, TooLarge
 
@@ -152,7 +155,7 @@ def test_the_end_of_time_is_not_lost_in_a_callback_of_a_weak_reference():
     """There an exception is printed and forgotten; the alarm waits until it is over."""
     from weakref import WeakKeyDictionary
 
-    from unmask.interrupts import is_swallowed
+    from unmask.interrupts import must_wait
 
     seen = []
 
@@ -163,7 +166,7 @@ def test_the_end_of_time_is_not_lost_in_a_callback_of_a_weak_reference():
 
     class Watching(dict):
         def __delitem__(self, entry):
-            seen.append(is_swallowed(sys._getframe()))
+            seen.append(must_wait(sys._getframe()))
             super().__delitem__(entry)
 
     table.data = Watching()
@@ -171,4 +174,44 @@ def test_the_end_of_time_is_not_lost_in_a_callback_of_a_weak_reference():
     del key
     gc.collect()
     assert seen == [True]
-    assert not is_swallowed(sys._getframe())
+    assert not must_wait(sys._getframe())
+
+
+def test_who_clears_up_when_the_time_is_over_is_not_cut_off():
+    """The alarm rings again where nobody has listened, but not at once: what was begun is taken away first."""
+    cleared = []
+
+    def work():
+        try:
+            while True:
+                pass
+        finally:
+            end = time.monotonic() + 0.6
+            while time.monotonic() < end:
+                pass
+            cleared.append(True)
+
+    with pytest.raises(OutOfTime), budgeted(None, limit=None, timeout=0.05):
+        work()
+    assert cleared
+    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
+
+
+def test_nobody_is_told_the_time_behind_the_door():
+    """An alarm that was on its way when the work was done has nothing to say."""
+    with budgeted(None, limit=None, timeout=0.1):
+        tell = signal.getsignal(signal.SIGALRM)
+    time.sleep(0.1)
+    for _ in range(2 * PATIENCE):
+        tell(signal.SIGALRM, None)
+
+
+def test_numbers_beyond_those_of_the_machine(tmp_path):
+    """So many words nobody waits for, and as a number of words they are as good as any."""
+    assert in_this_process("unmask compile '(a|b)*abb' --length 8 --to mdm --out m", tmp_path)[0] == 0
+    code, printed = in_this_process(f"unmask verify m --method sample --cases {10**30} --timeout 1 --json", tmp_path)
+    assert (code, json.loads(printed)["verdict"]) == (2, "unknown")
+    assert in_this_process("unmask compile random:1 --length 0 --to cot --out language", tmp_path)[0] == 0
+    code, printed = in_this_process(f"unmask sample language --count {10**30} --timeout 1 --json", tmp_path)
+    assert code == 2
+    assert "the time of 1 s was over at sampling" in printed

@@ -1,13 +1,19 @@
 """Ctrl-C ends a command with exit code 130, wherever it arrives."""
 
+import json
+import os
+import shlex
+import shutil
 import signal
 import sys
+import tempfile
 import time
+from pathlib import Path
 
 import pytest
 
-from unmask import cli
-from unmask.interrupts import hear_interrupts, was_interrupted
+from unmask import cli, writing
+from unmask.interrupts import SIGNALS, hear_interrupts, interrupted_by
 from unmask.programs.language.positions import N, n
 from unmask.verification.families.obligations.arithmetic import Arithmetic
 from unmask.verification.families.obligations.ledger import Ledger
@@ -16,9 +22,11 @@ from unmask.verification.families.obligations.ledger import Ledger
 @pytest.fixture(autouse=True)
 def as_before():
     """A shell that starts tests in the background has interrupts ignored, which `hear_interrupts` would respect."""
-    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
-    signal.signal(signal.SIGINT, handler)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 class Interrupted:
@@ -30,10 +38,10 @@ class Interrupted:
 
 def test_in_a_destructor_it_is_not_lost(capfd):
     hear_interrupts()
-    assert not was_interrupted()
+    assert interrupted_by() is None
     with pytest.raises(KeyboardInterrupt):
         del_and_wait()
-    assert was_interrupted()
+    assert interrupted_by() == signal.SIGINT
     assert capfd.readouterr().err == ""
 
 
@@ -41,6 +49,38 @@ def del_and_wait():
     Interrupted()
     while True:
         time.sleep(0.01)
+
+
+def taken_away(folder):
+    shutil.rmtree(folder)
+    time.sleep(10)
+
+
+def left_behind(_):
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "x").touch()
+    time.sleep(10)
+
+
+@pytest.mark.parametrize("clear", [taken_away, left_behind])
+def test_what_is_being_taken_away_is_gone_before_it_is_heard(clear, tmp_path, monkeypatch):
+    """A folder of which half is left would be left for good."""
+    unlink = os.unlink
+
+    def struck(*arguments, **options):
+        monkeypatch.setattr(os, "unlink", unlink)
+        signal.raise_signal(signal.SIGINT)
+        unlink(*arguments, **options)
+
+    (tmp_path / "f").mkdir()
+    for name in "abc":
+        (tmp_path / "f" / name).touch()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(os, "unlink", struck)
+    hear_interrupts()
+    with pytest.raises(KeyboardInterrupt):
+        clear(tmp_path / "f")
+    assert [path.name for path in tmp_path.iterdir()] == ([] if clear is taken_away else ["f"])
 
 
 def test_an_error_that_a_library_makes_of_it_is_an_interrupt(monkeypatch, capfd):
@@ -56,6 +96,28 @@ def test_an_error_that_a_library_makes_of_it_is_an_interrupt(monkeypatch, capfd)
         cli.main()
     assert end.value.code == 130
     assert "should not happen" not in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_whoever_ends_it_nothing_is_left_behind(number, tmp_path, monkeypatch, capfd):
+    """Ctrl-C, `kill`, and a terminal that is closed: all while a folder is being written."""
+    write = writing._write
+
+    def struck(path, content):
+        write(path, content)
+        signal.raise_signal(number)
+
+    monkeypatch.setattr(writing, "_write", struck)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", shlex.split("unmask compile a --length 2 --to mdm --out m --json"))
+    with pytest.raises(SystemExit) as end:
+        cli.main()
+    assert end.value.code == 128 + number
+    out, err = capfd.readouterr()
+    assert json.loads(out)["error"].startswith("interrupted")
+    assert err.startswith("unmask: interrupted")
+    assert err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_while_the_solver_works():

@@ -1,11 +1,12 @@
 """`run -` reads line by line: one that is longer than any word is refused, and never held."""
 
 import io
+import os
 
 import pytest
 
 from unmask.commands.lines import lines_of, longest_line
-from unmask.errors import WordError
+from unmask.errors import UnmaskError, WordError
 from unmask.pipeline import compile_problem
 
 
@@ -42,3 +43,11 @@ def test_a_long_line_is_an_error_in_its_place(model):
 def test_the_longest_line_is_still_a_line(model):
     longest = longest_line(model)
     assert list(lines_of(io.StringIO("a" * longest + "\nb"), model)) == ["a" * longest, "b"]
+
+
+def test_a_stream_that_cannot_be_read_is_said_to_be_that(model):
+    """Not that something could not be written, which is what an error without a name of a file is taken for."""
+    with open(os.devnull, "w") as written:  # noqa: SIM117
+        with open(os.dup(written.fileno())) as stream:
+            with pytest.raises(UnmaskError, match="standard input cannot be read: Bad file descriptor; give it words"):
+                list(lines_of(stream, model))

@@ -37,6 +37,20 @@ def test_a_full_disk_leaves_the_old_file(tmp_path, monkeypatch):
     assert (tmp_path / "x").read_bytes() == b"old"
 
 
+def test_a_long_name_is_a_name(tmp_path):
+    """What it is called while it is written is no longer than files may be called."""
+    for name in ("n" * 255, "😀" * 63):
+        write_folder(tmp_path / name, [("x", b"1")], check=anything)
+        write_folder(tmp_path / name, [("x", b"2")], check=anything)  # replaced, beside an old one that is hidden
+        assert names(tmp_path) == [name]
+        assert (tmp_path / name / "x").read_bytes() == b"2"
+        (tmp_path / name / "x").unlink()
+        (tmp_path / name).rmdir()
+        write_file(tmp_path / name, b"3")
+        assert names(tmp_path) == [name]
+        (tmp_path / name).unlink()
+
+
 def test_a_device_stays_a_device():
     write_file(Path(os.devnull), b"gone")
     assert not Path(os.devnull).is_file()

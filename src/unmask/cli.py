@@ -2,6 +2,7 @@
 
 import io
 import os
+import signal
 import sys
 import traceback
 from contextlib import suppress
@@ -27,7 +28,7 @@ from unmask.commands.shell import CONTEXT, Command, Commands
 from unmask.commands.verify import verify
 from unmask.commands.view import view
 from unmask.errors import OutOfTime, UnmaskError, shortened
-from unmask.interrupts import hear_interrupts, was_interrupted
+from unmask.interrupts import hear_interrupts, interrupted_by
 from unmask.terminal import be_quiet, print_document, say
 
 COMMANDS = {
@@ -47,7 +48,7 @@ COMMANDS = {
     "doctor": doctor,
 }
 
-INTERRUPTED = 130  # as shells say it: 128 and the number of the signal
+INTERRUPTED = 128  # and the number of the signal, as shells say it: 130 after Ctrl-C
 GROUPS = {"lab": lab}
 """Commands that have commands."""
 LONGEST_SENTENCE = 1000
@@ -98,6 +99,8 @@ def main() -> NoReturn:
     hear_interrupts()
     try:
         code = app(standalone_mode=False) or 0
+        if code == INTERRUPTED + signal.SIGINT and interrupted_by() is not None:  # typer has made 130 of any
+            code = _interrupted()
         sys.stdout.flush()  # what does not fit anywhere is an error of this command, not of the interpreter's end
     except (UnmaskError, OutOfTime) as error:
         code = _fail(str(error))
@@ -107,7 +110,7 @@ def main() -> NoReturn:
         _forget(sys.stdout)  # whoever read our lines has seen enough; typer would call it 1, which is: rejected
         code = 2
     except KeyboardInterrupt:
-        code = _fail("interrupted", INTERRUPTED)
+        code = _interrupted()
     except MemoryError:
         code = _fail("out of memory; use a smaller model or a shorter word")
     except typer.TyperException as error:  # a wrong option, a missing argument
@@ -116,7 +119,7 @@ def main() -> NoReturn:
     except Exception as error:
         if os.environ.get("UNMASK_DEBUG") == "1":
             raise
-        code = _fail("interrupted", INTERRUPTED) if was_interrupted() else _fail(_last_word(error))
+        code = _fail(_last_word(error)) if interrupted_by() is None else _interrupted()
     _flush()
     sys.exit(code)
 
@@ -151,7 +154,14 @@ def _last_word(error: Exception) -> str:
     )
 
 
+def _interrupted() -> int:
+    number = interrupted_by() or signal.SIGINT
+    how = "interrupted" if number is signal.SIGINT else f"interrupted by {number.name}"
+    return _fail(how, INTERRUPTED + number)
+
+
 def _fail(sentence: str, code: int = 2) -> int:
+    sentence = shortened(sentence, most=LONGEST_SENTENCE)  # a folder may name its symbols with megabytes
     try:
         if "--json" in sys.argv:
             print_document({"error": sentence})
@@ -159,7 +169,7 @@ def _fail(sentence: str, code: int = 2) -> int:
     except OSError:
         _forget(sys.stdout)
     with suppress(OSError):
-        say(f"unmask: {shortened(sentence, most=LONGEST_SENTENCE)}", stderr=True)
+        say(f"unmask: {sentence}", stderr=True)
     return code
 
 

@@ -46,19 +46,24 @@ class Sentences:
 
 def parse(content: bytes, what: str, *, error: type[UnmaskError], decimal: Callable[[str], Any] = float) -> Any:
     """JSON in UTF-8, every key of an object given once; `what` begins the sentence: “the law x.json”."""
+    try:
+        return json.loads(content.decode("utf-8"), object_pairs_hook=distinct_keys(error), parse_float=decimal)
+    except (ValueError, RecursionError) as problem:
+        raise error(f"{what} is not JSON in UTF-8 ({problem}); mend the file") from None
 
-    def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+
+def distinct_keys(error: type[UnmaskError], where: str = "") -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
+    """How an object is made of its pairs: what a key means that is given twice, two readers need not agree on."""
+
+    def made(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found: dict[str, Any] = {}
         for key, value in pairs:
             if key in found:
-                raise error(f"the key {shortened(key)!r} is given twice; give it once")
+                raise error(f"the key {shortened(key)!r} is given twice{where}; give it once")
             found[key] = value
         return found
 
-    try:
-        return json.loads(content.decode("utf-8"), object_pairs_hook=distinct, parse_float=decimal)
-    except (ValueError, RecursionError) as problem:
-        raise error(f"{what} is not JSON in UTF-8 ({problem}); mend the file") from None
+    return made
 
 
 def names_in(document: dict[str, Any], key: str, whose: str, *, empty: bool, error: type[UnmaskError]) -> list[str]:

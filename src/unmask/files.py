@@ -44,12 +44,13 @@ def check_file(path: str | Path, what: str, *, most: int, error: type[UnmaskErro
         raise error(f"{what} cannot be read: no file has such a name") from None
 
 
-def is_file(path: str | Path) -> bool:
-    """Whether an ordinary file stands there; no name is too long or too odd to ask."""
+def is_there(path: str | Path) -> bool:
+    """Whether anything stands there, even what is refused when it is read; no name is too long or too odd to ask."""
     try:
-        return stat.S_ISREG(os.stat(path).st_mode)
+        os.lstat(path)
     except (OSError, ValueError):
         return False
+    return True
 
 
 def _check(status: os.stat_result, what: str, most: int, error: type[UnmaskError]) -> None:

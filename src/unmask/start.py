@@ -28,14 +28,14 @@ def main() -> NoReturn:
 
 def _give_up(error: BaseException) -> NoReturn:
     missing = isinstance(error, (MemoryError, OSError))
-    reason = "there is too little memory" if missing else "interrupted" if isinstance(error, KeyboardInterrupt) else ""
-    reason = reason or " ".join(str(error).split())[:200]
+    reason = "there is too little memory" if missing else " ".join(str(error).split())[:200]
     advice = "free some memory, or install it again"
     file = str(getattr(error, "path", None) or "")  # `python -m` looks for modules in the current folder first
     if file and os.path.dirname(file) == os.getcwd():
         advice = f"{os.path.basename(file)} takes the place of a module: rename it, or start from another folder"
+    sentence = "interrupted" if isinstance(error, KeyboardInterrupt) else f"it cannot start: {reason}; {advice}"
     try:
-        sys.stderr.write(f"unmask: it cannot start: {reason}; {advice}\n")
+        sys.stderr.write(f"unmask: {sentence}\n")
         sys.stderr.flush()
     finally:
         os._exit(

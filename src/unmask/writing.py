@@ -16,7 +16,7 @@ from unmask.errors import FolderError
 
 def write_file(path: Path, content: bytes) -> None:
     """A device or a pipe is written as it is, for moving a file there would replace it."""
-    scratch = path.parent / f".{path.name[:40]}.{os.getpid()}"
+    scratch = path.parent / f"{_hidden(path)}{os.getpid()}"
     try:
         if path.exists() and not path.is_file():
             path.write_bytes(content)
@@ -35,7 +35,7 @@ def write_folder(target: Path, files: Iterable[tuple[str, bytes]], *, check: Cal
     check(target)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        scratch = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+        scratch = Path(tempfile.mkdtemp(prefix=_hidden(target), dir=target.parent))
     except OSError as error:
         raise _refusal(target, error) from None
     try:
@@ -51,6 +51,11 @@ def write_folder(target: Path, files: Iterable[tuple[str, bytes]], *, check: Cal
     return target
 
 
+def _hidden(path: Path) -> str:
+    """How temporary names begin: no longer than files may be called, however long the name beside it is."""
+    return f".{path.name[:40]}."
+
+
 def _write(path: Path, content: bytes) -> None:
     """Write a file, and wait until the disk has it: a disk that is full may say so only then."""
     path.write_bytes(content)
@@ -62,7 +67,7 @@ def _move_into_place(scratch: Path, target: Path) -> None:
     if not target.exists():
         scratch.rename(target)
         return
-    old = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+    old = Path(tempfile.mkdtemp(prefix=_hidden(target), dir=target.parent))
     try:
         target.rename(old / "old")
         scratch.rename(target)

@@ -1,7 +1,9 @@
 """However a command ends, it says one sentence: no disk, no stream, no memory, no mistake of ours shows a traceback."""
 
+import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
 
@@ -233,3 +235,15 @@ def test_whatever_a_program_raises_is_said_in_a_sentence(how, tmp_path, monkeypa
     assert "the program p.py raises" in said
     assert "\x1b" not in said
     assert said.count("\n") == 1
+
+
+def test_a_symbol_of_megabytes_stays_a_short_sentence_in_json_too(models, tmp_path, monkeypatch, capfd):
+    shutil.copytree(models / "abb", tmp_path / "m")
+    config = json.loads((tmp_path / "m" / "config.json").read_text())
+    (tmp_path / "m" / "config.json").write_text(json.dumps({**config, "mask": "m" * 10**6}))
+    monkeypatch.chdir(tmp_path)
+    assert ended(["run", "m", "aabb", "--json"], monkeypatch) == 2
+    out, err = capfd.readouterr()
+    assert "mask names 'mmm" in json.loads(out)["error"]
+    assert len(out) < 1200
+    assert len(err) < 1200

@@ -9,7 +9,7 @@ import pytest
 import folder_by_hand
 from unmask.checker.__main__ import main as check_certificate
 from unmask.errors import ProblemError, TooLarge
-from unmask.files import is_file, read_file
+from unmask.files import is_there, read_file
 from unmask.pipeline import compile_problem, save_model
 
 
@@ -123,6 +123,20 @@ def test_sizes_are_exact(tmp_path):
 
 def test_any_name_may_be_asked_for(tmp_path):
     (tmp_path / "f").touch()
-    assert is_file(tmp_path / "f")
-    for name in (tmp_path, tmp_path / "f" / "g", "x" * 10_000, "a\0b", ""):
-        assert not is_file(name)
+    (tmp_path / "nowhere").symlink_to("nothing")
+    for name in (tmp_path / "f", tmp_path / "nowhere", tmp_path):
+        assert is_there(name)
+    for name in (tmp_path / "f" / "g", "x" * 10_000, "a\0b", ""):
+        assert not is_there(name)
+
+
+@pytest.mark.parametrize("kind", SPECIAL)
+def test_a_folder_that_cannot_be_read_is_not_taken_for_a_pattern(kind, tmp_path, unmask, monkeypatch):
+    """`--against x` with a folder x is that folder, and never the regex x, over whose letters anything might hold."""
+    monkeypatch.chdir(tmp_path)
+    folder_by_hand.write(tmp_path / "good")
+    (tmp_path / "x").mkdir()
+    SPECIAL[kind](tmp_path / "x" / "config.json")
+    code, _, err = unmask("verify", "good", "--against", "x")
+    assert code == 2
+    assert f"config.json of x is not a file but {kind}" in err

@@ -26,6 +26,9 @@ def said(line, folder):
             "unmask lab train beta.json --out run",
             "the shape of beta.json: its beta must be a number from -1000 to 1000, or null, not nan",
         ),
+        ("unmask lab train decay.json --out run", "decay.json: its decay must be an integer from 1 to 10^9"),
+        (f"unmask lab train S3-tree --out run --seed {10**30}", "Invalid value for '--seed'"),
+        ("unmask lab train S3-tree --out run --threads 1000000", "Invalid value for '--threads'"),
         ("unmask lab train S3-tree --out run --device abacus", "--device takes cpu, or cuda"),
         ("unmask lab table --preset big --out results", "there is no preset 'big'; use one of quick, paper"),
         ("unmask lab report nowhere", "results.json cannot be read: No such file"),
@@ -36,6 +39,7 @@ def said(line, folder):
 def test_bad_input_is_one_sentence(line, sentence, tmp_path):
     (tmp_path / "wrong.json").write_text('{"length": 1}')
     (tmp_path / "beta.json").write_text('{"shape": {"beta": NaN}}')
+    (tmp_path / "decay.json").write_text(f'{{"decay": {10**400}}}')
     assert sentence in said(line, tmp_path)
     assert not (tmp_path / "run").exists()
     assert not (tmp_path / "results").exists()

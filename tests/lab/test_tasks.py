@@ -158,7 +158,19 @@ def test_chance():
 def test_what_is_no_task():
     with pytest.raises(ProblemError, match="is not regular; use"):
         Task.of("family:majority", 8, "tree")
+    for problem in ("aiger:/dev/zero", "law:x", "random:1", "expr:" + "a*" * 1000):
+        with pytest.raises(ProblemError, match="is not regular; use"):
+            Task.of(problem, 8, "tree")
     with pytest.raises(UnmaskError, match="no framework 'rnn' in the lab; use one of direct"):
         Task.of("group:S3", 8, "rnn")
     with pytest.raises(ProblemError, match="lengths from 2"):
         Task.of("group:S3", 1, "tree")
+
+
+def test_a_folder_from_elsewhere_runs_no_program(tmp_path, monkeypatch):
+    """Its config is data, and so is all that it names."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "p.py").write_text("open('ran', 'w')")
+    with pytest.raises(ProblemError, match=r"program:p.py is not regular; use regex:, dfa: or group:"):
+        Task.of("program:p.py", 8, "tree")
+    assert not (tmp_path / "ran").exists()

@@ -1,28 +1,31 @@
 """A folder from anywhere: whatever is in it, loading says in one sentence what is wrong, at once."""
 
 import json
+import math
 import os
 import re
 import resource
+import struct
 
 import numpy as np
 import pytest
 
 import folder_by_hand
 import work
+from unmask.budget import Budget
 from unmask.errors import FolderError, TooLarge, UnmaskError
-from unmask.weights.storage import load
+from unmask.weights.storage import content_hash, load
 
 GOOD = folder_by_hand.config()
 
 
-def refuse(folder, sentence, *, kind=UnmaskError):
+def refuse(folder, sentence, *, kind=UnmaskError, most=200):
     """Loading raises one sentence of ours, with little work and memory."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     error, taken = work.refused(kind, lambda: load(folder))
     assert re.search(sentence, str(error))
     assert taken < 2_000_000
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200 * 1024
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < most * 1024
     assert isinstance(error, (FolderError, TooLarge))
     assert len(str(error)) < 600
     assert "\n" not in str(error)
@@ -267,6 +270,14 @@ CONFIGS = {
         json.dumps(GOOD | {"vocabulary": [*folder_by_hand.VOCABULARY, *map(str, range(2, 200_000)), "9"]}).encode(),
         "the vocabulary names '9' twice",
     ),
+    "a key twice": (
+        json.dumps(GOOD).encode()[:-1] + b', "length": 2}',
+        "the key 'length' is given twice in config.json",
+    ),
+    "a key twice inside": (
+        json.dumps(GOOD | {"problem": 0}).encode()[:-1] + b', "aliases": {"a": "b", "a": "b"}}',
+        "'a' is",
+    ),
     "long key": (json.dumps(GOOD | {"x" * 10**6: 1}).encode(), "unknown key 'xxx"),
 }
 
@@ -294,3 +305,73 @@ def test_what_is_no_file_is_not_waited_for(tmp_path, name):
         (folder / name).unlink()
         make(folder / name)
         refuse(folder, f"{name} .*is not a file")
+
+
+def hole(path, tensors):
+    """A file that promises tensors of zeros, {name: (dtype, bytes of a number, shape)}, and takes no space."""
+    header, end = {}, 0
+    for name, (kind, size, shape) in tensors.items():
+        header[name] = {"dtype": kind, "shape": shape, "data_offsets": [end, end + size * math.prod(shape)]}
+        end = header[name]["data_offsets"][1]
+    text = json.dumps(header).encode()
+    with path.open("wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text)
+        file.truncate(8 + len(text) + end)
+
+
+GIGABYTES = {
+    "dense": {"embed": ("I64", 8, [1 << 13, 1 << 13])},
+    "one row": {"embed": ("I64", 8, [1, 1 << 26])},
+    "positions": {"pos": ("I32", 4, [3, 1 << 25])},
+    "sparse": {
+        **{f"embed.{part}": ("U8", 1, [1 << 26]) for part in ("row", "col", "val")},
+        "embed.shape": ("I64", 8, [2]),
+    },
+}
+
+
+@pytest.mark.parametrize("case", GIGABYTES)
+def test_a_folder_is_read_within_the_budget(tmp_path, case):
+    """Holes in a file cost nothing to send; what they would take is refused before it is taken."""
+    folder = folder_by_hand.write(tmp_path / "m")
+    hole(folder / "model.safetensors", GIGABYTES[case])
+    with Budget(memory=100 << 20):
+        refuse(folder, r"reading model.safetensors would take about .* beyond the limit of 100.0 MB; .* --limit")
+
+
+def test_numbers_on_their_way_into_a_matrix_are_foreseen(tmp_path):
+    """The file is small beside what its entries take."""
+    folder = folder_by_hand.write(tmp_path / "m")
+    ones = np.ones((1024, 1024), dtype=np.int8)
+    folder_by_hand.write(folder, tensors=lambda: {"embed": ones, "pos": ones})
+    with Budget(memory=8 << 20):
+        refuse(folder, "tensor embed of model.safetensors would take about 24.0 MB")
+    entries = np.zeros(1 << 20, dtype=np.uint8)
+    parts = {f"embed.{part}": entries for part in ("row", "col", "val")}
+    folder_by_hand.write(folder, tensors=lambda: {**parts, "embed.shape": np.array([5, 4])})
+    with Budget(memory=8 << 20):
+        refuse(folder, "tensor embed of model.safetensors would take about 80.0 MB")
+
+
+def test_the_clock_is_looked_at_while_a_tensor_is_read(tmp_path, monkeypatch):
+    """A large tensor is read in parts, and between them time can be over."""
+    folder = folder_by_hand.write(tmp_path / "m")
+    hole(folder / "model.safetensors", {"embed": ("I64", 8, [4, 1 << 23])})
+    parts = []
+    monkeypatch.setattr("unmask.weights.tensors.check", lambda: parts.append(1))
+    refuse(folder, "lacks the tensor 'pos'", most=800)
+    assert len(parts) == 8
+
+
+@pytest.mark.parametrize("part", [1, 3, 4, 7, 100])
+def test_tensors_that_are_read_in_parts_are_the_same(tmp_path, monkeypatch, part):
+    folder = folder_by_hand.write(tmp_path / "m", tensors=with_wide_types)
+    whole = load(folder)
+    monkeypatch.setattr("unmask.weights.tensors.PART", part)
+    monkeypatch.setattr("unmask.weights.matrix.PART", part)
+    assert content_hash(load(folder)) == content_hash(whole)
+    refuse(folder_by_hand.write(tmp_path / "n", tensors=changed("pos", np.full((3, 4), 2**40))), "pos.* beyond 32 bits")
+
+
+def with_wide_types():
+    return {name: tensor.astype(np.int64) for name, tensor in folder_by_hand.tensors().items()}

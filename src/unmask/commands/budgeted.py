@@ -12,10 +12,11 @@ import typer
 
 from unmask.budget import SECOND, Budget
 from unmask.errors import OutOfTime
-from unmask.interrupts import is_swallowed
+from unmask.interrupts import must_wait
 
 AGAIN = SECOND // 100  # nanoseconds after which a loop that does not look at the clock is told once more
 PATIENCE = 25  # times that it is told in vain while other packages are at work
+GRACE = 1  # second in which nobody is told again: who clears up on the way out must not be cut off
 
 
 @contextmanager
@@ -59,21 +60,30 @@ def _alarm(budget: Budget) -> Generator[None]:
     ):
         yield
         return
-    told = 0
+    told, left = 0, False
 
     def tell(_: int, frame: FrameType | None) -> None:
         nonlocal told
         told += 1
-        if not is_swallowed(frame) and (_is_ours(frame) or told > PATIENCE):
+        if left or must_wait(frame) or not (_is_ours(frame) or told > PATIENCE):
+            return
+        try:
             budget.look(monotonic_ns())
+        except BaseException:
+            signal.setitimer(signal.ITIMER_REAL, GRACE, GRACE)
+            told = 0
+            raise
 
     before = signal.signal(signal.SIGALRM, tell)
     try:
         signal.setitimer(signal.ITIMER_REAL, max(1, deadline - monotonic_ns()) / SECOND, AGAIN / SECOND)
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        try:
+            left = True  # told right before this, one leaves with OutOfTime, and below nobody is told for a second
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
 
 
 def _is_ours(frame: FrameType | None) -> bool:

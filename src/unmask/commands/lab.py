@@ -21,6 +21,8 @@ app = typer.Typer(
     help="Train the same tasks in the same frameworks, and see what is learned (needs the extra `lab`).",
 )
 
+MOST_SEED = 1 << 32
+MOST_THREADS = 1024  # torch crashes where it cannot have all of them
 Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder of the run; goes on where it stands.")]
 Trained = Annotated[Path, typer.Argument(metavar="DIR", help="A folder of `unmask lab train`.", show_default=False)]
 
@@ -35,13 +37,15 @@ def train(
     ],
     out: Out,
     seed: Annotated[
-        int | None, typer.Option("--seed", metavar="S", min=0, help="Another seed.", show_default=False)
+        int | None, typer.Option("--seed", metavar="S", min=0, max=MOST_SEED, help="Another seed.", show_default=False)
     ] = None,
     device: Annotated[
         str | None,
         typer.Option("--device", metavar="cpu|cuda", help="By default what accelerate finds.", show_default=False),
     ] = None,
-    threads: Annotated[int, typer.Option("--threads", metavar="K", min=1, help="Threads of torch.")] = 1,
+    threads: Annotated[
+        int, typer.Option("--threads", metavar="K", min=1, max=MOST_THREADS, help="Threads of torch.")
+    ] = 1,
     limit: LimitOption = DEFAULT_LIMIT,
     timeout: TimeoutOption = None,
     as_json: Json = False,
@@ -143,7 +147,13 @@ def table(
     ] = None,
     workers: Annotated[
         int | None,
-        typer.Option("--workers", metavar="K", min=1, help="Processes of the local cluster; by default one per core."),
+        typer.Option(
+            "--workers",
+            metavar="K",
+            min=1,
+            max=MOST_THREADS,
+            help="Processes of the local cluster; by default one per core.",
+        ),
     ] = None,
     most: Annotated[
         int | None, typer.Option("--most", metavar="K", min=1, help="At most so many cells now.", show_default=False)
@@ -151,7 +161,12 @@ def table(
     seed: Annotated[
         int | None,
         typer.Option(
-            "--seed", metavar="S", min=0, help="Add this to every seed: a table of one's own.", show_default=False
+            "--seed",
+            metavar="S",
+            min=0,
+            max=MOST_SEED // 2,
+            help="Add this to every seed: a table of one's own.",
+            show_default=False,
         ),
     ] = None,
     only: Annotated[

@@ -19,11 +19,20 @@ def longest_line(model: Model) -> int:
 def lines_of(stream: TextIO, model: Model) -> Iterator[str | UnmaskError]:
     """Lines with only the newline stripped, and no other character taken for one; one that is too long is an error."""
     longest = longest_line(model)
-    while line := stream.readline(longest + 1):
+    while line := _piece(stream, longest + 1):
         if len(line) <= longest or line.endswith("\n"):
             yield line.removesuffix("\n")
             continue
         size = len(line)
-        while not line.endswith("\n") and (line := stream.readline(PIECE)):
+        while not line.endswith("\n") and (line := _piece(stream, PIECE)):
             size += len(line) - line.endswith("\n")
         yield WordError(f"the line has {size:,} characters, and the model reads words of length {model.length}")
+
+
+def _piece(stream: TextIO, most: int) -> str:
+    try:
+        return stream.readline(most)
+    except OSError as error:  # a stream that can only be written, a terminal that is gone
+        raise UnmaskError(
+            f"standard input cannot be read: {error.strerror or error}; give it words, one per line"
+        ) from None

@@ -38,7 +38,7 @@ def sample(
     drawn = []
     with budgeted("sampling" if as_json else None, limit=limit, timeout=timeout):
         model = load_model(folder)
-        for i in stage("sampling", range(count)):
+        for i in stage("sampling", range(count), count):
             output = generate(model, seed=seed + i, engine=engine_named(engine)).output
             if as_json:
                 drawn.append({"seed": seed + i, "output": output})

@@ -18,7 +18,7 @@ from unmask.commands.options import (
     TimeoutOption,
 )
 from unmask.errors import OutOfTime
-from unmask.files import is_file
+from unmask.files import is_there
 
 
 def verify(
@@ -70,7 +70,7 @@ def verify(
     try:
         label = "proving" if method == "prove" else "verifying"
         with budgeted(label, limit=limit, timeout=timeout, as_json=as_json):
-            other = load_model(against) if against is not None and is_file(Path(against) / "config.json") else against
+            other = load_model(against) if against is not None and is_there(Path(against) / "config.json") else against
             verdict = verify_model(
                 load_model(folder),
                 against=other,

@@ -5,6 +5,7 @@ Problem or Model ──standard_of──▶ Standard ──▶ Question ─┬�
 """
 
 import random
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import chain, islice
@@ -136,4 +137,5 @@ def _check_alphabets(question: Question) -> None:
 def _sample(question: Question, every: Words, cases: int, seed: int) -> Words:
     """So many words: every word first, if these are no more than that, and others at random."""
     drawn = question.standard.words(random.Random(seed))
-    return Words(cases, islice(chain(every.each if every.count <= cases else (), drawn), cases))
+    most = min(cases, sys.maxsize)  # more, `islice` does not count, and nobody waits for
+    return Words(cases, islice(chain(every.each if every.count <= cases else (), drawn), most))

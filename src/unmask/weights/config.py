@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from unmask.documents import Sentences, read, said
+from unmask.budget import foresee
+from unmask.documents import Sentences, distinct_keys, read, said
 from unmask.errors import FolderError, WeightsError, shortened
 from unmask.files import read_file
 from unmask.numerics.precision import LARGEST
@@ -17,6 +18,7 @@ from unmask.weights.model import Model
 from unmask.weights.transformer import Noise
 
 FORMAT = "unmask-model/1"
+OBJECTS = 40  # bytes of memory that a byte of JSON may take: `[],` is a list of 80
 SENTENCES = Sentences(
     no_object="{name} must be a JSON object",
     unknown="{name} has the unknown key {key!r}; remove it",
@@ -147,8 +149,10 @@ def _read_json(path: Path) -> object:
     if missing is not None:
         raise FolderError(missing)
     content = read_file(path, f"{path.name} of {path.parent}", most=LARGEST_CONFIG, error=FolderError)
+    foresee(OBJECTS * len(content), f"reading {path.name}")
+    once = distinct_keys(FolderError, f" in {path.name} of {path.parent}")
     try:
-        return json.loads(content.decode("utf-8"), parse_constant=_no_constant)
+        return json.loads(content.decode("utf-8"), object_pairs_hook=once, parse_constant=_no_constant)
     except RecursionError:
         raise FolderError(f"{path.name} of {path.parent} is nested too deeply") from None
     except ValueError as error:  # bad UTF-8, bad JSON, an integer of too many digits

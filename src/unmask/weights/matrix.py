@@ -6,7 +6,10 @@ from functools import cached_property
 
 import numpy as np
 
+from unmask.budget import check
 from unmask.errors import WeightsError
+
+PART = 1 << 22  # cells of a dense array that are looked at at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,8 +31,13 @@ class Matrix:
         array = np.asarray(array)
         if array.ndim != 2:
             raise WeightsError(f"a matrix has two axes, this array has the shape {list(array.shape)}")
-        row, column = np.nonzero(array)
-        return cls._sorted((array.shape[0], array.shape[1]), row, column, array[row, column])
+        height, width = array.shape
+        if array.size <= PART:
+            row, column = np.nonzero(array)
+            return cls._sorted((height, width), row, column, array[row, column])
+        rows = max(1, PART // width)
+        parts = [_entries(array[i : i + rows], i) for i in range(0, height, rows)]
+        return cls((height, width), *(np.concatenate(list(of_all)) for of_all in zip(*parts, strict=True)))
 
     @classmethod
     def from_entries(cls, shape: tuple[int, int], row, column, value) -> "Matrix":
@@ -107,3 +115,10 @@ class Matrix:
         )
 
     __hash__ = None  # type: ignore[assignment]
+
+
+def _entries(rows: np.ndarray, first: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(row, column, value) of what is not zero in some rows of an array, the first of which has this number."""
+    check()
+    row, column = np.nonzero(rows)
+    return (row + first).astype(np.int32), column.astype(np.int32), rows[row, column].astype(np.int32)

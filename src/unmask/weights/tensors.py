@@ -1,6 +1,6 @@
 """A .safetensors file ↔ the tensors of a Transformer, dense or sparse, integers only."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from math import prod
 from pathlib import Path
 
@@ -8,6 +8,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
+from unmask.budget import check, foresee, stage
 from unmask.errors import FolderError, WeightsError, shortened
 from unmask.files import check_file
 from unmask.numerics.precision import Precision
@@ -20,8 +21,21 @@ from unmask.weights.registers import Registers
 from unmask.weights.transformer import Head, Layer, Mlp, Transformer
 
 SPARSE_PARTS = ("row", "col", "val", "shape")
-INTEGERS = {"I8": 1, "U8": 1, "I16": 2, "U16": 2, "I32": 4, "U32": 4, "I64": 8, "U64": 8}
-"""The types that a tensor may have, with their bytes."""
+INTEGERS = {
+    "I8": np.int8,
+    "U8": np.uint8,
+    "I16": np.int16,
+    "U16": np.uint16,
+    "I32": np.int32,
+    "U32": np.int32,
+    "I64": np.int32,
+    "U64": np.int32,
+}
+"""The types that a tensor may have, and what holds a large one: no number of a model is beyond 32 bits."""
+PART = 1 << 22
+"""Numbers of a large tensor that are read at once: the work of a moment."""
+DENSE_ENTRY, SPARSE_ENTRY = 24, 80
+"""Bytes that a number takes on its way from a dense or a sparse tensor into a Matrix."""
 POSITIONS = "pos"
 """The one table that may be stored as large as a pass holds it: most of its columns may be 0 everywhere."""
 
@@ -71,7 +85,10 @@ class Tensors:
         try:
             with safe_open(path, framework="numpy") as file:
                 self.names: list[str] = list(file.keys())
-                self._arrays = {name: self._read(file, name) for name in self.names}
+                for name in self.names:
+                    self._check(name, file.get_slice(name))
+                foresee(2 * path.stat().st_size, f"reading {path.name}")  # as it is mapped, and what is kept of it
+                self._arrays = {name: self._read(file, name) for name in stage("reading", self.names)}
         except OSError as error:
             raise FolderError(f"{path.name} cannot be read: {error.strerror or error}") from None
         except (SafetensorError, ValueError) as error:  # NumPy refuses some shapes of empty tensors
@@ -79,8 +96,8 @@ class Tensors:
                 f"{path.name} is not a whole safetensors file: {shortened(str(error), most=200)}"
             ) from None
 
-    def _read(self, file, name: str) -> np.ndarray:
-        promised = file.get_slice(name)
+    def _check(self, name: str, promised) -> None:
+        """Refuse a tensor that no model has, by what is promised of it."""
         kind, shape = promised.get_dtype(), promised.get_shape()
         if kind not in INTEGERS:
             raise FolderError(
@@ -88,9 +105,31 @@ class Tensors:
             )
         check = check_activations if name == POSITIONS else check_cells
         check(prod(shape), 1, f"{self.path.name}: tensor {shortened(name)!r}")
-        # safetensors panics where memory is short, NumPy says so
-        np.empty(2 * prod(shape) * INTEGERS[kind], dtype=np.int8)
+
+    def _read(self, file, name: str) -> np.ndarray:
+        promised = file.get_slice(name)
+        kind, shape = promised.get_dtype(), promised.get_shape()
+        if prod(shape) > PART:
+            return self._read_in_parts(promised, name, shape, INTEGERS[kind])
+        np.empty(2 * prod(shape), dtype=np.int64)  # safetensors panics where memory is short, NumPy says so
         return file.get_tensor(name)
+
+    def _read_in_parts(self, promised, name: str, shape: list[int], kind: type) -> np.ndarray:
+        """A large tensor, with a look at the clock and at the memory before each part."""
+        if len(shape) > 2:
+            raise FolderError(
+                f"{self.path.name}: tensor {shortened(name)!r} must have at most 2 axes, its shape is {shape[:8]}"
+            )
+        array = np.empty(shape, dtype=kind)
+        for place in _places(shape):
+            check()
+            part = promised[place]
+            try:
+                _check_fits(shortened(name), part)
+            except WeightsError as error:
+                raise FolderError(f"{self.path.name}: {error}") from None
+            array[place] = part
+        return array
 
     def count(self, prefix: str) -> int:
         """How many i there are in prefix{i}.…; they must run from 0 without a gap."""
@@ -126,7 +165,9 @@ class Tensors:
     def matrix(self, name: str) -> Matrix:
         if name not in self._arrays and f"{name}.shape" in self._arrays:
             return self._sparse(name)
-        return Matrix.of(self._dense(name, axes=2))
+        array = self._dense(name, axes=2)
+        foresee(DENSE_ENTRY * int(np.count_nonzero(array)), f"tensor {name} of {self.path.name}")
+        return Matrix.of(array)
 
     def _dense(self, name: str, *, axes: int) -> np.ndarray:
         array = self._take(name)
@@ -148,6 +189,7 @@ class Tensors:
             raise WeightsError(
                 f"tensor {name} claims the shape {shape.tolist()}, beyond the limit {limits.LARGEST_TABLE}"
             )
+        foresee(SPARSE_ENTRY * value.size, f"tensor {name} of {self.path.name}")
         if axes == 1 and not column.any():
             row, column = column, row
         height, width = (1, *shape.tolist())[-2:]
@@ -161,6 +203,18 @@ class Tensors:
             raise FolderError(f"{self.path.name} lacks the tensor {name!r}")
         self.used.add(name)
         return self._arrays[name]
+
+
+def _places(shape: list[int]) -> Iterator[tuple[slice, ...]]:
+    """All of a list or a matrix, in parts of at most PART numbers: some rows, or where a row is longer, some of it."""
+    width = prod(shape[1:])
+    for rows in _slices(shape[0], max(1, PART // width)):
+        yield from ((rows, columns) for columns in _slices(width, PART)) if len(shape) == 2 else [(rows,)]
+
+
+def _slices(size: int, most: int) -> Iterator[slice]:
+    """0 … size - 1 in slices of at most so many."""
+    yield from (slice(i, min(i + most, size)) for i in range(0, size, most))
 
 
 def _layer(tensors: Tensors, i: int) -> Layer:

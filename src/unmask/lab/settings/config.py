@@ -6,12 +6,13 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from unmask.documents import Sentences, read, said
+from unmask.documents import Sentences, distinct_keys, read, said
 from unmask.errors import UnmaskError
 from unmask.files import read_file
 from unmask.lab.settings.shape import Count, Shape
 
 LARGEST = 1 << 20  # bytes of a config
+LARGEST_SEED = 1 << 32
 Objective = Literal["canvas", "masking", "masking-1/t"]
 Supervision = Literal["each", "end", "tokens"]
 
@@ -39,11 +40,11 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     shape: Annotated[Shape, said("an object with the switches of the network")] = Shape()
     objective: Annotated[Objective, said("canvas, masking or masking-1/t")] = "canvas"
     supervision: Annotated[Supervision, said("each, end or tokens")] = "each"
-    seed: Annotated[int, msgspec.Meta(ge=0, le=2**32), said("an integer from 0 on")] = 0
+    seed: Annotated[int, msgspec.Meta(ge=0, le=LARGEST_SEED), said("an integer from 0 to 2^32")] = 0
     batch: Count = 32
     rate: Annotated[float, msgspec.Meta(gt=0, le=1), said("a number above 0 and at most 1")] = 2e-3
-    warmup: Annotated[int, msgspec.Meta(ge=0), said("an integer from 0 on")] = 100
-    decay: Annotated[int, msgspec.Meta(ge=1), said("a positive integer")] = 300
+    warmup: Annotated[int, msgspec.Meta(ge=0, le=10**9), said("an integer from 0 to 10^9")] = 100
+    decay: Annotated[int, msgspec.Meta(ge=1, le=10**9), said("an integer from 1 to 10^9")] = 300
     steps: Annotated[int, msgspec.Meta(ge=1, le=10**9), said("a positive integer")] = 1_000_000
     cpu_seconds: Annotated[float, msgspec.Meta(gt=0), said("a positive number")] = 60.0
     converged: Annotated[
@@ -83,8 +84,9 @@ def config_of(document: Any, *, name: str = "a config of the lab") -> Config:
 
 
 def read_config(path: Path) -> Config:
+    content = read_file(path, str(path), most=LARGEST, error=LabError)
     try:
-        document = json.loads(read_file(path, str(path), most=LARGEST, error=LabError))
+        document = json.loads(content, object_pairs_hook=distinct_keys(LabError, f" in {path}"))
     except (ValueError, RecursionError):
         raise LabError(f"{path} is not JSON; write a config such as " + '{"problem": "group:S3"}') from None
     return config_of(document, name=str(path))

@@ -4,10 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unmask.errors import ProblemError
+from unmask.errors import ProblemError, shortened
 from unmask.problems.automata.permutation_group import PermutationGroup
-from unmask.problems.catalogue import parse_problem
+from unmask.problems.catalogue import CATALOGUE, parse_problem
 from unmask.programs.regular.products.elements import elements_of, products_of
+
+REGULAR = ("regex", "dfa", "group")
+"""What a config may name: it is data, and comes with folders from elsewhere."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,10 +49,14 @@ class Algebra:
 
 def algebra_of(problem: str) -> Algebra:
     """The algebra of a regular problem; its elements have the names that they have in compiled models."""
-    source = parse_problem(problem)
-    automaton = source.automaton
-    if automaton is None:
-        raise ProblemError(f"the lab multiplies letters, and {problem} is not regular; use regex:, dfa: or group:")
+    prefix = problem.partition(":")[0] if ":" in problem else ""
+    irregular = {row.prefix for row in CATALOGUE}.difference(REGULAR)  # not even read: a program would be run
+    source = None if prefix in irregular else parse_problem(problem)
+    automaton = None if source is None else source.automaton
+    if source is None or automaton is None:
+        raise ProblemError(
+            f"the lab multiplies letters, and {shortened(problem)} is not regular; use regex:, dfa: or group:"
+        )
     products, monoid = products_of(automaton, source.group), elements_of(automaton, source.group)
     if isinstance(monoid, PermutationGroup):
         table, accepting = _group_table(monoid), np.arange(monoid.order) == 0
