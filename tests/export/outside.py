@@ -84,10 +84,10 @@ def albert(folder, words, padding):
     return tokenizer.convert_ids_to_tokens(logits[:, -1].argmax(-1).tolist())
 
 
-def tokens(folder, words):
+def tokens(folder, words, **options):
     import transformers
 
-    return [transformers.AutoTokenizer.from_pretrained(folder)(word).input_ids for word in words]
+    return [transformers.AutoTokenizer.from_pretrained(folder)(word, **options).input_ids for word in words]
 
 
 def torch_model(folder, words, device="cpu"):

@@ -5,6 +5,7 @@ import json
 import random
 import re
 
+import numpy as np
 import pytest
 
 from export.permutations import words as a5_words
@@ -46,6 +47,17 @@ def test_a5_against_permutations(exported, outside):
     assert report["agreement"]["least_margin"] > 7
     config = json.loads((folder / "config.json").read_text())
     assert (config["hidden_size"], config["num_hidden_layers"], config["num_attention_heads"]) == (266, 3, 2)
+
+
+@pytest.mark.parametrize(("problem", "kind", "form"), [("group:A5", "mdm", "bert"), ("(a|b)*abb", "cot", "gpt2")])
+def test_what_is_decided_is_certain_in_float64(problem, kind, form, exported):
+    """Where a sampler takes its softmax in float64, what lies below the decision must not rank the slots."""
+    model, _, report = exported(problem, kind, form, length=16)
+    clear = report["agreement"]["least_margin"] * report["logit_scale"]
+    row = np.full(len(model.vocabulary), -clear)
+    row[0] = 0.0
+    assert np.exp(row).sum() == 1.0
+    assert (len(row) - 1) * np.exp(-clear) < 2.0**-53
 
 
 @pytest.mark.long

@@ -21,6 +21,15 @@ def test_words(pattern, exported, outside):
     assert outside("tokens", folder=folder, words=words) == [read_word(model, word) for word in words]
 
 
+def test_a_word_that_spells_the_mask(exported, outside):
+    """As text it is the mask, as in every tokenizer; the page says how its letters are read."""
+    model, folder, _ = exported("[^x]*", "mdm", "bert", length=8)
+    words = ["a[MASK]b", "[EOS]abc", "x[PAD]xx"]
+    split = outside("tokens", folder=folder, words=words, split_special_tokens=True)
+    assert split == [read_word(model, word) for word in words]
+    assert len(outside("tokens", folder=folder, words=words[:1])[0]) == 3
+
+
 def test_names_keep_the_ids(exported):
     model, _, _ = exported("[EOS]+x", "cot", "gpt2", length=8)
     tokens = token_names(model)

@@ -34,6 +34,7 @@ BAD = [
     ({**COIN, "kind": "lstm"}, "a law needs a kind among ngram, hmm, automaton, not 'lstm'"),
     ({**COIN, "kind": ["ngram"]}, "a law needs a kind among"),
     ({**COIN, "extra": 1}, "a law of kind ngram needs the keys"),
+    ({"kind": "ngram"}, "a law of kind ngram needs the keys alphabet, contexts, order, but has none of them"),
     ({k: v for k, v in COIN.items() if k != "order"}, "a law of kind ngram needs the keys"),
     (
         {**COIN, "contexts": {"": {"h": 0.5, "t": 0.4}}},

@@ -24,7 +24,7 @@ from unmask.export.stock.gpt2 import generation_config, gpt2, gpt2_passes
 from unmask.export.stock.tokenizer import tokenizer_files
 from unmask.weights.model import Model
 
-SURE = 1e-6  # a decided slot has at least the probability 1 - SURE
+SURE = 2.0**-54  # a decided slot has a probability above 1 - SURE, which is 1 in float64: the tail breaks no ties
 TIE = 2.0**-13  # per index, against noise: a tie of F_p goes to the lowest
 
 

@@ -55,9 +55,9 @@ def law_from_json(document: Any, name: str = "law") -> Law:
         raise ProblemError(f"a law needs a kind among {', '.join(KEYS)}, not {shortened(repr(kind))}")
     needed, allowed = KEYS[kind]
     if not needed <= set(document) <= needed | allowed:
-        given = ", ".join(sorted(set(document) - {"kind"}))
+        given = ", ".join(sorted(set(document) - {"kind"})) or "none of them"
         raise ProblemError(
-            f"a law of kind {kind} needs the keys {', '.join(sorted(needed))}, but has {shortened(given)}"
+            f"a law of kind {kind} needs the keys {', '.join(sorted(needed - {'kind'}))}, but has {shortened(given)}"
         )
     return {"ngram": _ngram, "hmm": _hmm, "automaton": _automaton}[kind](document, name)
 
