@@ -46,6 +46,7 @@ check-long: $(INSTALLED)  ## the tests that take minutes
 .PHONY: rocq coqc
 rocq: coqc $(INSTALLED)  ## the proofs in proofs/, by the kernel of Rocq, and what they say about compiled weights
 	$(BIN)/python proofs/check.py
+	$(BIN)/python proofs/definitions.py
 	$(BIN)/python proofs/shipped.py
 
 coqc:

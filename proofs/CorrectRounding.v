@@ -11,7 +11,8 @@ From Unmask Require Import Numbers Exponential.
 Import ListNotations.
 Open Scope Z_scope.
 
-(** (1/0! + … + 1/n!) = numerator n / factorial n, for n >= 1, from which on the upper bound does not grow. *)
+(** 1/0! + … + 1/k! = sum_numerator n / factorial n with k = n + 1: brackets are counted from k = 1, from which on the
+    upper bound does not grow. *)
 Fixpoint bracket (n : nat) : Z * Z :=
   match n with
   | O => (2, 1)

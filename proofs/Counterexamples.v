@@ -146,6 +146,19 @@ Section Counterexamples.
       rewrite (Hin k (or_introl eq_refl)), Z.eqb_refl, IH by (intros; apply Hin; right; assumption). reflexivity. }
     rewrite Hf, seq_length, Z2Nat.id by lia. unfold relu, add, clip. nia.
   Qed.
+
+  (** And in AND = ReLU (x - Σ y_k), which has no bias, a second positive literal: one of the two is enough. *)
+  Definition two_positive_literals : unit_pair := ([(0%nat, one p); (1%nat, one p)], 0).
+
+  Theorem two_positive_literals_fail : unit_value p two_positive_literals [one p; 0] = one p
+                                       /\ unit_value p two_positive_literals [0; one p] = one p.
+  Proof.
+    assert (value : forall x y, unit_value p two_positive_literals [x; y]
+              = relu (add p (add p (add p 0 (multiply p x (one p))) (multiply p y (one p))) 0)) by (intros; reflexivity).
+    pose proof (one_representable p p_positive) as H1. pose proof (zero_representable p p_positive) as H0.
+    pose proof (one_at_least_2 p p_positive). rewrite !value, multiply_0_l, multiply_one by assumption.
+    rewrite (add_0_l p 0), (add_0_l p (one p)), !(add_0_r p (one p)) by assumption. unfold relu. lia.
+  Qed.
 End Counterexamples.
 
 (** FOCUS with two copies at p = 1: a key with another code keeps the exponential 1/2, and is read. Columns: 0 always,

@@ -4,7 +4,7 @@
 From Coq Require Import ZArith Lia List Bool Arith.
 From Unmask Require Import Numbers Flags Exponential CorrectRounding ExponentialTables Layer Forms Match Specification.
 From Unmask Require Import GadgetEq GadgetHide GadgetBoost GadgetFocus GadgetLogic GadgetThreshold GadgetBuffers.
-From Unmask Require Import Counterexamples Monoid Automaton Coding Vocabulary Diffusion Tree Model RegularLanguage.
+From Unmask Require Import Counterexamples Monoid Automaton Transformations Coding Vocabulary Diffusion Tree Model RegularLanguage.
 Import ListNotations.
 Open Scope Z_scope.
 
@@ -162,6 +162,18 @@ Proof.
   - apply table_coding_codes, parity_is_lawful.
 Qed.
 
+(** The same of the automaton alone: the monoid is that of the maps of its two states. *)
+Lemma parity_automaton_is_well_formed : well_formed parity_automaton.
+Proof. split; [vm_compute; lia | repeat constructor; simpl; lia]. Qed.
+
+Example parity_automaton_is_decided : forall word, Forall (fun t => (t < 2)%nat) word -> (1 <= length word)%nat ->
+  let m := transformations parity_automaton 2 in
+  exists canvas,
+    run 2 exponential_2 (tree_model 2 m (table_coding m) (length word)) word (steps (length word)) = Some canvas
+    /\ length canvas = slots (length word)
+    /\ last canvas (mask_symbol m) = if accepts parity_automaton word then accept_symbol m else reject_symbol m.
+Proof. intros. apply every_automaton_is_decided; try assumption; [lia | apply parity_automaton_is_well_formed]. Qed.
+
 (** For every p: three steps are an exponential. With e^x itself, where the table is proved to round it. *)
 Example parity_is_decided_at_every_p : forall p (positive : 1 <= p) word,
   2 <= p -> is_word parity word -> (1 <= length word)%nat ->
@@ -214,6 +226,11 @@ Definition parity_of_three : nat -> option (list nat) :=
   run 2 exponential_2 (tree_model 2 parity (table_coding parity) 3) [1; 0; 1]%nat.
 
 Example parity_run : parity_of_three (steps 3) = Some [1; 4]%nat.
+Proof. vm_compute. reflexivity. Qed.
+
+(** On 1 0 0 it rejects: the verdict is the word's. *)
+Example parity_run_rejects : run 2 exponential_2 (tree_model 2 parity (table_coding parity) 3) [1; 0; 0]%nat (steps 3)
+                             = Some [0; 3]%nat.
 Proof. vm_compute. reflexivity. Qed.
 
 (** A step earlier the root is still masked: the bound on the steps is met, not undercut. *)

@@ -2,7 +2,8 @@
     of length N, the compiled model holds the verdict in its last slot after max (1, ⌈log2 N⌉) steps, and ever after. *)
 
 From Coq Require Import ZArith Lia List Bool Arith.
-From Unmask Require Import Numbers Exponential CorrectRounding Layer Diffusion Programs Monoid Automaton Vocabulary Coding Tree.
+From Unmask Require Import Numbers Exponential CorrectRounding Layer Diffusion Programs Monoid Automaton Transformations.
+From Unmask Require Import Vocabulary Coding Tree.
 From Unmask Require Import Planner Predictor PredictorRows PredictorFirst PredictorSecond PredictorDecides Model.
 Import ListNotations.
 Open Scope nat_scope.
@@ -305,7 +306,23 @@ Proof.
   apply regular_language_is_decided; try assumption. reflexivity.
 Qed.
 
-(** With e^x itself, correctly rounded, and the coding by table: nothing is supposed but the laws of the monoid. *)
+(** Hence every regular language: any automaton on any number of letters, by the maps of its states. *)
+Corollary every_automaton_is_decided : forall p (e : exponential p) a alphabet word,
+  (2 <= p)%Z -> well_formed a -> Forall (fun t => t < alphabet) word -> 1 <= length word ->
+  let m := transformations a alphabet in
+  exists canvas, run p e (tree_model p m (table_coding m) (length word)) word (steps (length word)) = Some canvas
+                 /\ length canvas = slots (length word)
+                 /\ last canvas (mask_symbol m) = if accepts a word then accept_symbol m else reject_symbol m.
+Proof.
+  intros p e a alphabet word Hp Ha Hword Hlength m. pose proof (transformations_are_a_monoid a alphabet Ha) as laws.
+  apply automaton_is_decided with (states := ends_of a); try assumption.
+  - apply table_coding_codes. assumption.
+  - apply transformations_follow. assumption.
+  - unfold is_word, m. rewrite letters_of_transformations. assumption.
+Qed.
+
+(** With e^x itself, if there is a function that rounds it correctly (ExponentialTables.v has those for p = 1 … 4), and
+    the coding by table. *)
 Corollary decided_with_e_to_the_x : forall p (positive : (1 <= p)%Z) f (rounded : correctly_rounded p f) m word,
   (2 <= p)%Z -> lawful m -> is_word m word -> 1 <= length word ->
   exists canvas,

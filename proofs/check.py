@@ -4,7 +4,8 @@ Whatever else the files define or prove is asked about all at once, so that what
 
     python proofs/check.py
 
-Fails if a file does not compile, or if a theorem rests on an axiom or on a proof that was left out.
+Fails if a file does not compile or is not in _CoqProject, if it supposes something outside of a section, used or not,
+or if a theorem rests on an axiom or on a proof that was left out.
 """
 
 import re
@@ -16,7 +17,9 @@ HERE = Path(__file__).parent
 CLOSED = "Closed under the global context"
 FORBIDDEN = re.compile(r"\b(?:Axiom|Axioms|Admitted|admit|Conjecture|Parameter|Parameters)\b")
 THEOREM = re.compile(r"^\s*(?:Theorem|Corollary|Example) (\w+)", re.M)
-DEFINED = re.compile(r"^(?:def|prf) \d+:\d+ <> (\S+)$", re.M)  # in a .glob, whatever the keyword was
+# in a .glob, whatever the keyword was: the path of modules, <> if there is none, and the name
+DEFINED = re.compile(r"^(?:def|prf|inst) \d+:\d+ (\S+ \S+)$", re.M)
+SUPPOSED = re.compile(r"^ax \d+:\d+ (\S+ \S+)$", re.M)
 
 
 def files() -> list[str]:
@@ -25,12 +28,16 @@ def files() -> list[str]:
 
 
 def names(kind: re.Pattern[str], ending: str) -> list[str]:
-    """Every name of a kind, with its file."""
-    return [f"{stem}.{name}" for stem in files() for name in kind.findall((HERE / f"{stem}{ending}").read_text())]
+    """Every name of a kind, with its file and its module."""
+    found = [(stem, name) for stem in files() for name in kind.findall((HERE / f"{stem}{ending}").read_text())]
+    return [".".join([stem, *name.removeprefix("<> ").split()]) for stem, name in found]
 
 
 def refuse_gaps() -> None:
-    """No axiom and no proof that was left out, used or not."""
+    """No file that is not compiled, no axiom and no proof that was left out, used or not."""
+    forgotten = sorted({path.stem for path in HERE.glob("*.v")} - set(files()))
+    if forgotten:
+        sys.exit(f"proofs/{forgotten[0]}.v is not in proofs/_CoqProject")
     for stem in files():
         found = FORBIDDEN.search((HERE / f"{stem}.v").read_text())
         if found:
@@ -74,6 +81,9 @@ def assumptions(theorems: list[str], others: list[str]) -> dict[str, str]:
 def main() -> None:
     refuse_gaps()
     compile_all()
+    supposed = names(SUPPOSED, ".glob")
+    if supposed:
+        sys.exit(f"supposed without a proof: {', '.join(supposed)}")
     theorems, defined = names(THEOREM, ".v"), names(DEFINED, ".glob")
     others = [name for name in defined if name not in theorems]
     answers = assumptions(theorems, others)

@@ -120,6 +120,8 @@ def _dense(stored: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         row, column, value, shape = (tensors.pop(f"{name}.{part}") for part in ("row", "col", "val", "shape"))
         if len(set(zip(row.tolist(), column.tolist(), strict=True))) < len(value):
             sys.exit(f"the folder has an entry of {name} twice")
+        if (row < 0).any() or (column < 0).any():
+            sys.exit(f"the folder has an entry of {name} outside of it")
         tensors[name] = np.zeros(shape, dtype=np.int64)
         tensors[name][row, column] = value
     return {name: array.astype(np.int64) for name, array in tensors.items()}
@@ -137,6 +139,13 @@ def refuse_other_models(config: dict, length: int, precision: int) -> None:
         for key, value in expected.items():
             if found[key] != value:
                 sys.exit(f"{where}: {key} is {found[key]!r}, and the theorem is about {value!r}")
+
+
+def refuse_other_letters(config: dict, language: Language) -> None:
+    """A folder that reads fewer letters than the automaton would be right for fewer words."""
+    letters = {letter for moves in language.moves.values() for letter in moves}
+    if set(config["input_symbols"]) != letters:
+        sys.exit(f"input_symbols: the folder reads {config['input_symbols']}, and the automaton {sorted(letters)}")
 
 
 def names(tensors: dict[str, np.ndarray]) -> list[str]:
@@ -346,6 +355,7 @@ def main() -> None:
                 compile_folder(language.problem, length, precision, path)
                 folder = Folder.read(path)
                 refuse_other_models(folder.config, length, precision)
+                refuse_other_letters(folder.config, language)
                 source = build / f"Shipped_{number}_{length}.v"
                 source.write_text(formal(language, folder, read_monoid(folder)))
                 answer = coqc(source)

@@ -87,11 +87,31 @@ def test_a_gap_is_refused(scripts, tmp_path, monkeypatch):
 def test_an_axiom_is_refused_by_whatever_keyword_it_is_used(scripts, tmp_path, monkeypatch, keyword):
     check, _ = scripts
     (tmp_path / "_CoqProject").write_text("-Q . Unmask\nGap.v\n")
-    (tmp_path / "Gap.v").write_text(f"Hypothesis gap : False.\n{keyword} empty : 0 = 1.\nProof. destruct gap. Qed.\n")
+    (tmp_path / "Gap.v").write_text(f"Context (gap : False).\n{keyword} empty : 0 = 1.\nProof. destruct gap. Qed.\n")
     monkeypatch.setattr(check, "HERE", tmp_path)
     check.refuse_gaps()
     with pytest.raises(SystemExit, match=r"not closed under the global context"):
         check.main()
+
+
+@pytest.mark.skipif(shutil.which("coqc") is None, reason="needs coqc")
+def test_what_is_supposed_is_refused_even_if_nothing_uses_it(scripts, tmp_path, monkeypatch):
+    check, _ = scripts
+    (tmp_path / "_CoqProject").write_text("-Q . Unmask\nGap.v\n")
+    (tmp_path / "Gap.v").write_text("Hypothesis gap : False.\nTheorem fine : 0 = 0.\nProof. reflexivity. Qed.\n")
+    monkeypatch.setattr(check, "HERE", tmp_path)
+    check.refuse_gaps()
+    with pytest.raises(SystemExit, match=r"supposed without a proof: Gap\.gap"):
+        check.main()
+
+
+def test_a_file_that_is_not_compiled_is_refused(scripts, tmp_path, monkeypatch):
+    check, _ = scripts
+    (tmp_path / "_CoqProject").write_text("-Q . Unmask\n")
+    (tmp_path / "Forgotten.v").write_text("Theorem fine : 0 = 0.\nProof. reflexivity. Qed.\n")
+    monkeypatch.setattr(check, "HERE", tmp_path)
+    with pytest.raises(SystemExit, match=r"Forgotten\.v is not in proofs/_CoqProject"):
+        check.refuse_gaps()
 
 
 def printed(tensors, names):
@@ -149,6 +169,32 @@ def test_a_folder_of_another_model_is_refused(scripts, tmp_path, change, where):
     change(config)
     with pytest.raises(SystemExit, match=where):
         shipped.refuse_other_models(config, 3, 2)
+
+
+def test_a_folder_that_reads_fewer_letters_is_refused(scripts, tmp_path):
+    _, shipped = scripts
+    config = shipped.Folder.read(save_model(compile_problem("a*b*", "mdm", length=3), tmp_path / "model")).config
+    shipped.refuse_other_letters(config, shipped.A_BEFORE_B)
+    config["input_symbols"].remove("a")
+    with pytest.raises(SystemExit, match="input_symbols"):
+        shipped.refuse_other_letters(config, shipped.A_BEFORE_B)
+
+
+@pytest.mark.usefixtures("scripts")
+def test_random_models_are_written_as_the_package_computes_them(tmp_path):
+    """The equations that Rocq must prove say what the engine gives: a flipped weight changes them."""
+    import definitions
+
+    weights = {
+        part: definitions.RandomWeights(np.random.default_rng(1), 2, loud=False).transformer(outputs)
+        for part, outputs in definitions.PARTS.items()
+    }
+    definitions.write_folder(tmp_path / "model", 2, weights)
+    statements, errors = definitions.equations(tmp_path / "model", "model_1", 2)
+    assert len(statements) == len(definitions.WORDS) * (len(definitions.PARTS) + definitions.STEPS) - errors
+    weights["planner"]["layers.1.mlp.b2"][0] *= -1
+    definitions.write_folder(tmp_path / "flipped", 2, weights)
+    assert definitions.equations(tmp_path / "flipped", "model_1", 2)[0] != statements
 
 
 def test_a_monoid_is_read_off_the_weights(scripts, tmp_path):
