@@ -33,6 +33,7 @@ from unmask.problems.outcome import Outcome
 from unmask.programs.compilers.compiler import compiler_for
 from unmask.reasoners.planners import parse_planner
 from unmask.reasoners.tape import Tape
+from unmask.recurrences import Interpreter
 from unmask.samplers.laws.law_file import law_from_json, read_law
 from unmask.samplers.laws.measure import Bench
 from unmask.traces.compare import first_difference
@@ -121,7 +122,7 @@ def grammar(text, scratch: Path):
         return
     assert problem_from_json(json.loads(json.dumps(found.to_json()))).letters == found.letters
     if len(found.letters) <= 4 and len(found.binary.nonterminals) <= SMALL:
-        chart = found.specification(2).interpreter
+        chart = Interpreter(found.system, 2)
         for word in product(found.letters, repeat=2):
             assert Outcome.of_bits(chart.run(word).answers) == found.outcome(word)
         ours(lambda: _compiled(found, 2))

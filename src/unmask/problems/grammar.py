@@ -1,7 +1,7 @@
 """cfg:FILE: is the word derived by a context-free grammar?"""
 
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 
 from unmask.errors import ProblemError, TooLarge, shortened
@@ -13,14 +13,11 @@ from unmask.problems.grammars.notation import Grammar, read_grammar
 from unmask.problems.outcome import Outcome
 from unmask.problems.problem import Problem, Word
 from unmask.problems.regular import symbols_of
-from unmask.problems.specification import Recurrences
 from unmask.problems.stored import Stored
-from unmask.recurrences.interpreter import Interpreter
 from unmask.recurrences.system import System
 
 MOST_BYTES = 1 << 20
 MOST_NONTERMINALS = 100
-KEPT = 8  # lengths whose interpreters are kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +34,6 @@ class GrammarProblem(Problem):
                 f"{shortened(self.title)} has {count} nonterminals in binary form, beyond {MOST_NONTERMINALS}; "
                 "give a smaller grammar"
             )
-        object.__setattr__(self, "_interpreter", lru_cache(maxsize=KEPT)(self._interpreter))
 
     @property
     def name(self) -> str:
@@ -64,12 +60,9 @@ class GrammarProblem(Problem):
     def outcome(self, word: Word) -> Outcome:
         return Outcome.of_bits([derives(self.grammar, symbols_of(word, self.letters))])
 
-    def specification(self, length: int) -> Recurrences:
-        """The chart with a truth value for every nonterminal; what is compiled for few of them holds sets instead."""
-        return Recurrences(self._interpreter(length))
-
-    def _interpreter(self, length: int) -> Interpreter:
-        return Interpreter(chart(self.binary, sets=False), length)
+    def specification(self, length: int) -> Grammar:  # noqa: ARG002
+        """The rules as they are written; what is compiled is their binary form."""
+        return self.grammar
 
     def stored(self) -> Stored:
         """The grammar itself, not the path of its file."""

@@ -6,6 +6,7 @@
 | LetteredCircuit | the output bits, the last of them the answer         |
 | Shape           | its value, or that it is no expression of this shape |
 | Recurrences     | the values of the answer slots                       |
+| Grammar         | whether it is derived                                |
 
 `verification/proofs` turns each of them into gates.
 """
@@ -15,9 +16,10 @@ from dataclasses import dataclass
 from unmask.problems.automata.automaton import Automaton
 from unmask.problems.circuits.circuit import Circuit
 from unmask.problems.expressions.shape import Shape
+from unmask.problems.grammars.notation import Grammar
 from unmask.recurrences.interpreter import Interpreter
 
-__all__ = ["Automaton", "LetteredCircuit", "Recurrences", "Shape", "Specification"]
+__all__ = ["Automaton", "Grammar", "LetteredCircuit", "Recurrences", "Shape", "Specification"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,4 +37,4 @@ class Recurrences:
     interpreter: Interpreter
 
 
-Specification = Automaton | LetteredCircuit | Shape | Recurrences
+Specification = Automaton | LetteredCircuit | Shape | Recurrences | Grammar

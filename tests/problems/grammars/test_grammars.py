@@ -2,13 +2,17 @@
 
 import itertools
 import random
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from unmask.errors import ProblemError
 from unmask.numerics.precision import Precision
 from unmask.pipeline import compile_problem, run_word, verify_model
+from unmask.problems import grammar as grammar_module
+from unmask.problems.circuits.circuit import CircuitBuilder
 from unmask.problems.grammar import GrammarProblem, parse_grammar
 from unmask.problems.grammars.binary import binary
 from unmask.problems.grammars.chart import chart
@@ -16,6 +20,8 @@ from unmask.problems.grammars.earley import derives
 from unmask.problems.grammars.notation import read_grammar
 from unmask.programs.compilers.compiler import compiler_for
 from unmask.recurrences import Interpreter
+from unmask.verification.proofs.grammar_side import GrammarSide
+from unmask.verification.proofs.sides import Encoding
 
 FILES = Path(__file__).parents[3] / "examples" / "grammars"
 TEXTS = {path.stem: path.read_text(encoding="utf-8") for path in sorted(FILES.glob("*.cfg"))}
@@ -74,7 +80,43 @@ def test_compiled_grammars_decide_as_the_outside_parser_does(name, kind):
     assert answers == [parse(word) for word in words]
 
 
-def test_a_proof_compares_sets_with_truth_values():
+@pytest.mark.parametrize("seed", range(40))
+def test_what_a_proof_compares_with_derives_what_the_rules_do(seed):
+    """As gates, from the rules as they are written, with empty alternatives and circles of units."""
+    grammar = read_grammar(random_grammar(random.Random(seed)))
+    letters = grammar.letters
+    for length in range(5):
+        encoding = Encoding(len(letters), length)
+        builder = CircuitBuilder(encoding.names())
+        (answers,) = GrammarSide(grammar, letters).decide(builder, encoding.literals(builder)).answers
+        circuit = builder.circuit([answers["accept"]])
+        for assignment in itertools.product([False, True], repeat=encoding.width * length):
+            word = [letters[k] for k in encoding.word(assignment)]
+            said = circuit.evaluate(np.array([assignment], dtype=bool).reshape(1, encoding.width * length))
+            assert bool(said[0, 0]) == derives(grammar, word), (grammar, word)
+
+
+@pytest.mark.parametrize(("name", "length"), [("dyck2", 4), ("arithmetic", 3)])
+def test_a_wrong_binary_form_is_refuted(name, length, monkeypatch):
+    """What is compiled lacks a pair; the proof starts from the rules."""
+    problem = parse_grammar(str(FILES / f"{name}.cfg"))
+    right = binary(problem.grammar)
+    wrong = 0
+    for pair in right.pairs:
+        lacking = replace(right, pairs={other: made for other, made in right.pairs.items() if other != pair})
+        with monkeypatch.context() as patch:
+            patch.setattr(grammar_module, "binary", lambda _, lacking=lacking: lacking)
+            bent = GrammarProblem(problem.title, problem.text)
+            reader = Interpreter(bent.system, length)
+            model = compiler_for(bent).compile("mdm", length, Precision(2))
+        words = itertools.product(problem.letters, repeat=length)
+        same = all(reader.run(word).answers[0] == derives(problem.grammar, word) for word in words)
+        assert verify_model(model, against=problem, method="prove").status == ("proved" if same else "refuted")
+        wrong += not same
+    assert wrong
+
+
+def test_a_proof_starts_from_the_rules():
     model = compile_problem(f"cfg:{FILES / 'dyck2.cfg'}", "mdm", length=4)
     assert verify_model(model, method="prove").status == "proved"
     other = GrammarProblem("cfg:other", TEXTS["dyck2"].replace("'[' S ']'", "'[' S ')'"))

@@ -6,6 +6,7 @@
 | LetteredCircuit | gate by gate                                 |
 | Shape           | operation by operation, a literal per value  |
 | Recurrences     | slot by slot, a literal per value            |
+| Grammar         | span by span, from the rules as written      |
 | Model           | extracted from its weights                   |
 """
 
@@ -14,7 +15,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from unmask.errors import WordError, shortened
-from unmask.problems.specification import Automaton, LetteredCircuit, Recurrences, Specification
+from unmask.problems.specification import Automaton, Grammar, LetteredCircuit, Recurrences, Specification
+from unmask.verification.proofs.grammar_side import GrammarSide
 from unmask.verification.proofs.recurrence_side import RecurrenceSide
 from unmask.verification.proofs.sides import AutomatonSide, CircuitSide, ExpressionSide, ModelSide, Side
 from unmask.verification.question.letters import symbol_of
@@ -33,6 +35,8 @@ def side_of(specification: Specification | Model, letters: Sequence[str], output
         return CircuitSide(specification.circuit, bits, outputs)
     if isinstance(specification, Recurrences):
         return RecurrenceSide(specification.interpreter, letters, outputs)
+    if isinstance(specification, Grammar):
+        return GrammarSide(specification, letters)
     return ExpressionSide(specification, letters)
 
 
