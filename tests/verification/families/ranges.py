@@ -73,10 +73,9 @@ def as_found(program):
     outputs[:] = [Edges(e.source, e.target, ULP) for e in outputs]
 
 
-def one_unit_less(program):
-    """THRESH with one of its two units."""
-    outputs = program.layers[1].mlp.outputs
-    del outputs[len(outputs) // 2 :]
+def no_threshold(program):
+    """THRESH without its two units. (With one of them the logits of `no` are equal, and the lower symbol is right.)"""
+    program.layers[1].mlp.outputs.clear()
 
 
 def blind(program):
@@ -116,7 +115,7 @@ SABOTAGES = {
     "a window too few": (contains, "mdm", as_if(lambda: contains(N - 3))),
     "a window is hidden": (contains, "smdm", of("predictor", hides_also(both(LAST, LENGTH > 3)))),
     "a window is not looked at": (contains, "mdm", of("predictor", not_looked_at)),
-    "half a threshold": (contains, "mdm", of("predictor", one_unit_less)),
+    "no threshold": (contains, "mdm", of("predictor", no_threshold)),
     "a whisper": (contains, "mdm", of("predictor", as_found)),
     "a whisper, topk": (contains, "topk", of("model", as_found)),
     "the first is not waited for": (late, "mdm", of("planner", hides_also(both(n.equals(LENGTH), LENGTH > 1)))),

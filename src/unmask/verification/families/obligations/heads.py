@@ -102,6 +102,16 @@ def require_copies(precision: Precision, arithmetic: Arithmetic) -> None:
     arithmetic.ledger.settle("LOOKUP: one row that matches has the weight 1, and is copied", "enumeration", show)
 
 
+def weights_among_any(weight: int, precision: Precision) -> set[int]:
+    """w/Z for every Z = w + … + w over one row or more; rows that are not seen have no part in any sum."""
+    sums: set[int] = set()
+    close([weight], lambda Z: [("row", int(add(Z, weight, precision)))], sums.add)
+    every = np.array(precision.numbers())
+    if any(int(divide(0, Z, precision)) for Z in sums) or multiply(0, every, precision).any():
+        raise Open("a row that is not seen adds something")
+    return {int(divide(weight, Z, precision)) for Z in sums}
+
+
 def _constant_one(program: Program) -> None:
     """The column `one` is 1 in every row, before every layer: declared so, and written by nothing else."""
     declared = program.positions.get("one")

@@ -16,12 +16,18 @@ from itertools import product
 
 import numpy as np
 
-from unmask.numerics.arithmetic import add, divide, multiply
+from unmask.numerics.arithmetic import add, multiply
 from unmask.numerics.precision import Precision
 from unmask.programs.compilers.addition import AdditionFamily
 from unmask.programs.language.program import Program
 from unmask.verification.families.obligations.arithmetic import Arithmetic, Row, Term
-from unmask.verification.families.obligations.heads import Below, at_most_of, reads_of, require_copies
+from unmask.verification.families.obligations.heads import (
+    Below,
+    at_most_of,
+    reads_of,
+    require_copies,
+    weights_among_any,
+)
 from unmask.verification.families.obligations.ledger import Open
 from unmask.verification.families.obligations.rows import NEVER, Brought, Rows
 from unmask.verification.folds.closure import close
@@ -252,13 +258,8 @@ class _Predictor(_Part):
 
 
 def one_each(weight: int, precision: Precision) -> int:
-    """The weight of a row that is seen, the same among any number of rows; rows that are not seen have 0."""
-    sums: set[int] = set()
-    close([weight], lambda Z: [("row", int(add(Z, weight, precision)))], sums.add)
-    weights = {int(divide(weight, Z, precision)) for Z in sums}
-    every = np.array(precision.numbers())
-    if any(int(divide(0, Z, precision)) for Z in sums) or multiply(0, every, precision).any():
-        raise Open("a row that is not seen adds something")
+    """The weight of a row that is seen, the same among any number of rows."""
+    weights = weights_among_any(weight, precision)
     if len(weights) != 1:
         raise Open("how much a row counts depends on how many are seen")
     return weights.pop()

@@ -18,12 +18,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from unmask.numerics.arithmetic import add, divide, multiply
+from unmask.numerics.arithmetic import multiply
 from unmask.numerics.precision import Precision
 from unmask.programs.language.program import Program
 from unmask.recurrences.slots import Slots
 from unmask.verification.families.obligations.arithmetic import Term
-from unmask.verification.families.obligations.heads import Seen, seen_of
+from unmask.verification.families.obligations.heads import Seen, seen_of, weights_among_any
 from unmask.verification.families.obligations.ledger import Open
 from unmask.verification.families.obligations.rows import Brought, Rows
 from unmask.verification.families.systems.claim import SystemClaim, impossible
@@ -93,19 +93,14 @@ class Shares:
 
     def weigh(self, weight: int, precision: Precision) -> str:
         """The least share above 0, for any number of rows of which one has a number above 0."""
-        sums: set[int] = set()
-        close([weight], lambda Z: [("row", int(add(Z, weight, precision)))], sums.add)
-        every = np.array(precision.numbers())
-        weights = sorted({int(divide(weight, Z, precision)) for Z in sums})
-        if any(int(divide(0, Z, precision)) for Z in sums) or multiply(0, every, precision).any():
-            raise Open("a row that is not seen adds something")
+        weights = weights_among_any(weight, precision)
         self.least = []
         for held in self.held:
             terms = [(v, int(multiply(w, v, precision))) for w in weights for v in held]
             if any((term > 0) != (v > 0) or term < 0 for v, term in terms):
                 raise Open("among many rows one that finds is lost")
             self.least.append(min((term for _, term in terms if term), default=1))
-        return f"{len(sums)} sums, {sum(map(len, self.held))} numbers"
+        return f"{len(weights)} weights, {sum(map(len, self.held))} numbers"
 
     def brought(self, signs: np.ndarray, rows: Rows, *, largest: bool) -> Brought:
         """What the head brings if these shares are above 0: the least, or the largest."""
