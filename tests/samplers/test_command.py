@@ -157,6 +157,8 @@ def test_a_law_that_is_too_long_is_refused(unmask, law):
     assert code == 2
     assert "take a shorter --length" in err
     assert "say which with --length" in unmask("samplers", law)[2]
+    for option in (("--to", "topk"), ("--words", 8)):
+        assert "leave out --to and --words" in unmask("samplers", law, "--length", 3, *option)[2]
 
 
 @pytest.mark.long

@@ -12,6 +12,7 @@ from unmask.commands.options import DEFAULT_LIMIT, Json, LimitOption, PrecisionO
 from unmask.errors import OutOfTime, ProblemError, UnmaskError
 
 MOST_BUDGETS = 64
+KIND, WORDS = "mdm", 32
 
 
 def samplers(
@@ -40,8 +41,16 @@ def samplers(
             show_default=False,
         ),
     ] = None,
-    kind: Annotated[str, typer.Option("--to", metavar="mdm|smdm|topk", help="What PROBLEM is compiled into.")] = "mdm",
-    words: Annotated[int, typer.Option("--words", metavar="K", min=1, max=4096, help="Words to try.")] = 32,
+    kind: Annotated[
+        str | None,
+        typer.Option(
+            "--to", metavar="mdm|smdm|topk", help=f"What PROBLEM is compiled into; else {KIND}.", show_default=False
+        ),
+    ] = None,
+    words: Annotated[
+        int | None,
+        typer.Option("--words", metavar="K", min=1, max=4096, help=f"Words to try; else {WORDS}.", show_default=False),
+    ] = None,
     runs: Annotated[
         int, typer.Option("--runs", metavar="M", min=2, max=1_000_000, help="Samples of a law that is not enumerable.")
     ] = 4096,
@@ -74,9 +83,13 @@ def samplers(
     with budgeted("sampling", limit=limit, timeout=timeout):
         law = law_path(problem)
         if law is not None:
+            if kind is not None or words is not None:
+                raise UnmaskError("a law is not compiled and has no words to try; leave out --to and --words")
             report, results = _law(law, length, budgets, names, runs, seed)
         else:
-            report, results = _exam(problem, length, budgets, names, _kind(kind), words, seed, precision)
+            report, results = _exam(
+                problem, length, budgets, names, _kind(kind or KIND), words or WORDS, seed, precision
+            )
         try:
             for result in results:
                 report.results.append(result)
