@@ -41,9 +41,18 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     _arrived.append(number)
     if not must_wait(frame):
         raise KeyboardInterrupt
-    again = threading.Timer(AGAIN, signal.raise_signal, (number,))
+    again = threading.Timer(AGAIN, _send, (number,))
     again.daemon = True
     again.start()
+
+
+def _send(number: int) -> None:
+    """To the main thread, which may be asleep: a signal that another thread takes does not wake it."""
+    main = threading.main_thread().ident
+    if main is not None and hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(main, number)
+    else:
+        signal.raise_signal(number)
 
 
 def must_wait(frame: FrameType | None) -> bool:

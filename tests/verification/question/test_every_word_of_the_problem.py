@@ -173,7 +173,11 @@ def test_the_words_of_another_model_are_those_that_it_reads(abb):
         verdict = verify_model(whole, against=partial, method=method)
         assert verdict.status == ("proved" if method == "prove" else "held")
         assert verdict.to_json()["about"] == "every word that the other model reads; it reads no '!', and this one does"
-        assert verify_model(whole, against=whole, method=method).about is None
+
+
+def test_of_a_folder_that_reads_the_same_nothing_is_said(abb):
+    whole = load_model(abb(characters=WHOLE))
+    assert verify_model(whole, against=whole, method="prove").about is None
 
 
 def test_a_proof_against_a_folder_that_reads_less_says_so(abb, tmp_path, unmask):
