@@ -68,17 +68,19 @@ class _Spans:
         while changed:
             changed = False
             for below in reached.values():
-                more = {one for b in below for rhs in self.grammar.rules[b] for one in self._alone(rhs)}
+                more = {one for b in below for rhs in self.grammar.rules[b] for one in self.alone[rhs]}
                 more = (more & self.grammar.rules.keys()) - below
                 below |= more
                 changed |= bool(more)
         return reached
 
-    def _alone(self, symbols: Alternative) -> Iterator[str]:
-        """The symbols beside which all others may be empty."""
-        for k, one in enumerate(symbols):
-            if self.empty.issuperset(symbols[:k] + symbols[k + 1 :]):
-                yield one
+    @cached_property
+    def alone(self) -> dict[Alternative, list[str]]:
+        """Of a tail, the symbols beside which all others may be empty."""
+        return {
+            tail: [one for k, one in enumerate(tail) if self.empty.issuperset(tail[:k] + tail[k + 1 :])]
+            for tail in [(), *self.tails]
+        }
 
     def _span(self, i: int, j: int) -> None:
         for tail in self.tails:
@@ -95,7 +97,7 @@ class _Spans:
         """By a rule of its own whose first step is no unit."""
         for rhs in self.grammar.rules[name]:
             yield self.several.get((rhs, i, j), FALSE)
-            yield from (self._symbol(one, i, j) for one in self._alone(rhs) if one not in self.grammar.rules)
+            yield from (self._symbol(one, i, j) for one in self.alone[rhs] if one not in self.grammar.rules)
 
     def _symbol(self, symbol: str, i: int, j: int) -> int:
         if symbol in self.grammar.rules:
@@ -106,7 +108,7 @@ class _Spans:
         """Of a span that is done."""
         if not symbols:
             return FALSE
-        alone = (self._symbol(one, i, j) for one in self._alone(symbols))
+        alone = (self._symbol(one, i, j) for one in self.alone[symbols])
         return self._or([self.several[symbols, i, j], *alone])
 
     def _or(self, literals: Iterable[int]) -> int:
