@@ -16,7 +16,7 @@ from unmask.lab.evaluation.trained import Trained
 from unmask.lab.evaluation.uniform_orders import expected_right, right_order
 from unmask.lab.network.network import EVERY_ROW
 from unmask.lab.settings.shape import Shape
-from unmask.lab.tasks.task import FRAMEWORKS, Task
+from unmask.lab.tasks.task import FRAMEWORKS
 from unmask.lab.tasks.tree import Tree
 from unmask.lab.tasks.words import Stream, words
 from unmask.lab.training.train import new_network, train
@@ -28,7 +28,7 @@ from unmask.samplers.passes.predictor import Predictor
 
 def untrained(framework, **more):
     config = small(framework, **more)
-    task = Task.of(config.problem, config.length, config.framework)
+    task = config.task
     return Trained(task, new_network(config, task).eval(), config)
 
 

@@ -18,7 +18,6 @@ import json, re, sys
 from pathlib import Path
 from unmask.budget import resident
 from unmask.lab.settings.config import config_of
-from unmask.lab.tasks.task import Task
 from unmask.lab.training.footprint import memory_of
 from unmask.lab.training.train import train
 
@@ -27,7 +26,7 @@ train(first, device="cpu")  # what is loaded with the first batch is not counted
 before = resident()
 train(config, device="cpu")
 most = int(re.search(r"VmHWM:\\s*([0-9]+) kB", Path("/proc/self/status").read_text())[1]) * 1024
-print(most - before, memory_of(config, Task.of(config.problem, config.length, config.framework)))
+print(most - before, memory_of(config, config.task))
 """
 FIRST = {"problem": "group:Z2", "length": 4, "shape": {"width": 16, "hidden": 32}, "steps": 2, "evaluate_every": 2}
 CASES = {

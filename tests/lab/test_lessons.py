@@ -3,16 +3,12 @@ import pytest
 
 from unmask.lab.settings.config import Config
 from unmask.lab.tasks.layout import NOBODY
-from unmask.lab.tasks.task import FRAMEWORKS, Task
+from unmask.lab.tasks.task import FRAMEWORKS
 from unmask.lab.training.lessons import UNTAUGHT, lesson
 
 
 def config(framework, **more):
     return Config(framework=framework, length=8, batch=12, **more)
-
-
-def task_of(config):
-    return Task.of(config.problem, config.length, config.framework)
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
@@ -21,7 +17,7 @@ def test_parts_of_a_batch_are_the_batch(framework, objective):
     if objective != "canvas" and framework != "tree":
         pytest.skip("random masking is for slots that are written once")
     run = config(framework, objective=objective)
-    task = task_of(run)
+    task = run.task
     whole = lesson(task, run, 5)
     parts = [lesson(task, run, 5, part=part, parts=3) for part in range(3)]
     for name in ("tokens", "steps", "targets", "operands", "weights"):
@@ -31,7 +27,7 @@ def test_parts_of_a_batch_are_the_batch(framework, objective):
 @pytest.mark.parametrize("framework", ["tree", "scan", "direct"])
 def test_a_canvas_teaches_the_next_one(framework):
     run = config(framework)
-    task = task_of(run)
+    task = run.task
     part = lesson(task, run, 0)
     for tokens, step, (targets,) in zip(part.tokens, part.steps, part.targets, strict=True):
         states = task.states(tokens[None, :8])[0]
@@ -44,7 +40,7 @@ def test_a_canvas_teaches_the_next_one(framework):
 
 def test_operands_are_what_stands_where_a_row_points():
     run = config("tree")
-    task = task_of(run)
+    task = run.task
     part = lesson(task, run, 0)
     asked = part.operands[:, 0] != UNTAUGHT
     assert (asked == ((part.targets[:, 0] != UNTAUGHT)[..., None] & (task.pointers[0] != NOBODY))).all()
@@ -54,7 +50,7 @@ def test_operands_are_what_stands_where_a_row_points():
 
 def test_a_chain_teaches_all_of_its_steps_at_once():
     run = config("cot")
-    task = task_of(run)
+    task = run.task
     part = lesson(task, run, 0)
     assert part.tokens.shape == (12, 15)
     assert ((part.targets[:, 0] != UNTAUGHT).sum(axis=1) == 8).all()
@@ -64,13 +60,13 @@ def test_a_chain_teaches_all_of_its_steps_at_once():
 def test_what_a_loop_is_taught():
     for supervision, taught in (("each", 3 * 10), ("end", 1), ("tokens", 10)):
         run = config("looped", supervision=supervision)
-        part = lesson(task_of(run), run, 0)
+        part = lesson(run.task, run, 0)
         assert ((part.targets != UNTAUGHT).sum(axis=(1, 2)) == taught).all()
 
 
 def test_random_masking_teaches_what_it_hides():
     run = config("tree", objective="masking")
-    task = task_of(run)
+    task = run.task
     part = lesson(task, run, 0)
     hidden = part.tokens == task.mask
     assert hidden.any(axis=1).all()

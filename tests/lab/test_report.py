@@ -49,6 +49,10 @@ CELLS = [
     cell("depth", "cot", 0, ran(1.0), shape={"layers": 1}),
     cell("depth", "scan", 0, ran(1.0), shape={"layers": 1}),
     cell("rates", "direct", 0, ran(0.15), rate=0.0005),
+    cell("budgets", "cot", 0, ran(0.5, ended="steps"), factors=3, rate=0.001),
+    cell("budgets", "cot", 0, ran(0.75), factors=3, rate=0.004),
+    cell("budgets", "cot", 1, ran(1.0), factors=3, rate=0.004),
+    cell("budgets", "scan", 0, ran(0.25, ended="steps"), factors=4),
     cell("planners", "tree", 0, ran(1.0, planners=PLANNED), objective="masking", shape={"layers": 1, "beta": 4.0}),
     cell("planners", "tree", 0, ran(1.0, planners=PLANNED), objective="masking", length=4, shape={"layers": 1}),
     *(
@@ -89,6 +93,13 @@ def test_one_layer_stands_beside_two():
     assert "| scan | 1 1/1, 100, 10 s | not run |" in table
 
 
+def test_the_best_recipe_stands_for_a_number_of_steps():
+    """Eight symbols of three factors each; a scan of four factors in three steps."""
+    table = TABLES["budgets"][1](CELLS)
+    assert "| cot | 8 | 3 | bits, 2 layers, rate 0.004 | 0.875 (0.75–1) 2/2, 100, 10 s | 2/3 |" in table
+    assert "| scan | 3 | 4 | bits, 2 layers, rate 0.002 | 0.25 0/1, 100, 10 s | 0/1 |" in table
+
+
 def test_what_tables_say():
     assert "| S3, N = 4 | 0.2 | 0.444 | 1 |" in TABLES["uniform"][1](CELLS)  # 1/6 + 5/6 · 1/3
     assert "| S3, N = 16 | 1 | 1 | 2.00 (2.00–2.00) | 4 | 1 |" in TABLES["layers"][1](CELLS)
@@ -121,6 +132,7 @@ def test_findings_are_counted():
     assert "tree 1.6e-02" not in said  # no other framework beside it
     assert "right in passes: threshold 0.9 (2.0), oracle (4.0)" in said
     assert "Uniform unmasking** is within 0.244 of its exact law for 2 predictors" in said
+    assert "**Fewer steps, S3, N = 16**, runs that converged: cot in 8 2 of 3; scan in 3 0 of 1." in said
     assert findings([]) is None
 
 

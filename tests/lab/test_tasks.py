@@ -123,6 +123,40 @@ def test_the_last_row_ends_with_the_product(framework, length):
     assert (states[:, -1, -1] == task.answers(drawn_words)).all()
 
 
+@pytest.mark.parametrize(
+    ("framework", "factors", "steps"), [("cot", 3, 6), ("cot", 5, 3), ("scan", 3, 4), ("scan", 4, 3)]
+)
+def test_more_factors_take_fewer_steps(framework, factors, steps):
+    """Every symbol is a product of `factors` others, from the first to the last that it points to."""
+    length = 11
+    task = Task.of("group:S3", length, framework, factors)
+    drawn_words = words(task.algebra, 20, length, 0, Stream.training)
+    states = task.states(drawn_words)
+    assert task.layout.steps == steps
+    assert task.longer(12).layout.steps == Task.of("group:S3", 12, framework, factors).layout.steps
+    ends = np.arange(length) if framework == "scan" else np.minimum(np.arange(1, steps + 1) * (factors - 1), length) - 1
+    for slot, end in enumerate(ends):
+        assert (states[:, -1, length + slot] == task.answers(drawn_words[:, : end + 1])).all()
+    for t in range(steps):
+        for row, (first, last) in enumerate(task.pointers[t]):
+            if first != NOBODY and t > 0 and framework == "scan":
+                span = factors ** (t - 1)
+                fetched = range(first, (first if last == NOBODY else last) - 1, -span)
+                assert 0 < len(fetched) < factors
+                assert all(place >= length for place in fetched)
+                held = states[:, t, [*reversed(fetched), row]]
+                assert (states[:, t + 1, row] == task.answers(held)).all()
+
+
+def test_two_factors_are_those_of_the_compiled_models():
+    for framework in ("cot", "scan"):
+        plain, said = Task.of("group:S3", 9, framework), Task.of("group:S3", 9, framework, 2)
+        assert (plain.pointers == said.pointers).all()
+        assert (plain.pointers[..., 1] == NOBODY).all()
+    with pytest.raises(UnmaskError, match="a step of tree multiplies two factors, not 3; use cot or scan"):
+        Task.of("group:S3", 9, "tree", 3)
+
+
 @pytest.mark.parametrize("framework", ["tree", "scan", "looped"])
 def test_a_row_is_the_product_of_what_it_holds_and_fetches(framework):
     """The pointers are the only way in which a new symbol comes about."""

@@ -20,7 +20,6 @@ from unmask.lab.network.network import Attention, Network
 from unmask.lab.network.places import PlaceTable
 from unmask.lab.settings.config import Config
 from unmask.lab.tasks.layout import NOBODY
-from unmask.lab.tasks.task import Task
 from unmask.lab.training.lessons import UNTAUGHT, lesson
 from unmask.lab.training.loss import per_example
 from unmask.lab.training.train import new_network, rehearse
@@ -38,7 +37,7 @@ class Signal:
 
 def pull_on_uniform_attention(config: Config, *, batches: int) -> Signal:
     """Train all but queries and keys for the steps of the config, then measure."""
-    task = Task.of(config.problem, config.length, config.framework)
+    task = config.task
     network = new_network(config, task)
     for part in network.modules():
         if isinstance(part, Attention):
@@ -58,7 +57,7 @@ def keep_uniform(qkv: torch.Tensor) -> None:
 
 def first_signal(config: Config, network: Network, *, batches: int) -> Signal:
     """Over `batches` batches of the run that the config describes, the weights as they are."""
-    task = Task.of(config.problem, config.length, config.framework)
+    task = config.task
     table = PlaceTable(task, config.shape.encoding)
     pulls, masses = [], []
     rows = 0

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 from unmask.lab.evaluation.uniform_orders import expected_right
 from unmask.lab.report.summary import Cells, Row, Spread, rows_of
-from unmask.lab.report.tables import GROUP_SIZES, THRESHOLD, layers_of, passes_rows, recipe, share
+from unmask.lab.report.tables import GROUP_SIZES, THRESHOLD, by_steps, layers_of, passes_rows, recipe, share
 from unmask.lab.tasks.task import FRAMEWORKS
 
 RIGHT = 0.99  # what counts as right for a planner
@@ -118,6 +118,16 @@ def handed(cells: Cells) -> Iterator[str]:
             yield f"**{name}**, runs that converged: {'; '.join(parts)}."
 
 
+def shortened(cells: Cells) -> Iterator[str]:
+    """Chain and scan with fewer steps: how many runs of the grid converged."""
+    tasks: dict[str, list[str]] = defaultdict(list)
+    for (group, length, framework, steps), rows in by_steps(cells).items():
+        runs = f"{sum(r.converged for r in rows)} of {sum(r.seeds for r in rows)}"
+        tasks[f"{group}, N = {length}"].append(f"{framework} in {steps} {runs}")
+    for task, parts in tasks.items():
+        yield f"**Fewer steps, {task}**, runs that converged: {'; '.join(parts)}."
+
+
 def planned(cells: Cells) -> Iterator[str]:
     """For every predictor, the planners that are right, by passes; and how the law of layers does."""
     for row in passes_rows(cells):
@@ -160,4 +170,5 @@ TOLD: tuple[Callable[[Cells], Iterator[str]], ...] = (
     guessed,
     pulled,
     handed,
+    shortened,
 )

@@ -71,7 +71,7 @@ class Row:
         return Row(self.table, self.config, tuple(result for result in self.results if field in result))
 
 
-DEFAULTS = {"objective": "canvas", "supervision": "each", "rate": 2e-3, "batch": 32}
+DEFAULTS = {"objective": "canvas", "supervision": "each", "rate": 2e-3, "batch": 32, "factors": 2}
 SHAPE_DEFAULTS = {
     "layers": 2,
     "mlp": "bilinear",

@@ -9,7 +9,7 @@ from math import log2
 
 from unmask.lab.evaluation.uniform_orders import expected_right
 from unmask.lab.report.summary import Cells, Row, Spread, rows_of
-from unmask.lab.tasks.task import FRAMEWORKS
+from unmask.lab.tasks.task import FRAMEWORKS, layout_of
 
 NOT_RUN, SAME = "not run", "the same"
 GROUP_SIZES = {"Z2": 2, "S3": 6, "A5": 60, "Z60": 60}
@@ -158,6 +158,28 @@ def rates(cells: Cells) -> str | None:
     return markdown(["task", "framework", "recipe", "rate", "outcome"], told)
 
 
+def budgets(cells: Cells) -> str | None:
+    """Fewer steps of more factors: the best recipe of a grid that is the same for all, and all runs of the grid."""
+    table = []
+    for (group, length, framework, steps), rows in by_steps(cells).items():
+        best = max(rows, key=lambda r: (r.of("right").mean, -r.of("steps").mean))
+        runs = f"{sum(r.converged for r in rows)}/{sum(r.seeds for r in rows)}"
+        told = [str(steps), str(best["factors"]), f"{recipe(best)}, rate {best['rate']:g}", outcome(best), runs]
+        table.append([f"{group}, N = {length}", framework, *told])
+    return markdown(
+        ["task", "framework", "steps", "factors of a step", "best recipe", "its outcome", "all runs"], table
+    )
+
+
+def by_steps(cells: Cells) -> dict[tuple[str, int, str, int], list[Row]]:
+    """(group, N, framework, T of its layout) → its recipes, the most steps first."""
+    found: dict[tuple[str, int, str, int], list[Row]] = {}
+    for row in rows_of(cells, "budgets"):
+        steps = layout_of(row["framework"], row["length"], row["factors"]).steps
+        found.setdefault((row.group, row["length"], row["framework"], steps), []).append(row)
+    return dict(sorted(found.items(), key=lambda item: (*item[0][:3], -item[0][3])))
+
+
 def planners(cells: Cells) -> str | None:
     """Planners down, predictors across: right in passes."""
     rows = [row.having("planners") for row in rows_of(cells, "planners")]
@@ -230,5 +252,6 @@ TABLES: dict[str, tuple[str, Callable[[Cells], str | None]]] = {
     "depth": ("One layer instead of two, bits alone", depth),
     "bits": ("Codes beside β", plain("bits")),
     "gelu": ("GELU instead of a bilinear MLP", plain("gelu")),
+    "budgets": ("Fewer steps of more factors", budgets),
 }
 """Name → heading and table."""

@@ -10,6 +10,7 @@ from unmask.documents import Sentences, distinct_keys, read, said
 from unmask.errors import UnmaskError
 from unmask.files import read_file
 from unmask.lab.settings.shape import Count, Shape
+from unmask.lab.tasks.task import FACTORS, Task
 
 LARGEST = 1 << 20  # bytes of a config
 LARGEST_SEED = 1 << 32
@@ -26,6 +27,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     objective     canvas: the true canvas before a step is given, and the one after it is taught. masking: a random
                   share of the last canvas is masked, and taught, every slot alike; masking-1/t: weighted by 1/share
+    factors       how many factors a step of a chain or of a scan multiplies: with more of them it takes fewer steps
     supervision   of a looped model: each: its stream is read out after every loop; end: after the last alone; tokens:
                   symbols stand between the loops, and the true ones are given
     cpu_seconds   when it is given up; steps: likewise, but the same on every machine
@@ -37,6 +39,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     framework: Annotated[
         Literal["direct", "cot", "tree", "scan", "looped"], said("direct, cot, tree, scan or looped")
     ] = "tree"
+    factors: Annotated[int, msgspec.Meta(ge=2, le=128), said("an integer from 2 to 128")] = FACTORS
     shape: Annotated[Shape, said("an object with the switches of the network")] = Shape()
     objective: Annotated[Objective, said("canvas, masking or masking-1/t")] = "canvas"
     supervision: Annotated[Supervision, said("each, end or tokens")] = "each"
@@ -51,6 +54,10 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Annotated[float, msgspec.Meta(gt=0, le=1)] | None, said("a share of right answers, or null: never stop early")
     ] = 0.995
     evaluate_every: Count = 100
+
+    @property
+    def task(self) -> Task:
+        return Task.of(self.problem, self.length, self.framework, self.factors)
 
     @property
     def latent(self) -> bool:

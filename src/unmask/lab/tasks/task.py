@@ -5,7 +5,7 @@ answer   what the last row holds after the last step: the product of the word
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -19,13 +19,15 @@ from unmask.lab.tasks.loop import Loop
 from unmask.lab.tasks.scan import Scan
 from unmask.lab.tasks.tree import Tree
 
-FRAMEWORKS: dict[str, Callable[[int], Layout]] = {
+FRAMEWORKS: dict[str, Callable[..., Layout]] = {
     "direct": Direct,
     "cot": Chain,
     "tree": Tree,
     "scan": Scan,
     "looped": Loop,
 }
+FACTORS = 2  # of a step; a chain and a scan may have more
+WIDER = ("cot", "scan")
 LONGEST = 1024
 
 
@@ -36,14 +38,15 @@ class Task:
     framework: str
     algebra: Algebra
     layout: Layout
+    factors: int = FACTORS
 
     @classmethod
-    def of(cls, problem: str, length: int, framework: str) -> "Task":
+    def of(cls, problem: str, length: int, framework: str, factors: int = FACTORS) -> "Task":
         if framework not in FRAMEWORKS:
             raise UnmaskError(f"there is no framework {framework!r} in the lab; use one of {', '.join(FRAMEWORKS)}")
         if not 1 < length <= LONGEST:
             raise ProblemError(f"the lab trains on lengths from 2 to {LONGEST:,}, not {length}; change the length")
-        return cls(framework, _algebra(problem), FRAMEWORKS[framework](length))
+        return cls(framework, _algebra(problem), layout_of(framework, length, factors), factors)
 
     @property
     def vocabulary(self) -> tuple[str, ...]:
@@ -94,7 +97,15 @@ class Task:
 
     def longer(self, length: int) -> "Task":
         """The same at another length."""
-        return Task(self.framework, self.algebra, FRAMEWORKS[self.framework](length))
+        return replace(self, layout=layout_of(self.framework, length, self.factors))
+
+
+def layout_of(framework: str, length: int, factors: int) -> Layout:
+    if factors == FACTORS:
+        return FRAMEWORKS[framework](length)
+    if framework not in WIDER:
+        raise UnmaskError(f"a step of {framework} multiplies two factors, not {factors}; use {' or '.join(WIDER)}")
+    return FRAMEWORKS[framework](length, factors)
 
 
 @lru_cache(maxsize=32)

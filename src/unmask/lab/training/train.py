@@ -66,7 +66,7 @@ def train(config: Config, folder: Path | None = None, *, device: str | None = No
     """Begin, or go on where the folder's checkpoint stands; a run that is over is read, not run again."""
     keep_freed_memory()
     accelerator = _accelerator(device)
-    task = Task.of(config.problem, config.length, config.framework)
+    task = config.task
     if config.batch % accelerator.num_processes:
         raise UnmaskError(f"a batch of {config.batch} cannot be shared by {accelerator.num_processes} processes evenly")
     foresee(memory_of(config, task), f"training {config.name}")
@@ -215,7 +215,7 @@ def load(folder: Path) -> Trained:
     if not (folder / CONFIG).is_file():
         raise FolderError(f"{folder} is no folder of `unmask lab train`: it has no {CONFIG}; check the path")
     config = read_config(folder / CONFIG)
-    task = Task.of(config.problem, config.length, config.framework)
+    task = config.task
     foresee(2 * NUMBER * weights_of(config.shape, len(task.vocabulary)), f"the network of {folder}")
     network = new_network(config, task)
     load_weights(folder, network)
