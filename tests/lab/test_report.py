@@ -96,7 +96,7 @@ def test_one_layer_stands_beside_two():
 def test_the_best_recipe_stands_for_a_number_of_steps():
     """Eight symbols of three factors each; a scan of four factors in three steps."""
     table = TABLES["budgets"][1](CELLS)
-    assert "| cot | 8 | 3 | bits, 2 layers, rate 0.004 | 0.875 (0.75–1) 2/2, 100, 10 s | 2/3 |" in table
+    assert "| no | cot | 8 | 3 | bits, 2 layers, rate 0.004 | 0.875 (0.75–1) 2/2, 100, 10 s | 2/3 |" in table
     assert "| scan | 3 | 4 | bits, 2 layers, rate 0.002 | 0.25 0/1, 100, 10 s | 0/1 |" in table
 
 
@@ -132,7 +132,7 @@ def test_findings_are_counted():
     assert "tree 1.6e-02" not in said  # no other framework beside it
     assert "right in passes: threshold 0.9 (2.0), oracle (4.0)" in said
     assert "Uniform unmasking** is within 0.244 of its exact law for 2 predictors" in said
-    assert "**Fewer steps, S3, N = 16**, runs that converged: cot in 8 2 of 3; scan in 3 0 of 1." in said
+    assert "**Fewer steps, S3, N = 16, without aux**, runs that converged: cot in 8 2 of 3; scan in 3 0 of 1." in said
     assert findings([]) is None
 
 

@@ -121,9 +121,9 @@ def handed(cells: Cells) -> Iterator[str]:
 def shortened(cells: Cells) -> Iterator[str]:
     """Chain and scan with fewer steps: how many runs of the grid converged."""
     tasks: dict[str, list[str]] = defaultdict(list)
-    for (group, length, framework, steps), rows in by_steps(cells).items():
+    for (group, length, aux, framework, steps), rows in by_steps(cells).items():
         runs = f"{sum(r.converged for r in rows)} of {sum(r.seeds for r in rows)}"
-        tasks[f"{group}, N = {length}"].append(f"{framework} in {steps} {runs}")
+        tasks[f"{group}, N = {length}, {'with' if aux else 'without'} aux"].append(f"{framework} in {steps} {runs}")
     for task, parts in tasks.items():
         yield f"**Fewer steps, {task}**, runs that converged: {'; '.join(parts)}."
 

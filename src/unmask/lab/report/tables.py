@@ -161,23 +161,22 @@ def rates(cells: Cells) -> str | None:
 def budgets(cells: Cells) -> str | None:
     """Fewer steps of more factors: the best recipe of a grid that is the same for all, and all runs of the grid."""
     table = []
-    for (group, length, framework, steps), rows in by_steps(cells).items():
+    for (group, length, aux, framework, steps), rows in by_steps(cells).items():
         best = max(rows, key=lambda r: (r.of("right").mean, -r.of("steps").mean))
         runs = f"{sum(r.converged for r in rows)}/{sum(r.seeds for r in rows)}"
         told = [str(steps), str(best["factors"]), f"{recipe(best)}, rate {best['rate']:g}", outcome(best), runs]
-        table.append([f"{group}, N = {length}", framework, *told])
-    return markdown(
-        ["task", "framework", "steps", "factors of a step", "best recipe", "its outcome", "all runs"], table
-    )
+        table.append([f"{group}, N = {length}", "yes" if aux else "no", framework, *told])
+    columns = ["task", "aux", "framework", "steps", "factors of a step", "best recipe", "its outcome", "all runs"]
+    return markdown(columns, table)
 
 
-def by_steps(cells: Cells) -> dict[tuple[str, int, str, int], list[Row]]:
-    """(group, N, framework, T of its layout) → its recipes, the most steps first."""
-    found: dict[tuple[str, int, str, int], list[Row]] = {}
+def by_steps(cells: Cells) -> dict[tuple[str, int, bool, str, int], list[Row]]:
+    """(group, N, aux, framework, T of its layout) → its recipes, the most steps first."""
+    found: dict[tuple[str, int, bool, str, int], list[Row]] = {}
     for row in rows_of(cells, "budgets"):
         steps = layout_of(row["framework"], row["length"], row["factors"]).steps
-        found.setdefault((row.group, row["length"], row["framework"], steps), []).append(row)
-    return dict(sorted(found.items(), key=lambda item: (*item[0][:3], -item[0][3])))
+        found.setdefault((row.group, row["length"], row.shape["aux"], row["framework"], steps), []).append(row)
+    return dict(sorted(found.items(), key=lambda item: (*item[0][:4], -item[0][4])))
 
 
 def planners(cells: Cells) -> str | None:

@@ -184,11 +184,11 @@ def one_layer(group: str, seed: int) -> Iterator[Cell]:
 
 
 def step_budgets(group: str, length: int, seed: int) -> Iterator[Cell]:
-    """Fewer steps of more factors, chain and scan tuned on one grid: two codes, three rates, the same batches."""
+    """Fewer steps of more factors, chain and scan tuned on one grid of codes and rates; and with aux, at every rate."""
     for framework, factors in (*(("cot", c) for c in CHAIN_FACTORS), *(("scan", c) for c in SCAN_FACTORS)):
-        for encoding in ("bits", "learned"):
+        for encoding, aux in (("bits", False), ("learned", False), ("bits", True)):
             for rate in BUDGET_RATES:
-                shape = shape_of(group, encoding=encoding)
+                shape = shape_of(group, encoding=encoding, aux=aux)
                 config = config_of_group(group, length, framework, seed, shape, factors=factors, rate=rate)
                 yield Cell("budgets", config, ())
 
@@ -202,6 +202,8 @@ def bits_and_beta(group: str, seed: int) -> Iterator[Cell]:
         ("bits", 1.0, 4.0),
         ("bits", 0.25, 4.0),
         ("bits", 1.0, 8.0),
+        ("positions", 0.25, 4.0),
+        ("learned", 16.0, 4.0),  # as large as full bits: one entry of 256 is drawn 16 times smaller than bits are
     ):
         shape = shape_of(group, layers=1, beta=beta, encoding=encoding, code_scale=scale)
         yield Cell("bits", config_of_group(group, 16, "tree", seed, shape))
