@@ -1,21 +1,24 @@
+from dataclasses import replace
+
 import msgspec
 import numpy as np
 import pytest
 import torch
+from torch.nn.functional import cross_entropy
 
 from lab.small import small
-from lab.test_evaluation import Right, untrained
+from lab.test_evaluation import untrained
 from unmask.errors import WordError
-from unmask.lab.evaluation.trained import Trained
+from unmask.lab.inside.levels import right_by_level
 from unmask.lab.inside.operands import operand_attention
 from unmask.lab.inside.page import view_of
 from unmask.lab.inside.signals import first_signal, pull_on_uniform_attention
-from unmask.lab.inside.waiting import Waiting, waiting
+from unmask.lab.inside.waiting import Waiting, scattered, waiting
+from unmask.lab.network.network import EVERY_ROW
 from unmask.lab.network.places import PlaceTable
 from unmask.lab.settings.shape import Shape
 from unmask.lab.tasks.task import Task
 from unmask.lab.training.lessons import lesson
-from unmask.lab.training.loss import per_example
 from unmask.lab.training.train import new_network
 from unmask.viewer.render import render
 from unmask.viewer.text import text_of
@@ -34,23 +37,75 @@ def test_attention_to_operands_is_1_where_the_wiring_is_handed_over(framework):
     blind = operand_attention(untrained(framework, shape=handed(0.0)), seed=0)
     assert blind.best < 0.6
     assert blind.mass.shape[:2] == (1, 2)
+    assert blind.uniform == pytest.approx(UNIFORM[framework])
 
 
-def test_whether_a_planner_waits():
-    """One that is right is on time; one that fills all slots at once is early but for the lowest level."""
+UNIFORM = {"cot": (1 / 4 + 1 / 5 + 1 / 6 + 1 / 7) / 4, "tree": 1 / 7, "scan": 1 / 8, "looped": 1 / 6}
+"""At N = 4: a row of a chain sees those before it and itself."""
+
+
+def test_every_round_of_a_loop_is_watched():
+    """A pad is no operand: of six rows with two operands each, those of the rows 0, 1 and of the answer are left."""
+    trained = untrained("looped", shape=handed(60.0))
+    rounds = []
+    network = trained.network
+    inner = network.pass_through
+    network.pass_through = lambda *given: rounds.append(given) or inner(*given)
+    operand_attention(trained, seed=0)
+    assert len(rounds) == trained.steps == 2
+
+
+@pytest.mark.parametrize(
+    ("needs", "expected"),
+    [
+        (2, Waiting(0.0, 1.0, 0.0, (0.0, 0.0, 1.0))),
+        (1, Waiting(0.0, 1.0, 0.0, (0.0, 1.0, 1.0))),
+        (0, Waiting(3 / 7, 4 / 7, 0.0, (1.0, 1.0, 1.0))),
+    ],
+)
+def test_whether_a_planner_waits_for_both_factors(needs, expected):
+    """By itself, one that waits for one factor is on time, too: canvases of no level tell it from one that waits for
+    both. One that waits for none is early but for the lowest level."""
     trained = untrained("tree", length=8)
-    exact = Trained(trained.task, Right(trained.task), trained.config)
-    assert waiting(exact, seed=0) == Waiting(0.0, 1.0, 0.0)
-    hasty = Trained(trained.task, Hasty(trained.task), trained.config)
-    assert waiting(hasty, seed=0) == Waiting(3 / 7, 4 / 7, 0.0)
+    assert waiting(replace(trained, network=Products(trained.task, needs)), seed=0) == expected
     assert waiting(untrained("scan"), seed=0) is None
 
 
-class Hasty(Right):
-    """Never says that a slot must wait."""
+def test_levels_are_asked_by_themselves():
+    """The first level wrong, all others right: the answer would be a guess."""
+    trained = untrained("tree", length=8)
+    network = Products(trained.task, 2, wrong=slice(8, 12))
+    assert right_by_level(replace(trained, network=network), seed=0) == (0.0, 1.0, 1.0)
+    assert right_by_level(untrained("scan"), seed=0) is None
+
+
+def test_a_scattered_canvas_has_no_slot_without_its_factors():
+    task = Task.of("group:Z2", 8, "tree")
+    there = scattered(task.pointers[0], 8, np.random.default_rng(0).random((50, 15)) < 0.5)
+    needed = there[:, task.pointers[0, 8:]].all(axis=-1)
+    assert (there[:, 8:] <= needed).all()
+    assert (needed[:, :4] & ~there[:, 8:12]).any()
+    assert there[:, 12:].any()
+
+
+class Products(torch.nn.Module):
+    """In place of a network: a slot of which `needs` factors are there is its product, any other waits."""
+
+    def __init__(self, task, needs, wrong=slice(0)):
+        super().__init__()
+        self.task, self.needs, self.wrong = task, needs, wrong
+        self.shape = Shape()
+        self.nothing = torch.nn.Parameter(torch.zeros(1))
+
+    def forward(self, tokens, places, watch=None, past=None, asked=EVERY_ROW):  # noqa: ARG002
+        said = self.task.states(tokens[:, : self.task.length].numpy())[:, -1]
+        said[:, self.wrong] = (said[:, self.wrong] + 1) % self.task.algebra.size
+        factors = (tokens.numpy() != self.task.mask)[:, self.task.pointers[0]].sum(axis=-1)
+        said = np.where(factors >= self.needs, said, self.task.mask)
+        return 10.0 * torch.nn.functional.one_hot(torch.from_numpy(said), len(self.task.vocabulary))[:, asked]
 
     def logits(self, seen):
-        return seen - 100 * (torch.arange(seen.shape[-1]) == self.task.mask)
+        return seen
 
 
 def test_a_direct_answer_fetches_nothing():
@@ -78,22 +133,27 @@ def test_attention_that_is_kept_uniform():
         found[framework] = pull_on_uniform_attention(config, batches=8)
     assert found["tree"].mass == pytest.approx(1 / 7)  # seven rows, all alike
     assert found["cot"].signal > 3 * found["cot"].noise
+    assert found["cot"].signal > found["tree"].signal
 
 
 def test_the_first_gradient_is_that_of_finite_differences():
-    """One head, one operand: β adds to just the scores that the signal is about."""
+    """One head, one operand: β adds to just the scores that the signal is about, and every row to its own loss."""
     config = small("scan", shape=msgspec.structs.replace(handed(0.0), heads=1), problem="group:S3", batch=16)
     task = Task.of("group:S3", 4, "scan")
     network = new_network(config, task)
     found = first_signal(config, network, batches=1)
-    part = lesson(task, config, 0)
+    part = lesson(task, config, config.steps)
     places = PlaceTable(task, "none").at(torch.from_numpy(part.steps))
 
     def loss(nudge):
         with torch.no_grad():
             network.layers[0].attention.beta.fill_(nudge)
             seen = network(torch.from_numpy(part.tokens), places)
-            return per_example(network.logits(seen), torch.from_numpy(part.targets[:, 0])).numpy()
+            return (
+                cross_entropy(network.logits(seen).mT, torch.from_numpy(part.targets[:, 0]), reduction="none")
+                .sum(1)
+                .numpy()
+            )
 
     slope = (loss(0.01) - loss(-0.01)) / 0.02 / (part.operands[:, 0] >= 0).sum(axis=(1, 2))
     assert found.signal == pytest.approx(-slope.mean(), rel=0.02, abs=1e-6)

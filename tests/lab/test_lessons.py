@@ -1,9 +1,11 @@
 import numpy as np
 import pytest
+from msgspec import structs
 
 from unmask.lab.settings.config import Config
 from unmask.lab.tasks.layout import NOBODY
 from unmask.lab.tasks.task import FRAMEWORKS
+from unmask.lab.tasks.words import Stream, generator
 from unmask.lab.training.lessons import UNTAUGHT, lesson
 
 
@@ -12,7 +14,7 @@ def config(framework, **more):
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
-@pytest.mark.parametrize("objective", ["canvas", "masking", "masking-1/t"])
+@pytest.mark.parametrize("objective", ["canvas", "masking", "masking-uniform", "masking-1/t"])
 def test_parts_of_a_batch_are_the_batch(framework, objective):
     if objective != "canvas" and framework != "tree":
         pytest.skip("random masking is for slots that are written once")
@@ -72,6 +74,20 @@ def test_random_masking_teaches_what_it_hides():
     assert hidden.any(axis=1).all()
     assert ((part.targets[:, 0] != UNTAUGHT) == hidden).all()
     assert (part.weights == 1).all()
-    by_share = lesson(task, config("tree", objective="masking-1/t"), 0)
-    assert (by_share.tokens == part.tokens).all()
-    assert len(set(by_share.weights.tolist())) > 1
+
+
+def test_the_weights_of_masked_slots():
+    """A lesson's loss is its weight times the mean over masked slots: with uniform weights a slot counts 1/P, with 1/t
+    a word counts one in the mean over masks, whatever t is."""
+    run = Config(framework="tree", length=8, batch=4000, objective="masking-uniform")
+    task = run.task
+    uniform = lesson(task, run, 0)
+    count = (uniform.tokens == task.mask).sum(axis=1)
+    assert (count == 0).any()  # no slot is masked by force
+    assert np.allclose(uniform.weights, count / task.layout.padding)
+    by_share = lesson(task, structs.replace(run, objective="masking-1/t"), 0)
+    assert (by_share.tokens == uniform.tokens).all()
+    share = generator(run.seed, Stream.masks, 0).random(run.batch)
+    assert np.allclose(by_share.weights * share, uniform.weights)
+    for low, high in ((0.1, 0.4), (0.4, 0.7), (0.7, 1.0)):
+        assert abs(by_share.weights[(low < share) & (share < high)].mean() - 1) < 0.05

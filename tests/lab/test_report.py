@@ -31,7 +31,7 @@ PLANNED = [
     {"planner": name, "right": right, "passes": passes, "words": 200}
     for name, right, passes in (("oracle", 1.0, 4.0), ("uniform k=1", 0.2, 15.0), ("threshold 0.9", 1.0, 2.0))
 ]
-WAITING = {"early": 0.125, "on_time": 0.875, "late": 0.0}
+WAITING = {"early": 0.125, "on_time": 0.875, "late": 0.0, "written": [0.0, 0.5, 1.0]}
 OPERANDS = {"best": 0.75, "uniform": 0.03, "mass": [[[0.75, 0.7]]]}
 INSIDE = {"operands": OPERANDS, "waiting": WAITING}
 CELLS = [
@@ -39,7 +39,7 @@ CELLS = [
         "main",
         "tree",
         0,
-        ran(1.0, 10, operands=OPERANDS, waiting=WAITING, longer={"32": 0.5, "64": 0.25}),
+        ran(1.0, 10, operands=OPERANDS, waiting=WAITING, levels=[0.5, 1.0], longer={"32": 0.5, "64": 0.25}),
         shape={"aux": True},
     ),
     cell("main", "tree", 1, ran(0.5, 30, "seconds"), shape={"aux": True}),
@@ -104,6 +104,8 @@ def test_what_tables_say():
     assert "| S3, N = 4 | 0.2 | 0.444 | 1 |" in TABLES["uniform"][1](CELLS)  # 1/6 + 5/6 · 1/3
     assert "| S3, N = 16 | 1 | 1 | 2.00 (2.00–2.00) | 4 | 1 |" in TABLES["layers"][1](CELLS)
     assert "0.75 | 0.25 | 0.030 |" in TABLES["operands"][1](CELLS)
+    assert "bits + aux, 2 layers | 0.125 | 0.875 | 0 | 0 | 0.5 | 1 | 1 |" in TABLES["waiting"][1](CELLS)
+    assert "bits + aux, 2 layers | 1 | 0.5; 1 | 1 |" in TABLES["levels"][1](CELLS)
     assert "bits + aux, 2 layers | 0.5 | 0.25 | 1 |" in TABLES["longer"][1](CELLS)
 
 

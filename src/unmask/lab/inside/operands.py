@@ -3,9 +3,11 @@
     mass[l, h, f] = mean attention of head h in layer l, from rows that are being written to their f-th operand
     operands      = mean over f of the largest mass[l, h, f]          the distance from a compiled model is 1 - operands
 
-Read off the true canvases, so that an error of the model does not change what is asked.
+Read off the true canvases, so that an error of the model does not change what is asked; a loop without symbols is
+watched in every round of its own stream. A place that is a pad, which stands for nothing, is no operand.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,34 +40,39 @@ def operand_attention(trained: Trained, *, seed: int, count: int = WORDS) -> Ope
     if (task.pointers == NOBODY).all():
         return None
     states = task.states(words(task.algebra, count, task.length, seed, Stream.judging, 2))
-    shares, counts, visible = np.zeros(()), np.zeros(FETCHES), []
-    for step in range(task.layout.steps):
-        weights = _weights(trained, states, step)
+    shares, counts, uniform = np.zeros(()), np.zeros(FETCHES), []
+    passes = 1 if task.causal else task.layout.steps  # one pass over a chain shows all of its steps
+    for step, weights in zip(range(passes), _weights(trained, states), strict=True):
         writing, pointers = _writing(trained, states[0], step)
-        rows, operand = np.nonzero(writing[:, None] & (pointers != NOBODY))
+        operands = (pointers != NOBODY) & (states[0, 0][pointers] != task.pad)
+        rows, operand = np.nonzero(writing[:, None] & operands)
         found = weights[:, :, :, rows, pointers[rows, operand]].mean(axis=2)  # [layers, heads, pairs]
         each = np.stack([found[..., operand == f].sum(axis=-1) for f in range(FETCHES)], axis=-1)
         shares, counts = shares + each, counts + np.bincount(operand, minlength=FETCHES)
-        visible.append(weights.shape[-1])
-        if trained.config.latent or task.causal:
-            break  # one pass shows it all
+        uniform += [1 / (row + 1 if task.causal else weights.shape[-1]) for row in rows]
     fetched = counts > 0
-    return OperandAttention(shares[..., fetched] / counts[fetched], 1 / float(np.mean(visible)))
+    return OperandAttention(shares[..., fetched] / counts[fetched], float(np.mean(uniform)))
 
 
-def _weights(trained: Trained, states: np.ndarray, step: int) -> np.ndarray:
-    """[layers, heads, batch, rows, rows] of one pass over the true canvas before a step."""
+def _weights(trained: Trained, states: np.ndarray) -> Iterator[np.ndarray]:
+    """[layers, heads, batch, rows, rows] of a pass over the true canvas before every step, or of every round."""
+    network, task = trained.network, trained.task
     seen: list[Tensor] = []
 
     def watch(name: str, value: Tensor) -> None:
         if name.endswith("weights"):
             seen.append(value.transpose(0, 1))
 
-    tokens = states[:, -1, :-1] if trained.task.causal else states[:, step]
-    with torch.inference_mode():
-        places = trained.places.at(step, tokens.shape[1])
-        trained.network(torch.from_numpy(tokens).to(places.codes.device), places, watch)
-    return torch.stack(seen).double().cpu().numpy()
+    hidden = None
+    for step in range(1 if task.causal else task.layout.steps):
+        tokens = states[:, -1, :-1] if task.causal else states[:, step]
+        seen.clear()
+        with torch.inference_mode():
+            places = trained.places.at(step, tokens.shape[1])
+            if hidden is None or not trained.config.latent:
+                hidden = network.embed(torch.from_numpy(tokens).to(places.codes.device), places)
+            hidden = network.pass_through(hidden, places, watch)
+        yield torch.stack(seen).double().cpu().numpy()
 
 
 def _writing(trained: Trained, states: np.ndarray, step: int) -> tuple[np.ndarray, np.ndarray]:

@@ -1,7 +1,7 @@
 """How strongly gradients pull attention towards the operands, once everything else has learned what it can without it.
 
     attention is kept uniform (queries and keys 0) while all else is trained; then
-    g[b, q, k]  = -∂loss_b / ∂score[q, k]                   in the first layer, summed over heads
+    g[b, q, k]  = -∂(-log p(target of row q)) / ∂score[q, k]    in the only layer, summed over heads
     signal      = mean over written (q, operand) and words of g[b, q, operand]
     noise       = its standard error over words
 
@@ -15,13 +15,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from torch.nn.functional import cross_entropy
 
 from unmask.lab.network.network import Attention, Network
 from unmask.lab.network.places import PlaceTable
 from unmask.lab.settings.config import Config
 from unmask.lab.tasks.layout import NOBODY
 from unmask.lab.training.lessons import UNTAUGHT, lesson
-from unmask.lab.training.loss import per_example
 from unmask.lab.training.train import new_network, rehearse
 
 
@@ -32,7 +32,6 @@ class Signal:
     signal: float
     noise: float
     mass: float
-    rows: int
 
 
 def pull_on_uniform_attention(config: Config, *, batches: int) -> Signal:
@@ -56,18 +55,18 @@ def keep_uniform(qkv: torch.Tensor) -> None:
 
 
 def first_signal(config: Config, network: Network, *, batches: int) -> Signal:
-    """Over `batches` batches of the run that the config describes, the weights as they are."""
+    """Over batches that come after those of the run that the config describes, the weights as they are."""
     task = config.task
     table = PlaceTable(task, config.shape.encoding)
     pulls, masses = [], []
-    rows = 0
     for number in range(batches):
-        part = lesson(task, config, number)
+        part = lesson(task, config, config.steps + number)
         places = table.at(torch.from_numpy(part.steps), part.tokens.shape[1])
         scores = _Scores()
         seen = network(torch.from_numpy(part.tokens), places, scores.watch)
         written = np.where(part.targets[:, 0] == task.mask, UNTAUGHT, part.targets[:, 0])
-        loss = per_example(network.logits(seen), torch.from_numpy(written)).sum()
+        logits = network.logits(seen).flatten(0, 1)
+        loss = cross_entropy(logits, torch.from_numpy(written).flatten(), ignore_index=UNTAUGHT, reduction="sum")
         (gradient,) = torch.autograd.grad(loss, scores.weights)
         weights = scores.weights.detach()
         # through the softmax: ∂/∂score = w·(∂/∂w - Σ w·∂/∂w)
@@ -79,9 +78,8 @@ def first_signal(config: Config, network: Network, *, batches: int) -> Signal:
         count = np.maximum(1, asked.sum(axis=(1, 2)))
         pulls.append((at * asked).sum(axis=(1, 2)) / count)
         masses.append(float(held[asked].mean()))
-        rows = pull.shape[1]
     each = np.concatenate(pulls)
-    return Signal(float(each.mean()), float(each.std() / len(each) ** 0.5), float(np.mean(masses)), rows)
+    return Signal(float(each.mean()), float(each.std() / len(each) ** 0.5), float(np.mean(masses)))
 
 
 class _Scores:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 from unmask.lab.evaluation.uniform_orders import expected_right
 from unmask.lab.report.summary import Cells, Row, Spread, rows_of
-from unmask.lab.report.tables import GROUP_SIZES, THRESHOLD, by_steps, layers_of, passes_rows, recipe, share
+from unmask.lab.report.tables import GROUP_SIZES, THRESHOLD, by_steps, layers_of, passes_rows, recipe, share, trees
 from unmask.lab.tasks.task import FRAMEWORKS
 
 RIGHT = 0.99  # what counts as right for a planner
@@ -49,17 +49,23 @@ def looked(cells: Cells) -> Iterator[str]:
 
 
 def waited(cells: Cells) -> Iterator[str]:
-    """Whether the planners of trees wait, where the tree is right and where it is not."""
-    found: dict[bool, list[float]] = defaultdict(list)
-    for row in (*rows_of(cells, "main"), *rows_of(cells, "beta")):
-        for result in row.having("waiting").results:
-            found[result["ended"] == "converged"].append(result["waiting"]["on_time"])
-    for converged, shares in sorted(found.items(), reverse=True):
-        told = "that converged" if converged else "that did not converge"
+    """Whether the planners of trees wait for both factors."""
+    found = [result["waiting"] for row in trees(cells) for result in row.results if result["ended"] == "converged"]
+    if found:
+        on_time, one = ([w["on_time"] for w in found], [w["written"][1] for w in found])
         yield (
-            f"**Waiting**: in {len(shares)} runs of trees {told}, {share(min(shares))} to {share(max(shares))} of the "
-            "slots were written in the step in which both factors were there."
+            f"**Waiting**: in {len(found)} runs of trees that converged, {share(min(on_time))} to {share(max(on_time))} "
+            f"of the slots are written on time; asked about a canvas of no level, they would write {share(min(one))} "
+            f"to {share(max(one))} of the slots of which one factor is there."
         )
+
+
+def levelled(cells: Cells) -> Iterator[str]:
+    """How many trees that did not converge have learned some level."""
+    failed = [r["levels"] for row in trees(cells) for r in row.results if r["ended"] != "converged"]
+    if failed:
+        some = sum(max(levels) >= RIGHT for levels in failed)
+        yield f"**Levels**: of {len(failed)} trees that did not converge, {some} have a level whose products are right."
 
 
 def lengthened(cells: Cells) -> Iterator[str]:
@@ -165,6 +171,7 @@ TOLD: tuple[Callable[[Cells], Iterator[str]], ...] = (
     learned,
     looked,
     waited,
+    levelled,
     lengthened,
     planned,
     guessed,

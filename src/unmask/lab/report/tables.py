@@ -14,6 +14,7 @@ from unmask.lab.tasks.task import FRAMEWORKS, layout_of
 NOT_RUN, SAME = "not run", "the same"
 GROUP_SIZES = {"Z2": 2, "S3": 6, "A5": 60, "Z60": 60}
 THRESHOLD = "threshold 0.9"
+WEIGHTING = {"masking": "", "masking-uniform": ", slots alike", "masking-1/t": ", 1/t"}
 
 
 def share(value: float) -> str:
@@ -85,15 +86,32 @@ def operands(cells: Cells) -> str | None:
 
 
 def waiting(cells: Cells) -> str | None:
-    """When the slots of a tree are written, by the network's own decision."""
+    """When the slots of a tree are written, by the network's own decision; and what it would write elsewhere."""
     table = []
-    for row in (*rows_of(cells, "main"), *rows_of(cells, "beta")):
-        row = row.having("waiting")
-        if row.seeds:
-            shares = [spread(row.of(lambda r, when=when: r["waiting"][when])) for when in ("early", "on_time", "late")]
-            told = [recipe(row), spread(row.of("right")), *shares, str(row.seeds)]
-            table.append([f"{row.group}, N = {row['length']}", *told])
-    return markdown(["task", "recipe", "right", "early", "on time", "late or never", "seeds"], table)
+    for row in trees(cells):
+        shares = [
+            *(spread(row.of(lambda r, when=when: r["waiting"][when])) for when in ("early", "on_time", "late")),
+            *(spread(row.of(lambda r, n=n: r["waiting"]["written"][n])) for n in range(3)),
+        ]
+        table.append([f"{row.group}, N = {row['length']}", recipe(row), *shares, str(row.seeds)])
+    columns = ["early", "on time", "late or never", "no factor there", "one", "both"]
+    return markdown(["task", "recipe", *columns, "seeds"], table)
+
+
+def levels(cells: Cells) -> str | None:
+    """The share of right products in every level of a tree, the level below being true."""
+    table = []
+    for row in trees(cells):
+        parts = [spread(row.of(lambda r, t=t: r["levels"][t])) for t in range(len(row.results[0]["levels"]))]
+        told = [recipe(row), spread(row.of("right")), "; ".join(parts), str(row.seeds)]
+        table.append([f"{row.group}, N = {row['length']}", *told])
+    return markdown(["task", "recipe", "the answer is right", "level by level", "seeds"], table)
+
+
+def trees(cells: Cells) -> list[Row]:
+    """Trees that were asked about their levels."""
+    rows = (row.having("levels") for row in (*rows_of(cells, "main"), *rows_of(cells, "beta")))
+    return [row for row in rows if row.seeds]
 
 
 def recipe(row: Row) -> str:
@@ -185,7 +203,7 @@ def planners(cells: Cells) -> str | None:
     rows = [row for row in rows if row.seeds and row["length"] == 16]
     if not rows:
         return None
-    columns = [f"{row.group}, {layers_of(row)}" + (", 1/t" * (row["objective"] != "masking")) for row in rows]
+    columns = [f"{row.group}, {layers_of(row)}" + WEIGHTING[row["objective"]] for row in rows]
     order = [entry["planner"] for entry in rows[0].results[0]["planners"]]
     table = [[name, *(_planned(row, name) for row in rows)] for name in order]
     return markdown(["planner", *columns], table)
@@ -242,6 +260,7 @@ TABLES: dict[str, tuple[str, Callable[[Cells], str | None]]] = {
     "rates": ("Other learning rates", rates),
     "longer": ("Longer words than it was trained on", longer),
     "operands": ("Attention to the right operands", operands),
+    "levels": ("What of a tree is right", levels),
     "waiting": ("When the slots of a tree are written", waiting),
     "planners": ("Planners on trained predictors, N = 16", planners),
     "layers": ("Passes against layers", layers),

@@ -14,7 +14,7 @@ from unmask.lab.tasks.task import FACTORS, Task
 
 LARGEST = 1 << 20  # bytes of a config
 LARGEST_SEED = 1 << 32
-Objective = Literal["canvas", "masking", "masking-1/t"]
+Objective = Literal["canvas", "masking", "masking-uniform", "masking-1/t"]
 Supervision = Literal["each", "end", "tokens"]
 
 
@@ -26,7 +26,9 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One run.
 
     objective     canvas: the true canvas before a step is given, and the one after it is taught. masking: a random
-                  share of the last canvas is masked, and taught, every slot alike; masking-1/t: weighted by 1/share
+                  share t of the last canvas is masked, one slot at least, and taught, every word alike;
+                  masking-uniform: every masked slot alike; masking-1/t: every masked slot by 1/t, which is the bound of
+                  masked diffusion
     factors       how many factors a step of a chain or of a scan multiplies: with more of them it takes fewer steps
     supervision   of a looped model: each: its stream is read out after every loop; end: after the last alone; tokens:
                   symbols stand between the loops, and the true ones are given
@@ -41,7 +43,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = "tree"
     factors: Annotated[int, msgspec.Meta(ge=2, le=128), said("an integer from 2 to 128")] = FACTORS
     shape: Annotated[Shape, said("an object with the switches of the network")] = Shape()
-    objective: Annotated[Objective, said("canvas, masking or masking-1/t")] = "canvas"
+    objective: Annotated[Objective, said("canvas, masking, masking-uniform or masking-1/t")] = "canvas"
     supervision: Annotated[Supervision, said("each, end or tokens")] = "each"
     seed: Annotated[int, msgspec.Meta(ge=0, le=LARGEST_SEED), said("an integer from 0 to 2^32")] = 0
     batch: Count = 32

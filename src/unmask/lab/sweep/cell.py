@@ -20,7 +20,8 @@ class Cell(msgspec.Struct, frozen=True):
     """`table` says where it is shown; `measures` are among longer, operands, planners and signal.
 
     longer     accuracy at two and four times the length it was trained at
-    operands   how much attention goes to the right operands, and whether the planner of a tree waits for them
+    operands   how much attention goes to the right operands, and of a tree, whether its planner waits for them and
+               which of its levels are right
     planners   every planner on the trained predictor
     signal     the pull on attention that was kept uniform for the steps of the config; nothing else is measured then
     """
@@ -76,6 +77,7 @@ def run_cell(cell: Cell, folder: Path | None = None) -> dict[str, Any]:
 def _measured(cell: Cell, run: Any) -> dict[str, Any]:
     from unmask.lab.evaluation.accuracy import accuracy
     from unmask.lab.evaluation.planners import planned
+    from unmask.lab.inside.levels import right_by_level
     from unmask.lab.inside.operands import operand_attention
     from unmask.lab.inside.waiting import waiting
     from unmask.lab.network.encodings import PLACES
@@ -89,6 +91,7 @@ def _measured(cell: Cell, run: Any) -> dict[str, Any]:
         waited = waiting(trained, seed=cell.config.seed)
         if waited is not None:
             found["waiting"] = asdict(waited)
+            found["levels"] = right_by_level(trained, seed=cell.config.seed)
     if "longer" in cell.measures and run.progress.ended == "converged":
         found["longer"] = {}
         for length in (2 * trained.length, 4 * trained.length):

@@ -22,9 +22,10 @@ MORE_SEEDS = (3, 4)
 LARGE = ("A5", "Z60")
 RATES = (5e-4, 1e-3, 4e-3)
 BUDGET_RATES = (1e-3, 2e-3, 4e-3)
-CHAIN_FACTORS, SCAN_FACTORS = (2, 3, 5, 9), (2, 3, 4, 16)  # at N = 16: 16, 8, 4, 2 symbols; 5, 4, 3, 2 steps
-STEPS = {"large": 2000, "small": 1000}  # batches after which a run is given up: groups of 60 elements, and others
-LOOPED_STEPS = {"large": 600, "small": 1500}  # a loop makes as many passes per batch as it has loops
+CHAIN_FACTORS, SCAN_FACTORS = (2, 3, 5), (2, 3, 4)  # at N = 16: 16, 8, 4 symbols; 5, 4, 3 steps
+STEPS = 2000  # batches after which a run is given up
+LOOPED_STEPS = {"large": 600, "small": 1500}  # of a loop, which makes as many passes per batch as it has rounds
+MASKED_STEPS = 1000
 SECONDS = 600.0  # of CPU: a guard; a count of steps decides alike on every machine, however busy
 A5_MASKED = {"batch": 128, "steps": 2000, "cpu_seconds": 3 * SECONDS}  # from batches of 32 it learned nothing
 
@@ -37,8 +38,8 @@ def shape_of(group: str, **switches: Any) -> Shape:
 
 
 def config_of_group(group: str, length: int, framework: str, seed: int, shape: Shape, **more: Any) -> Config:
-    """Given up after its STEPS: about a minute of a quiet core at N = 16, two at N = 32."""
-    steps = (LOOPED_STEPS if framework == "looped" else STEPS)["large" if group in LARGE else "small"]
+    """Given up after its STEPS: at most two minutes of a quiet core at N = 16, and three at N = 32."""
+    steps = LOOPED_STEPS["large" if group in LARGE else "small"] if framework == "looped" else STEPS
     settings: dict[str, Any] = {"framework": framework, "steps": steps, "cpu_seconds": SECONDS, **more}
     return Config(problem=f"group:{group}", length=length, seed=seed, shape=shape, **settings)
 
@@ -135,7 +136,8 @@ def planners() -> Iterator[Cell]:
             for layers in (1, 2, 4):
                 yield predictor_cell("S3", length, layers, seed)
         yield predictor_cell("Z2", 4, 1, seed)
-        yield predictor_cell("S3", 16, 2, seed, objective="masking-1/t")
+        for objective in ("masking-uniform", "masking-1/t"):
+            yield predictor_cell("S3", 16, 2, seed, objective=objective)
     for seed in SEEDS:
         for layers in (1, 2, 4):
             yield predictor_cell("A5", 16, layers, seed, **A5_MASKED)
@@ -143,7 +145,7 @@ def planners() -> Iterator[Cell]:
 
 def predictor_cell(group: str, length: int, layers: int, seed: int, **more: Any) -> Cell:
     shape = shape_of(group, layers=layers, beta=4.0, encoding="none")
-    settings = {"objective": "masking", "converged": None, "steps": 1000, **more}
+    settings = {"objective": "masking", "converged": None, "steps": MASKED_STEPS, **more}
     return Cell("planners", config_of_group(group, length, "tree", seed, shape, **settings), ("operands", "planners"))
 
 
@@ -184,11 +186,11 @@ def one_layer(group: str, seed: int) -> Iterator[Cell]:
 
 
 def step_budgets(group: str, length: int, seed: int) -> Iterator[Cell]:
-    """Fewer steps of more factors, chain and scan tuned on one grid of codes and rates; and with aux, at every rate."""
+    """Fewer steps of more factors, chain and scan tuned alike: at three rates, without aux and with it."""
     for framework, factors in (*(("cot", c) for c in CHAIN_FACTORS), *(("scan", c) for c in SCAN_FACTORS)):
-        for encoding, aux in (("bits", False), ("learned", False), ("bits", True)):
+        for aux in (True, False):
             for rate in BUDGET_RATES:
-                shape = shape_of(group, encoding=encoding, aux=aux)
+                shape = shape_of(group, aux=aux)
                 config = config_of_group(group, length, framework, seed, shape, factors=factors, rate=rate)
                 yield Cell("budgets", config, ())
 

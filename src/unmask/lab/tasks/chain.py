@@ -1,6 +1,6 @@
 """Chain of thought: prefix products, one symbol per letter, or per c - 1 letters.
 
-    y_t = y_{t-1} · w_t,   written by row N - 1 + t (the last one), which holds y_{t-1} and fetches the letter t
+    y_t = y_{t-1} · w_t,   written by row N - 1 + t (the last one), which holds y_{t-1} and fetches w_t; y_0 = w_0
     y_t = y_{t-1} · w_{(c-1)t} … w_{(c-1)(t+1)-1},   a chain of ⌈N/(c-1)⌉ symbols, each a product of c factors
 
 As in the compiled chain (programs/regular/states/chain.py), whose state is where y_t takes the start; that has c = 2.

@@ -24,6 +24,7 @@ from unmask.lab.training.progress import Progress
 from unmask.writing import write_file
 
 CONFIG, CHECKPOINT, WEIGHTS, RESULT = "config.json", "checkpoint.safetensors", "model.safetensors", "result.json"
+WEIGHTS_OF = "weights."  # before their names, in a checkpoint
 MOMENTS = ("exp_avg", "exp_avg_sq")
 LARGEST = 1 << 30  # bytes of weights
 
@@ -56,7 +57,7 @@ def difference(stored: Config, wanted: Config) -> str:
 
 
 def save(folder: Path, network: Network, optimizer: torch.optim.Optimizer, progress: Progress) -> None:
-    tensors = {f"weights.{name}": tensor for name, tensor in network.state_dict().items()}
+    tensors = {f"{WEIGHTS_OF}{name}": tensor for name, tensor in network.state_dict().items()}
     for name, parameter in network.named_parameters():
         for moment in MOMENTS:
             if moment in optimizer.state.get(parameter, {}):
@@ -73,7 +74,7 @@ def resume(folder: Path, network: Network, optimizer: torch.optim.Optimizer) -> 
     tensors, metadata = _tensors(path)
     try:
         progress = msgspec.convert(json.loads(metadata["progress"]), Progress)
-        network.load_state_dict({name.removeprefix("weights."): t for name, t in tensors.items() if "weights." in name})
+        network.load_state_dict(_without_prefix(tensors, WEIGHTS_OF))
         for name, parameter in network.named_parameters():
             if f"exp_avg.{name}" in tensors:
                 optimizer.state[parameter] = {
@@ -92,17 +93,20 @@ def finish(folder: Path, network: Network, result: dict) -> None:
 
 def load_weights(folder: Path, network: Network) -> None:
     """The weights of a run that is over, or of its last checkpoint."""
-    path = folder / WEIGHTS
-    prefix = ""
+    path, prefix = folder / WEIGHTS, ""
     if not path.exists():
-        path, prefix = folder / CHECKPOINT, "weights."
+        path, prefix = folder / CHECKPOINT, WEIGHTS_OF
     if not path.exists():
         raise FolderError(f"{folder} has no weights yet; train them with `unmask lab train … --out {folder}`")
     tensors, _ = _tensors(path)
     try:
-        network.load_state_dict({n.removeprefix(prefix): t for n, t in tensors.items() if n.startswith(prefix)})
+        network.load_state_dict(_without_prefix(tensors, prefix))
     except RuntimeError:
         raise FolderError(f"{path} holds weights of another task than its config.json says; train it again") from None
+
+
+def _without_prefix(tensors: dict[str, torch.Tensor], prefix: str) -> dict[str, torch.Tensor]:
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
 
 
 def _tensors(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, str]]:

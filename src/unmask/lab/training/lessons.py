@@ -13,12 +13,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unmask.lab.settings.config import Config
+from unmask.lab.settings.config import Config, Objective
 from unmask.lab.tasks.layout import NOBODY
 from unmask.lab.tasks.task import Task
 from unmask.lab.tasks.words import Stream, generator, words
 
 UNTAUGHT = -100
+LEAST_SHARE = 1e-3  # a smaller t weighs like this one
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +47,7 @@ def lesson(task: Task, config: Config, number: int, *, part: int = 0, parts: int
         chance = generator(config.seed, Stream.masks, number)
         share = chance.random(config.batch)[mine]
         ticks = chance.random((config.batch, task.layout.padding))[mine]
-        return masked(task, states, share, ticks, by_share=config.objective == "masking-1/t")
+        return masked(task, states, share, ticks, config.objective)
     if task.causal:
         return chain(task, states)
     if config.latent:
@@ -84,18 +85,30 @@ def latent(task: Task, states: np.ndarray, *, every: bool) -> Lesson:
     )
 
 
-def masked(task: Task, states: np.ndarray, share: np.ndarray, ticks: np.ndarray, *, by_share: bool) -> Lesson:
-    """Each slot is masked with probability `share`, and one of them always."""
+def masked(task: Task, states: np.ndarray, share: np.ndarray, ticks: np.ndarray, objective: Objective) -> Lesson:
+    """Each of P slots is masked with probability t; `masking` masks one of them always.
+
+    The loss is a mean over masked slots, so that a sum over them is a mean with their number as its weight:
+
+        masking            mean over masked slots
+        masking-uniform    Σ over masked slots / P
+        masking-1/t        Σ over masked slots / (t·P)
+    """
     hidden = ticks < share[:, None]
-    hidden[np.arange(len(hidden)), ticks.argmin(axis=1)] = True
+    if objective == "masking":
+        hidden[np.arange(len(hidden)), ticks.argmin(axis=1)] = True
+    number = hidden.sum(axis=1) / task.layout.padding
+    weights = {
+        "masking": np.ones(len(states)),
+        "masking-uniform": number,
+        "masking-1/t": number / np.maximum(share, LEAST_SHARE),
+    }[objective]
     read, targets = states[:, -1].copy(), np.full((len(states), task.rows), UNTAUGHT)
     slots = slice(task.length, None)
     targets[:, slots] = np.where(hidden, read[:, slots], UNTAUGHT)
     read[:, slots] = np.where(hidden, task.mask, read[:, slots])
-    # a sum over masked slots with weight 1/share is a mean with weight count/share
-    weights = hidden.sum(axis=1) / (share * task.layout.padding) if by_share else np.ones(len(states))
     steps = np.zeros(len(states), dtype=np.int64)
-    return _lesson(read, steps, targets, fetched(read, task.pointers[:1], targets), np.minimum(weights, 10.0))
+    return _lesson(read, steps, targets, fetched(read, task.pointers[:1], targets), weights)
 
 
 def fetched(held: np.ndarray, pointers: np.ndarray, targets: np.ndarray) -> np.ndarray:

@@ -1,7 +1,8 @@
 """Network × Lesson → loss: cross-entropy, a mean over what an example teaches, then over examples.
 
     loss = Σ_b w_b · mean over taught rows of -log p(target)  +  the same of every operand, with aux
-           + the cross-entropy of "the likeliest symbol is right", which reaches its own read-out alone
+           + the cross-entropy of "the likeliest symbol is right", whose gradient reaches its own read-out alone (the
+             norm that is clipped is that of all gradients, so that it shortens the others where it is large)
 
 Means are taken per example, so that the mean of equal parts of a batch is that of the batch.
 """

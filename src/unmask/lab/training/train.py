@@ -4,8 +4,8 @@
     every `evaluate_every` batches            watched words; from `converged` on, more of them; then it is over
     in the end                                JUDGED words that no other decision has seen
 
-`accelerate launch` runs it unchanged in several processes: each takes its part of every batch. Seconds are CPU seconds
-of this process, so that a busy machine does not change what succeeds.
+`accelerate launch` runs it unchanged in several processes: each takes its part of every batch, and all see one folder.
+Seconds are CPU seconds of this process, so that a busy machine does not change what succeeds.
 """
 
 import time
@@ -184,7 +184,9 @@ class Pupil:
         """The mean over processes, so that all of them decide alike."""
         if self.accelerator.num_processes == 1:
             return value
-        return float(self.accelerator.reduce(torch.tensor([value]), reduction="mean")[0])
+        return float(
+            self.accelerator.reduce(torch.tensor([value], device=self.accelerator.device), reduction="mean")[0]
+        )
 
 
 def warmth(step: int, config: Config) -> float:
