@@ -54,7 +54,7 @@ def waited(cells: Cells) -> Iterator[str]:
     if found:
         on_time, one = ([w["on_time"] for w in found], [w["written"][1] for w in found])
         yield (
-            f"**Waiting**: in {len(found)} runs of trees that converged, {share(min(on_time))} to {share(max(on_time))} "
+            f"**Waiting**: in {len(found)} trees that converged, {share(min(on_time))} to {share(max(on_time))} "
             f"of the slots are written on time; asked about a canvas of no level, they would write {share(min(one))} "
             f"to {share(max(one))} of the slots of which one factor is there."
         )
