@@ -8,6 +8,7 @@ from torch.nn.functional import cross_entropy
 
 from lab.small import small
 from lab.test_evaluation import untrained
+from unmask import compile_problem, run_word
 from unmask.errors import WordError
 from unmask.lab.inside.levels import right_by_level
 from unmask.lab.inside.operands import operand_attention
@@ -17,6 +18,7 @@ from unmask.lab.inside.waiting import Waiting, scattered, waiting
 from unmask.lab.network.network import EVERY_ROW
 from unmask.lab.network.places import PlaceTable
 from unmask.lab.settings.shape import Shape
+from unmask.lab.tasks.layout import NOBODY
 from unmask.lab.tasks.task import Task
 from unmask.lab.training.lessons import lesson
 from unmask.lab.training.train import new_network
@@ -53,6 +55,21 @@ def test_every_round_of_a_loop_is_watched():
     network.pass_through = lambda *given: rounds.append(given) or inner(*given)
     operand_attention(trained, seed=0)
     assert len(rounds) == trained.steps == 2
+
+
+@pytest.mark.parametrize(("framework", "kind", "part"), [("tree", "smdm", "predictor"), ("cot", "cot", "model")])
+def test_attention_to_operands_is_1_in_compiled_models(framework, kind, part):
+    """From every row that is written to each of its operands, by some head and with all of its weight."""
+    length = 6
+    task, model = Task.of("group:S3", length, framework), compile_problem("group:S3", kind, length=length)
+    activations = run_word(model, "(12) (13) (12) e (123) (23)", record=True).activations
+    masked = task.states(np.zeros((1, length), dtype=np.int64))[0] == task.mask
+    for step in range(task.layout.steps):
+        heads = [w for name, w in activations.items() if name.startswith(f"steps.{step}.{part}") and "heads" in name]
+        rows = [length - 1 + step] if task.causal else np.flatnonzero(masked[step] & ~masked[step + 1])
+        for row in rows:
+            for operand in task.pointers[step, row]:
+                assert operand == NOBODY or any(w[row, operand] == w[row].sum() > 0 for w in heads)
 
 
 @pytest.mark.parametrize(
