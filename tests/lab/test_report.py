@@ -2,7 +2,10 @@
 
 import json
 import re
+import subprocess
+import sys
 
+import msgspec
 import pytest
 
 from unmask.lab.report.findings import findings
@@ -11,6 +14,8 @@ from unmask.lab.report.plots import PLOTS
 from unmask.lab.report.summary import Spread, rows_of
 from unmask.lab.report.tables import TABLES, main
 from unmask.lab.report.write import write_report
+from unmask.lab.settings.config import Config
+from unmask.lab.settings.shape import Shape
 
 
 def cell(table, framework, seed, result, *, length=16, problem="group:S3", shape=None, **more):
@@ -68,6 +73,23 @@ def test_seeds_are_one_row():
     assert (tree.seeds, tree.converged) == (2, 1)
     assert tree.of("right") == Spread((1.0, 0.5))
     assert (tree.of("right").mean, tree.of("right").low) == (0.75, 0.5)
+
+
+def test_what_a_config_leaves_out_has_the_default_of_configs():
+    (row,) = rows_of([cell("main", "cot", 0, ran(1.0), shape={"layers": 1})], "main")
+    assert all(row[name] == getattr(Config(), name) for name in ("objective", "rate", "warmup", "factors"))
+    assert row.shape == {**msgspec.to_builtins(Shape()), "layers": 1}
+
+
+@pytest.mark.parametrize(("length", "layers", "passes"), [(5, 1, 3), (16, 1, 4), (16, 3, 2), (32, 4, 2), (4, 4, 1)])
+def test_the_least_passes(length, layers, passes):
+    (row,) = rows_of([cell("planners", "tree", 0, ran(1.0), length=length, shape={"layers": layers})], "planners")
+    assert row.least_passes == passes
+
+
+def test_reports_need_no_torch():
+    code = "import sys, unmask.lab.report.plots, unmask.lab.report.findings; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_the_main_table():

@@ -140,13 +140,9 @@ def planned(cells: Cells) -> Iterator[str]:
         right = sorted((passes, name) for name, (passes, share_right) in means.items() if share_right >= RIGHT)
         told = ", ".join(f"{name} ({passes:.1f})" for passes, name in right) or "none"
         yield f"**{row.group}, {layers_of(row)}**, right in passes: {told}."
-    kept = [abs(row.of_planner(THRESHOLD, "passes").mean - _law(row)) < 0.5 for row in passes_rows(cells)]
+    kept = [abs(row.of_planner(THRESHOLD, "passes").mean - row.least_passes) < 0.5 for row in passes_rows(cells)]
     if kept:
         yield f"**Passes of a threshold** are within a half of ⌈log2 N / L⌉ for {sum(kept)} of {len(kept)} predictors."
-
-
-def _law(row: Row) -> int:
-    return -(-(row["length"] - 1).bit_length() // row.shape["layers"])
 
 
 def guessed(cells: Cells) -> Iterator[str]:

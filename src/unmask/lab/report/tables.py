@@ -5,7 +5,6 @@
 """
 
 from collections.abc import Callable, Sequence
-from math import log2
 
 from unmask.lab.evaluation.uniform_orders import expected_right
 from unmask.lab.report.summary import Cells, Row, Spread, rows_of
@@ -201,8 +200,8 @@ def layers(cells: Cells) -> str | None:
     for row in passes_rows(cells):
         depth = row.shape["layers"]
         passes, right = row.of_planner(THRESHOLD, "passes"), row.of_planner(THRESHOLD, "right")
-        law = -(-round(log2(row["length"])) // depth)
-        told = [spread(right), f"{passes.mean:.2f} ({passes.low:.2f}–{passes.high:.2f})", str(law), str(row.seeds)]
+        told = [spread(right), f"{passes.mean:.2f} ({passes.low:.2f}–{passes.high:.2f})"]
+        told += [str(row.least_passes), str(row.seeds)]
         table.append([f"{row.group}, N = {row['length']}", str(depth), *told])
     return markdown(["task", "layers", "right", "passes", "⌈log2 N / L⌉", "seeds"], table)
 
