@@ -17,20 +17,6 @@ def main(cells: Cells) -> str | None:
     return plot("Right answers by framework", order, shares("right"), lines) if lines else None
 
 
-def seconds(cells: Cells) -> str | None:
-    """CPU seconds until convergence, of the seeds that converged."""
-    over = [
-        Row(row.table, row.config, tuple(r for r in row.results if r["ended"] == "converged"))
-        for row in rows_of(cells, "main")
-    ]
-    lines = _by_framework([row for row in over if row.seeds], "cpu_seconds")
-    if not lines:
-        return None
-    values = [value for line in lines for _, spread in line.points for value in spread.values]
-    order = names("framework", list(FRAMEWORKS))
-    return plot("CPU seconds until converged", order, powers("seconds", values), lines)
-
-
 def _by_framework(rows: list[Row], field: str) -> list[Series]:
     """A series per task, with aux and without."""
     order = list(FRAMEWORKS)
@@ -104,7 +90,6 @@ def _slope(points: list[tuple[float, Spread]]) -> float:
 
 PLOTS: dict[str, Callable[[Cells], str | None]] = {
     "main": main,
-    "seconds": seconds,
     "planners": planners,
     "layers": layers,
     "signal": signal,
