@@ -4,6 +4,8 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import sqrt
+from statistics import stdev
 from typing import Any
 
 import msgspec
@@ -31,6 +33,11 @@ class Spread:
     @property
     def high(self) -> float:
         return max(self.values)
+
+    @property
+    def error(self) -> float | None:
+        """The standard error of the mean; None of a single seed."""
+        return stdev(self.values) / sqrt(len(self.values)) if len(self.values) > 1 else None
 
 
 @dataclass(frozen=True, eq=False)
