@@ -1,16 +1,18 @@
 """results.json → tables and plots; nothing is said that it does not hold."""
 
 import json
-import re
+import subprocess
+import sys
 
+import msgspec
 import pytest
 
 from unmask.lab.report.findings import findings
-from unmask.lab.report.plot import Series, plot, powers, shares
-from unmask.lab.report.plots import PLOTS
 from unmask.lab.report.summary import Spread, rows_of
 from unmask.lab.report.tables import TABLES, main
 from unmask.lab.report.write import write_report
+from unmask.lab.settings.config import Config
+from unmask.lab.settings.shape import Shape
 
 
 def cell(table, framework, seed, result, *, length=16, problem="group:S3", shape=None, **more):
@@ -24,7 +26,7 @@ def cell(table, framework, seed, result, *, length=16, problem="group:S3", shape
 
 
 def ran(right, seconds=10.0, ended="converged", **more):
-    return {"right": right, "cpu_seconds": seconds, "ended": ended, "steps": 100, **more}
+    return {"right": right, "cpu_seconds": seconds, "ended": ended, "steps": 100, "chance": 1 / 6, **more}
 
 
 PLANNED = [
@@ -70,6 +72,23 @@ def test_seeds_are_one_row():
     assert (tree.of("right").mean, tree.of("right").low) == (0.75, 0.5)
 
 
+def test_what_a_config_leaves_out_has_the_default_of_configs():
+    (row,) = rows_of([cell("main", "cot", 0, ran(1.0), shape={"layers": 1})], "main")
+    assert all(row[name] == getattr(Config(), name) for name in ("objective", "rate", "warmup", "factors"))
+    assert row.shape == {**msgspec.to_builtins(Shape()), "layers": 1}
+
+
+@pytest.mark.parametrize(("length", "layers", "passes"), [(5, 1, 3), (16, 1, 4), (16, 3, 2), (32, 4, 2), (4, 4, 1)])
+def test_the_least_passes(length, layers, passes):
+    (row,) = rows_of([cell("planners", "tree", 0, ran(1.0), length=length, shape={"layers": layers})], "planners")
+    assert row.least_passes == passes
+
+
+def test_reports_need_no_torch():
+    code = "import sys, unmask.lab.report.plots, unmask.lab.report.findings; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
 def test_the_main_table():
     table = main(CELLS)
     assert "| S3, N = 16 | yes | not run | not run | 0.75 (0.5–1) 1/2, 100, 20 s | not run | not run |" in table
@@ -107,25 +126,6 @@ def test_what_tables_say():
     assert "bits + aux, 2 layers | 0.125 | 0.875 | 0 | 0 | 0.5 | 1 | 1 |" in TABLES["waiting"][1](CELLS)
     assert "bits + aux, 2 layers | 1 | 0.5; 1 | 1 |" in TABLES["levels"][1](CELLS)
     assert "bits + aux, 2 layers | 0.5 | 0.25 | 1 |" in TABLES["longer"][1](CELLS)
-
-
-@pytest.mark.parametrize("name", PLOTS)
-def test_plots_stand_alone(name):
-    picture = PLOTS[name](CELLS)
-    assert picture.startswith('<svg xmlns="http://www.w3.org/2000/svg"')
-    assert not re.search(r"href|<script|url\(|nan", picture)
-    assert PLOTS[name]([]) is None
-
-
-def test_the_slope_of_the_first_gradients():
-    assert "tree, slope 2.0" in PLOTS["signal"](CELLS)
-
-
-def test_a_bar_reaches_from_the_smallest_to_the_largest():
-    drawn = plot("<t>", powers("x", [1, 4]), shares("y"), [Series("s", ((2.0, Spread((0.0, 1.0))),))])
-    (low, high) = re.search(r'<path d="M[\d.]+ ([\d.]+)V([\d.]+)" stroke="#0072b2"/>', drawn).groups()
-    assert float(low) > float(high)
-    assert "&lt;t&gt;" in drawn
 
 
 def test_findings_are_counted():

@@ -9,7 +9,6 @@ from unmask.lab.report.tables import GROUP_SIZES, THRESHOLD, by_steps, layers_of
 from unmask.lab.tasks.task import FRAMEWORKS
 
 RIGHT = 0.99  # what counts as right for a planner
-ERRORS = 3  # standard errors by which a signal must exceed 0
 
 
 def findings(cells: Cells) -> str | None:
@@ -96,15 +95,12 @@ def pulled(cells: Cells) -> Iterator[str]:
     rows = rows_of(cells, "signal")
     for length in sorted({row["length"] for row in rows}):
         here = {row["framework"]: row.of(lambda r: r["signal"]["signal"]) for row in rows if row["length"] == length}
-        noise = {
-            row["framework"]: row.of(lambda r: r["signal"]["noise"]).mean for row in rows if row["length"] == length
-        }
         if "tree" in here and len(here) > 1:
             one = ", ".join(f"{name} {here[name].mean:.1e}" for name in ("cot", "scan") if name in here)
-            told = "above" if here["tree"].mean > ERRORS * noise["tree"] else "not above"
+            told = "above" if here["tree"].above_zero else "not above"
             yield (
                 f"**The pull on uniform attention, N = {length}**: {one}; tree {here['tree'].mean:.1e}, {told} three "
-                f"standard errors."
+                f"standard errors over seeds."
             )
 
 
@@ -146,13 +142,9 @@ def planned(cells: Cells) -> Iterator[str]:
         right = sorted((passes, name) for name, (passes, share_right) in means.items() if share_right >= RIGHT)
         told = ", ".join(f"{name} ({passes:.1f})" for passes, name in right) or "none"
         yield f"**{row.group}, {layers_of(row)}**, right in passes: {told}."
-    kept = [abs(row.of_planner(THRESHOLD, "passes").mean - _law(row)) < 0.5 for row in passes_rows(cells)]
+    kept = [abs(row.of_planner(THRESHOLD, "passes").mean - row.least_passes) < 0.5 for row in passes_rows(cells)]
     if kept:
         yield f"**Passes of a threshold** are within a half of ⌈log2 N / L⌉ for {sum(kept)} of {len(kept)} predictors."
-
-
-def _law(row: Row) -> int:
-    return -(-(row["length"] - 1).bit_length() // row.shape["layers"])
 
 
 def guessed(cells: Cells) -> Iterator[str]:

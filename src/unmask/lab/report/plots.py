@@ -1,44 +1,60 @@
 """Rows → plots, one function per picture; None where nothing was run."""
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import log2
+from statistics import linear_regression
 
-from unmask.lab.report.plot import Axis, Series, names, plot, powers, shares
+from unmask.lab.report.plot import Axis, Panel, Series, level, names, panels, plot, powers, shares
 from unmask.lab.report.summary import Cells, Row, Spread, rows_of
-from unmask.lab.report.tables import THRESHOLD, layers_of, passes_rows
+from unmask.lab.report.tables import GROUP_SIZES, THRESHOLD, layers_of, passes_rows
 from unmask.lab.tasks.task import FRAMEWORKS
+
+CHANCE = "chance"
+BY_FRAMEWORK = names("framework", list(FRAMEWORKS))
 
 
 def main(cells: Cells) -> str | None:
-    """Right answers by framework, a colour per task."""
-    lines = _by_framework(rows_of(cells, "main"), "right")
-    order = names("framework", list(FRAMEWORKS))
-    return plot("Right answers by framework", order, shares("right"), lines) if lines else None
-
-
-def seconds(cells: Cells) -> str | None:
-    """CPU seconds until convergence, of the seeds that converged."""
-    over = [
-        Row(row.table, row.config, tuple(r for r in row.results if r["ended"] == "converged"))
-        for row in rows_of(cells, "main")
-    ]
-    lines = _by_framework([row for row in over if row.seeds], "cpu_seconds")
-    if not lines:
+    """Right answers by framework: groups down, with aux and without it across, a mark per length."""
+    rows = rows_of(cells, "main")
+    if not rows:
         return None
-    values = [value for line in lines for _, spread in line.points for value in spread.values]
-    order = names("framework", list(FRAMEWORKS))
-    return plot("CPU seconds until converged", order, powers("seconds", values), lines)
+    lengths = sorted({row["length"] for row in rows})
+    grid = [_with_and_without([row for row in rows if row.group == group], lengths) for group in _groups(rows)]
+    return panels("Right answers by framework", BY_FRAMEWORK, shares("right"), grid, size=(250, 96))
 
 
-def _by_framework(rows: list[Row], field: str) -> list[Series]:
-    """A series per task, with aux and without."""
+def _groups(rows: list[Row]) -> list[str]:
+    """The smallest first."""
+    return sorted({row.group for row in rows}, key=lambda group: (GROUP_SIZES.get(group, 0), group))
+
+
+def _with_and_without(rows: list[Row], lengths: list[int]) -> list[Panel]:
+    (group,) = _groups(rows)
+    with_aux = [row for row in rows if row.shape["aux"]]
+    return [
+        _by_framework(f"{group}, with aux", with_aux, lengths),
+        _by_framework(f"{group}, without aux", _without_aux(rows), lengths),
+    ]
+
+
+def _without_aux(rows: list[Row]) -> list[Row]:
+    """Beside the others stands direct, which fetches nothing, so that aux is nothing to it."""
+    bare = [row for row in rows if not row.shape["aux"]]
+    had = {(row["framework"], row["length"]) for row in bare}
+    asked = {("direct", row["length"]) for row in bare} - had
+    return bare + [row for row in rows if (row["framework"], row["length"]) in asked]
+
+
+def _by_framework(name: str, rows: list[Row], lengths: list[int]) -> Panel:
+    """A series per length, and the share that guesses get right."""
     order = list(FRAMEWORKS)
-    series = defaultdict(list)
+    points: dict[int, list[tuple[float, Spread]]] = {length: [] for length in lengths}
     for row in rows:
-        name = f"{row.group}, {row['length']}{', aux' * row.shape['aux']}"
-        series[name].append((float(order.index(row["framework"])), row.of(field)))
-    return [Series(name, tuple(sorted(p, key=lambda point: point[0])), joined=False) for name, p in series.items()]
+        points[row["length"]].append((float(order.index(row["framework"])), row.of("right")))
+    series = [Series(f"N = {length}", tuple(placed), joined=False) for length, placed in points.items()]
+    chances = sorted({round(row.of("chance").mean, 6) for row in rows})
+    return Panel(name, (*series, *(level(CHANCE, BY_FRAMEWORK, chance) for chance in chances)))
 
 
 def planners(cells: Cells) -> str | None:
@@ -53,9 +69,9 @@ def planners(cells: Cells) -> str | None:
             name, _, k = entry["planner"].partition(" k=")
             points[name].setdefault(k, []).append(entry)
     lines = [Series(name, tuple(_point(entries) for entries in by_k.values())) for name, by_k in points.items()]
-    values = [x for line in lines for x, _ in line.points]
-    title = f"Planners: {row.group}, {layers_of(row)}, {row.seeds} seed{'s' * (row.seeds > 1)}"
-    return plot(title, powers("passes", [1, *values]), shares("right"), lines)
+    across = powers("passes", [1, *(x for line in lines for x, _ in line.points)])
+    title = f"Planners: {row.group}, N = {row['length']}, {layers_of(row)}, {row.seeds} seed{'s' * (row.seeds > 1)}"
+    return plot(title, across, shares("right"), [*lines, level(CHANCE, across, row.of("chance").mean)])
 
 
 def _point(entries: list[dict]) -> tuple[float, Spread]:
@@ -66,45 +82,59 @@ def _point(entries: list[dict]) -> tuple[float, Spread]:
 
 
 def layers(cells: Cells) -> str | None:
-    """Passes of a threshold against layers."""
-    series = defaultdict(list)
-    for row in passes_rows(cells):
-        passes = row.of_planner(THRESHOLD, "passes")
-        series[f"{row.group}, N = {row['length']}"].append((float(row.shape["layers"]), passes))
-    if not series:
+    """Passes of a threshold against layers, a panel per length, beside ⌈log2 N / L⌉."""
+    rows = passes_rows(cells)
+    if not rows:
         return None
-    most = max(spread.high for points in series.values() for _, spread in points)
+    groups, lengths = _groups(rows), sorted({row["length"] for row in rows})
+    beside = [_by_layers(length, [row for row in rows if row["length"] == length], groups) for length in lengths]
+    most = max(spread.high for panel in beside for one in panel.series for _, spread in one.points)
     up = Axis("passes", 0, most + 1, tuple((float(t), str(t)) for t in range(int(most) + 2)))
-    lines = [Series(name, tuple(points)) for name, points in series.items()]
-    return plot("Passes of threshold 0.9 against layers", powers("layers", [1, 4]), up, lines)
+    across = powers("layers", [row.shape["layers"] for row in rows])
+    return panels(f"Passes of {THRESHOLD} against layers", across, up, [beside], size=(120, 200))
+
+
+def _by_layers(length: int, rows: list[Row], groups: list[str]) -> Panel:
+    """A series per group, and the law."""
+    points: dict[str, list[tuple[float, Spread]]] = {group: [] for group in groups}
+    for row in rows:
+        points[row.group].append((float(row.shape["layers"]), row.of_planner(THRESHOLD, "passes")))
+    series = [Series(group, tuple(placed)) for group, placed in points.items()]
+    law = {float(row.shape["layers"]): Spread((row.least_passes,)) for row in rows}
+    return Panel(f"N = {length}", (*series, Series("⌈log2 N / L⌉", tuple(sorted(law.items())), measured=False)))
 
 
 def signal(cells: Cells) -> str | None:
     """The pull on uniform attention against the mass of an operand; slope n is mass^n."""
     series = defaultdict(list)
     for row in rows_of(cells, "signal"):
-        pull = row.of(lambda result: max(result["signal"]["signal"], 2.0**-30))
-        series[row["framework"]].append((row.of(lambda result: result["signal"]["mass"]).mean, pull))
+        mass = row.of(lambda result: result["signal"]["mass"]).mean
+        series[row["framework"]].append((mass, row.of(lambda result: result["signal"]["signal"])))
     if not series:
         return None
-    values = [value for points in series.values() for _, spread in points for value in spread.values]
-    masses = [mass for points in series.values() for mass, _ in points]
-    lines = [Series(f"{name}, slope {_slope(points):.1f}", tuple(sorted(points))) for name, points in series.items()]
-    across, up = powers("attention on an operand", masses), powers("signal", values)
+    masses, pulls = zip(*(point for points in series.values() for point in points), strict=True)
+    lines = [Series(f"{name}{_slope(points)}", tuple(points)) for name, points in series.items()]
+    across, up = powers("attention on an operand", masses), powers("signal", _above_zero(pulls))
     return plot("The pull on uniform attention", across, up, lines)
 
 
-def _slope(points: list[tuple[float, Spread]]) -> float:
-    """Of the least-squares line through the logarithms."""
-    xs, ys = [log2(x) for x, _ in points], [log2(max(s.mean, 2.0**-30)) for _, s in points]
-    mean_x, mean_y = sum(xs) / len(xs), sum(ys) / len(ys)
-    across = sum((x - mean_x) ** 2 for x in xs)
-    return sum((x - mean_x) * (y - mean_y) for x, y in zip(xs, ys, strict=True)) / across if across else 0.0
+def _above_zero(spreads: Sequence[Spread]) -> list[float]:
+    """What an axis by powers must hold: all seeds where all are above 0, and the largest of all."""
+    largest = max(spread.high for spread in spreads)
+    held = [value for spread in spreads if spread.low > 0 for value in spread.values]
+    return [*held, largest] if largest > 0 else [1.0]
+
+
+def _slope(points: list[tuple[float, Spread]]) -> str:
+    """Of the least-squares line through the logarithms; none where a mean is not above 0 by its standard errors."""
+    if not all(spread.above_zero for _, spread in points) or len({x for x, _ in points}) < 2:
+        return ""
+    slope, _ = linear_regression([log2(x) for x, _ in points], [log2(spread.mean) for _, spread in points])
+    return f", slope {slope:.1f}"
 
 
 PLOTS: dict[str, Callable[[Cells], str | None]] = {
     "main": main,
-    "seconds": seconds,
     "planners": planners,
     "layers": layers,
     "signal": signal,

@@ -4,9 +4,17 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import sqrt
+from statistics import stdev
 from typing import Any
 
+import msgspec
+
+from unmask.lab.settings.config import Config
+
 Cells = Sequence[dict[str, Any]]
+DEFAULTS: dict[str, Any] = msgspec.to_builtins(Config())
+ERRORS = 3  # standard errors by which a mean must exceed 0
 
 
 @dataclass(frozen=True)
@@ -27,6 +35,16 @@ class Spread:
     def high(self) -> float:
         return max(self.values)
 
+    @property
+    def error(self) -> float | None:
+        """The standard error of the mean; None of a single seed."""
+        return stdev(self.values) / sqrt(len(self.values)) if len(self.values) > 1 else None
+
+    @property
+    def above_zero(self) -> bool:
+        """By ERRORS standard errors over seeds; a single seed is not."""
+        return self.error is not None and self.mean > ERRORS * self.error
+
 
 @dataclass(frozen=True, eq=False)
 class Row:
@@ -38,11 +56,11 @@ class Row:
 
     def __getitem__(self, name: str) -> Any:
         """A setting, or its default."""
-        return self.config.get(name, DEFAULTS.get(name))
+        return {**DEFAULTS, **self.config}[name]
 
     @property
     def shape(self) -> dict[str, Any]:
-        return {**SHAPE_DEFAULTS, **self.config["shape"]}
+        return {**DEFAULTS["shape"], **self.config["shape"]}
 
     @property
     def group(self) -> str:
@@ -51,6 +69,11 @@ class Row:
     @property
     def seeds(self) -> int:
         return len(self.results)
+
+    @property
+    def least_passes(self) -> int:
+        """⌈log2 N / L⌉: a tree has ⌈log2 N⌉ levels, and L layers can write L of them in a pass."""
+        return -(-(self["length"] - 1).bit_length() // self.shape["layers"])
 
     @property
     def converged(self) -> int:
@@ -69,20 +92,6 @@ class Row:
     def having(self, field: str) -> "Row":
         """The seeds whose result has this field."""
         return Row(self.table, self.config, tuple(result for result in self.results if field in result))
-
-
-DEFAULTS = {"objective": "canvas", "supervision": "each", "rate": 2e-3, "batch": 32, "factors": 2}
-SHAPE_DEFAULTS = {
-    "layers": 2,
-    "mlp": "bilinear",
-    "encoding": "bits",
-    "beta": None,
-    "handed": 2,
-    "code_scale": 1.0,
-    "aux": False,
-    "width": 64,
-    "hidden": 128,
-}
 
 
 def rows_of(cells: Cells, table: str) -> list[Row]:

@@ -5,7 +5,6 @@
 """
 
 from collections.abc import Callable, Sequence
-from math import log2
 
 from unmask.lab.evaluation.uniform_orders import expected_right
 from unmask.lab.report.summary import Cells, Row, Spread, rows_of
@@ -219,8 +218,8 @@ def layers(cells: Cells) -> str | None:
     for row in passes_rows(cells):
         depth = row.shape["layers"]
         passes, right = row.of_planner(THRESHOLD, "passes"), row.of_planner(THRESHOLD, "right")
-        law = -(-round(log2(row["length"])) // depth)
-        told = [spread(right), f"{passes.mean:.2f} ({passes.low:.2f}–{passes.high:.2f})", str(law), str(row.seeds)]
+        told = [spread(right), f"{passes.mean:.2f} ({passes.low:.2f}–{passes.high:.2f})"]
+        told += [str(row.least_passes), str(row.seeds)]
         table.append([f"{row.group}, N = {row['length']}", str(depth), *told])
     return markdown(["task", "layers", "right", "passes", "⌈log2 N / L⌉", "seeds"], table)
 
@@ -248,9 +247,11 @@ def signal(cells: Cells) -> str | None:
         pull = row.of(lambda result: result["signal"]["signal"])
         mass = row.of(lambda result: result["signal"]["mass"]).mean
         noise = row.of(lambda result: result["signal"]["noise"]).mean
-        told = [f"{mass:.4f}", f"{pull.mean:.2e} ({pull.low:.1e}–{pull.high:.1e})", f"{noise:.1e}", str(row.seeds)]
-        table.append([row["framework"], str(row["length"]), *told])
-    return markdown(["framework", "N", "mass on an operand", "signal", "its standard error", "seeds"], table)
+        over_seeds = "–" if pull.error is None else f"{pull.error:.1e}"
+        told = [f"{mass:.4f}", f"{pull.mean:.2e} ({pull.low:.1e}–{pull.high:.1e})", over_seeds, f"{noise:.1e}"]
+        table.append([row["framework"], str(row["length"]), *told, str(row.seeds)])
+    columns = ["mass on an operand", "signal", "standard error over seeds", "over words", "seeds"]
+    return markdown(["framework", "N", *columns], table)
 
 
 TABLES: dict[str, tuple[str, Callable[[Cells], str | None]]] = {
