@@ -69,7 +69,7 @@ def levelled(cells: Cells) -> Iterator[str]:
 
 def lengthened(cells: Cells) -> Iterator[str]:
     """Longer words: with a code of places, and with the wiring handed over and no code."""
-    for name, wanted in (("with bits", _has_bits), ("with β and no code", _has_none)):
+    for name, wanted in (("with bits, groups of more than two elements", _has_bits), ("with β and no code", _has_none)):
         right = [
             value
             for row in (*rows_of(cells, "main"), *rows_of(cells, "beta"))
