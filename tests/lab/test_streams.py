@@ -1,0 +1,89 @@
+"""What is judged by was never trained on: every draw has a stream and a number, and no two uses share both."""
+
+from itertools import combinations
+
+import pytest
+
+from lab.small import small
+from lab.test_evaluation import untrained
+from unmask.lab.evaluation.accuracy import accuracy
+from unmask.lab.evaluation.planners import planned
+from unmask.lab.inside.operands import operand_attention
+from unmask.lab.inside.waiting import waiting
+from unmask.lab.sweep.cell import Cell, run_cell
+from unmask.lab.tasks import words as drawing
+from unmask.lab.tasks.task import Task
+from unmask.lab.tasks.words import Stream, words
+from unmask.lab.training.train import train
+
+USES = {
+    "planners": lambda trained: planned(trained, count=3, seed=0, among="oracle".__eq__),
+    "operands": lambda trained: operand_attention(trained, seed=0, count=3),
+    "waiting": lambda trained: waiting(trained, seed=0, count=3),
+}
+
+
+@pytest.fixture
+def draws(monkeypatch):
+    """(seed, stream, number) of all words that are drawn."""
+    seen = []
+    draw = drawing.generator
+    monkeypatch.setattr(drawing, "generator", lambda *asked: seen.append(asked) or draw(*asked))
+    return seen
+
+
+def numbers(draws, stream):
+    return [number for _, its, number in draws if its is stream]
+
+
+def test_seed_stream_and_number_all_tell_words_apart():
+    algebra = Task.of("group:S3", 8, "tree").algebra
+    assert len(Stream) == len({int(stream) for stream in Stream}) == 5
+    asked = [(0, stream, number) for stream in Stream for number in (0, 1, 2, 16)] + [(1, Stream.training, 0)]
+    drawn = [words(algebra, 20, 8, *which) for which in asked]
+    assert all((left != right).any() for left, right in combinations(drawn, 2))
+    assert (words(algebra, 20, 8, 0, Stream.judging, 2) == words(algebra, 20, 8, 0, Stream.judging, 2)).all()
+
+
+def test_a_run_trains_watches_and_judges_by_words_of_its_own(draws):
+    """Batches by their number, looks by their step, and one judgement."""
+    train(small(steps=5, evaluate_every=2, seed=3))
+    assert {seed for seed, _, _ in draws} == {3}
+    assert numbers(draws, Stream.training) == [0, 1, 2, 3, 4]
+    assert numbers(draws, Stream.watching) == [2, 4, 5]
+    assert numbers(draws, Stream.judging) == [0]
+    assert len(draws) == 9
+
+
+def test_more_words_are_watched_where_it_seems_to_have_converged(draws):
+    train(small(steps=2, evaluate_every=2, converged=0.01, objective="masking"))
+    assert numbers(draws, Stream.watching) == [2, 2]
+    assert numbers(draws, Stream.judging) == [0]
+
+
+@pytest.mark.parametrize("use", USES)
+def test_a_measure_has_words_that_nothing_else_has(use, draws):
+    """Neither trained on nor watched, and not those by which a run is judged or another measure is made."""
+    USES[use](untrained("tree"))
+    mine, judged = [*draws], (0, Stream.judging, 0)
+    assert mine
+    assert {stream for _, stream, _ in mine} == {Stream.judging}
+    for other in USES.keys() - {use}:
+        USES[other](untrained("tree"))
+    assert judged not in draws
+    assert not set(draws[len(mine) :]) & set(mine)
+
+
+@pytest.mark.parametrize("objective", ["canvas", "masking"])
+def test_no_measure_of_a_cell_draws_what_was_trained_on(objective, draws):
+    config = small(steps=2, evaluate_every=2, converged=0.01, objective=objective)
+    run_cell(Cell("main", config, ("operands", "longer", "planners")))
+    assert numbers(draws, Stream.training) == [0, 1]
+    assert set(numbers(draws, Stream.watching)) == {2}
+    assert len(set(numbers(draws, Stream.judging))) >= (4 if objective == "canvas" else 3)  # the run, and measures
+
+
+@pytest.mark.parametrize("stream", [Stream.watching, Stream.judging])
+def test_accuracy_is_that_of_the_words_that_were_asked_for(stream, draws):
+    accuracy(untrained("tree"), 5, seed=7, stream=stream, number=4)
+    assert draws == [(7, stream, 4)]
