@@ -8,6 +8,7 @@ from lab.small import small
 from lab.test_evaluation import untrained
 from unmask.lab.evaluation.accuracy import accuracy
 from unmask.lab.evaluation.planners import planned
+from unmask.lab.inside.levels import right_by_level
 from unmask.lab.inside.operands import operand_attention
 from unmask.lab.inside.waiting import waiting
 from unmask.lab.sweep.cell import Cell, run_cell
@@ -20,6 +21,7 @@ USES = {
     "planners": lambda trained: planned(trained, count=3, seed=0, among="oracle".__eq__),
     "operands": lambda trained: operand_attention(trained, seed=0, count=3),
     "waiting": lambda trained: waiting(trained, seed=0, count=3),
+    "levels": lambda trained: right_by_level(trained, seed=0, count=3),
 }
 
 
