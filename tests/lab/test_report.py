@@ -33,6 +33,7 @@ PLANNED = [
     {"planner": name, "right": right, "passes": passes, "words": 200}
     for name, right, passes in (("oracle", 1.0, 4.0), ("uniform k=1", 0.2, 15.0), ("threshold 0.9", 1.0, 2.0))
 ]
+UNLEARNED = [{**entry, "right": 0.1, "passes": 15.0} for entry in PLANNED]
 WAITING = {"early": 0.125, "on_time": 0.875, "late": 0.0, "written": [0.0, 0.5, 1.0]}
 OPERANDS = {"best": 0.75, "uniform": 0.03, "mass": [[[0.75, 0.7]]]}
 INSIDE = {"operands": OPERANDS, "waiting": WAITING}
@@ -56,6 +57,7 @@ CELLS = [
     cell("budgets", "cot", 1, ran(1.0), factors=3, rate=0.004),
     cell("budgets", "scan", 0, ran(0.25, ended="steps"), factors=4),
     cell("planners", "tree", 0, ran(1.0, planners=PLANNED), objective="masking", shape={"layers": 1, "beta": 4.0}),
+    cell("planners", "tree", 1, ran(0.1, planners=UNLEARNED), objective="masking", shape={"layers": 1, "beta": 4.0}),
     cell("planners", "tree", 0, ran(1.0, planners=PLANNED), objective="masking", length=4, shape={"layers": 1}),
     *(
         cell("signal", "tree", 0, {"signal": {"signal": mass**2, "noise": 1e-6, "mass": mass, "rows": 7}}, length=n)
@@ -121,7 +123,7 @@ def test_the_best_recipe_stands_for_a_number_of_steps():
 
 def test_what_tables_say():
     assert "| S3, N = 4 | 0.2 | 0.444 | 1 |" in TABLES["uniform"][1](CELLS)  # 1/6 + 5/6 · 1/3
-    assert "| S3, N = 16 | 1 | 1 | 2.00 (2.00–2.00) | 4 | 1 |" in TABLES["layers"][1](CELLS)
+    assert "| S3, N = 16 | 1 | 1 | 2.00 (2.00–2.00) | 4 | 1 of 2 |" in TABLES["layers"][1](CELLS)
     assert "0.75 | 0.25 | 0.030 |" in TABLES["operands"][1](CELLS)
     assert "bits + aux, 2 layers | 0.125 | 0.875 | 0 | 0 | 0.5 | 1 | 1 |" in TABLES["waiting"][1](CELLS)
     assert "bits + aux, 2 layers | 1 | 0.5; 1 | 1 |" in TABLES["levels"][1](CELLS)

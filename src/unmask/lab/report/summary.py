@@ -3,7 +3,7 @@
 import json
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 from statistics import stdev
 from typing import Any
@@ -53,6 +53,8 @@ class Row:
     table: str
     config: dict[str, Any]
     results: tuple[dict[str, Any], ...]
+    left_out: int = 0
+    """Seeds that were run and are not among the results."""
 
     def __getitem__(self, name: str) -> Any:
         """A setting, or its default."""
@@ -91,7 +93,12 @@ class Row:
 
     def having(self, field: str) -> "Row":
         """The seeds whose result has this field."""
-        return Row(self.table, self.config, tuple(result for result in self.results if field in result))
+        return self.where(lambda result: field in result)
+
+    def where(self, wanted: Callable[[dict[str, Any]], bool]) -> "Row":
+        """The seeds whose result is wanted; the others are counted."""
+        results = tuple(result for result in self.results if wanted(result))
+        return replace(self, results=results, left_out=self.left_out + self.seeds - len(results))
 
 
 def rows_of(cells: Cells, table: str) -> list[Row]:

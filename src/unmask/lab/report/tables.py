@@ -5,6 +5,7 @@
 """
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from unmask.lab.evaluation.uniform_orders import expected_right
 from unmask.lab.report.summary import Cells, Row, Spread, rows_of
@@ -13,6 +14,7 @@ from unmask.lab.tasks.task import FRAMEWORKS, layout_of
 NOT_RUN, SAME = "not run", "the same"
 GROUP_SIZES = {"Z2": 2, "S3": 6, "A5": 60, "Z60": 60}
 THRESHOLD = "threshold 0.9"
+LEARNED = 0.95  # of the answers by the exact order, from which on a predictor has learned to multiply
 WEIGHTING = {"masking": "", "masking-uniform": ", slots alike", "masking-1/t": ", 1/t"}
 
 
@@ -198,14 +200,17 @@ def by_steps(cells: Cells) -> dict[tuple[str, int, bool, str, int], list[Row]]:
 
 def planners(cells: Cells) -> str | None:
     """Planners down, predictors across: right in passes."""
-    rows = [row.having("planners") for row in rows_of(cells, "planners")]
-    rows = [row for row in rows if row.seeds and row["length"] == 16]
+    rows = [row for row in predictors(cells) if row["length"] == 16]
     if not rows:
         return None
-    columns = [f"{row.group}, {layers_of(row)}" + WEIGHTING[row["objective"]] for row in rows]
+    columns = [f"{row.group}, {layers_of(row)}{WEIGHTING[row['objective']]}" for row in rows]
     order = [entry["planner"] for entry in rows[0].results[0]["planners"]]
     table = [[name, *(_planned(row, name) for row in rows)] for name in order]
-    return markdown(["planner", *columns], table)
+    return markdown(["planner", *columns], [*table, ["seeds that learned", *map(seeds_of, rows)]])
+
+
+def seeds_of(row: Row) -> str:
+    return f"{row.seeds} of {row.seeds + row.left_out}"
 
 
 def _planned(row: Row, name: str) -> str:
@@ -219,14 +224,27 @@ def layers(cells: Cells) -> str | None:
         depth = row.shape["layers"]
         passes, right = row.of_planner(THRESHOLD, "passes"), row.of_planner(THRESHOLD, "right")
         told = [spread(right), f"{passes.mean:.2f} ({passes.low:.2f}–{passes.high:.2f})"]
-        told += [str(row.least_passes), str(row.seeds)]
+        told += [str(row.least_passes), seeds_of(row)]
         table.append([f"{row.group}, N = {row['length']}", str(depth), *told])
-    return markdown(["task", "layers", "right", "passes", "⌈log2 N / L⌉", "seeds"], table)
+    return markdown(["task", "layers", "right", "passes", "⌈log2 N / L⌉", "seeds that learned"], table)
 
 
 def passes_rows(cells: Cells) -> list[Row]:
-    rows = [row.having("planners") for row in rows_of(cells, "planners") if row["objective"] == "masking"]
-    return sorted((row for row in rows if row.seeds), key=lambda r: (r.group, r["length"], r.shape["layers"]))
+    return [row for row in predictors(cells) if row["objective"] == "masking"]
+
+
+def predictors(cells: Cells) -> list[Row]:
+    """The seeds that have learned to multiply: of the others no planner could be right."""
+    rows = [row.having("planners").where(multiplies) for row in rows_of(cells, "planners")]
+    order = list(WEIGHTING)
+    return sorted(
+        (row for row in rows if row.seeds),
+        key=lambda r: (r.group, r["length"], r.shape["layers"], order.index(r["objective"])),
+    )
+
+
+def multiplies(result: dict[str, Any]) -> bool:
+    return next(e["right"] for e in result["planners"] if e["planner"] == "oracle") >= LEARNED
 
 
 def uniform(cells: Cells) -> str | None:
