@@ -4,9 +4,11 @@ import msgspec
 import pytest
 
 from lab.small import small
+from unmask.errors import FolderError
 from unmask.lab.settings.config import LabError
 from unmask.lab.sweep import sweep as sweeping
 from unmask.lab.sweep.cell import Cell, run_cell
+from unmask.lab.sweep.cluster import workers_within
 from unmask.lab.sweep.presets import PRESETS, preset, run_preset
 from unmask.lab.sweep.results import Results, read_results
 from unmask.lab.sweep.sweep import sweep
@@ -49,11 +51,20 @@ def test_cells_are_begun_in_order(scheduler, tmp_path, monkeypatch):
 
 
 def test_a_scheduler_that_does_not_answer(tmp_path, monkeypatch):
+    """One sentence, and nothing is made."""
     monkeypatch.setattr("unmask.lab.sweep.cluster.PATIENCE", 1)
     with pytest.raises(LabError, match=r"no Dask scheduler answers at tcp://127.0.0.1:9 .*; start one, or leave"):
         list(sweep([cell()], Results(tmp_path), scheduler="tcp://127.0.0.1:9"))
     with pytest.raises(LabError, match="no Dask scheduler answers at nowhere at all"):
         list(sweep([cell()], Results(tmp_path), scheduler="nowhere at all"))
+    assert not list(tmp_path.iterdir())
+
+
+def test_no_more_workers_than_the_memory_has_parts_for():
+    assert workers_within(8, 4 << 30) == 5
+    assert workers_within(2, 4 << 30) == 2
+    with pytest.raises(LabError, match="a worker of the sweep needs 700 MB, and the limit is 512 MB; raise it"):
+        workers_within(2, 512 << 20)
 
 
 def test_a_scheduler_that_goes_away(scheduler):
@@ -126,6 +137,36 @@ def test_a_preset_that_is_not_there():
     assert run_preset("A5-scan-32").length == 32
 
 
+def test_an_error_takes_no_results_place(tmp_path):
+    """Two sweeps in one folder may run the same cell."""
+    results = Results(tmp_path)
+    results.make()
+    for outcome in ({"error": "no"}, {"result": {"right": 1.0}}, {"error": "no"}):
+        results.keep(cell(), outcome)
+    (kept,) = read_results(tmp_path / "results.json")
+    assert kept["result"] == {"right": 1.0}
+
+
+@pytest.mark.parametrize("text", ["", "5", "{}", '{"key": "k", "table": "t", "config": {}, "result": null}', "\udcff"])
+def test_a_cell_that_is_damaged(tmp_path, text):
+    results = Results(tmp_path)
+    results.make()
+    path = tmp_path / "cells" / f"{cell().key}.json"
+    path.write_bytes(text.encode("utf-8", "surrogateescape"))
+    for use in (lambda: results.done(cell()), results.assemble):
+        with pytest.raises(LabError, match="is damaged; remove it, and its cell is run again"):
+            use()
+    (tmp_path / "results.json").write_text('{"format": "unmask-lab/1", "cells": [{}]}')
+    with pytest.raises(LabError, match="is damaged: its cell 0 has no result"):
+        read_results(tmp_path / "results.json")
+
+
+def test_a_folder_of_something_else(tmp_path):
+    (tmp_path / "results.json").write_text("mine")
+    with pytest.raises(FolderError, match="holds something else than results of the lab; choose another folder"):
+        Results(tmp_path)
+
+
 @pytest.mark.parametrize("text", ["", "[]", '{"format": "other", "cells": []}', '{"format": "unmask-lab/1"}'])
 def test_what_is_no_results_file(tmp_path, text):
     (tmp_path / "results.json").write_text(text)
@@ -135,6 +176,7 @@ def test_what_is_no_results_file(tmp_path, text):
 
 def test_results_are_json_with_a_line_per_cell(tmp_path):
     results = Results(tmp_path)
+    results.make()
     results.keep(cell(), {"result": {"right": 1.0}})
     document = json.loads((tmp_path / "results.json").read_text())
     assert document["cells"][0]["config"]["shape"]["aux"] is True

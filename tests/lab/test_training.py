@@ -66,19 +66,23 @@ _learn = training.Pupil.learn
 
 
 def test_two_processes_agree(tmp_path):
-    """`accelerate launch` with two processes: the weights of one process, but for the order of sums."""
+    """`accelerate launch` with two processes: the weights of one process, but for the order of sums.
+
+    --cpu would make one process whatever their number; --multi_gpu makes them, and --device says what they run on.
+    """
     config = small(steps=20, evaluate_every=10)
     (tmp_path / "config.json").write_bytes(msgspec.json.encode(config))
-    launch = ["-m", "accelerate.commands.launch", "--cpu", "--num_processes", "2", "--num_machines", "1"]
+    launch = ["-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2", "--num_machines", "1"]
     launch += ["--mixed_precision", "no", "--dynamo_backend", "no", "--main_process_port", "0", "-m", "unmask"]
-    command = [sys.executable, *launch, "lab", "train", "config.json", "--out", "two", "--json"]
+    command = [sys.executable, *launch, "lab", "train", "config.json", "--out", "two", "--json", "--device", "cpu"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
         command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=300
     )
     assert done.returncode == 0, done.stderr
     assert len([line for line in done.stdout.splitlines() if line.startswith("{")]) == 1  # one of them speaks
-    train(config, tmp_path / "one")
+    assert json.loads((tmp_path / "two" / "result.json").read_text())["processes"] == 2
+    assert train(config, tmp_path / "one").processes == 1
     one, two = weights(tmp_path / "one"), weights(tmp_path / "two")
     assert one.keys() == two.keys()
     for name in one:
@@ -97,18 +101,34 @@ def test_a_folder_of_another_run_is_refused(tmp_path):
         train(small(), tmp_path / "taken")
 
 
-def test_a_checkpoint_of_another_task_is_refused(tmp_path):
-    for problem in ("group:Z2", "group:S3"):
-        train(small(problem=problem, steps=2, evaluate_every=2), tmp_path / problem[-2:])
+@pytest.mark.parametrize("other", [{"problem": "group:S3"}, {"seed": 1}, {"framework": "scan"}])
+def test_a_checkpoint_of_another_run_is_refused(tmp_path, other):
+    """Of another task, or of the same one with another seed, whose weights have the same shapes."""
+    mine, theirs = small(steps=2, evaluate_every=2), msgspec.structs.replace(small(steps=2, evaluate_every=2), **other)
+    train(mine, tmp_path / "mine")
+    train(theirs, tmp_path / "theirs")
     for name in ("model.safetensors", "checkpoint.safetensors"):
-        (tmp_path / "S3" / name).replace(tmp_path / "Z2" / name)
-    with pytest.raises(FolderError, match="holds weights of another task"):
-        load(tmp_path / "Z2")
-    with pytest.raises(FolderError, match="is not a checkpoint of this task; remove it"):
-        train(small(steps=2, evaluate_every=2), tmp_path / "Z2")
-    (tmp_path / "Z2" / "model.safetensors").write_bytes(b"no tensors")
+        (tmp_path / "theirs" / name).replace(tmp_path / "mine" / name)
+    with pytest.raises(FolderError, match=r"holds weights of another run than its config\.json says"):
+        load(tmp_path / "mine")
+    with pytest.raises(FolderError, match="is not a checkpoint of this run; remove it"):
+        train(mine, tmp_path / "mine")
+    (tmp_path / "mine" / "model.safetensors").write_bytes(b"no tensors")
     with pytest.raises(FolderError, match="is damaged"):
-        load(tmp_path / "Z2")
+        load(tmp_path / "mine")
+
+
+def test_what_a_kill_leaves_of_a_file_is_in_nobodys_way(tmp_path):
+    folder = tmp_path / "run"
+    folder.mkdir()
+    for name in (".config.json.4711", ".checkpoint.safetensors.4711"):
+        (folder / name).write_bytes(b"half")
+    train(small(steps=2, evaluate_every=2), folder)
+    assert not list(folder.glob(".*"))
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / ".notes.4711").write_text("mine")
+    with pytest.raises(FolderError, match="is not a folder of the lab"):
+        train(small(), tmp_path / "other")
 
 
 @pytest.mark.parametrize(
@@ -119,6 +139,7 @@ def test_a_checkpoint_of_another_task_is_refused(tmp_path):
         ({"framework": "rnn"}, "its framework must be direct, cot, tree, scan or looped, not 'rnn'"),
         ({"shape": {"mlp": "relu"}}, "the shape of .*: its mlp must be bilinear or gelu, not"),
         ({"length": 1}, "its length must be an integer from 2 to 128"),
+        ({"cpu_seconds": float("inf")}, r"its cpu_seconds must be a number above 0 and at most 10\^9, not inf"),
         ({"shape": {"width": 10}}, "width must be a multiple of its heads, 4"),
         ({"framework": "cot", "objective": "masking"}, "random masking needs slots that are written once"),
     ],

@@ -53,7 +53,7 @@ def train(
     """Train one network until it has converged, or until its steps are over; after a kill or a timeout, go on.
 
     The same config and seed give the same numbers on the same machine. `accelerate launch -m unmask lab train …` runs
-    it in several processes.
+    it in several processes. A config is a JSON object with the settings that docs/lab.md lists; it may be empty.
 
     Example: [bold]unmask lab train S3-tree --out runs/s3[/bold]
     """
@@ -197,6 +197,8 @@ def table(
             for c in cells
         ]
     cells = [cell for cell in cells if only is None or only in cell.key]
+    if not cells:
+        raise UnmaskError(f"no cell of the preset {preset} has {only!r} in its name; leave --only out to see names")
     results = Results(out)
     open_cells = [cell for cell in cells if not results.done(cell)]
     waiting = open_cells[:most]
@@ -223,6 +225,8 @@ def table(
             f"{out}: {', '.join(written)}" + (f"; {failed} cells failed, run it again to retry" if failed else "")
         )
     leave_if_over(end)
+    if failed:
+        raise typer.Exit(1)
 
 
 def _line(outcome: dict[str, Any]) -> str:

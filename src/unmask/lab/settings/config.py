@@ -51,7 +51,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     warmup: Annotated[int, msgspec.Meta(ge=0, le=10**9), said("an integer from 0 to 10^9")] = 100
     decay: Annotated[int, msgspec.Meta(ge=1, le=10**9), said("an integer from 1 to 10^9")] = 300
     steps: Annotated[int, msgspec.Meta(ge=1, le=10**9), said("a positive integer")] = 1_000_000
-    cpu_seconds: Annotated[float, msgspec.Meta(gt=0), said("a positive number")] = 60.0
+    cpu_seconds: Annotated[float, msgspec.Meta(gt=0, le=1e9), said("a number above 0 and at most 10^9")] = 60.0
     converged: Annotated[
         Annotated[float, msgspec.Meta(gt=0, le=1)] | None, said("a share of right answers, or null: never stop early")
     ] = 0.995
@@ -72,7 +72,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 SENTENCES = Sentences(
-    no_object="{name} must be a JSON object, as `unmask lab train --help` shows",
+    no_object='{name} must be a JSON object, such as {{"problem": "group:S3"}}; docs/lab.md has the settings',
     unknown="{name} has no setting {key!r}; remove it",
     missing="{name} lacks the setting {key!r}",
     wrong="{name}: its {key} must be {expected}, not {value}",

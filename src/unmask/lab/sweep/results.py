@@ -6,7 +6,7 @@ results.json = {"format": "unmask-lab/1", "cells": [{"key", "table", "config", "
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from unmask.errors import FolderError
 from unmask.files import read_file
@@ -16,15 +16,22 @@ from unmask.writing import write_file
 
 FORMAT = "unmask-lab/1"
 LARGEST = 1 << 28
+CELLS, RUNS, ALL = "cells", "runs", "results.json"
 
 
 @dataclass(frozen=True)
 class Results:
+    """A folder that holds something else is refused; nothing is made before `make`."""
+
     folder: Path
 
     def __post_init__(self) -> None:
+        if self.folder.is_dir() and any(self.folder.iterdir()) and not (self.folder / CELLS).is_dir():
+            raise FolderError(f"{self.folder} holds something else than results of the lab; choose another folder")
+
+    def make(self) -> None:
         try:
-            for name in ("cells", "runs"):
+            for name in (CELLS, RUNS):
                 (self.folder / name).mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise FolderError(f"{self.folder} cannot hold results: {error.strerror}; choose another folder") from None
@@ -32,26 +39,47 @@ class Results:
     def done(self, cell: Cell) -> bool:
         """Whether there is a result; a cell that failed is tried again."""
         path = self._file(cell)
-        return path.exists() and "result" in json.loads(path.read_bytes())
+        return path.exists() and "result" in _record(path)
 
     def run_folder(self, cell: Cell) -> Path:
         """Where a cell keeps its checkpoints while it is trained."""
-        return self.folder / "runs" / cell.key
+        return self.folder / RUNS / cell.key
 
     def keep(self, cell: Cell, outcome: dict[str, Any]) -> None:
-        """`outcome` is {"result": …} or {"error": …}."""
-        record = {"key": cell.key, **cell.to_json(), **outcome}
-        write_file(self._file(cell), json.dumps(record).encode())
+        """`outcome` is {"result": …} or {"error": …}; an error takes no result's place, whoever has made it."""
+        if "result" in outcome or not self.done(cell):
+            record = {"key": cell.key, **cell.to_json(), **outcome}
+            write_file(self._file(cell), json.dumps(record).encode())
         self.assemble()
 
     def assemble(self) -> None:
         """results.json, from all cells that the folder holds."""
-        cells = [json.loads(path.read_bytes()) for path in sorted((self.folder / "cells").glob("*.json"))]
+        cells = [_record(path) for path in sorted((self.folder / CELLS).glob("*.json"))]
         lines = ",\n".join(json.dumps(cell) for cell in cells)
-        write_file(self.folder / "results.json", f'{{"format": "{FORMAT}", "cells": [\n{lines}\n]}}\n'.encode())
+        write_file(self.folder / ALL, f'{{"format": "{FORMAT}", "cells": [\n{lines}\n]}}\n'.encode())
 
     def _file(self, cell: Cell) -> Path:
-        return self.folder / "cells" / f"{cell.key}.json"
+        return self.folder / CELLS / f"{cell.key}.json"
+
+
+def _record(path: Path) -> dict[str, Any]:
+    """What the file of a cell holds."""
+    try:
+        record = json.loads(read_file(path, str(path), most=LARGEST, error=LabError))
+    except (ValueError, RecursionError):
+        record = None
+    if not is_record(record):
+        raise LabError(f"{path} is damaged; remove it, and its cell is run again")
+    return record
+
+
+def is_record(record: Any) -> TypeGuard[dict[str, Any]]:
+    """Whether it is a cell with a result, or with an error."""
+    if not isinstance(record, dict) or not isinstance(record.get("config"), dict):
+        return False
+    named = all(isinstance(record.get(name), str) for name in ("key", "table"))
+    result = record.get("result")
+    return named and (isinstance(record.get("error"), str) or (isinstance(result, dict) and bool(result)))
 
 
 def read_results(path: Path) -> list[dict[str, Any]]:
@@ -66,4 +94,7 @@ def read_results(path: Path) -> list[dict[str, Any]]:
         or not isinstance(document.get("cells"), list)
     ):
         raise LabError(f'{path} is no results.json of the lab: it has no "format": "{FORMAT}"')
+    for number, record in enumerate(document["cells"]):
+        if not is_record(record):
+            raise LabError(f"{path} is damaged: its cell {number} has no result; make it with `unmask lab table`")
     return document["cells"]

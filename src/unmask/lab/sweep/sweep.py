@@ -31,11 +31,13 @@ def sweep(
     """Those that are not done yet, as they end. Checkpoints are kept where workers see the same folder: here."""
     wanted = [cell for cell in cells if not results.done(cell)]
     if not wanted:
+        results.make()
         results.assemble()
         return
     with client_of(scheduler, workers, memory) as client:
         from distributed import as_completed
 
+        results.make()
         waiting = iter(wanted)
         running = as_completed()
         cells: dict[Any, Cell] = {}

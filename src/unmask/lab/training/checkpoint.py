@@ -1,8 +1,8 @@
 """Checkpoint: weights, moments of the optimiser and progress in one folder, written whole or not at all.
 
     config.json               the run
-    checkpoint.safetensors    weights and the optimiser's moments; its metadata holds the progress
-    model.safetensors         the weights of a run that is over
+    checkpoint.safetensors    weights and the optimiser's moments; its metadata holds the progress and the config
+    model.safetensors         the weights of a run that is over, and its config
     result.json               what came out
 
 One file holds all that a run goes on from, so that a kill between two files cannot part them.
@@ -29,8 +29,8 @@ MOMENTS = ("exp_avg", "exp_avg_sq")
 LARGEST = 1 << 30  # bytes of weights
 
 
-def open_folder(folder: Path, config: Config) -> None:
-    """A folder for this run: a new one, or one in which the same run was begun."""
+def check_folder(folder: Path, config: Config) -> None:
+    """Refuse a folder of anything but this run; what a kill has left of a file on its way does not count."""
     if (folder / CONFIG).exists():
         stored = read_config(folder / CONFIG)
         if stored != config:
@@ -38,13 +38,33 @@ def open_folder(folder: Path, config: Config) -> None:
                 f"{folder} holds another run, {difference(stored, config)}; choose another folder, or remove it"
             )
         return
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+    if folder.exists() and (not folder.is_dir() or any(not _is_scratch(path) for path in folder.iterdir())):
         raise FolderError(f"{folder} is not a folder of the lab; choose a name that does not exist")
+
+
+def open_folder(folder: Path, config: Config) -> None:
+    """A folder for this run, made if it was not begun there; a killed process's halves of files go."""
+    check_folder(folder, config)
+    for path in folder.glob(".*") if folder.is_dir() else ():
+        if _is_scratch(path):
+            path.unlink(missing_ok=True)
+    if (folder / CONFIG).exists():
+        return
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise FolderError(f"{folder} cannot be made: {error.strerror}") from None
+        raise FolderError(f"{folder} cannot be made: {error.strerror}; choose another name") from None
     write_file(folder / CONFIG, json.dumps(msgspec.to_builtins(config), indent=1).encode())
+
+
+def _is_scratch(path: Path) -> bool:
+    """`.config.json.4711`: a file of ours on its way to its place."""
+    name, _, number = path.name.rpartition(".")
+    return name in {f".{own}" for own in (CONFIG, CHECKPOINT, WEIGHTS, RESULT)} and number.isdigit()
+
+
+def _named(config: Config) -> dict[str, str]:
+    return {"config": json.dumps(msgspec.to_builtins(config), sort_keys=True)}
 
 
 def difference(stored: Config, wanted: Config) -> str:
@@ -56,53 +76,58 @@ def difference(stored: Config, wanted: Config) -> str:
     return "of the same config"
 
 
-def save(folder: Path, network: Network, optimizer: torch.optim.Optimizer, progress: Progress) -> None:
+def save(folder: Path, config: Config, network: Network, optimizer: torch.optim.Optimizer, progress: Progress) -> None:
     tensors = {f"{WEIGHTS_OF}{name}": tensor for name, tensor in network.state_dict().items()}
     for name, parameter in network.named_parameters():
         for moment in MOMENTS:
             if moment in optimizer.state.get(parameter, {}):
                 tensors[f"{moment}.{name}"] = optimizer.state[parameter][moment]
     text = json.dumps(progress.to_json())
-    write_file(folder / CHECKPOINT, safetensors.torch.save(tensors, metadata={"progress": text}))
+    write_file(folder / CHECKPOINT, safetensors.torch.save(tensors, metadata={"progress": text, **_named(config)}))
 
 
-def resume(folder: Path, network: Network, optimizer: torch.optim.Optimizer) -> Progress:
+def resume(folder: Path, config: Config, network: Network, optimizer: torch.optim.Optimizer) -> Progress:
     """Into the network and its optimiser, what the folder's checkpoint holds; nothing where there is none."""
     path = folder / CHECKPOINT
     if not path.exists():
         return Progress()
     tensors, metadata = _tensors(path)
     try:
+        if metadata["config"] != _named(config)["config"]:
+            raise ValueError(metadata["config"])
         progress = msgspec.convert(json.loads(metadata["progress"]), Progress)
         network.load_state_dict(_without_prefix(tensors, WEIGHTS_OF))
         for name, parameter in network.named_parameters():
             if f"exp_avg.{name}" in tensors:
                 optimizer.state[parameter] = {
-                    "step": torch.tensor(float(progress.step)),
+                    "step": torch.tensor(float(progress.step), device=parameter.device),
                     **{moment: tensors[f"{moment}.{name}"].to(parameter.device) for moment in MOMENTS},
                 }
     except (KeyError, ValueError, RuntimeError, msgspec.ValidationError):
-        raise FolderError(f"{path} is not a checkpoint of this task; remove it to begin anew") from None
+        raise FolderError(f"{path} is not a checkpoint of this run; remove it to begin anew") from None
     return progress
 
 
-def finish(folder: Path, network: Network, result: dict) -> None:
-    write_file(folder / WEIGHTS, safetensors.torch.save({n: t.contiguous() for n, t in network.state_dict().items()}))
+def finish(folder: Path, config: Config, network: Network, result: dict) -> None:
+    tensors = {name: tensor.contiguous() for name, tensor in network.state_dict().items()}
+    write_file(folder / WEIGHTS, safetensors.torch.save(tensors, metadata=_named(config)))
     write_file(folder / RESULT, json.dumps(result, indent=1).encode())
 
 
-def load_weights(folder: Path, network: Network) -> None:
+def load_weights(folder: Path, config: Config, network: Network) -> None:
     """The weights of a run that is over, or of its last checkpoint."""
     path, prefix = folder / WEIGHTS, ""
     if not path.exists():
         path, prefix = folder / CHECKPOINT, WEIGHTS_OF
     if not path.exists():
         raise FolderError(f"{folder} has no weights yet; train them with `unmask lab train … --out {folder}`")
-    tensors, _ = _tensors(path)
+    tensors, metadata = _tensors(path)
     try:
+        if metadata.get("config") != _named(config)["config"]:
+            raise RuntimeError(metadata)
         network.load_state_dict(_without_prefix(tensors, prefix))
     except RuntimeError:
-        raise FolderError(f"{path} holds weights of another task than its config.json says; train it again") from None
+        raise FolderError(f"{path} holds weights of another run than its config.json says; train it again") from None
 
 
 def _without_prefix(tensors: dict[str, torch.Tensor], prefix: str) -> dict[str, torch.Tensor]:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import msgspec
@@ -28,7 +29,7 @@ from unmask.lab.settings.config import Config
 from unmask.lab.tasks.task import Task
 from unmask.lab.tasks.words import Stream
 from unmask.lab.training.allocator import keep_freed_memory
-from unmask.lab.training.checkpoint import finish, open_folder, resume, save
+from unmask.lab.training.checkpoint import check_folder, finish, open_folder, resume, save
 from unmask.lab.training.footprint import memory_of
 from unmask.lab.training.lessons import Lesson, lesson
 from unmask.lab.training.loss import Scored
@@ -37,6 +38,8 @@ from unmask.lab.training.progress import Moment, Progress
 BETAS, DECAY, CLIP = (0.9, 0.99), 0.01, 1.0
 WATCHED, WATCHED_AGAIN, JUDGED = 128, 512, 1000
 MARGIN = 0.02  # below `converged`, where more words are worth a look
+
+DRAWING = Lock()
 
 Told = Callable[[Moment], None]
 
@@ -48,6 +51,7 @@ class Run:
     trained: Trained
     progress: Progress
     right: float
+    processes: int = 1
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -57,6 +61,7 @@ class Run:
             "steps": self.progress.step,
             "cpu_seconds": round(self.progress.cpu_seconds, 2),
             "ended": self.progress.ended,
+            "processes": self.processes,
             "parameters": sum(p.numel() for p in self.trained.network.parameters()),
             "history": [msgspec.to_builtins(moment) for moment in self.progress.history],
         }
@@ -68,15 +73,18 @@ def train(config: Config, folder: Path | None = None, *, device: str | None = No
     accelerator = _accelerator(device)
     task = config.task
     if config.batch % accelerator.num_processes:
-        raise UnmaskError(f"a batch of {config.batch} cannot be shared by {accelerator.num_processes} processes evenly")
+        processes = accelerator.num_processes
+        raise UnmaskError(f"a batch of {config.batch} cannot be shared by {processes} processes evenly; change it")
     foresee(memory_of(config, task), f"training {config.name}")
     network = new_network(config, task).to(accelerator.device)
     optimizer = new_optimizer(config, network)
     if folder is not None:
+        check_folder(folder, config)  # by every process, so that all of them refuse
+        accelerator.wait_for_everyone()
         if accelerator.is_main_process:
             open_folder(folder, config)
         accelerator.wait_for_everyone()
-        progress = resume(folder, network, optimizer)
+        progress = resume(folder, config, network, optimizer)
     else:
         progress = Progress()
     scored = accelerator.prepare_model(Scored(network)) if accelerator.num_processes > 1 else Scored(network)
@@ -86,20 +94,21 @@ def train(config: Config, folder: Path | None = None, *, device: str | None = No
         check()
         progress = pupil.until_the_next_look(progress)
         if folder is not None and accelerator.is_main_process:
-            save(folder, network, optimizer, progress)
+            save(folder, config, network, optimizer, progress)
         if told is not None and accelerator.is_main_process:
             told(progress.history[-1])
     network.eval()
-    run = Run(trained, progress, accuracy(trained, JUDGED, seed=config.seed, stream=Stream.judging).right)
+    right = accuracy(trained, JUDGED, seed=config.seed, stream=Stream.judging).right
+    run = Run(trained, progress, right, accelerator.num_processes)
     if folder is not None and accelerator.is_main_process:
-        finish(folder, network, run.to_json())
+        finish(folder, config, network, run.to_json())
     accelerator.wait_for_everyone()
     return run
 
 
 def new_network(config: Config, task: Task) -> Network:
-    """The weights of a seed, drawn without touching the generator of anybody else."""
-    with torch.random.fork_rng(devices=[]):
+    """The weights of a seed, drawn without touching the generator of anybody else; threads draw one after another."""
+    with DRAWING, torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
         return Network(config.shape, len(task.vocabulary))
 
@@ -126,7 +135,8 @@ class Pupil:
 
     def until_the_next_look(self, progress: Progress) -> Progress:
         """`evaluate_every` batches and a look at the watched words."""
-        config, began, before = self.trained.config, time.process_time(), progress.cpu_seconds
+        clock = time.process_time if torch.get_num_threads() > 1 else time.thread_time  # others may run beside it
+        config, began, before = self.trained.config, clock(), progress.cpu_seconds
         step, loss = progress.step, torch.zeros(())
         last = min(config.steps, step + config.evaluate_every)
         while step < last:
@@ -134,7 +144,7 @@ class Pupil:
             loss = self.learn(step)
             step += 1
         right = self.look(step)
-        spent = self._agreed(before + time.process_time() - began)
+        spent = self._agreed(before + clock() - began)
         ended = None
         if config.converged is not None and right >= config.converged:
             ended = "converged"
@@ -220,5 +230,5 @@ def load(folder: Path) -> Trained:
     task = config.task
     foresee(2 * NUMBER * weights_of(config.shape, len(task.vocabulary)), f"the network of {folder}")
     network = new_network(config, task)
-    load_weights(folder, network)
+    load_weights(folder, config, network)
     return Trained(task, network.eval(), config)
