@@ -5,6 +5,8 @@ import re
 from lab_page import PAGE, REGION, RESULTS, filled, pictures
 
 from unmask.lab.report.tables import TABLES
+from unmask.lab.settings.config import Config
+from unmask.lab.settings.shape import Shape
 from unmask.lab.sweep.results import read_results
 
 
@@ -19,6 +21,12 @@ def test_the_page_is_that_of_its_results():
 def test_every_table_has_its_place():
     places = {match[2] for match in REGION.finditer(PAGE.read_text(encoding="utf-8"))}
     assert places == {*TABLES, "facts", "findings"}
+
+
+def test_every_setting_of_a_run_is_on_the_page():
+    page = PAGE.read_text(encoding="utf-8")
+    settings = {*Config.__struct_fields__, *Shape.__struct_fields__}
+    assert {name for name in settings if f"`{name}`" not in page} == set()
 
 
 def test_no_measured_number_stands_elsewhere():

@@ -22,7 +22,7 @@ MORE_SEEDS = (3, 4)
 LARGE = ("A5", "Z60")
 RATES = (5e-4, 1e-3, 4e-3)
 BUDGET_RATES = (1e-3, 2e-3, 4e-3)
-CHAIN_FACTORS, SCAN_FACTORS = (2, 3, 5), (2, 3, 4)  # at N = 16: 16, 8, 4 symbols; 5, 4, 3 steps
+CHAIN_FACTORS, SCAN_FACTORS = (2, 3, 4, 5), (2, 3, 4)  # at N = 16: 16, 8, 6, 4 symbols; 5, 4, 3 steps
 STEPS = 2000  # batches after which a run is given up
 LOOPED_STEPS = {"large": 600, "small": 1500}  # of a loop, which makes as many passes per batch as it has rounds
 MASKED_STEPS = 1000
