@@ -11,7 +11,7 @@ from unmask.lab.tasks.words import Stream
 from unmask.lab.training import train as training
 from unmask.lab.training.train import train
 
-RUN = {"right", "words", "chance", "steps", "cpu_seconds", "ended", "parameters", "curve"}
+RUN = {"right", "words", "chance", "steps", "cpu_seconds", "ended", "processes", "parameters", "curve"}
 
 
 def config(framework="tree", **more):
