@@ -196,9 +196,12 @@ def table(
             msgspec.structs.replace(c, config=msgspec.structs.replace(c.config, seed=c.config.seed + seed))
             for c in cells
         ]
+    preset_cells = cells
     cells = [cell for cell in cells if only is None or only in cell.key]
     if not cells:
-        raise UnmaskError(f"no cell of the preset {preset} has {only!r} in its name; leave --only out to see names")
+        raise UnmaskError(
+            f"no cell of the preset {preset} has {only!r} in its name; names are such as {preset_cells[0].key}"
+        )
     results = Results(out)
     open_cells = [cell for cell in cells if not results.done(cell)]
     waiting = open_cells[:most]

@@ -70,6 +70,11 @@ class Trained:
         count = self.config.shape.layers
         return 0, count, count
 
+    @property
+    def decides_once(self) -> bool:
+        """Whether the network itself says when a slot is written, once: a tree that was taught its canvases."""
+        return self.kind == "smdm" and self.config.objective == "canvas"
+
     @cached_property
     def order(self) -> np.ndarray:
         """[steps, slots]: which slots each step of the layout writes for the first time."""

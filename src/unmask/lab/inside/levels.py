@@ -17,7 +17,7 @@ WORDS = 64
 def right_by_level(trained: Trained, *, seed: int, count: int = WORDS) -> tuple[float, ...] | None:
     """None where there are no levels: of anything but a tree that was taught its canvases."""
     task = trained.task
-    if trained.kind != "smdm" or trained.config.objective != "canvas":
+    if not trained.decides_once:
         return None
     states = task.states(words(task.algebra, count, task.length, seed, Stream.judging, 5))
     found = []

@@ -41,8 +41,7 @@ def operand_attention(trained: Trained, *, seed: int, count: int = WORDS) -> Ope
         return None
     states = task.states(words(task.algebra, count, task.length, seed, Stream.judging, 2))
     shares, counts, uniform = np.zeros(()), np.zeros(FETCHES), []
-    passes = 1 if task.causal else task.layout.steps  # one pass over a chain shows all of its steps
-    for step, weights in zip(range(passes), _weights(trained, states), strict=True):
+    for step, weights in enumerate(_weights(trained, states)):
         writing, pointers = _writing(trained, states[0], step)
         operands = (pointers != NOBODY) & (states[0, 0][pointers] != task.pad)
         rows, operand = np.nonzero(writing[:, None] & operands)
@@ -55,7 +54,10 @@ def operand_attention(trained: Trained, *, seed: int, count: int = WORDS) -> Ope
 
 
 def _weights(trained: Trained, states: np.ndarray) -> Iterator[np.ndarray]:
-    """[layers, heads, batch, rows, rows] of a pass over the true canvas before every step, or of every round."""
+    """[layers, heads, batch, rows, rows] of a pass over the true canvas before every step, or of every round.
+
+    One pass over a chain shows all of its steps.
+    """
     network, task = trained.network, trained.task
     seen: list[Tensor] = []
 

@@ -38,7 +38,7 @@ class Waiting:
 
 def waiting(trained: Trained, *, seed: int, count: int = WORDS) -> Waiting | None:
     """None where the network does not decide when a slot is written, once."""
-    if trained.kind != "smdm" or trained.config.objective != "canvas":
+    if not trained.decides_once:
         return None
     drawn = words(trained.task.algebra, count, trained.length, seed, Stream.judging, 3)
     canvases = [canvas for canvas, _ in masked_diffusion(NetworkMedium(trained, drawn))]

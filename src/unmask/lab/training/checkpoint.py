@@ -43,8 +43,7 @@ def check_folder(folder: Path, config: Config) -> None:
 
 
 def open_folder(folder: Path, config: Config) -> None:
-    """A folder for this run, made if it was not begun there; a killed process's halves of files go."""
-    check_folder(folder, config)
+    """A folder that was checked, made if the run was not begun there; a killed process's halves of files go."""
     for path in folder.glob(".*") if folder.is_dir() else ():
         if _is_scratch(path):
             path.unlink(missing_ok=True)
