@@ -137,16 +137,18 @@ MAY_IMPORT = {
         "samplers samplers/passes samplers/predictors samplers/report pipeline verification/question problems/* "
         "reasoners weights budget errors"
     ),
-    "lab/tasks": "problems/* programs/regular programs/regular/products weights errors",
-    "lab/settings": "lab/tasks documents files errors",
+    "lab/tasks": "problems/* recurrences programs/regular programs/regular/products weights budget errors",
+    "lab/settings": "lab/tasks problems documents files errors",
     "lab/network": "lab/settings lab/tasks errors",
     "lab/evaluation": "lab/network lab/settings lab/tasks samplers samplers/passes reasoners weights budget errors",
-    "lab/training": "lab/evaluation lab/network lab/settings lab/tasks budget files writing errors",
+    "lab/training": "lab/evaluation lab/network lab/settings lab/tasks problems budget files writing errors",
     "lab/inside": (
         "lab/training lab/evaluation lab/network lab/settings lab/tasks samplers samplers/passes budget "
         "viewer reasoners traces weights errors"
     ),
-    "lab/sweep": "lab/inside lab/training lab/evaluation lab/network lab/settings lab/tasks files writing errors",
+    "lab/sweep": (
+        "lab/inside lab/training lab/evaluation lab/network lab/settings lab/tasks problems files writing errors"
+    ),
     "lab/report": "lab/sweep lab/evaluation lab/settings lab/tasks writing",
     "lab": "",
     "playground/programs": "recurrences",

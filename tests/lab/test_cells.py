@@ -11,7 +11,7 @@ from unmask.lab.tasks.words import Stream
 from unmask.lab.training import train as training
 from unmask.lab.training.train import train
 
-RUN = {"right", "words", "chance", "steps", "cpu_seconds", "ended", "processes", "parameters", "curve"}
+RUN = {"right", "words", "chance", "steps", "cpu_seconds", "ended", "processes", "made_by", "parameters", "curve"}
 
 
 def config(framework="tree", **more):
@@ -104,7 +104,7 @@ def test_a_signal_and_nothing_else(monkeypatch):
     monkeypatch.setattr("unmask.lab.training.train.train", None)
     run = config("cot", shape=Shape(width=16, hidden=32, heads=2, layers=1))
     result = run_cell(Cell("signal", run, ("operands", "signal")))
-    assert result.keys() == {"signal"}
+    assert result.keys() == {"signal", "made_by"}
     assert result["signal"].keys() >= {"signal", "noise", "mass"}
     assert 0 < result["signal"]["mass"] < 1
     assert result["signal"]["noise"] > 0

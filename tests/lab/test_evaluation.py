@@ -33,7 +33,7 @@ def untrained(framework, **more):
 
 
 def drawn(trained, count=6):
-    return words(trained.task.algebra, count, trained.length, 0, Stream.judging)
+    return words(trained.task.source, count, trained.length, 0, Stream.judging)
 
 
 class Right(torch.nn.Module):
@@ -60,7 +60,7 @@ class Right(torch.nn.Module):
             said = states[np.arange(len(states)), np.minimum(np.array(step) + 1, states.shape[1] - 1)]
         if self.wrong_slot is not None:
             said = said.copy()
-            said[:, self.wrong_slot] = (said[:, self.wrong_slot] + 1) % self.task.algebra.size
+            said[:, self.wrong_slot] = (said[:, self.wrong_slot] + 1) % self.task.source.size
         symbols = torch.nn.functional.one_hot(torch.from_numpy(said), len(self.task.vocabulary))
         return symbols[:, asked].double() * 20 - 10
 
@@ -104,7 +104,7 @@ def test_a_tree_writes_a_slot_once():
 def test_longer_words_by_the_same_weights():
     trained = untrained("tree").at_length(8)
     assert trained.padding == 7
-    assert last_symbols(trained, drawn(trained))[0].shape == (6,)
+    assert last_symbols(trained, drawn(trained))[0].shape == (6, 1)
 
 
 def test_planners_on_a_trained_predictor():

@@ -116,7 +116,7 @@ class Products(torch.nn.Module):
 
     def forward(self, tokens, places, watch=None, past=None, asked=EVERY_ROW):  # noqa: ARG002
         said = self.task.states(tokens[:, : self.task.length].numpy())[:, -1]
-        said[:, self.wrong] = (said[:, self.wrong] + 1) % self.task.algebra.size
+        said[:, self.wrong] = (said[:, self.wrong] + 1) % self.task.source.size
         factors = (tokens.numpy() != self.task.mask)[:, self.task.pointers[0]].sum(axis=-1)
         said = np.where(factors >= self.needs, said, self.task.mask)
         return 10.0 * torch.nn.functional.one_hot(torch.from_numpy(said), len(self.task.vocabulary))[:, asked]

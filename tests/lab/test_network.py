@@ -41,7 +41,7 @@ def test_a_chain_may_read_its_rows_one_by_one(beta):
     task = Task.of("group:S3", 6, "cot")
     network = Network(Shape(width=16, hidden=32, beta=beta), len(task.vocabulary))
     table, past = PlaceTable(task, "bits"), Past()
-    tokens = torch.from_numpy(words(task.algebra, 3, 11, 0, Stream.training))
+    tokens = torch.from_numpy(words(task.source, 3, 11, 0, Stream.training))
     with torch.inference_mode():
         whole = network(tokens, table.at(0, 11))
         parts = [
@@ -56,7 +56,7 @@ def test_the_rows_that_are_asked_are_those_of_a_whole_pass(framework):
     """The last layer leaves the rows out that no step writes, and nothing else changes."""
     task = Task.of("group:S3", 6, framework)
     network = Network(Shape(width=16, hidden=32, beta=3.0), len(task.vocabulary))
-    tokens = torch.from_numpy(task.states(words(task.algebra, 3, 6, 0, Stream.training))[:, 0])
+    tokens = torch.from_numpy(task.states(words(task.source, 3, 6, 0, Stream.training))[:, 0])
     places = PlaceTable(task, "bits").at(0)
     with torch.inference_mode():
         whole, asked = network(tokens, places), network(tokens, places, asked=task.taught)
@@ -67,7 +67,7 @@ def test_the_rows_that_are_asked_are_those_of_a_whole_pass(framework):
 def test_a_causal_row_sees_nothing_of_later_ones():
     task = Task.of("group:S3", 6, "cot")
     network, table = Network(Shape(width=16, hidden=32), len(task.vocabulary)), PlaceTable(task, "bits")
-    tokens = torch.from_numpy(words(task.algebra, 1, 11, 0, Stream.training))
+    tokens = torch.from_numpy(words(task.source, 1, 11, 0, Stream.training))
     changed = tokens.clone()
     changed[0, 8] = (changed[0, 8] + 1) % 6
     with torch.inference_mode():
@@ -79,7 +79,7 @@ def test_a_causal_row_sees_nothing_of_later_ones():
 def test_beta_hands_the_wiring_over():
     """With a large β a head reads its operand alone; of one that is not handed over, nothing is known."""
     task = Task.of("group:S3", 4, "tree")
-    tokens = torch.from_numpy(task.states(words(task.algebra, 2, 4, 0, Stream.training))[:, 0])
+    tokens = torch.from_numpy(task.states(words(task.source, 2, 4, 0, Stream.training))[:, 0])
     for handed in (2, 1):
         seen = {}
         shape = Shape(width=16, hidden=32, heads=2, layers=1, beta=50.0, handed=handed, encoding="none")

@@ -156,7 +156,7 @@ class Odd(Known):
     def logits(self, canvas):
         logits = np.where((np.arange(len(canvas)) % 2 == 0)[:, None, None], logits_of([(1.0,)] * SLOTS), self.first)
         self.correctness = np.zeros(canvas.shape)
-        answers = self.trained.task.answers(self.words)
+        answers = self.trained.task.answers(self.words)[:, 0]
         logits[:, -1] = -np.inf
         logits[np.arange(len(canvas)), -1, (answers + np.arange(len(canvas)) % 2) % ELEMENTS] = 0
         return logits
@@ -168,7 +168,7 @@ def test_every_planner_is_judged_by_all_words(monkeypatch):
     found = planned(TRAINED, count=10, seed=5)
     ((trained, drawn),) = asked
     assert trained is TRAINED
-    assert (drawn == words(TRAINED.task.algebra, 10, 8, 5, Stream.judging, 1)).all()
+    assert (drawn == words(TRAINED.task.source, 10, 8, 5, Stream.judging, 1)).all()
     assert [entry["planner"] for entry in found] == NAMES
     assert {entry["right"] for entry in found} == {0.5}
     assert {entry["words"] for entry in found} == {10}

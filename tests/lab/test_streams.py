@@ -39,8 +39,8 @@ def numbers(draws, stream):
 
 
 def test_seed_stream_and_number_all_tell_words_apart():
-    algebra = Task.of("group:S3", 8, "tree").algebra
-    assert len(Stream) == len({int(stream) for stream in Stream}) == 5
+    algebra = Task.of("group:S3", 8, "tree").source
+    assert len(Stream) == len({int(stream) for stream in Stream}) == 6
     asked = [(0, stream, number) for stream in Stream for number in (0, 1, 2, 16)] + [(1, Stream.training, 0)]
     drawn = [words(algebra, 20, 8, *which) for which in asked]
     assert all((left != right).any() for left, right in combinations(drawn, 2))

@@ -136,7 +136,10 @@ def test_what_a_kill_leaves_of_a_file_is_in_nobodys_way(tmp_path):
     [
         ([], "must be a JSON object"),
         ({"frame": "tree"}, "has no setting 'frame'; remove it"),
-        ({"framework": "rnn"}, "its framework must be direct, cot, tree, scan or looped, not 'rnn'"),
+        (
+            {"framework": "rnn"},
+            "its framework must be direct, cot, tree, scan, looped or, of a program, program, not 'rnn'",
+        ),
         ({"shape": {"mlp": "relu"}}, "the shape of .*: its mlp must be bilinear or gelu, not"),
         ({"length": 1}, "its length must be an integer from 2 to 128"),
         ({"cpu_seconds": float("inf")}, r"its cpu_seconds must be a number above 0 and at most 10\^9, not inf"),

@@ -24,6 +24,10 @@ app = typer.Typer(
 MOST_SEED = 1 << 32
 MOST_THREADS = 1024  # torch crashes where it cannot have all of them
 Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder of the run; goes on where it stands.")]
+ProgramOption = Annotated[
+    Path | None,
+    typer.Option("--program", metavar="FILE.py", help="The program that the run names; it is run.", show_default=False),
+]
 Trained = Annotated[Path, typer.Argument(metavar="DIR", help="A folder of `unmask lab train`.", show_default=False)]
 
 
@@ -32,10 +36,26 @@ def train(
     config: Annotated[
         str,
         typer.Argument(
-            metavar="CONFIG|PRESET", help="A JSON file, or a preset: S3-tree, A5-scan-32.", show_default=False
+            metavar="CONFIG|PRESET|PROBLEM",
+            help="A JSON file, a preset (S3-tree, A5-scan-32), or a problem (group:S3, regex:…, program:FILE.py).",
+            show_default=False,
         ),
     ],
     out: Out,
+    length: Annotated[
+        int | None,
+        typer.Option("--length", metavar="N", help="Of the words of a PROBLEM; 16 if left out.", show_default=False),
+    ] = None,
+    framework: Annotated[
+        str | None,
+        typer.Option(
+            "--framework",
+            metavar="NAME",
+            help="Of a PROBLEM: direct, cot, tree, scan, looped; of a program: program or direct.",
+            show_default=False,
+        ),
+    ] = None,
+    program: ProgramOption = None,
     seed: Annotated[
         int | None, typer.Option("--seed", metavar="S", min=0, max=MOST_SEED, help="Another seed.", show_default=False)
     ] = None,
@@ -55,6 +75,8 @@ def train(
     The same config and seed give the same numbers on the same machine. `accelerate launch -m unmask lab train …` runs
     it in several processes. A config is a JSON object with the settings that docs/lab.md lists; it may be empty.
 
+    A program is your own code and is run; its folder holds its name and the SHA-256 of its file.
+
     Example: [bold]unmask lab train S3-tree --out runs/s3[/bold]
     """
     _needs_torch()
@@ -63,14 +85,12 @@ def train(
     import torch
     import torch._inductor  # likewise: what deterministic algorithms import
 
-    from unmask.lab.settings.config import read_config
-    from unmask.lab.sweep.presets import run_preset
+    from unmask.lab.sweep.named_run import named_run
     from unmask.lab.training.progress import Moment
     from unmask.lab.training.train import train as trained
     from unmask.terminal import console, is_quiet, print_document
 
-    path = Path(config)
-    settings = read_config(path) if path.is_file() or path.suffix == ".json" else run_preset(config)
+    settings, given = named_run(config, length=length, framework=framework, program=program)
     if seed is not None:
         settings = msgspec.structs.replace(settings, seed=seed)
     torch.set_num_threads(threads)
@@ -82,7 +102,7 @@ def train(
 
     try:
         with budgeted(None, limit=limit, timeout=timeout):
-            run = trained(settings, out, device=device, told=told)
+            run = trained(settings, out, program=given, device=device, told=told)
     finally:
         if bar is not None:
             bar.close()
@@ -265,6 +285,7 @@ def view(
         str | None,
         typer.Option("--sampler", metavar="NAME", help="A sampler of the field, such as `fast-dllm:threshold=0.9`."),
     ] = None,
+    program: ProgramOption = None,
     limit: LimitOption = DEFAULT_LIMIT,
     timeout: TimeoutOption = None,
 ) -> None:
@@ -277,13 +298,14 @@ def view(
     _needs_torch()
     from unmask.commands.output_file import write_text
     from unmask.lab.inside.page import view_of
+    from unmask.lab.sweep.named_run import given_for
     from unmask.lab.training.train import load
     from unmask.terminal import console, say_lines
     from unmask.viewer.render import render
     from unmask.viewer.text import text_of
 
     with budgeted("running", limit=limit, timeout=timeout):
-        seen = view_of(load(folder), word, sampler=planner)
+        seen = view_of(load(folder, given_for(folder, program)), word, sampler=planner)
     if out is not None:
         write_text(out, render(seen))
         console().print(str(out), markup=False)

@@ -1,4 +1,4 @@
-"""Trained × words → the share of right answers, by the loop of its kind."""
+"""Trained × words → the share of words that are answered right, by the loop of its kind."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from unmask.reasoners.framework import canvases
 
 @dataclass(frozen=True)
 class Accuracy:
-    """Of `words` words, how many ended with the right symbol in the last row, and the passes of a run."""
+    """Of `words` words, how many ended with the right symbols in all answer slots, and the passes of a run."""
 
     right: float
     words: int
@@ -21,19 +21,19 @@ class Accuracy:
 
 
 def last_symbols(trained: Trained, drawn: np.ndarray) -> tuple[np.ndarray, int]:
-    """What the last row holds in the end, [batch], and how many passes that took."""
+    """What the answer slots hold in the end, [batch, answers], and how many passes that took."""
     medium = NetworkMedium(trained, drawn)
     *_, last = canvases(medium)
-    return last[:, -1], medium.passes
+    return trained.task.shown_answers(last), medium.passes
 
 
 def accuracy(trained: Trained, count: int, *, seed: int, stream: Stream, number: int = 0) -> Accuracy:
     """On `count` fresh words of a stream."""
-    drawn = words(trained.task.algebra, count, trained.length, seed, stream, number)
+    drawn = words(trained.task.source, count, trained.length, seed, stream, number)
     right, passes = 0, 0
     at_once = words_at_once(trained.config.shape, len(trained.vocabulary), trained.task.rows)
     for first in range(0, count, at_once):
         part = drawn[first : first + at_once]
         said, passes = last_symbols(trained, part)
-        right += int((said == trained.task.answers(part)).sum())
+        right += int((said == trained.task.answers(part)).all(axis=1).sum())
     return Accuracy(right / count, count, passes)

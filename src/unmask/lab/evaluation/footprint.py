@@ -6,16 +6,15 @@ the keys and values of every layer as well, before and after they are joined; an
 
 from unmask.lab.network.encodings import code_width
 from unmask.lab.settings.shape import Shape
-from unmask.lab.tasks.layout import FETCHES
 
 NUMBER = 4  # bytes of a single-precision float
 MOST_WORDS = 256
 MOST_BYTES = 1 << 29
 
 
-def weights_of(shape: Shape, symbols: int) -> int:
+def weights_of(shape: Shape, symbols: int, fetches: int) -> int:
     """How many numbers a network holds, its biases and norms left out."""
-    ends = (2 + FETCHES) * symbols + code_width(shape.encoding)
+    ends = (2 + fetches) * symbols + code_width(shape.encoding, fetches)
     return shape.width * (ends + shape.layers * (4 * shape.width + 3 * shape.hidden))
 
 

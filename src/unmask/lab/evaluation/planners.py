@@ -87,7 +87,7 @@ def planned(
     trained: Trained, *, count: int, seed: int, among: Callable[[str], bool] | None = None
 ) -> list[dict[str, Any]]:
     """Every planner on the same fresh words: the share of right roots, and the mean number of passes."""
-    drawn = words(trained.task.algebra, count, trained.length, seed, Stream.judging, 1)
+    drawn = words(trained.task.source, count, trained.length, seed, Stream.judging, 1)
     answers = trained.task.answers(drawn)
     predictor = TrainedPredictor(trained, drawn)
     results = []
@@ -95,6 +95,6 @@ def planned(
         if among is not None and not among(name):
             continue
         done = sample(predictor, rule, masks(predictor, count, trained.padding), seed=seed)
-        right = float((done.sequences[:, -1] == answers).mean())
+        right = float((trained.task.shown_answers(done.sequences) == answers).all(axis=1).mean())
         results.append({"planner": name, "right": right, "passes": float(done.passes.mean()), "words": count})
     return results

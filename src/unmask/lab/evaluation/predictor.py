@@ -25,7 +25,7 @@ class TrainedPredictor:
     """[batch, slots], logits, after every pass."""
 
     def __post_init__(self) -> None:
-        if self.trained.kind not in DIFFUSION or self.trained.task.framework == "scan":
+        if self.trained.kind not in DIFFUSION or not self.trained.task.written_once:
             raise SamplerError(
                 f"samplers write a slot once, and {self.trained.task.framework} does not; train the framework tree"
             )

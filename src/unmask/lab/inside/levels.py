@@ -19,13 +19,13 @@ def right_by_level(trained: Trained, *, seed: int, count: int = WORDS) -> tuple[
     task = trained.task
     if not trained.decides_once:
         return None
-    states = task.states(words(task.algebra, count, task.length, seed, Stream.judging, 5))
+    states = task.states(words(task.source, count, task.length, seed, Stream.judging, 5))
     found = []
     for step, due in enumerate(trained.order):
         with torch.inference_mode():
             places = trained.places.at(step)
             seen = trained.network(torch.from_numpy(states[:, step]).to(places.codes.device), places)
-            logits = trained.network.logits(seen)[:, task.length :, : task.algebra.size]
+            logits = trained.network.logits(seen)[:, task.length :, : task.mask]
         slots = np.flatnonzero(due)
         right = logits.argmax(dim=-1).cpu().numpy()[:, slots] == states[:, step + 1, task.length + slots]
         found.append(float(right.mean()))

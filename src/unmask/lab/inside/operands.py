@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from unmask.lab.evaluation.trained import Trained
-from unmask.lab.tasks.layout import FETCHES, NOBODY
+from unmask.lab.tasks.layout import NOBODY
 from unmask.lab.tasks.words import Stream, words
 
 WORDS = 64
@@ -39,15 +39,15 @@ def operand_attention(trained: Trained, *, seed: int, count: int = WORDS) -> Ope
     task = trained.task
     if (task.pointers == NOBODY).all():
         return None
-    states = task.states(words(task.algebra, count, task.length, seed, Stream.judging, 2))
-    shares, counts, uniform = np.zeros(()), np.zeros(FETCHES), []
+    states = task.states(words(task.source, count, task.length, seed, Stream.judging, 2))
+    shares, counts, uniform = np.zeros(()), np.zeros(task.fetches), []
     for step, weights in enumerate(_weights(trained, states)):
         writing, pointers = _writing(trained, states[0], step)
         operands = (pointers != NOBODY) & (states[0, 0][pointers] != task.pad)
         rows, operand = np.nonzero(writing[:, None] & operands)
         found = weights[:, :, :, rows, pointers[rows, operand]].mean(axis=2)  # [layers, heads, pairs]
-        each = np.stack([found[..., operand == f].sum(axis=-1) for f in range(FETCHES)], axis=-1)
-        shares, counts = shares + each, counts + np.bincount(operand, minlength=FETCHES)
+        each = np.stack([found[..., operand == f].sum(axis=-1) for f in range(task.fetches)], axis=-1)
+        shares, counts = shares + each, counts + np.bincount(operand, minlength=task.fetches)
         uniform += [1 / (row + 1 if task.causal else weights.shape[-1]) for row in rows]
     fetched = counts > 0
     return OperandAttention(shares[..., fetched] / counts[fetched], float(np.mean(uniform)))

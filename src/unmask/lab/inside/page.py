@@ -15,6 +15,7 @@ from unmask.lab.evaluation.medium import NetworkMedium
 from unmask.lab.evaluation.predictor import TrainedPredictor
 from unmask.lab.evaluation.trained import Trained
 from unmask.lab.network.network import Watch
+from unmask.lab.tasks.program import Program
 from unmask.reasoners.framework import canvases
 from unmask.reasoners.masked_diffusion import masked_diffusion
 from unmask.samplers.passes.sample import masks, sample
@@ -33,8 +34,8 @@ SHOWN = 5  # attention below so many SCALEths is left out: a softmax is never 0
 
 def read_letters(trained: Trained, word: str) -> np.ndarray:
     """A word as a person types it → tokens [1, length]."""
-    names = trained.task.algebra.names
-    letters = [names[e] for e in trained.task.algebra.letters]
+    names = trained.task.source.names
+    letters = [names[e] for e in trained.task.source.letters]
     symbols = word.split() if " " in word.strip() or not all(len(name) == 1 for name in letters) else list(word)
     unknown = next((symbol for symbol in symbols if symbol not in letters), None)
     if unknown is not None:
@@ -61,11 +62,13 @@ def view_of(trained: Trained, word: str, *, sampler: str | None = None) -> View:
         logits_of=None,
     )
     trace = _sampled(trained, tokens, sampler) if sampler else _own(trained, tokens, _telling(recording))
-    answer = trained.vocabulary[trained.task.answers(tokens)[0]]
+    answers = trained.task.answers(tokens)
+    answer = " ".join(trained.vocabulary[token] for token in answers[0])
     panel = Panel(story_of(trace, recording, ()), recording, {}, scale=SCALE, bound=None, planner=sampler)
-    said = "right" if trace.output[-1] == answer else "wrong"
+    said = "right" if (trained.task.shown_answers(trace.canvas[-1][None]) == answers).all() else "wrong"
+    what = "answer" if isinstance(trained.task.source, Program) else "product"
     return View(
-        trained.config.problem, word, (panel,), (f"A trained model: the product is {answer}, and it is {said}.",)
+        trained.config.problem, word, (panel,), (f"A trained model: the {what} is {answer}, and it is {said}.",)
     )
 
 
@@ -87,7 +90,6 @@ def _sampled(trained: Trained, tokens: np.ndarray, name: str) -> Trace:
 
 
 def _trace(trained: Trained, tokens: np.ndarray, steps: list[Any], taken: int) -> Trace:
-    algebra = trained.task.algebra
     return Trace(
         kind=trained.kind,
         length=trained.length,
@@ -100,7 +102,7 @@ def _trace(trained: Trained, tokens: np.ndarray, steps: list[Any], taken: int) -
         canvas=tuple(canvas for canvas, _ in steps),
         chosen=tuple(chosen for _, chosen in steps),
         steps_taken=taken,
-        aliases={name: ACCEPT if yes else REJECT for name, yes in zip(algebra.names, algebra.accepting, strict=True)},
+        aliases={name: ACCEPT if yes else REJECT for name, yes in trained.task.source.verdicts.items()},
     )
 
 

@@ -18,12 +18,12 @@ PLACE_BITS = 8
 PLACES = 1 << PLACE_BITS
 
 
-def code_width(encoding: Encoding) -> int:
-    return {"bits": (1 + FETCHES) * PLACE_BITS, "positions": PLACE_BITS, "learned": PLACES, "none": 0}[encoding]
+def code_width(encoding: Encoding, fetches: int = FETCHES) -> int:
+    return {"bits": (1 + fetches) * PLACE_BITS, "positions": PLACE_BITS, "learned": PLACES, "none": 0}[encoding]
 
 
 def codes(encoding: Encoding, pointers: np.ndarray) -> np.ndarray:
-    """[steps, rows, code_width] from pointers [steps, rows, FETCHES]."""
+    """[steps, rows, code_width] from pointers [steps, rows, fetches]."""
     steps, rows, _ = pointers.shape
     if rows > PLACES:
         raise TooLarge(f"the lab has codes for {PLACES} rows, and this task has {rows}; use a shorter length")

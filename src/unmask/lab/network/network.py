@@ -5,7 +5,7 @@
                 h + W₃(W₁x ⊙ W₂x), or W₃·gelu(W₁x),   x = norm(h)
     logits    = out·norm(h),   aux_f = out_f·norm(h) for each operand f,   correct = c·norm(h), which trains c alone
 
-Head i is biased towards operand i mod FETCHES. A looped model applies its layers again and again.
+Head i is biased towards operand i modulo their number. A looped model applies its layers again and again.
 """
 
 from collections.abc import Callable
@@ -52,20 +52,20 @@ class Past:
 
 
 class Network(nn.Module):
-    def __init__(self, shape: Shape, vocabulary: int) -> None:
+    def __init__(self, shape: Shape, vocabulary: int, fetches: int = FETCHES) -> None:
         super().__init__()
-        self.shape = shape
+        self.shape, self.fetches = shape, fetches
         self.token = nn.Embedding(vocabulary, shape.width)
         nn.init.normal_(self.token.weight, std=TOKEN_STD)
-        code = code_width(shape.encoding)
+        code = code_width(shape.encoding, fetches)
         self.code = nn.Linear(code, shape.width, bias=False) if code else None
         if self.code is not None:
             with torch.no_grad():
                 self.code.weight.mul_(shape.code_scale)
-        self.layers = nn.ModuleList(Layer(shape) for _ in range(shape.layers))
+        self.layers = nn.ModuleList(Layer(shape, fetches) for _ in range(shape.layers))
         self.norm = nn.LayerNorm(shape.width)
         self.out = nn.Linear(shape.width, vocabulary)
-        self.aux = nn.Linear(shape.width, FETCHES * vocabulary) if shape.aux else None
+        self.aux = nn.Linear(shape.width, fetches * vocabulary) if shape.aux else None
         self.correct = nn.Linear(shape.width, 1)
 
     def embed(self, tokens: Tensor, places: Places) -> Tensor:
@@ -101,9 +101,9 @@ class Network(nn.Module):
         return self.out(seen)
 
     def operand_logits(self, seen: Tensor) -> Tensor:
-        """[batch, rows, FETCHES, vocabulary]."""
+        """[batch, rows, fetches, vocabulary]."""
         assert self.aux is not None
-        return self.aux(seen).unflatten(-1, (FETCHES, -1))
+        return self.aux(seen).unflatten(-1, (self.fetches, -1))
 
     def correctness(self, seen: Tensor) -> Tensor:
         """The logit that the likeliest symbol is right, [batch, rows]."""
@@ -111,9 +111,9 @@ class Network(nn.Module):
 
 
 class Layer(nn.Module):
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: Shape, fetches: int) -> None:
         super().__init__()
-        self.attention = Attention(shape)
+        self.attention = Attention(shape, fetches)
         self.mlp = Mlp(shape)
         self.norms = nn.ModuleList(nn.LayerNorm(shape.width) for _ in range(2))
 
@@ -128,12 +128,12 @@ class Layer(nn.Module):
 
 
 class Attention(nn.Module):
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: Shape, fetches: int) -> None:
         super().__init__()
-        self.heads = shape.heads
+        self.heads, self.fetches = shape.heads, fetches
         self.qkv = nn.Linear(shape.width, 3 * shape.width, bias=False)
         self.merge = nn.Linear(shape.width, shape.width, bias=False)
-        self.handed = shape.handed
+        self.handed = fetches if shape.handed is None else shape.handed
         self.beta = None if shape.beta is None else nn.Parameter(torch.full((shape.heads,), float(shape.beta)))
 
     def forward(
@@ -145,7 +145,7 @@ class Attention(nn.Module):
         q = q[:, :, asked]
         scores = q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5
         if self.beta is not None:
-            operand = torch.arange(self.heads) % FETCHES
+            operand = torch.arange(self.heads) % self.fetches
             beta = self.beta * (operand < self.handed).to(self.beta)
             scores = scores + beta[:, None, None] * places.operands[:, operand][:, :, asked]
         if places.visible is not None:

@@ -125,7 +125,7 @@ def recipe(row: Row) -> str:
     if shape["code_scale"] != 1:
         parts[0] += f" × {shape['code_scale']:g}"
     if shape["beta"] is not None:
-        handed = "" if shape["handed"] == 2 else f" for {shape['handed']} of 2 operands"
+        handed = "" if shape["handed"] is None else f" for {shape['handed']} of 2 operands"
         parts.append(f"β {shape['beta']:g}{handed}")
     if shape["aux"]:
         parts.append("aux")

@@ -11,6 +11,7 @@ from unmask.errors import UnmaskError
 from unmask.files import read_file
 from unmask.lab.settings.shape import Count, Shape
 from unmask.lab.tasks.task import FACTORS, Task
+from unmask.problems.program import ProgramProblem
 
 LARGEST = 1 << 20  # bytes of a config
 LARGEST_SEED = 1 << 32
@@ -30,6 +31,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                   masking-uniform: every masked slot alike; masking-1/t: every masked slot by 1/t, which is the bound of
                   masked diffusion
     factors       how many factors a step of a chain or of a scan multiplies: with more of them it takes fewer steps
+    sha256        of the file of a program, whose name alone the problem gives
     supervision   of a looped model: each: its stream is read out after every loop; end: after the last alone; tokens:
                   symbols stand between the loops, and the true ones are given
     cpu_seconds   when it is given up; steps: likewise, but the same on every machine
@@ -39,9 +41,11 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     problem: Annotated[str, said("a PROBLEM such as group:S3")] = "group:S3"
     length: Annotated[int, msgspec.Meta(ge=2, le=128), said("an integer from 2 to 128")] = 16
     framework: Annotated[
-        Literal["direct", "cot", "tree", "scan", "looped"], said("direct, cot, tree, scan or looped")
+        Literal["direct", "cot", "tree", "scan", "looped", "program"],
+        said("direct, cot, tree, scan, looped or, of a program, program"),
     ] = "tree"
     factors: Annotated[int, msgspec.Meta(ge=2, le=128), said("an integer from 2 to 128")] = FACTORS
+    sha256: Annotated[str, said("the SHA-256 of the file of a program")] = ""
     shape: Annotated[Shape, said("an object with the switches of the network")] = Shape()
     objective: Annotated[Objective, said("canvas, masking, masking-uniform or masking-1/t")] = "canvas"
     supervision: Annotated[Supervision, said("each, end or tokens")] = "each"
@@ -59,7 +63,13 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def task(self) -> Task:
-        return Task.of(self.problem, self.length, self.framework, self.factors)
+        return self.task_of()
+
+    def task_of(self, program: ProgramProblem | None = None) -> Task:
+        """With the program, where the problem is one: a config names it, and does not cause it to run."""
+        if program is not None and program.sha256 != self.sha256:
+            raise LabError(f"{program.name} is not the file that the config names by its SHA-256; give that one")
+        return Task.of(self.problem, self.length, self.framework, self.factors, program=program)
 
     @property
     def latent(self) -> bool:
@@ -87,7 +97,7 @@ def config_of(document: Any, *, name: str = "a config of the lab") -> Config:
     config = read(document, Config, SENTENCES, name=name)
     if config.shape.width % config.shape.heads:
         raise LabError(f"{name}: its width must be a multiple of its heads, {config.shape.heads}")
-    if config.objective != "canvas" and config.framework != "tree":
+    if config.objective != "canvas" and config.framework not in ("tree", "program"):
         raise LabError(f"{name}: random masking needs slots that are written once; take the framework tree")
     return config
 

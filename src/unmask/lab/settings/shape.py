@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from unmask.documents import said
-from unmask.lab.tasks.layout import FETCHES
+from unmask.lab.tasks.layout import MOST_FETCHES
 
 Encoding = Literal["bits", "positions", "learned", "none"]
 Gate = Literal["bilinear", "gelu"]
@@ -19,7 +19,7 @@ class Shape(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                vector per place; none
     beta       a learned bias on the scores of the operands' places, one operand per head, that starts at beta: it hands
                the wiring over. None: no such bias
-    handed     of how many operands beta hands the wiring over
+    handed     of how many operands beta hands the wiring over; None: of all
     code_scale how large the map of codes is drawn, against torch's default
     aux        a second read-out is taught the symbol of every operand; it gives nothing away when the model is run
     """
@@ -33,6 +33,8 @@ class Shape(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     beta: Annotated[
         Annotated[float, msgspec.Meta(ge=-1000, le=1000)] | None, said("a number from -1000 to 1000, or null")
     ] = None
-    handed: Annotated[int, msgspec.Meta(ge=0, le=FETCHES), said("0, 1 or 2")] = FETCHES
+    handed: Annotated[
+        Annotated[int, msgspec.Meta(ge=0, le=MOST_FETCHES)] | None, said("an integer from 0 to 8, or null: all")
+    ] = None
     code_scale: Annotated[float, msgspec.Meta(ge=0, le=100), said("a number from 0 on")] = 1.0
     aux: Annotated[bool, said("true or false")] = False

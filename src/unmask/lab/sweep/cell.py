@@ -106,5 +106,7 @@ def _measured(cell: Cell, run: Any) -> dict[str, Any]:
 
 def _signal(cell: Cell) -> dict[str, Any]:
     from unmask.lab.inside.signals import pull_on_uniform_attention
+    from unmask.lab.training.maker import maker
 
-    return {"signal": asdict(pull_on_uniform_attention(cell.config, batches=SIGNAL_BATCHES))}
+    pull = pull_on_uniform_attention(cell.config, batches=SIGNAL_BATCHES)
+    return {"signal": asdict(pull), "made_by": maker()}

@@ -9,6 +9,7 @@ from unmask.problems.automata.permutation_group import PermutationGroup
 from unmask.problems.catalogue import CATALOGUE, parse_problem
 from unmask.programs.regular.products.elements import elements_of, products_of
 
+IDENTITY = 0
 REGULAR = ("regex", "dfa", "group")
 """What a config may name: it is data, and comes with folders from elsewhere."""
 
@@ -29,7 +30,11 @@ class Algebra:
 
     @property
     def identity(self) -> int:
-        return 0
+        return IDENTITY
+
+    @property
+    def verdicts(self) -> dict[str, bool]:
+        return {name: bool(yes) for name, yes in zip(self.names, self.accepting, strict=True)}
 
     def chance(self, length: int) -> float:
         """How often the best constant guess is right about a word of uniform letters; 1/|G| if they are all of G."""
@@ -46,16 +51,19 @@ class Algebra:
             at = self.table[at, column]
         return at
 
+    def answers(self, words: np.ndarray) -> np.ndarray:
+        return self.product(words)[:, None]
+
 
 def algebra_of(problem: str) -> Algebra:
     """The algebra of a regular problem; its elements have the names that they have in compiled models."""
     prefix = problem.partition(":")[0] if ":" in problem else ""
-    irregular = {row.prefix for row in CATALOGUE}.difference(REGULAR)  # not even read: a program would be run
+    irregular = {row.prefix for row in CATALOGUE}.difference(REGULAR)  # not even read
     source = None if prefix in irregular else parse_problem(problem)
     automaton = None if source is None else source.automaton
     if source is None or automaton is None:
         raise ProblemError(
-            f"the lab multiplies letters, and {shortened(problem)} is not regular; use regex:, dfa: or group:"
+            f"the lab multiplies letters, and {shortened(problem)} is not regular; use regex:, dfa:, group: or program:"
         )
     products, monoid = products_of(automaton, source.group), elements_of(automaton, source.group)
     if isinstance(monoid, PermutationGroup):

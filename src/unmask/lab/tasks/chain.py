@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from unmask.lab.tasks.algebra import Algebra
-from unmask.lab.tasks.layout import Rows
+from unmask.lab.tasks.layout import LAST, Rows
 from unmask.weights.kinds import Kind
 
 
@@ -23,6 +23,7 @@ class Chain:
     length: int
     factors: int = 2
     kind: ClassVar[Kind] = "cot"
+    answer_slots: ClassVar[tuple[int, ...]] = LAST
 
     @property
     def padding(self) -> int:

@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from unmask.lab.tasks.algebra import Algebra
-from unmask.lab.tasks.layout import Rows
+from unmask.lab.tasks.layout import LAST, Rows
 from unmask.weights.kinds import Kind
 
 
@@ -16,6 +16,7 @@ class Direct:
 
     length: int
     kind: ClassVar[Kind] = "mdm"
+    answer_slots: ClassVar[tuple[int, ...]] = LAST
     padding: ClassVar[int] = 1
     steps: ClassVar[int] = 1
 

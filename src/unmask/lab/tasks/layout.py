@@ -7,17 +7,18 @@ A row that keeps one operand itself fetches one; a node of a tree fetches two.
 """
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from unmask.lab.tasks.algebra import Algebra
 from unmask.weights.kinds import Kind
 
 NOBODY = -1
 MASK, PAD = -1, -2
 """In `states`, what is no element."""
-FETCHES = 2
+FETCHES = 2  # of a product; a rule of a program may read more
+MOST_FETCHES = 8
+LAST = (-1,)
 
 
 class Layout(Protocol):
@@ -43,10 +44,15 @@ class Layout(Protocol):
 
     @property
     def pointers(self) -> np.ndarray:
-        """[steps, rows, FETCHES]."""
+        """[steps, rows, fetches], FETCHES of them at least."""
         ...
 
-    def states(self, algebra: Algebra, words: np.ndarray) -> np.ndarray:
+    @property
+    def answer_slots(self) -> tuple[int, ...]:
+        """Where the answers stand, among what the loop of its kind shows in the end."""
+        ...
+
+    def states(self, source: Any, words: np.ndarray, /) -> np.ndarray:
         """[batch, steps + 1, rows]."""
         ...
 

@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from unmask.lab.tasks.algebra import Algebra
-from unmask.lab.tasks.layout import PAD, Rows
+from unmask.lab.tasks.layout import LAST, PAD, Rows
 from unmask.programs.regular.tree import loop_child, tree_steps
 from unmask.weights.kinds import Kind
 
@@ -25,6 +25,7 @@ class Loop:
 
     length: int
     kind: ClassVar[Kind] = "plt"
+    answer_slots: ClassVar[tuple[int, ...]] = LAST
     padding: ClassVar[int] = 2
 
     @property

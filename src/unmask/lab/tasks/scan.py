@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from unmask.lab.tasks.algebra import Algebra
-from unmask.lab.tasks.layout import NOBODY, Rows
+from unmask.lab.tasks.layout import LAST, NOBODY, Rows
 from unmask.weights.kinds import Kind
 
 
@@ -25,6 +25,7 @@ class Scan:
     length: int
     factors: int = 2
     kind: ClassVar[Kind] = "mdm"
+    answer_slots: ClassVar[tuple[int, ...]] = LAST
 
     @property
     def padding(self) -> int:

@@ -1,7 +1,7 @@
-"""Task: algebra × layout, in tokens.
+"""Task: source × layout, in tokens.
 
-tokens   0 … |M| - 1 the elements, then the mask, then the pad
-answer   what the last row holds after the last step: the product of the word
+tokens    the symbols of the source (elements of an algebra, values of a program), then the mask, then the pad
+answers   what the answer slots hold after the last step: of an algebra one, the product of the word, in the last row
 """
 
 from collections.abc import Callable
@@ -10,14 +10,17 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from unmask.errors import ProblemError, UnmaskError
+from unmask.errors import ProblemError, UnmaskError, shortened
 from unmask.lab.tasks.algebra import Algebra, algebra_of
 from unmask.lab.tasks.chain import Chain
 from unmask.lab.tasks.direct import Direct
 from unmask.lab.tasks.layout import MASK, PAD, Layout
 from unmask.lab.tasks.loop import Loop
+from unmask.lab.tasks.program import Program, ProgramAnswers, ProgramSlots
 from unmask.lab.tasks.scan import Scan
+from unmask.lab.tasks.source import Source
 from unmask.lab.tasks.tree import Tree
+from unmask.problems.program import ProgramProblem
 
 FRAMEWORKS: dict[str, Callable[..., Layout]] = {
     "direct": Direct,
@@ -26,6 +29,9 @@ FRAMEWORKS: dict[str, Callable[..., Layout]] = {
     "scan": Scan,
     "looped": Loop,
 }
+"""Of products."""
+OF_PROGRAMS: dict[str, Callable[..., Layout]] = {"direct": ProgramAnswers, "program": ProgramSlots}
+PROGRAM = "program:"
 FACTORS = 2  # of a step; a chain and a scan may have more
 WIDER = ("cot", "scan")
 LONGEST = 1024
@@ -36,22 +42,48 @@ class Task:
     """What is to be learned."""
 
     framework: str
-    algebra: Algebra
+    source: Source
     layout: Layout
     factors: int = FACTORS
 
     @classmethod
-    def of(cls, problem: str, length: int, framework: str, factors: int = FACTORS) -> "Task":
-        if framework not in FRAMEWORKS:
-            raise UnmaskError(f"there is no framework {framework!r} in the lab; use one of {', '.join(FRAMEWORKS)}")
+    def of(
+        cls,
+        problem: str,
+        length: int,
+        framework: str,
+        factors: int = FACTORS,
+        *,
+        program: ProgramProblem | None = None,
+    ) -> "Task":
+        """A program is code, so that its name alone is not enough: it must be given."""
         if not 1 < length <= LONGEST:
             raise ProblemError(f"the lab trains on lengths from 2 to {LONGEST:,}, not {length}; change the length")
+        if problem.startswith(PROGRAM):
+            return cls._of_program(problem, length, framework, factors, program)
+        if framework not in FRAMEWORKS:
+            names = ", ".join(FRAMEWORKS)
+            raise UnmaskError(f"there is no framework {framework!r} for {problem} in the lab; use one of {names}")
         return cls(framework, _algebra(problem), layout_of(framework, length, factors), factors)
+
+    @classmethod
+    def _of_program(
+        cls, problem: str, length: int, framework: str, factors: int, program: ProgramProblem | None
+    ) -> "Task":
+        if program is None or program.name != problem:
+            raise ProblemError(f"{shortened(problem)} is code, and its name does not run it; give --program FILE.py")
+        if framework not in OF_PROGRAMS or factors != FACTORS:
+            raise ProblemError(
+                f"{shortened(problem)} has rules and slots of its own; use the framework {' or '.join(OF_PROGRAMS)}, "
+                "and leave factors out"
+            )
+        source = Program(program)
+        return cls(framework, source, OF_PROGRAMS[framework](source, length))
 
     @property
     def vocabulary(self) -> tuple[str, ...]:
-        """Names of all tokens; mask and pad get a name that no element has."""
-        names = [*self.algebra.names]
+        """Names of all tokens; mask and pad get a name that no symbol has."""
+        names = [*self.source.names]
         for name in ("m", "□"):
             while name in names:
                 name += "'"
@@ -60,11 +92,11 @@ class Task:
 
     @property
     def mask(self) -> int:
-        return self.algebra.size
+        return len(self.source.names)
 
     @property
     def pad(self) -> int:
-        return self.algebra.size + 1
+        return self.mask + 1
 
     @property
     def length(self) -> int:
@@ -73,6 +105,16 @@ class Task:
     @property
     def rows(self) -> int:
         return self.layout.length + self.layout.padding
+
+    @property
+    def fetches(self) -> int:
+        """How many places a row is told of, beside its own."""
+        return self.pointers.shape[-1]
+
+    @property
+    def written_once(self) -> bool:
+        """Whether no step rewrites a slot."""
+        return self.layout.kind == "smdm" or self.framework == "direct"
 
     @property
     def causal(self) -> bool:
@@ -89,14 +131,21 @@ class Task:
 
     def states(self, words: np.ndarray) -> np.ndarray:
         """[batch, steps + 1, rows] as tokens."""
-        states = self.layout.states(self.algebra, words)
+        states = self.layout.states(self.source, words)
         return np.where(states == MASK, self.mask, np.where(states == PAD, self.pad, states))
 
     def answers(self, words: np.ndarray) -> np.ndarray:
-        return self.algebra.product(words)
+        """[batch, answers]."""
+        return self.source.answers(words)
+
+    def shown_answers(self, canvas: np.ndarray) -> np.ndarray:
+        """[batch, answers], from what the loop of its kind shows in the end, [batch, slots]."""
+        return canvas[:, list(self.layout.answer_slots)]
 
     def longer(self, length: int) -> "Task":
         """The same at another length."""
+        if isinstance(self.source, Program):
+            return replace(self, layout=OF_PROGRAMS[self.framework](self.source, length))
         return replace(self, layout=layout_of(self.framework, length, self.factors))
 
 

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from unmask.lab.tasks.algebra import Algebra
-from unmask.lab.tasks.layout import MASK, Rows
+from unmask.lab.tasks.layout import LAST, MASK, Rows
 from unmask.programs.regular.tree import queue_child, queue_slots, tree_steps
 from unmask.weights.kinds import Kind
 
@@ -21,6 +21,7 @@ class Tree:
 
     length: int
     kind: ClassVar[Kind] = "smdm"
+    answer_slots: ClassVar[tuple[int, ...]] = LAST
 
     @property
     def padding(self) -> int:

@@ -7,7 +7,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from unmask.lab.tasks.algebra import Algebra
+from unmask.lab.tasks.source import Source
 
 
 class Stream(IntEnum):
@@ -18,13 +18,14 @@ class Stream(IntEnum):
     judging = 2
     steps = 3
     masks = 4
+    guessing = 5
 
 
 def generator(seed: int, stream: Stream, number: int = 0) -> np.random.Generator:
     return np.random.Generator(np.random.Philox(key=[seed, (number << 4) + stream]))
 
 
-def words(algebra: Algebra, count: int, length: int, seed: int, stream: Stream, number: int = 0) -> np.ndarray:
-    """[count, length] uniform letters, as elements."""
-    drawn = generator(seed, stream, number).integers(0, len(algebra.letters), size=(count, length))
-    return algebra.letters[drawn].astype(np.int64)
+def words(source: Source, count: int, length: int, seed: int, stream: Stream, number: int = 0) -> np.ndarray:
+    """[count, length] uniform letters, as symbols."""
+    drawn = generator(seed, stream, number).integers(0, len(source.letters), size=(count, length))
+    return source.letters[drawn].astype(np.int64)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from unmask.lab.settings.config import Config, Objective
+from unmask.lab.tasks.algebra import IDENTITY
 from unmask.lab.tasks.layout import NOBODY
 from unmask.lab.tasks.task import Task
 from unmask.lab.tasks.words import Stream, generator, words
@@ -26,7 +27,7 @@ LEAST_SHARE = 1e-3  # a smaller t weighs like this one
 class Lesson:
     """tokens [batch, rows]; of every example its step (whose places it has), and its weight.
 
-    targets [batch, loops, rows] and operands [batch, loops, rows, FETCHES] are UNTAUGHT where nothing is asked; loops
+    targets [batch, loops, rows] and operands [batch, loops, rows, fetches] are UNTAUGHT where nothing is asked; loops
     is 1 but for a latent loop.
     """
 
@@ -40,7 +41,7 @@ class Lesson:
 def lesson(task: Task, config: Config, number: int, *, part: int = 0, parts: int = 1) -> Lesson:
     """Batch `number` of a run; of `parts` processes, what `part` takes of it."""
     mine = slice(part * config.batch // parts, (part + 1) * config.batch // parts)
-    drawn = words(task.algebra, config.batch, task.length, config.seed, Stream.training, number)[mine]
+    drawn = words(task.source, config.batch, task.length, config.seed, Stream.training, number)[mine]
     when = generator(config.seed, Stream.steps, number).integers(0, task.layout.steps, config.batch)[mine]
     states = task.states(drawn)
     if config.objective != "canvas":
@@ -77,7 +78,7 @@ def latent(task: Task, states: np.ndarray, *, every: bool) -> Lesson:
     if not every:
         targets[:, :-1] = UNTAUGHT
         targets[:, -1, :-1] = UNTAUGHT
-    held = np.where(states == task.pad, task.algebra.identity, states)[:, :-1]
+    held = np.where(states == task.pad, IDENTITY, states)[:, :-1]
     loops = held.shape[1]
     parts = [fetched(held[:, t], task.pointers[t : t + 1], targets[:, t]) for t in range(loops)]
     return Lesson(
@@ -112,7 +113,7 @@ def masked(task: Task, states: np.ndarray, share: np.ndarray, ticks: np.ndarray,
 
 
 def fetched(held: np.ndarray, pointers: np.ndarray, targets: np.ndarray) -> np.ndarray:
-    """What stands at the operands of the rows that are taught, [batch, rows, FETCHES]."""
+    """What stands at the operands of the rows that are taught, [batch, rows, fetches]."""
     pointers = np.broadcast_to(pointers, (len(held), *pointers.shape[1:]))
     found = np.take_along_axis(held[:, :, None], np.maximum(pointers, 0), axis=1)
     return np.where((pointers == NOBODY) | (targets == UNTAUGHT)[..., None], UNTAUGHT, found)

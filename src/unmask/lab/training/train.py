@@ -33,7 +33,9 @@ from unmask.lab.training.checkpoint import check_folder, finish, open_folder, re
 from unmask.lab.training.footprint import memory_of
 from unmask.lab.training.lessons import Lesson, lesson
 from unmask.lab.training.loss import Scored
+from unmask.lab.training.maker import maker
 from unmask.lab.training.progress import Moment, Progress
+from unmask.problems.program import ProgramProblem
 
 BETAS, DECAY, CLIP = (0.9, 0.99), 0.01, 1.0
 WATCHED, WATCHED_AGAIN, JUDGED = 128, 512, 1000
@@ -57,21 +59,31 @@ class Run:
         return {
             "right": self.right,
             "words": JUDGED,
-            "chance": self.trained.task.algebra.chance(self.trained.length),
+            "chance": self.trained.task.source.chance(self.trained.length),
             "steps": self.progress.step,
             "cpu_seconds": round(self.progress.cpu_seconds, 2),
             "ended": self.progress.ended,
             "processes": self.processes,
+            "made_by": maker(),
             "parameters": sum(p.numel() for p in self.trained.network.parameters()),
             "history": [msgspec.to_builtins(moment) for moment in self.progress.history],
         }
 
 
-def train(config: Config, folder: Path | None = None, *, device: str | None = None, told: Told | None = None) -> Run:
+def train(
+    config: Config,
+    folder: Path | None = None,
+    *,
+    program: ProgramProblem | None = None,
+    device: str | None = None,
+    told: Told | None = None,
+) -> Run:
     """Begin, or go on where the folder's checkpoint stands; a run that is over is read, not run again."""
     keep_freed_memory()
     accelerator = _accelerator(device)
-    task = config.task
+    task = config.task_of(program)
+    if config.objective != "canvas" and not task.written_once:
+        raise UnmaskError(f"random masking needs slots that are written once, and {config.problem} rewrites its own")
     if config.batch % accelerator.num_processes:
         processes = accelerator.num_processes
         raise UnmaskError(f"a batch of {config.batch} cannot be shared by {processes} processes evenly; change it")
@@ -110,7 +122,7 @@ def new_network(config: Config, task: Task) -> Network:
     """The weights of a seed, drawn without touching the generator of anybody else; threads draw one after another."""
     with DRAWING, torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
-        return Network(config.shape, len(task.vocabulary))
+        return Network(config.shape, len(task.vocabulary), task.fetches)
 
 
 def new_optimizer(config: Config, network: Network) -> torch.optim.Optimizer:
@@ -219,16 +231,16 @@ def _accelerator(device: str | None) -> Any:
     return Accelerator()
 
 
-def load(folder: Path) -> Trained:
-    """The model of a folder that `train` wrote."""
+def load(folder: Path, program: ProgramProblem | None = None) -> Trained:
+    """The model of a folder that `train` wrote; a program is given again, since the folder does not hold it."""
     from unmask.lab.settings.config import read_config
     from unmask.lab.training.checkpoint import CONFIG, load_weights
 
     if not (folder / CONFIG).is_file():
         raise FolderError(f"{folder} is no folder of `unmask lab train`: it has no {CONFIG}; check the path")
     config = read_config(folder / CONFIG)
-    task = config.task
-    foresee(2 * NUMBER * weights_of(config.shape, len(task.vocabulary)), f"the network of {folder}")
+    task = config.task_of(program)
+    foresee(2 * NUMBER * weights_of(config.shape, len(task.vocabulary), task.fetches), f"the network of {folder}")
     network = new_network(config, task)
     load_weights(folder, config, network)
     return Trained(task, network.eval(), config)

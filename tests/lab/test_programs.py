@@ -1,0 +1,262 @@
+"""A program of one's own as a task: taught what its compiled model does, and run only where it is named."""
+
+import json
+
+import msgspec
+import numpy as np
+import pytest
+
+import command_line
+from programs.recurrences.programs import EDITING, ONCE, palindrome, rule_110, slots_by_name
+from unmask import run_word
+from unmask.budget import Budget
+from unmask.errors import ProblemError, TooLarge, UnmaskError
+from unmask.lab.evaluation.accuracy import accuracy
+from unmask.lab.evaluation.predictor import TrainedPredictor
+from unmask.lab.evaluation.trained import Trained
+from unmask.lab.inside.levels import right_by_level
+from unmask.lab.inside.operands import operand_attention
+from unmask.lab.inside.waiting import waiting
+from unmask.lab.settings.config import Config, LabError
+from unmask.lab.settings.shape import Shape
+from unmask.lab.sweep.named_run import named_run
+from unmask.lab.tasks.layout import NOBODY
+from unmask.lab.tasks.task import Task
+from unmask.lab.tasks.words import Stream, words
+from unmask.lab.training.lessons import lesson
+from unmask.lab.training.train import new_network, train
+from unmask.numerics.precision import Precision
+from unmask.problems.program import program_problem
+from unmask.programs.compilers.recurrences import SystemCompiler
+from unmask.recurrences import BOOLEAN, N, Slots, System, indices, letter, some
+from unmask.samplers.passes.parameters import SamplerError
+
+i, k = indices("i k")
+SHAPE = Shape(width=16, hidden=32, heads=2, layers=1, aux=True)
+PARITY = """
+from unmask.recurrences import BOOLEAN, N, Slots, System, indices, letter
+(i,) = indices("i")
+odd = Slots("odd", i.range(N), BOOLEAN)
+odd.rule((odd[i - 1].or_else(False), letter(i)), lambda before, x: before != (x == "b"))
+program = System("ab", odd, answer=odd[N - 1])
+"""
+
+
+def task_of(system, length, framework="program"):
+    problem = program_problem(system)
+    return Task.of(problem.name, length, framework, program=problem)
+
+
+def config_of(system, length, **more):
+    settings = {"framework": "program", "shape": SHAPE, "steps": 4, "evaluate_every": 2, "converged": None, **more}
+    return Config(problem=program_problem(system).name, length=length, **settings)
+
+
+@pytest.mark.parametrize("name", [*ONCE, *EDITING])
+def test_canvases_are_those_of_the_compiled_program(name):
+    """Slot by slot, step by step; a program that edits starts with its letters, which is the first step here."""
+    make, length = {**ONCE, **EDITING}[name]
+    system = make()
+    task, compiler = task_of(system, length), SystemCompiler(system, {})
+    model, plan = compiler.compile("mdm", length, Precision(2)), compiler.plan("mdm", length)
+    symbols, values = plan.symbols.vocabulary.symbols, list(task.source.symbol)
+    assert task.layout.steps == model.steps + system.edits
+    for word in words(task.source, 6, length, 0, Stream.training):
+        states = task.states(word[None])[0]
+        canvases = run_word(model, task.source.spelled(word)).canvas_symbols
+        assert (states[:, :length] == word).all()
+        assert (states[0, length:] == task.mask).all()
+        for canvas, state in zip(canvases, states[1 + system.edits :], strict=True):
+            compiled = slots_by_name(compiler, "mdm", length, canvas)
+            for key, token in zip(task.layout.keys, state[length:], strict=True):
+                if token == task.mask:
+                    assert compiled[key] == model.mask
+                else:
+                    assert compiled[key] == symbols[plan.symbols.token[values[token]]]
+        answered = task.shown_answers(states[-1:, length:])
+        assert (answered == task.answers(word[None])).all()
+
+
+def test_a_row_points_to_what_its_rule_reads():
+    task = task_of(palindrome(), 4)
+    at = {key[1]: 4 + slot for slot, key in enumerate(task.layout.keys)}
+    assert at[0, 3] == task.rows - 1  # the answer stands last
+    pointers = task.pointers[0]
+    assert pointers.shape == (task.rows, 3)
+    assert pointers[at[0, 3]].tolist() == [at[1, 2], 0, 3]
+    assert pointers[at[2, 2]].tolist() == [NOBODY, 2, 2]  # nothing stands inside
+    assert (pointers[:4] == NOBODY).all()
+
+
+def test_a_rewritten_slot_reads_letters_first_and_never_fetches_itself():
+    task = task_of(rule_110(), 4)
+    first, then = task.pointers[0, 4:], task.pointers[1, 4:]
+    assert first.tolist() == [[cell, NOBODY, NOBODY] for cell in range(4)]
+    assert then.tolist() == [[4 + (cell - 1) % 4, NOBODY, 4 + (cell + 1) % 4] for cell in range(4)]
+
+
+def test_a_read_over_a_range_points_to_its_ends():
+    seen = Slots("seen", (), BOOLEAN)
+    seen.rule(some(k.range(1, N), letter(k), lambda a: a == "b"), lambda found: found)
+    pointers = task_of(System("ab", seen, answer=seen[()]), 6).pointers
+    assert pointers[0, -1].tolist() == [1, 5]
+
+
+def test_too_many_reads_are_refused():
+    wide = Slots("wide", (), BOOLEAN)
+    wide.rule([letter(place) for place in range(9)], lambda *bits: "b" in bits)
+    with pytest.raises(TooLarge, match="told of 8 places at most, and wide reads 9"):
+        _ = task_of(System("ab", wide, answer=wide[()]), 9).pointers
+
+
+def test_a_program_of_many_steps_is_foreseen():
+    system = rule_110(10**9)
+    with Budget(memory=1 << 30), pytest.raises(TooLarge, match="what 8 rows read in 1,000,000,001 steps"):
+        train(config_of(system, 4), program=program_problem(system))
+
+
+def test_truth_values_and_letters_of_the_same_name_are_apart():
+    task = task_of(rule_110(), 4)
+    assert task.vocabulary == ("0", "1", "1'", "0'", "m", "□")
+    assert task.source.verdicts == {"1'": True, "0'": False}
+    assert task_of(palindrome(), 4).vocabulary == ("a", "b", "1", "0", "m", "□")
+
+
+def test_direct_has_the_answers_alone():
+    task = task_of(rule_110(), 4, "direct")
+    drawn = words(task.source, 5, 4, 0, Stream.training)
+    states = task.states(drawn)
+    assert (task.layout.steps, task.layout.padding) == (1, 4)
+    assert (states[:, 1, 4:] == task_of(rule_110(), 4).states(drawn)[:, -1, 4:]).all()
+    assert (task.pointers == NOBODY).all()
+
+
+def test_longer_words_and_the_commonest_answer():
+    task = task_of(palindrome(), 4)
+    assert task.longer(6).layout.padding == 21
+    exact = 1 - 2 ** (2 - 4)  # half of the letters decide the others
+    assert abs(task.source.chance(4) - exact) < 0.05
+
+
+@pytest.mark.parametrize("system", [palindrome(), rule_110(2)])
+def test_a_network_of_as_many_operands_learns(system):
+    config = config_of(system, 4, steps=60, evaluate_every=20)
+    run = train(config, program=program_problem(system))
+    assert run.trained.network.fetches == 3
+    assert run.progress.history[-1].loss < run.progress.history[0].loss
+    assert run.to_json()["chance"] < 1
+    seen = operand_attention(run.trained, seed=0)
+    assert 0 < seen.best <= 1
+    assert waiting(run.trained, seed=0) is None  # slots of other than two factors
+    assert (right_by_level(run.trained, seed=0) is None) == system.edits
+
+
+def test_an_answer_of_several_slots_is_right_if_all_are(monkeypatch):
+    system = rule_110(2)
+    config = config_of(system, 4)
+    task = config.task_of(program_problem(system))
+    trained = Trained(task, new_network(config, task), config)
+    drawn = words(task.source, 50, 4, 0, Stream.judging)
+    true = task.answers(drawn)
+    for wrong, right in ((None, 1.0), (0, 0.0), (3, 0.0)):
+        said = true.copy()
+        if wrong is not None:
+            said[:, wrong] = (said[:, wrong] + 1) % task.mask
+        monkeypatch.setattr("unmask.lab.evaluation.accuracy.canvases", lambda _, said=said: iter([said]))
+        assert accuracy(trained, 50, seed=0, stream=Stream.judging).right == right
+
+
+def test_random_masking_of_a_program_that_writes_once():
+    config = config_of(palindrome(), 4, objective="masking")
+    task = config.task_of(program_problem(palindrome()))
+    part = lesson(task, config, 0)
+    hidden = part.tokens[:, 4:] == task.mask
+    assert hidden.any()
+    assert (part.targets[:, 0, 4:][hidden] < task.mask).all()
+    predictor = TrainedPredictor(Trained(task, new_network(config, task), config), part.tokens[:, :4])
+    assert predictor.logits(part.tokens[:, 4:]).shape == (32, 10, 6)
+
+
+def test_what_is_rewritten_is_not_masked_nor_sampled():
+    system = rule_110(2)
+    config = config_of(system, 4, objective="masking")
+    with pytest.raises(UnmaskError, match="written once, and program:rule 110 rewrites its own"):
+        train(config, program=program_problem(system))
+    task = config.task_of(program_problem(system))
+    with pytest.raises(SamplerError, match="samplers write a slot once"):
+        TrainedPredictor(Trained(task, new_network(config, task), config), np.zeros((1, 4), dtype=int))
+
+
+def test_a_name_runs_nothing(tmp_path, monkeypatch):
+    """A config is data, and so is all that it names."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "p.py").write_text("open('ran', 'w').close()\n" + PARITY)
+    (tmp_path / "c.json").write_text(json.dumps({"problem": "program:p.py", "framework": "program", "length": 4}))
+    with pytest.raises(ProblemError, match=r"program:p.py is code, and its name does not run it; give --program"):
+        Task.of("program:p.py", 8, "program")
+    with pytest.raises(LabError, match=r"a config does not run it; give its file with --program FILE.py"):
+        named_run("c.json")
+    assert not (tmp_path / "ran").exists()
+    config, program = named_run("c.json", program=tmp_path / "p.py")
+    assert (tmp_path / "ran").exists()
+    assert config.sha256 == program.sha256 != ""
+
+
+def test_a_problem_is_a_run_with_the_settings_of_the_table(tmp_path):
+    path = tmp_path / "parity.py"
+    path.write_text(PARITY)
+    config, program = named_run(f"program:{path}", length=4)
+    assert (config.problem, config.framework, config.length) == ("program:parity.py", "program", 4)
+    assert config.shape.aux
+    assert config.task_of(program).layout.padding == 4
+    with pytest.raises(ProblemError, match="use the framework direct or program, and leave factors out"):
+        msgspec.structs.replace(config, framework="tree").task_of(program)
+    regular, nothing = named_run("group:S3", length=8, framework="scan")
+    assert (regular.problem, regular.length, regular.framework, nothing) == ("group:S3", 8, "scan", None)
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("unmask lab train S3-tree --length 4 --out run", "--length and --framework belong to a PROBLEM"),
+        ("unmask lab train group:S3 --length 1 --out run", "its length must be an integer from 2 to 128, not 1"),
+        ("unmask lab train group:S3 --framework rnn --out run", "its framework must be direct, cot, tree, scan"),
+        ("unmask lab train group:S3 --framework program --out run", "no framework 'program' for group:S3"),
+        ("unmask lab train S3-tree --program parity.py --out run", "group:S3, which is no program; leave --program"),
+        ("unmask lab train group:S3 --program parity.py --out run", "is a problem of its own; leave --program out"),
+        ("unmask lab train program:missing.py --out run", "missing.py cannot be read: No such file"),
+        ("unmask lab train other.json --program parity.py --out run", "is not the file that the config names"),
+        ("unmask lab train named.json --program parity.py --out run", "the run is one of program:p.py, and parity.py"),
+    ],
+)
+def test_bad_input_is_one_sentence(line, sentence, tmp_path):
+    (tmp_path / "parity.py").write_text(PARITY)
+    run = {"framework": "program", "length": 4}
+    (tmp_path / "other.json").write_text(json.dumps({**run, "problem": "program:parity.py", "sha256": "0"}))
+    (tmp_path / "named.json").write_text(json.dumps({**run, "problem": "program:p.py"}))
+    code, printed = command_line.run(line, tmp_path)
+    assert code == 2
+    assert sentence in printed
+    assert not (tmp_path / "run").exists()
+
+
+def test_train_resume_and_view(tmp_path):
+    (tmp_path / "parity.py").write_text(PARITY)
+    train_it = "unmask lab train program:parity.py --length 4 --out run"
+    code, printed = command_line.run(train_it, tmp_path)
+    assert code == 0
+    assert "program:parity.py N = 4 program, 100.0 % of 1000 fresh words right" in printed
+    weights = (tmp_path / "run" / "model.safetensors").read_bytes()
+    assert command_line.run(train_it, tmp_path)[0] == 0
+    assert (tmp_path / "run" / "model.safetensors").read_bytes() == weights
+    code, printed = command_line.run("unmask lab view run abba --text", tmp_path)
+    assert code == 2
+    assert "give its file with --program FILE.py" in printed
+    code, printed = command_line.run("unmask lab view run abba --text --program parity.py", tmp_path)
+    assert code == 0
+    assert "rejected" in printed
+    (tmp_path / "parity.py").write_text(PARITY + "# another version\n")
+    for line in (train_it, "unmask lab view run abba --text --program parity.py"):
+        code, printed = command_line.run(line, tmp_path)
+        assert code == 2
+        assert "holds another run, whose sha256" in printed or "is not the file that the config names" in printed
