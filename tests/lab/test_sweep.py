@@ -2,6 +2,7 @@ import json
 
 import msgspec
 import pytest
+from lab_page import RESULTS
 
 from lab.small import small
 from unmask.errors import FolderError
@@ -127,6 +128,26 @@ def test_the_main_table_has_what_it_promises():
     for problem in ("group:A5", "group:S3"):  # one network, one encoding
         shapes = {run.shape for key, runs in main.items() if key[0] == problem and key[3] for run in runs}
         assert len(shapes) == 1
+
+
+def kind_of(problem, length, framework, shape):
+    return problem, length, framework, shape.get("aux", False)
+
+
+def test_whatever_failed_in_the_main_table_is_tried_at_two_other_rates():
+    """As results.json has it: a framework that fails in some seed, on words longer than those of `quick`."""
+    rates = {}
+    for c in preset("rows"):
+        if c.table == "rates":
+            kind = kind_of(c.config.problem, c.config.length, c.config.framework, msgspec.to_builtins(c.config.shape))
+            rates.setdefault(kind, set()).add(c.config.rate)
+    failed = set()
+    for record in read_results(RESULTS):
+        config = record["config"]
+        if record["table"] == "main" and config["length"] > 8 and record["result"]["ended"] != "converged":
+            failed.add(kind_of(config["problem"], config["length"], config["framework"], config["shape"]))
+    assert len(failed) > 20
+    assert {kind for kind in failed if not rates.get(kind, set()) >= {1e-3, 4e-3}} == set()
 
 
 def test_a_preset_that_is_not_there():

@@ -110,7 +110,7 @@ def loop_rows() -> Iterator[Cell]:
 
 
 def rate_rows() -> Iterator[Cell]:
-    """What fails in the main table, at other rates: with its own, three."""
+    """What fails in the main table, at other rates: with its own, three. And a loop, for longer."""
     for length in (16, 32):
         for group in GROUPS:
             for framework, aux in (("direct", True), ("tree", False), ("looped", True), ("looped", False)):
@@ -118,6 +118,8 @@ def rate_rows() -> Iterator[Cell]:
                     yield from other_rates(group, length, framework, aux=aux, seed=0)
     for group, length, seed in FAILING_CHAINS:
         yield from other_rates(group, length, "cot", aux=False, seed=seed)
+    for seed in SEEDS:  # a loop with as many batches as the others have
+        yield Cell("rates", config_of_group("A5", 16, "looped", seed, shape_of("A5", aux=True), steps=STEPS))
 
 
 def other_rates(group: str, length: int, framework: str, *, aux: bool, seed: int) -> Iterator[Cell]:
