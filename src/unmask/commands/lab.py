@@ -90,25 +90,25 @@ def train(
     from unmask.lab.training.train import train as trained
     from unmask.terminal import console, is_quiet, print_document
 
-    settings, given = named_run(config, length=length, framework=framework, program=program)
-    if seed is not None:
-        settings = msgspec.structs.replace(settings, seed=seed)
     torch.set_num_threads(threads)
-    bar = None if as_json or is_quiet() else _Bar(settings.steps, settings.cpu_seconds)
+    bar = None
 
     def told(moment: Moment) -> None:
         if bar is not None:
             bar.show(moment.step, moment.loss, moment.right, moment.cpu_seconds)
 
     try:
-        with budgeted(None, limit=limit, timeout=timeout):
-            run = trained(settings, out, program=given, device=device, told=told)
+        with budgeted(None, limit=limit, timeout=timeout, as_json=as_json):
+            settings, given = named_run(config, length=length, framework=framework, program=program)
+            if seed is not None:
+                settings = msgspec.structs.replace(settings, seed=seed)
+            bar = None if as_json or is_quiet() else _Bar(settings.steps, settings.cpu_seconds)
+            result = trained(settings, out, program=given, device=device, told=told).to_json()
     finally:
         if bar is not None:
             bar.close()
     if int(os.environ.get("RANK", "0")):
         return  # of several processes, one speaks
-    result = run.to_json()
     if as_json:
         print_document({"folder": str(out), **result})
         return

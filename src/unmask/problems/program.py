@@ -156,7 +156,11 @@ def parse_program(path: str) -> ProgramProblem:
         what = f"raises {type(error).__name__}{where} ({shortened(str(error), most=MOST_SAID)})"
         raise ProblemError(f"the program {shortened(path)} {what}; mend it there") from error
     system = _system(namespace, path)
-    return ProgramProblem(f"program:{Path(path).name}", system, hashlib.sha256(content).hexdigest())
+    return ProgramProblem(f"program:{Path(path).name}", system, sha256_of(content))
+
+
+def sha256_of(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def _line_in(path: str, error: BaseException) -> int | None:

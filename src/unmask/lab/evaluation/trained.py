@@ -5,6 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
+from unmask.errors import UnmaskError
 from unmask.lab.network.network import Network
 from unmask.lab.network.places import PlaceTable
 from unmask.lab.settings.config import Config
@@ -88,4 +89,10 @@ class Trained:
 
     def at_length(self, length: int) -> "Trained":
         """The same weights, asked about longer or shorter words."""
-        return replace(self, task=self.task.longer(length))
+        task = self.task.longer(length)
+        if task.fetches != self.network.fetches:
+            raise UnmaskError(
+                f"at length {length} a rule reads {task.fetches} places, and this network is told of "
+                f"{self.network.fetches}; train it at that length"
+            )
+        return replace(self, task=task)

@@ -16,6 +16,7 @@ from unmask.lab.evaluation.predictor import TrainedPredictor
 from unmask.lab.evaluation.trained import Trained
 from unmask.lab.network.network import Watch
 from unmask.lab.tasks.program import Program
+from unmask.lab.tasks.source import unlike
 from unmask.reasoners.framework import canvases
 from unmask.reasoners.masked_diffusion import masked_diffusion
 from unmask.samplers.passes.sample import masks, sample
@@ -27,7 +28,6 @@ from unmask.viewer.render import View
 from unmask.viewer.story import story_of
 from unmask.weights.kinds import DIFFUSION
 
-ACCEPT, REJECT = "1", "0"
 SCALE = 100
 SHOWN = 5  # attention below so many SCALEths is left out: a softmax is never 0
 
@@ -90,19 +90,20 @@ def _sampled(trained: Trained, tokens: np.ndarray, name: str) -> Trace:
 
 
 def _trace(trained: Trained, tokens: np.ndarray, steps: list[Any], taken: int) -> Trace:
+    accept, reject = (unlike(name, trained.vocabulary) for name in ("1", "0"))
     return Trace(
         kind=trained.kind,
         length=trained.length,
         padding=trained.padding,
         vocabulary=trained.vocabulary,
-        accept=ACCEPT,
-        reject=REJECT,
+        accept=accept,
+        reject=reject,
         mask=trained.mask,
         word=tuple(tokens[0].tolist()),
         canvas=tuple(canvas for canvas, _ in steps),
         chosen=tuple(chosen for _, chosen in steps),
         steps_taken=taken,
-        aliases={name: ACCEPT if yes else REJECT for name, yes in trained.task.source.verdicts.items()},
+        aliases={name: accept if yes else reject for name, yes in trained.task.source.verdicts.items()},
     )
 
 

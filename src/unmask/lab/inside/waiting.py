@@ -19,7 +19,7 @@ import torch
 
 from unmask.lab.evaluation.medium import NetworkMedium
 from unmask.lab.evaluation.trained import Trained
-from unmask.lab.tasks.layout import FETCHES, NOBODY
+from unmask.lab.tasks.layout import FETCHES
 from unmask.lab.tasks.words import Stream, generator, words
 from unmask.reasoners.masked_diffusion import masked_diffusion
 
@@ -37,8 +37,8 @@ class Waiting:
 
 
 def waiting(trained: Trained, *, seed: int, count: int = WORDS) -> Waiting | None:
-    """None where the network does not decide when a slot is written, once; and for slots of other than two factors."""
-    if not trained.decides_once or (trained.task.pointers[0, trained.length :, :FETCHES] == NOBODY).any():
+    """None where the network does not decide when a slot of a tree is written, once."""
+    if not trained.decides_once or trained.task.framework != "tree":
         return None
     drawn = words(trained.task.source, count, trained.length, seed, Stream.judging, 3)
     canvases = [canvas for canvas, _ in masked_diffusion(NetworkMedium(trained, drawn))]

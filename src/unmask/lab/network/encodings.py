@@ -12,10 +12,7 @@ import numpy as np
 
 from unmask.errors import TooLarge
 from unmask.lab.settings.shape import Encoding
-from unmask.lab.tasks.layout import FETCHES, NOBODY
-
-PLACE_BITS = 8
-PLACES = 1 << PLACE_BITS
+from unmask.lab.tasks.layout import FETCHES, NOBODY, PLACE_BITS, PLACES
 
 
 def code_width(encoding: Encoding, fetches: int = FETCHES) -> int:

@@ -67,8 +67,8 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def task_of(self, program: ProgramProblem | None = None) -> Task:
         """With the program, where the problem is one: a config names it, and does not cause it to run."""
-        if program is not None and program.sha256 != self.sha256:
-            raise LabError(f"{program.name} is not the file that the config names by its SHA-256; give that one")
+        if program is not None:
+            check_hash(self, program.sha256)
         return Task.of(self.problem, self.length, self.framework, self.factors, program=program)
 
     @property
@@ -79,6 +79,11 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def name(self) -> str:
         return f"{self.problem} N = {self.length} {self.framework}"
+
+
+def check_hash(config: Config, sha256: str) -> None:
+    if sha256 != config.sha256:
+        raise LabError(f"{config.problem} is not the file that the run names by its SHA-256; give that one")
 
 
 SENTENCES = Sentences(

@@ -80,7 +80,7 @@ def _measured(cell: Cell, run: Any) -> dict[str, Any]:
     from unmask.lab.inside.levels import right_by_level
     from unmask.lab.inside.operands import operand_attention
     from unmask.lab.inside.waiting import waiting
-    from unmask.lab.network.encodings import PLACES
+    from unmask.lab.tasks.layout import PLACES
     from unmask.lab.tasks.words import Stream
 
     trained, found = run.trained, {}

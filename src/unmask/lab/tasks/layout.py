@@ -18,6 +18,9 @@ MASK, PAD = -1, -2
 """In `states`, what is no element."""
 FETCHES = 2  # of a product; a rule of a program may read more
 MOST_FETCHES = 8
+PLACE_BITS = 8
+PLACES = 1 << PLACE_BITS
+"""Rows that a code tells apart."""
 LAST = (-1,)
 
 

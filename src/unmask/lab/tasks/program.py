@@ -18,12 +18,12 @@ import numpy as np
 from unmask.budget import check, foresee
 from unmask.errors import TooLarge
 from unmask.lab.tasks.layout import FETCHES, MASK, MOST_FETCHES, NOBODY, Rows
-from unmask.lab.tasks.source import Source
+from unmask.lab.tasks.source import Source, unlike
 from unmask.lab.tasks.words import Stream, words
 from unmask.problems.program import ProgramProblem
 from unmask.recurrences.interpreter import Interpreter
 from unmask.recurrences.naming import is_truth, symbol_names
-from unmask.recurrences.unfolding import Fixed, Found, FromLetter, FromSlot, Key, Operand, Through
+from unmask.recurrences.unfolding import Fixed, Found, FromLetter, FromSlot, Key, Operand, Step, Through
 from unmask.weights.kinds import Kind
 
 KEPT, KEPT_BYTES = 1024, 1 << 24  # words whose canvases are kept at most, and what they take: short words come again
@@ -43,9 +43,7 @@ class Program(Source):
         names = {name: value for value, name in symbol_names(self.problem.system).items()}
         if any(is_truth(value) for group in self.problem.system.groups for value in group.values):
             for name, value in TRUTH.items():
-                while name in names:
-                    name += "'"
-                names[name] = value
+                names[unlike(name, names)] = value
         return names
 
     @property
@@ -121,23 +119,30 @@ class ProgramSlots:
     @cached_property
     def pointers(self) -> np.ndarray:
         unfolding = self.interpreter.unfolding
-        read = [self._places(key, unfolding.rules[key].operands) for key in self.keys]
-        first = [self._places(key, unfolding.starts[key].operands) for key in self.keys] if self.edits else read
-        longest, slot = max((max(len(read[slot]), len(first[slot])), slot) for slot in range(self.padding))
-        if longest > MOST_FETCHES:
+        rules = self._fetched(unfolding.rules)
+        starts = self._fetched(unfolding.starts) if self.edits else rules
+        width = max(FETCHES, rules.shape[1], starts.shape[1])
+        if width > MOST_FETCHES:
             raise TooLarge(
-                f"a row of the lab is told of {MOST_FETCHES} places at most, and {self.keys[slot][0]} reads {longest} "
-                "(a read over a range counts its first and its last); split its rule"
+                f"a row of the lab is told of {MOST_FETCHES} places at most, and {self.program.problem.name} has rules "
+                f"that read {width} (a read over a range counts its first and its last); split its rules"
             )
-        shape = self.steps, self.length + self.padding, max(FETCHES, longest)
+        shape = self.steps, self.length + self.padding, width
         foresee(8 * prod(shape), f"what {shape[1]:,} rows read in {shape[0]:,} steps")
         pointers = np.full(shape, NOBODY)
-        for slot in range(self.padding):
-            pointers[:, self.length + slot, : len(read[slot])] = read[slot]
-            if self.edits:
-                pointers[0, self.length + slot] = NOBODY
-                pointers[0, self.length + slot, : len(first[slot])] = first[slot]
+        pointers[:, self.length :, : rules.shape[1]] = rules
+        if self.edits:
+            pointers[0] = NOBODY
+            pointers[0, self.length :, : starts.shape[1]] = starts
         return pointers
+
+    def _fetched(self, steps: dict[Key, Step]) -> np.ndarray:
+        """[slots, reads]: without the reads that no slot fetches, of itself or of a constant."""
+        places = [self._places(key, steps[key].operands) for key in self.keys]
+        table = np.full((self.padding, max(map(len, places))), NOBODY)
+        for slot, read in enumerate(places):
+            table[slot, : len(read)] = read
+        return table[:, (table != NOBODY).any(axis=0)]
 
     def _places(self, key: Key, operands: tuple[Operand, ...]) -> list[int]:
         own = self._row[key]
@@ -177,7 +182,7 @@ class ProgramSlots:
 
     @cached_property
     def _canvases(self) -> Callable[[tuple[int, ...]], np.ndarray]:
-        each = 2 * (self.steps + 1) * self.padding  # bytes of a word's canvases
+        each = 4 * (self.steps + 1) * self.padding  # bytes of a word's canvases
         return lru_cache(maxsize=min(KEPT, KEPT_BYTES // each))(self._canvases_of)
 
     def _canvases_of(self, word: tuple[int, ...]) -> np.ndarray:
@@ -186,9 +191,9 @@ class ProgramSlots:
         symbol = self.program.symbol
         if self.edits:
             rounds = [[symbol[values[key]] for key in self.keys] for values in run.history]
-            return np.array([[MASK] * self.padding, *rounds], dtype=np.int16)
-        last = np.array([symbol[run.values[key]] for key in self.keys], dtype=np.int16)
-        return np.where(self._written, last, np.int16(MASK))
+            return np.array([[MASK] * self.padding, *rounds], dtype=np.int32)
+        last = np.array([symbol[run.values[key]] for key in self.keys], dtype=np.int32)
+        return np.where(self._written, last, np.int32(MASK))
 
     @cached_property
     def _written(self) -> np.ndarray:

@@ -1,5 +1,6 @@
 """Source: what the symbols of a task are, which of them are letters, and what the answer to a word is."""
 
+from collections.abc import Collection
 from typing import Protocol
 
 import numpy as np
@@ -30,3 +31,10 @@ class Source(Protocol):
     def chance(self, length: int) -> float:
         """How often the best constant guess is right about a word of uniform letters."""
         ...
+
+
+def unlike(name: str, names: Collection[str]) -> str:
+    """A name that none of them is."""
+    while name in names:
+        name += "'"
+    return name

@@ -18,7 +18,7 @@ from unmask.lab.tasks.layout import MASK, PAD, Layout
 from unmask.lab.tasks.loop import Loop
 from unmask.lab.tasks.program import Program, ProgramAnswers, ProgramSlots
 from unmask.lab.tasks.scan import Scan
-from unmask.lab.tasks.source import Source
+from unmask.lab.tasks.source import Source, unlike
 from unmask.lab.tasks.tree import Tree
 from unmask.problems.program import ProgramProblem
 
@@ -83,12 +83,10 @@ class Task:
     @property
     def vocabulary(self) -> tuple[str, ...]:
         """Names of all tokens; mask and pad get a name that no symbol has."""
-        names = [*self.source.names]
+        names = self.source.names
         for name in ("m", "□"):
-            while name in names:
-                name += "'"
-            names.append(name)
-        return tuple(names)
+            names = (*names, unlike(name, names))
+        return names
 
     @property
     def mask(self) -> int:

@@ -26,6 +26,6 @@ def memory_of(config: Config, task: Task) -> int:
     per_layer = 16 * shape.width + 3 * shape.hidden + 4 * shape.heads * rows
     once = codes + (fetches + 2 * shape.heads) * rows
     kept = config.batch * rows * (rounds * (shape.layers * per_layer + 3 * read_outs) + once)
-    canvases = 4 * config.batch * (steps + 1) * rows  # as the task has them, and as tokens, in numbers of eight bytes
+    canvases = 7 * config.batch * (steps + 1) * rows  # three times in numbers of eight bytes, while they become tokens
     look = words_at_once(shape, symbols, rows) * pass_memory(shape, symbols, rows)
     return TORCH + NUMBER * (4 * weights_of(shape, symbols, fetches) + places + kept + canvases) + look

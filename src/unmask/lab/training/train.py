@@ -11,6 +11,7 @@ Seconds are CPU seconds of this process, so that a busy machine does not change 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -20,12 +21,13 @@ import torch
 from torch import Tensor
 
 from unmask.budget import check, foresee
-from unmask.errors import FolderError, UnmaskError
+from unmask.errors import FolderError, TooLarge, UnmaskError
 from unmask.lab.evaluation.accuracy import accuracy
 from unmask.lab.evaluation.footprint import NUMBER, weights_of
 from unmask.lab.evaluation.trained import Trained
 from unmask.lab.network.network import Network
 from unmask.lab.settings.config import Config
+from unmask.lab.tasks.layout import PLACES
 from unmask.lab.tasks.task import Task
 from unmask.lab.tasks.words import Stream
 from unmask.lab.training.allocator import keep_freed_memory
@@ -55,11 +57,15 @@ class Run:
     right: float
     processes: int = 1
 
+    @cached_property
+    def chance(self) -> float:
+        return self.trained.task.source.chance(self.trained.length)
+
     def to_json(self) -> dict[str, Any]:
         return {
             "right": self.right,
             "words": JUDGED,
-            "chance": self.trained.task.source.chance(self.trained.length),
+            "chance": self.chance,
             "steps": self.progress.step,
             "cpu_seconds": round(self.progress.cpu_seconds, 2),
             "ended": self.progress.ended,
@@ -82,6 +88,12 @@ def train(
     keep_freed_memory()
     accelerator = _accelerator(device)
     task = config.task_of(program)
+    if task.rows > PLACES:
+        raise TooLarge(f"the lab has codes for {PLACES} rows, and {config.name} has {task.rows}; use a shorter length")
+    if folder is not None and program is not None and not program.sha256:
+        raise UnmaskError(
+            f"{program.name} stands in no file, and a folder could not name it; train it without a folder"
+        )
     if config.objective != "canvas" and not task.written_once:
         raise UnmaskError(f"random masking needs slots that are written once, and {config.problem} rewrites its own")
     if config.batch % accelerator.num_processes:
