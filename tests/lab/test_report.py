@@ -7,12 +7,14 @@ import sys
 import msgspec
 import pytest
 
+from unmask.lab.report.facts import facts
 from unmask.lab.report.findings import findings
 from unmask.lab.report.summary import Spread, rows_of
 from unmask.lab.report.tables import TABLES, main
 from unmask.lab.report.write import write_report
 from unmask.lab.settings.config import Config
 from unmask.lab.settings.shape import Shape
+from unmask.lab.sweep.presets import preset
 
 
 def cell(table, framework, seed, result, *, length=16, problem="group:S3", shape=None, **more):
@@ -128,6 +130,18 @@ def test_what_tables_say():
     assert "bits + aux, 2 layers | 0.125 | 0.875 | 0 | 0 | 0.5 | 1 | 1 |" in TABLES["waiting"][1](CELLS)
     assert "bits + aux, 2 layers | 1 | 0.5; 1 | 1 |" in TABLES["levels"][1](CELLS)
     assert "bits + aux, 2 layers | 0.5 | 0.25 | 1 |" in TABLES["longer"][1](CELLS)
+
+
+def test_facts_are_counted():
+    """A preset by the cells of it that were run, and what made them as far as they say."""
+    made_by = {"unmask": "0.2.0", "instructions": "AVX2"}
+    results = [ran(1.0, 580.0, made_by=made_by), ran(1.0), ran(1.0)]
+    cells = [{"key": c.key, **c.to_json(), "result": r} for c, r in zip(preset("quick"), results, strict=False)]
+    said = facts(cells)
+    assert "3 runs, 10 CPU minutes" in said
+    assert "`quick` 3 of 20 in 10 CPU minutes, `paper` 0 of" in said
+    assert said.endswith("Of the cells 1 were made by unmask 0.2.0, instructions AVX2; 2 do not say by what.")
+    assert "made by" not in facts(CELLS)
 
 
 def test_findings_are_counted():
