@@ -16,7 +16,8 @@ from unmask.lab.tasks.chain import Chain
 from unmask.lab.tasks.direct import Direct
 from unmask.lab.tasks.layout import MASK, PAD, Layout
 from unmask.lab.tasks.loop import Loop
-from unmask.lab.tasks.program import Program, ProgramAnswers, ProgramSlots
+from unmask.lab.tasks.program import Program
+from unmask.lab.tasks.program_slots import ProgramSlots
 from unmask.lab.tasks.scan import Scan
 from unmask.lab.tasks.source import Source, unlike
 from unmask.lab.tasks.tree import Tree
@@ -30,7 +31,10 @@ FRAMEWORKS: dict[str, Callable[..., Layout]] = {
     "looped": Loop,
 }
 """Of products."""
-OF_PROGRAMS: dict[str, Callable[..., Layout]] = {"direct": ProgramAnswers, "program": ProgramSlots}
+OF_PROGRAMS: dict[str, Callable[[Program, int], Layout]] = {
+    "direct": lambda program, length: Direct(length, program.problem.outputs(length)),
+    "program": ProgramSlots,
+}
 PROGRAM = "program:"
 FACTORS = 2  # of a step; a chain and a scan may have more
 WIDER = ("cot", "scan")
