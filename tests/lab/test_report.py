@@ -132,6 +132,25 @@ def test_what_tables_say():
     assert "bits + aux, 2 layers | 0.5 | 0.25 | 1 |" in TABLES["longer"][1](CELLS)
 
 
+def test_other_rates_are_counted_by_what_failed():
+    """The rate of the table is no other one, and a row that was not tried does not count."""
+    failed, learned = ran(0.1, ended="steps"), ran(1.0)
+    cells = [
+        *(cell("main", "tree", seed, failed) for seed in (0, 1)),
+        *(cell("main", "cot", seed, failed if seed else learned) for seed in (0, 1)),
+        cell("main", "scan", 0, failed),
+        cell("rates", "tree", 0, failed, rate=0.001),
+        cell("rates", "tree", 0, learned, steps=4000),
+        cell("rates", "cot", 1, failed, rate=0.004),
+        cell("rates", "cot", 1, learned, rate=0.001),
+        cell("rates", "looped", 0, learned, rate=0.001),
+    ]
+    said = findings(cells)
+    assert "of 1 rows of the main table that fail in every seed, 0 are learned." in said
+    assert "of 1 rows of the main table that fail in some seeds, 1 are learned." in said
+    assert "Other rates" not in findings(cells[:5])
+
+
 def test_facts_are_counted():
     """A preset by the cells of it that were run, and what made them as far as they say."""
     made_by = {"unmask": "0.2.0", "instructions": "AVX2"}

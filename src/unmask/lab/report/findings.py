@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 
 from unmask.lab.evaluation.uniform_orders import expected_right
-from unmask.lab.report.summary import Cells, Row, Spread, rows_of
+from unmask.lab.report.summary import DEFAULTS, Cells, Row, Spread, rows_of
 from unmask.lab.report.tables import GROUP_SIZES, THRESHOLD, by_steps, layers_of, passes_rows, recipe, share, trees
 from unmask.lab.tasks.task import FRAMEWORKS
 
@@ -30,6 +30,26 @@ def learned(cells: Cells) -> Iterator[str]:
                 runs = ", ".join(f"{row.group} {row.converged}/{row.seeds}" for row in mine)
                 parts.append(f"{framework} {sum(r.converged for r in mine)} of {sum(r.seeds for r in mine)} ({runs})")
         yield f"**N = {length}, {'with' if aux else 'without'} aux**, runs that converged: {'; '.join(parts)}."
+
+
+def rated(cells: Cells) -> Iterator[str]:
+    """What fails in the main table, in every seed or in some: is it learned at another rate?"""
+    at_others: dict[tuple[str, int, str, bool], bool] = {}
+    for row in rows_of(cells, "rates"):
+        if row["rate"] != DEFAULTS["rate"]:
+            at_others[_kind(row)] = at_others.get(_kind(row), False) or row.converged > 0
+    tried = [row for row in rows_of(cells, "main") if row.converged < row.seeds and _kind(row) in at_others]
+    for seeds, mine in (
+        ("every seed", [row for row in tried if not row.converged]),
+        ("some seeds", [row for row in tried if row.converged]),
+    ):
+        if mine:
+            count = sum(at_others[_kind(row)] for row in mine)
+            yield f"**Other rates**: of {len(mine)} rows of the main table that fail in {seeds}, {count} are learned."
+
+
+def _kind(row: Row) -> tuple[str, int, str, bool]:
+    return row["problem"], row["length"], row["framework"], row.shape["aux"]
 
 
 def looked(cells: Cells) -> Iterator[str]:
@@ -161,6 +181,7 @@ def guessed(cells: Cells) -> Iterator[str]:
 
 TOLD: tuple[Callable[[Cells], Iterator[str]], ...] = (
     learned,
+    rated,
     looked,
     waited,
     levelled,
