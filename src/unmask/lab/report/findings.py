@@ -1,10 +1,12 @@
 """Rows → sentences: what the tables say, counted, so that a sentence is never ahead of its runs."""
 
+import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from unmask.lab.evaluation.uniform_orders import expected_right
-from unmask.lab.report.summary import DEFAULTS, Cells, Row, Spread, rows_of
+from unmask.lab.report.summary import Cells, Row, Spread, rows_of
 from unmask.lab.report.tables import GROUP_SIZES, THRESHOLD, by_steps, layers_of, passes_rows, recipe, share, trees
 from unmask.lab.tasks.task import FRAMEWORKS
 
@@ -33,23 +35,34 @@ def learned(cells: Cells) -> Iterator[str]:
 
 
 def rated(cells: Cells) -> Iterator[str]:
-    """What fails in the main table, in every seed or in some: is it learned at another rate?"""
-    at_others: dict[tuple[str, int, str, bool], bool] = {}
-    for row in rows_of(cells, "rates"):
-        if row["rate"] != DEFAULTS["rate"]:
-            at_others[_kind(row)] = at_others.get(_kind(row), False) or row.converged > 0
-    tried = [row for row in rows_of(cells, "main") if row.converged < row.seeds and _kind(row) in at_others]
-    for seeds, mine in (
-        ("every seed", [row for row in tried if not row.converged]),
-        ("some seeds", [row for row in tried if row.converged]),
-    ):
-        if mine:
-            count = sum(at_others[_kind(row)] for row in mine)
-            yield f"**Other rates**: of {len(mine)} rows of the main table that fail in {seeds}, {count} are learned."
+    """What fails in the main table, in every seed or in some: is a run that failed learned at another rate?"""
+    again: dict[tuple[str, int], bool] = {}
+    for cell in _runs(cells, "rates"):
+        if "rate" in cell["config"]:
+            again[_run(cell)] = again.get(_run(cell), False) or _converged(cell)
+    seeds: dict[str, list[bool]] = defaultdict(list)
+    for cell in _runs(cells, "main"):
+        seeds[_run(cell)[0]].append(_converged(cell))
+    failed = [_run(cell) for cell in _runs(cells, "main") if not _converged(cell) and _run(cell) in again]
+    for told, some in (("in every seed", False), ("in some seeds", True)):
+        tried = [run for run in failed if any(seeds[run[0]]) == some]
+        if tried:
+            count = sum(again[run] for run in tried)
+            yield f"**Other rates**: of {len(tried)} failed runs of what fails {told}, {count} are learned."
 
 
-def _kind(row: Row) -> tuple[str, int, str, bool]:
-    return row["problem"], row["length"], row["framework"], row.shape["aux"]
+def _runs(cells: Cells, table: str) -> list[dict[str, Any]]:
+    return [cell for cell in cells if cell["table"] == table and "result" in cell]
+
+
+def _run(cell: dict[str, Any]) -> tuple[str, int]:
+    """(what is trained, seed), whatever the rate."""
+    config = {name: value for name, value in cell["config"].items() if name not in ("seed", "rate")}
+    return json.dumps(config, sort_keys=True), cell["config"]["seed"]
+
+
+def _converged(cell: dict[str, Any]) -> bool:
+    return cell["result"]["ended"] == "converged"
 
 
 def looked(cells: Cells) -> Iterator[str]:

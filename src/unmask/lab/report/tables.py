@@ -83,8 +83,18 @@ def operands(cells: Cells) -> str | None:
             best = row.of(lambda result: result["operands"]["best"])
             uniform = row.of(lambda result: result["operands"]["uniform"]).mean
             told = [recipe(row), spread(row.of("right")), spread(best), f"{1 - best.mean:.2f}", f"{uniform:.3f}"]
+            told.append(str(row.seeds))
             table.append([f"{row.group}, N = {row['length']}", row["framework"], *told])
-    columns = ["task", "framework", "recipe", "right", "attention to operands", "distance", "if it were uniform"]
+    columns = [
+        "task",
+        "framework",
+        "recipe",
+        "right",
+        "attention to operands",
+        "distance",
+        "if it were uniform",
+        "seeds",
+    ]
     return markdown(columns, table)
 
 
