@@ -30,7 +30,7 @@ FAILING_SEEDS = {  # the first seed in which what the table has fails, where it 
 }
 CHAIN_FACTORS, SCAN_FACTORS = (2, 3, 4, 5), (2, 3, 4)  # at N = 16: 16, 8, 6, 4 symbols; 5, 4, 3 steps
 STEPS = 2000  # batches after which a run is given up
-LONG_LOOP_STEPS = {"large": 600, "small": 1500}  # of a loop at N = 32, where STEPS take eight minutes
+BRIEF_STEPS = {"large": 600, "small": 1500}  # of a loop at N = 32, where STEPS take eight minutes
 MASKED_STEPS = 1000
 SECONDS = 600.0  # of CPU: a guard; a count of steps decides alike on every machine, however busy
 A5_MASKED = {"batch": 128, "steps": 2000, "cpu_seconds": 3 * SECONDS}  # from batches of 32 it learned nothing
@@ -45,7 +45,7 @@ def shape_of(group: str, **switches: Any) -> Shape:
 
 def config_of_group(group: str, length: int, framework: str, seed: int, shape: Shape, **more: Any) -> Config:
     """Given up after its STEPS: at most two minutes of a quiet core at N = 16, and three at N = 32."""
-    steps = LONG_LOOP_STEPS["large" if group in LARGE else "small"] if (framework, length) == ("looped", 32) else STEPS
+    steps = BRIEF_STEPS["large" if group in LARGE else "small"] if (framework, length) == ("looped", 32) else STEPS
     settings: dict[str, Any] = {"framework": framework, "steps": steps, "cpu_seconds": SECONDS, **more}
     return Config(problem=f"group:{group}", length=length, seed=seed, shape=shape, **settings)
 
@@ -115,7 +115,7 @@ def loop_rows() -> Iterator[Cell]:
 
 
 def rate_rows() -> Iterator[Cell]:
-    """What fails in the main table, at other rates: with its own, three. And loops at N = 32 for longer."""
+    """What fails in the main table, at other rates: with its own, three. And loops that are on their way for longer."""
     failing = (("direct", True), ("looped", True), ("looped", False), ("tree", False), ("cot", False))
     for length in (16, 32):
         for framework, aux in failing:
@@ -124,7 +124,8 @@ def rate_rows() -> Iterator[Cell]:
                 if not is_learned(*kind):
                     yield from other_rates(*kind, seed=FAILING_SEEDS.get(kind, 0))
     for group in LARGE:
-        yield Cell("rates", config_of_group(group, 32, "looped", 0, shape_of(group, aux=True), steps=STEPS))
+        longer = {"steps": 2 * STEPS, "cpu_seconds": 2 * SECONDS}
+        yield Cell("rates", config_of_group(group, 16, "looped", 0, shape_of(group, aux=True), **longer))
 
 
 def is_learned(group: str, length: int, framework: str, aux: bool) -> bool:
@@ -135,9 +136,12 @@ def is_learned(group: str, length: int, framework: str, aux: bool) -> bool:
 
 
 def other_rates(group: str, length: int, framework: str, aux: bool, *, seed: int) -> Iterator[Cell]:
+    """A loop of a large group without aux, which is at chance to the end, is tried briefly."""
+    brief = {"steps": BRIEF_STEPS["large"]} if framework == "looped" and group in LARGE and not aux else {}
     for rate in RATES:
-        config = config_of_group(group, length, framework, seed, shape_of(group, aux=aux), rate=rate)
-        yield Cell("rates", config)
+        yield Cell(
+            "rates", config_of_group(group, length, framework, seed, shape_of(group, aux=aux), rate=rate, **brief)
+        )
 
 
 def planners() -> Iterator[Cell]:
