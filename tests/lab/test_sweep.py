@@ -105,7 +105,7 @@ def test_a_key_tells_cells_apart_and_stays():
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_presets(name):
-    """Steps end a run; the guard of seconds is ten minutes for 2,000 batches of 32, and grows no faster than they do."""
+    """Steps end a run; the guard of seconds is ten minutes for 2,000 batches of 32, and grows no faster than these."""
     cells = preset(name)
     assert len({c.key for c in cells}) == len(cells)
     for c in cells:

@@ -56,8 +56,9 @@ def _runs(cells: Cells, table: str) -> list[dict[str, Any]]:
 
 
 def _run(cell: dict[str, Any]) -> tuple[str, int]:
-    """(what is trained, seed), whatever the rate."""
-    config = {name: value for name, value in cell["config"].items() if name not in ("seed", "rate")}
+    """(what is trained, seed), whatever the rate, and for however long."""
+    how = ("seed", "rate", "steps", "cpu_seconds")
+    config = {name: value for name, value in cell["config"].items() if name not in how}
     return json.dumps(config, sort_keys=True), cell["config"]["seed"]
 
 

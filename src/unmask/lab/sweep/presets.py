@@ -137,11 +137,10 @@ def is_learned(group: str, length: int, framework: str, aux: bool) -> bool:
 
 def other_rates(group: str, length: int, framework: str, aux: bool, *, seed: int) -> Iterator[Cell]:
     """A loop of a large group without aux, which is at chance to the end, is tried briefly."""
+    shape = shape_of(group, aux=aux)
     brief = {"steps": BRIEF_STEPS["large"]} if framework == "looped" and group in LARGE and not aux else {}
     for rate in RATES:
-        yield Cell(
-            "rates", config_of_group(group, length, framework, seed, shape_of(group, aux=aux), rate=rate, **brief)
-        )
+        yield Cell("rates", config_of_group(group, length, framework, seed, shape, rate=rate, **brief))
 
 
 def planners() -> Iterator[Cell]:
