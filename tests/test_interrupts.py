@@ -101,6 +101,8 @@ def test_an_error_that_a_library_makes_of_it_is_an_interrupt(monkeypatch, capfd)
 @pytest.mark.parametrize("number", SIGNALS)
 def test_whoever_ends_it_nothing_is_left_behind(number, tmp_path, monkeypatch, capfd):
     """Ctrl-C, `kill`, and a terminal that is closed: all while a folder is being written."""
+    if signal.getsignal(number) is signal.SIG_IGN:  # under nohup, which a command respects
+        signal.signal(number, signal.SIG_DFL)
     write = writing._write
 
     def struck(path, content):
