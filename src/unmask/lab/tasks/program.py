@@ -30,7 +30,7 @@ class Program(Source):
                 names[unlike(name, names)] = value
         return names
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         return tuple(self._named)
 
