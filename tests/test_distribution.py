@@ -28,7 +28,7 @@ def test_torch_comes_with_extras_alone_and_in_one_version():
 def test_versions_agree():
     assert unmask.__version__ == PROJECT["version"]
     assert f"version: {PROJECT['version']}" in (ROOT / "CITATION.cff").read_text(encoding="utf-8").replace('"', "")
-    assert f"\n## {PROJECT['version']}\n" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert f"\n## [{PROJECT['version']}] - " in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
 def test_a_wheel_that_asks_everybody_for_torch_is_caught(tmp_path):
