@@ -20,17 +20,17 @@ lint: $(INSTALLED)
 bench: $(INSTALLED)  ## measure, and write benchmarks/results.json
 	$(BIN)/python benchmarks/bench.py
 
-theorems: $(INSTALLED)  ## run every check of the paper, and write docs/theorems.md
+theorems: $(INSTALLED)  ## run every check of the paper, and write docs/paper/items.md
 	$(BIN)/python -m unmask.paper .
 
 architecture: $(INSTALLED)  ## what the pages say of imports and of what a proof trusts, from the code
-	$(BIN)/python docs/architecture.py
+	$(BIN)/python docs/generate/architecture.py
 
 gallery: $(INSTALLED)  ## the page of programs: code, runs, and what they take
-	$(BIN)/python docs/gallery_page.py
+	$(BIN)/python docs/generate/gallery_page.py
 
-lab-page: $(INSTALLED)  ## docs/lab.md and its plots from docs/lab/results.json
-	$(BIN)/python docs/lab_page.py
+lab-page: $(INSTALLED)  ## docs/lab/index.md and its plots from docs/lab/results.json
+	$(BIN)/python docs/generate/lab_page.py
 
 docs: $(INSTALLED)  ## the documentation as a site, in site/; a warning is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

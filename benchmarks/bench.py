@@ -1,7 +1,7 @@
 """Measure every row of the performance table in one run: `make bench`; or some: `python benchmarks/bench.py proofs …`.
 
 Writes benchmarks/results.json, a line of ratios to benchmarks/history.jsonl, the plots of docs/performance/ and the
-measured parts of docs/performance.md. Times are the best of a few runs of the real thing, in CPU seconds (user and
+measured parts of docs/reference/performance.md. Times are the best of a few runs of the real thing, in CPU seconds (user and
 system), and rivals run beside it: a ratio to one of them that grows is a loss, whatever the machine does. All that is
 ours runs on one core. Where C6288=FILE names the netlist of c6288 as AIGER or BLIF, it is measured, too.
 """
@@ -405,7 +405,7 @@ def _beside_abc(proved):
 
 
 def write_results(results):
-    """The tables of docs/performance.md."""
+    """The tables of docs/reference/performance.md."""
     targets = table(("what", "target", "measured"), rows_of(results))
     where = ["| run | " + " | ".join(f"{i}." for i in range(1, 6)) + " |", "|---|" + "---|" * 5]
     for name, shares in results["profile"].items():
@@ -416,7 +416,7 @@ def write_results(results):
         f"CPU seconds, user and system, measured with `make bench` on a machine of {machine['cores']} cores, "
         f"Python {machine['python']}, NumPy {machine['numpy']}."
     )
-    write_page(DOCS / "performance.md", {"table": [*targets, "", under], "profile": where})
+    write_page(DOCS / "reference" / "performance.md", {"table": [*targets, "", under], "profile": where})
 
 
 def main(only):
@@ -457,7 +457,7 @@ def main(only):
         plot = plots.log_log(
             title, [log2(n) for n in measured["lengths"]], {k: [log2(s) for s in v] for k, v in curves.items() if v}
         )
-        (DOCS / "performance" / f"{name}.svg").write_text(plot, encoding="utf-8")
+        (DOCS / "reference" / "performance" / f"{name}.svg").write_text(plot, encoding="utf-8")
     write_results(results)
     for loss in losses(HERE / "history.jsonl", ratios_of(results)):
         print(loss)

@@ -1,4 +1,4 @@
-"""Depth and gates of extracted circuits against N; writes the tables and plots of docs/extraction.md."""
+"""Depth and gates of extracted circuits against N; writes the tables and plots of docs/how-to/extract-a-circuit.md."""
 
 from itertools import product
 from pathlib import Path
@@ -84,12 +84,12 @@ def main():
     tables = {"pass": passes, "families": compiled, "steps": steps}
     bounded = ["", f"The formula bounds the depth by {bound} at every N and every width."]
     write_page(
-        DOCS / "extraction.md",
+        DOCS / "how-to" / "extract-a-circuit.md",
         {k: table(heads[k], rows) + (bounded if k == "pass" else []) for k, rows in tables.items()},
     )
     curves = {"cascade": [row[1] for row in passes], "additions": [row[3] for row in passes]}
     plot = plots.plain("AND/OR depth of one layer over F_1", list(ROWS), curves, "rows N", 20)
-    (DOCS / "performance" / "depth.svg").write_text(plot, encoding="utf-8")
+    (DOCS / "reference" / "performance" / "depth.svg").write_text(plot, encoding="utf-8")
     for rows in tables.values():
         print("\n".join(str(row) for row in rows))
 

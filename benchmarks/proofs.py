@@ -1,4 +1,4 @@
-"""How long proofs take, and how long a SAT solver alone on the same question; writes the tables of docs/proofs.md."""
+"""How long proofs take, and how long a SAT solver alone on the same question; writes the tables of docs/background/proofs.md."""
 
 import time
 from pathlib import Path
@@ -12,7 +12,7 @@ from unmask.verification.proofs.clauses import constant_clause, difference, gate
 from unmask.verification.proofs.sides import Encoding, miter
 from unmask.verification.proofs.specified import side_of
 
-PAGE = Path(__file__).parents[1] / "docs" / "proofs.md"
+PAGE = Path(__file__).parents[1] / "docs" / "background" / "proofs.md"
 CONFLICTS = 100_000
 
 PROVED = [

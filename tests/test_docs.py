@@ -75,7 +75,7 @@ def test_every_file_of_a_page_is_run():
         assert all(f"python {name}" in run or f"program:{name}" in run for name, _ in files(page)), page
 
 
-READER = ROOT / "docs" / "how-to" / "read-a-folder.md"
+READER = ROOT / "docs" / "how-to" / "read-a-model-folder.md"
 
 
 @pytest.mark.parametrize(("kind", "precision"), [("mdm", 2), ("mdm", 3), ("smdm", 2)])

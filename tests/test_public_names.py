@@ -9,7 +9,7 @@ import pytest
 import unmask
 
 FINDER = doctest.DocTestParser()
-PAGE = Path(__file__).parents[1] / "docs" / "api.md"
+PAGE = Path(__file__).parents[1] / "docs" / "reference" / "api.md"
 
 
 def failures(text, name="example"):

@@ -14,7 +14,7 @@ from unmask.numerics.precision import Precision
 
 ROOT = Path(__file__).parents[1]
 PROOFS = ROOT / "proofs"
-PAGE = (ROOT / "docs" / "rocq.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "paper" / "rocq.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""docs/lab.md says what docs/lab/results.json holds, and no number beyond it."""
+"""docs/lab/index.md says what docs/lab/results.json holds, and no number beyond it."""
 
 import re
 

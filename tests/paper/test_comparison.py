@@ -1,4 +1,4 @@
-"""Columns that compare two numbers, because sums clip: 0 if r <= b, else -B (docs/errata.md, "Open")."""
+"""Columns that compare two numbers, because sums clip: 0 if r <= b, else -B (docs/paper/errata.md, "Open")."""
 
 import numpy as np
 import pytest

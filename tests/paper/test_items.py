@@ -65,7 +65,7 @@ def test_the_page_is_in_step_with_the_record():
     """If this fails, run `make theorems`."""
     record = json.loads((ROOT / "src" / "unmask" / "paper" / RECORD).read_text(encoding="utf-8"))
     assert list(record) == [item.label for item in ITEMS]
-    assert (ROOT / "docs" / "theorems.md").read_text(encoding="utf-8") == page(recorded(ITEMS))
+    assert (ROOT / "docs" / "paper" / "items.md").read_text(encoding="utf-8") == page(recorded(ITEMS))
 
 
 def test_the_checks_still_say_what_the_record_says():
@@ -159,7 +159,7 @@ def test_gadget_lemmas_are_proved_for_every_width():
 
 def test_proofs_by_rocq_are_there():
     text = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "proofs").glob("*.v"))
-    page = (ROOT / "docs" / "rocq.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "paper" / "rocq.md").read_text(encoding="utf-8")
     named = {name for item in ITEMS for proof in item.proofs if proof.by == "Rocq" for name in proof.names}
     assert len(named) > 15
     for name in named:
@@ -222,7 +222,7 @@ def test_every_command_of_the_list_runs(command, tmp_path):
 
 
 def errata_commands():
-    text = (ROOT / "docs" / "errata.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "paper" / "errata.md").read_text(encoding="utf-8")
     return [line for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL) for line in block.splitlines()]
 
 
@@ -258,7 +258,7 @@ def test_every_other_command_of_the_errata_runs(line, tmp_path, monkeypatch):
 
 
 def test_the_errata_cover_every_number_of_the_list():
-    text = (ROOT / "docs" / "errata.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "paper" / "errata.md").read_text(encoding="utf-8")
     assert {int(k) for k in re.findall(r"^\| (\d+) \|", text, re.MULTILINE)} == set(range(1, 32))
     assert {int(k) for k in re.findall(r"^\*\*(\d+)\.", text, re.MULTILINE)} == set(range(1, 32))
     cited = {int(k) for item in ITEMS for k in re.findall(r"^(\d+)", item.erratum or "")}
@@ -266,14 +266,14 @@ def test_the_errata_cover_every_number_of_the_list():
 
 
 def test_what_the_errata_call_open_is_what_the_list_calls_open():
-    text = (ROOT / "docs" / "errata.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "paper" / "errata.md").read_text(encoding="utf-8")
     (passage,) = re.findall(r"\*\*What stays open\.\*\*(.*?)\n\n", text, re.DOTALL)
     named = re.findall(r"`((?:\w+):[\w-]+\*?)`", passage)
     assert sorted(named) == sorted(item.label for item in ITEMS if item.against_print == "open")
 
 
 def test_what_was_taken_back_is_said_where_it_stood():
-    text = (ROOT / "docs" / "errata.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "paper" / "errata.md").read_text(encoding="utf-8")
     (passage,) = re.findall(r"taken back is said in the entries ([\d,\sand]+)\.", text)
     entries = re.split(r"^\*\*(?=\d+\.)|^## ", text.split("\n## Definitions")[1], flags=re.MULTILINE)
     said = [entry for entry in entries if re.search(r"[Ww]e\s+had|[Tt]aken\s+back|earlier\s+form", entry)]
@@ -301,7 +301,9 @@ def plainly(tex):
 @pytest.mark.skipif("UNMASK_PAPER" not in os.environ, reason="UNMASK_PAPER names no source of the paper (paper.tex)")
 def test_what_the_errata_quote_is_printed():
     tex = plainly(Path(os.environ["UNMASK_PAPER"]).read_text(encoding="utf-8"))
-    text = re.sub(r"```.*?```", "", (ROOT / "docs" / "errata.md").read_text(encoding="utf-8"), flags=re.DOTALL)
+    text = re.sub(
+        r"```.*?```", "", (ROOT / "docs" / "paper" / "errata.md").read_text(encoding="utf-8"), flags=re.DOTALL
+    )
     quotes = [re.sub(r"\s+", " ", quote) for quote in re.findall(r'"([^"]+)"', text)]
     assert len(quotes) > 20
     assert [quote for quote in quotes if quote not in tex] == []
@@ -311,7 +313,9 @@ def test_what_the_errata_quote_is_printed():
 @pytest.mark.skipif("UNMASK_PAPER" not in os.environ, reason="UNMASK_PAPER names no source of the paper (paper.tex)")
 def test_what_an_entry_quotes_stands_in_a_line_that_it_names():
     lines = [plainly(line) for line in Path(os.environ["UNMASK_PAPER"]).read_text(encoding="utf-8").splitlines()]
-    text = re.sub(r"```.*?```", "", (ROOT / "docs" / "errata.md").read_text(encoding="utf-8"), flags=re.DOTALL)
+    text = re.sub(
+        r"```.*?```", "", (ROOT / "docs" / "paper" / "errata.md").read_text(encoding="utf-8"), flags=re.DOTALL
+    )
     assert f"{len(lines):,} lines" in text
     for entry in re.split(r"^\*\*(?=\d+\.)|^## |^\*The sandwich", text, flags=re.MULTILINE):
         named = {int(k) for k in re.findall(r"L(\d{3,4})", entry)}
@@ -322,7 +326,7 @@ def test_what_an_entry_quotes_stands_in_a_line_that_it_names():
 
 
 def test_every_file_that_the_errata_name_is_there():
-    text = (ROOT / "docs" / "errata.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "paper" / "errata.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`((?:theorems|programs|engines|reasoners)/[\w/]+\.py)`", text))
     assert len(named) > 15
     assert {name for name in named if not (ROOT / "src" / "unmask" / name).is_file()} == set()
@@ -330,6 +334,6 @@ def test_every_file_that_the_errata_name_is_there():
 
 def test_every_smallest_case_is_on_the_page():
     cases = (Path(__file__).parent / "test_printed.py").read_text(encoding="utf-8")
-    text = (ROOT / "docs" / "errata.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "paper" / "errata.md").read_text(encoding="utf-8")
     for name in re.findall(r"^def (test_\w+)", cases, re.MULTILINE):
         assert name in text, name

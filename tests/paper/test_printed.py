@@ -1,4 +1,4 @@
-"""Each erratum's smallest case: what the paper prints, failing. docs/errata.md names these tests."""
+"""Each erratum's smallest case: what the paper prints, failing. docs/paper/errata.md names these tests."""
 
 from dataclasses import replace
 from fractions import Fraction

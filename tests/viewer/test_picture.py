@@ -16,7 +16,7 @@ NAMESPACE = "{http://www.w3.org/2000/svg}"
 
 
 def test_the_picture_of_the_documentation_is_in_step(abb):
-    """docs/viewer.md has the command that draws it."""
+    """docs/how-to/viewer.md has the command that draws it."""
     assert PICTURE.read_text(encoding="utf-8") == picture(view_of(abb, "abbaabbababababb", ["cot"]))
 
 

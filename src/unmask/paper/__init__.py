@@ -2,5 +2,5 @@
 
 `items/` are the statements, `checks/` what is run for them. An item and an effort go in, a `finding` comes out: a
 status with its evidence. `report` runs all of them or reads the last record (evidence.json), `page` writes
-docs/theorems.md, `show` prints for `unmask paper`.
+docs/paper/items.md, `show` prints for `unmask paper`.
 """

@@ -1,4 +1,4 @@
-"""`python -m unmask.paper ROOT`: run every check, then write the record and docs/theorems.md (`make theorems`)."""
+"""`python -m unmask.paper ROOT`: run every check, then write the record and docs/paper/items.md (`make theorems`)."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Findings → docs/theorems.md."""
+"""Findings → docs/paper/items.md."""
 
 from collections.abc import Iterable
 
@@ -32,14 +32,14 @@ illustrates it; *gap*, not shown here, with the reason. The second is about the 
 
 What is only cited has no second word. A check is exhaustive, or a proof, only where it says so; the others are tests.
 *Proved for every width* is a proof about the gadgets that an item rests on, one precision at a time
-([gadgets](gadgets.md)); *by Rocq* is a proof that the kernel of Rocq checks ([rocq](rocq.md)), and no check repeats.
+([gadgets](../reference/gadgets.md)); *by Rocq* is a proof that the kernel of Rocq checks ([rocq](rocq.md)), and no check repeats.
 Labels that end in * are ours: the paper gives none. The last section is not about the paper: results of our own, which
 go beyond it or repair it, checked like the others, and without a second word. Files are relative to `src/unmask/`.
 """
 
 
 def page(findings: Iterable[Finding]) -> str:
-    """docs/theorems.md."""
+    """docs/paper/items.md."""
     listed = list(findings)
     lines = [HEAD, *counts(listed)]
     for kind, heading in KINDS:
@@ -82,4 +82,4 @@ def _entry(finding: Finding) -> list[str]:
 def _linked(construction: str) -> str:
     if not construction.endswith(".py"):
         return construction
-    return ", ".join(f"[{name}](../src/unmask/{name})" for name in construction.split(", "))
+    return ", ".join(f"[{name}](../../src/unmask/{name})" for name in construction.split(", "))

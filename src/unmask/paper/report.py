@@ -1,6 +1,6 @@
 """Items → findings: by running their checks now, or as the last run of `make theorems` recorded them.
 
-The record, evidence.json, and docs/theorems.md are written together from one run; neither has a date, so that the
+The record, evidence.json, and docs/paper/items.md are written together from one run; neither has a date, so that the
 same code gives the same files.
 """
 
@@ -53,5 +53,5 @@ def record_of(findings: Iterable[Finding]) -> str:
 def write(root: Path, findings: list[Finding]) -> None:
     """The record and the page, beneath the root of the repository."""
     (root / "src" / "unmask" / "paper" / RECORD).write_text(record_of(findings), encoding="utf-8")
-    (root / "docs").mkdir(exist_ok=True)
-    (root / "docs" / "theorems.md").write_text(page(findings), encoding="utf-8")
+    (root / "docs" / "paper").mkdir(parents=True, exist_ok=True)
+    (root / "docs" / "paper" / "items.md").write_text(page(findings), encoding="utf-8")

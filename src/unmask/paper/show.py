@@ -63,7 +63,7 @@ def explain(finding: Finding, *, checked: bool) -> None:
         ("checked now" if checked else "checked", _ran(finding)),
         *(("beyond these cases", proof.sentence) for proof in finding.proofs),
         ("run it", item.run),
-        ("in the errata", None if item.erratum is None else f"{item.erratum} See docs/errata.md."),
+        ("in the errata", None if item.erratum is None else f"{item.erratum} See docs/paper/errata.md."),
     ]
     for name, value in rows:
         if value:

@@ -13,7 +13,7 @@ Exactness:    bit by bit, for p >= 2 (FOCUS), with three copies for p = 1.
 Deviations:   the paper claims pCoT[T, P] ⊆ CoT[P]. A mask row attends jointly to earlier symbols, to the masks of its
               block and to itself; in a chain of thought that row does not exist when its symbol must be predicted,
               and one row offers one key per softmax, not those of a symbol and of a mask. Whether P steps are enough
-              is open (docs/errata.md): the factor 2 is a price we can pay, not one we can prove necessary.
+              is open (docs/paper/errata.md): the factor 2 is a price we can pay, not one we can prove necessary.
 """
 
 from dataclasses import dataclass

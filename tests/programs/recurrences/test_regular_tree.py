@@ -1,7 +1,7 @@
 """The tree of a regular language, written as a recurrence, beside the library's own program: what each costs.
 
 For few elements the recurrence costs no more. For A5 it is wider by more than a tenth and has many times the weights,
-which is why the library's own program codes elements instead of listing their products (docs/recurrences.md).
+which is why the library's own program codes elements instead of listing their products (docs/background/recurrences.md).
 """
 
 import re
@@ -16,7 +16,7 @@ from unmask.programs.compilers.compiler import compiler_for
 from unmask.programs.compilers.recurrences import SystemCompiler
 from unmask.recurrences import BOOLEAN, N, Slots, System, indices, letter, pick, power_of_two_below
 
-PAGE = Path(__file__).parents[3] / "docs" / "recurrences.md"
+PAGE = Path(__file__).parents[3] / "docs" / "background" / "recurrences.md"
 (j,) = indices("j")
 
 

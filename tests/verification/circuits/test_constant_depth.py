@@ -141,7 +141,7 @@ def test_a_forgotten_division_by_zero_is_seen(monkeypatch):
 
 
 def test_the_depth_stops_growing_with_the_rows():
-    """The plateau; the chain of additions keeps growing. docs/extraction.md has more of both."""
+    """The plateau; the chain of additions keeps growing. docs/how-to/extract-a-circuit.md has more of both."""
     depths = [constant_depth_circuit(random_transformer(13, rows)).depth for rows in (6, 14, 16, 18)]
     assert depths[0] < depths[1] == depths[2] == depths[3]
     chain = [constant_depth_circuit(random_transformer(13, rows), total=chain_sum).depth for rows in (6, 10, 14)]

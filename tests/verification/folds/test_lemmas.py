@@ -97,7 +97,7 @@ def test_the_textbook_and_fails_at_exactly_2_to_the_p_inputs():
 
 
 def test_the_page_shows_what_is_decided():
-    text = (ROOT / "docs" / "gadgets.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "reference" / "gadgets.md").read_text(encoding="utf-8")
     for one in LEMMAS:
         found = lemma(one.name)
         assert f"| {one.name} | {one.statement} | {one.least} |" in text
@@ -107,7 +107,7 @@ def test_the_page_shows_what_is_decided():
 
 @pytest.mark.long
 def test_the_page_is_generated():
-    text = (ROOT / "docs" / "gadgets.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "reference" / "gadgets.md").read_text(encoding="utf-8")
     assert page.written(text, lemmas.lemmas(most=page.LARGEST)) == text
 
 

@@ -44,5 +44,5 @@ def _proof(languages: tuple[str, ...], kinds: tuple[Kind, ...]) -> Proof:
         names=languages,
         run=f"unmask prove '{languages[0]}' --to {kinds[0]} --every-length",
         note="about the weights that `compile` writes, replayed from a certificate by a second checker from N = 2 on; "
-        "one language and one p at a time, monoids of at most 1,024 elements; docs/every-length.md",
+        "one language and one p at a time, monoids of at most 1,024 elements; docs/background/every-length.md",
     )

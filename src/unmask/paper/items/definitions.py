@@ -78,7 +78,7 @@ NUMBERS = (
         against_print="open",
         difference="that the families here are L-uniform is shown for positions, and for weights where one program is "
         "that of every N. That the first machine needs logarithmic space only for the other weights, conversions "
-        "among them, is neither shown nor refuted (docs/uniformity.md).",
+        "among them, is neither shown nor refuted (docs/background/uniformity.md).",
         run="unmask paper def:uniform-transformers --check",
     ),
     _definition(

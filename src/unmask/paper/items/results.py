@@ -24,7 +24,7 @@ def every_source(stem: str, note: str) -> Proof:
         by="execution on weights without values, enumeration of all scores and an SMT solver",
         names=("layers", "rows", "scores", "layout", "decoding"),
         run=f"unmask prove theorem:{stem} --every-length",
-        note=f"{note}; docs/every-length.md",
+        note=f"{note}; docs/background/every-length.md",
     )
 
 

@@ -1,4 +1,4 @@
-"""What the kernel of Rocq has checked, for the items that it is about (docs/rocq.md, `make rocq`)."""
+"""What the kernel of Rocq has checked, for the items that it is about (docs/paper/rocq.md, `make rocq`)."""
 
 from unmask.paper.checks.evidence import Proof
 
@@ -16,7 +16,7 @@ REGULAR = _proof(
     "automaton_is_decided",
     "every_automaton_is_decided",
     "decided_with_e_to_the_x",
-    note="one slot per node, any finite monoid, any exponential as in docs/rocq.md (the package's tables are proved to "
+    note="one slot per node, any finite monoid, any exponential as in docs/paper/rocq.md (the package's tables are proved to "
     "be such for p <= 4, and tested for p <= 8); the weights of compiled folders are compared with the theorem's",
 )
 SATURATION = _proof(

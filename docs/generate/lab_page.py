@@ -1,4 +1,4 @@
-"""docs/lab.md from docs/lab/results.json: `python docs/lab_page.py [FOLDER]` takes the results of a sweep in first.
+"""docs/lab/results.json → docs/lab/index.md. With a FOLDER, its results.json is copied first.
 
 What stands between `<!-- results: NAME -->` and `<!-- end -->` is written here; a page says "not run" where
 results.json holds nothing. Numbers stand there and nowhere else on the page.
@@ -15,8 +15,8 @@ from unmask.lab.report.plots import PLOTS
 from unmask.lab.report.tables import TABLES
 from unmask.lab.sweep.results import read_results
 
-PAGE = Path(__file__).parent / "lab.md"
-RESULTS = Path(__file__).parent / "lab" / "results.json"
+PAGE = Path(__file__).parents[1] / "lab" / "index.md"
+RESULTS = PAGE.parent / "results.json"
 REGION = re.compile(r"(<!-- results: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 NOT_RUN = "*Not run.*"
 
@@ -29,7 +29,7 @@ def filled(page: str, cells: list) -> str:
         made = {"facts": facts, "findings": findings}[name](cells) if name not in TABLES else TABLES[name][1](cells)
         parts = [made or NOT_RUN]
         if made and name in PLOTS:
-            parts.append(f"![{TABLES[name][0]}](lab/{name}.svg)")
+            parts.append(f"![{TABLES[name][0]}]({name}.svg)")
         return match[1] + "\n\n".join(parts) + "\n" + match[3]
 
     return REGION.sub(region, page)

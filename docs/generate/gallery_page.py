@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 sys.path += [str(ROOT / "benchmarks"), str(ROOT / "src")]
 
 from gallery_picture import picture  # noqa: E402
@@ -21,7 +21,7 @@ PAGE = ROOT / "docs" / "gallery.md"
 PICTURES = ROOT / "docs" / "pictures" / "gallery"
 HEAD = """# A gallery of programs
 
-What the [language](language.md) is for. Each program is a file of `examples/programs/`, each grammar one of
+What the [language](reference/language.md) is for. Each program is a file of `examples/programs/`, each grammar one of
 `examples/grammars/`, tested against an implementation that shares nothing with it (`tests/gallery`,
 `tests/problems/grammars`). Below the code: a run of the compiled `mdm` as a picture, every slot in the colour of the
 step that wrote it, or last changed it; the same run as text, a line for every step, `·` for a mask; and what compiled

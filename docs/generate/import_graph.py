@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-SOURCE = Path(__file__).parents[1] / "src" / "unmask"
+SOURCE = Path(__file__).parents[2] / "src" / "unmask"
 PACKAGE = "unmask"
 
 Graph = Mapping[str, set[str]]

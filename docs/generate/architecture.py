@@ -1,8 +1,8 @@
 """Writes what the documentation says of the architecture, from the code: `make architecture`.
 
-docs/pictures/imports.svg     which place imports which
-docs/architecture.md          the places from the ground up, and what lives in each
-docs/proofs.md                what a proof trusts, module by module
+docs/pictures/imports.svg         which place imports which
+docs/background/architecture.md   the places from the ground up, and what lives in each
+docs/background/proofs.md         what a proof trusts, module by module
 """
 
 import re
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from import_graph import closure, direct, first_sentence, levels, module_graph, place_graph, place_of
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 sys.path += [str(ROOT / "benchmarks"), str(ROOT / "src")]
 
 from pages import filled, table  # noqa: E402
@@ -49,10 +49,10 @@ def pages() -> dict[Path, str]:
         **{
             page: filled(page.read_text(encoding="utf-8"), parts)
             for page, parts in {
-                ROOT / "docs" / "architecture.md": {
+                ROOT / "docs" / "background" / "architecture.md": {
                     "places": table(("place", "what lives there", "imports"), rows(places))
                 },
-                ROOT / "docs" / "proofs.md": {"trusted": list(trusted_lines())},
+                ROOT / "docs" / "background" / "proofs.md": {"trusted": list(trusted_lines())},
             }.items()
         },
     }
