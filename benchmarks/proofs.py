@@ -1,4 +1,7 @@
-"""How long proofs take, and how long a SAT solver alone on the same question; writes the tables of docs/background/proofs.md."""
+"""Time proofs, and a SAT solver alone on the same question.
+
+Writes the tables of docs/background/proofs.md.
+"""
 
 import time
 from pathlib import Path

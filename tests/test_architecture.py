@@ -1,6 +1,7 @@
 """The directions of the design, as data: which place may import which, and what no file may hold.
 
-A place is a folder (a room, or the files beside the rooms of a folder), or a file at the top: see docs/generate/import_graph.py.
+A place is a folder (a room, or the files beside the rooms of a folder), or a file at the top: see
+docs/generate/import_graph.py.
 """
 
 import ast

@@ -1,7 +1,8 @@
 """The tree of a regular language, written as a recurrence, beside the library's own program: what each costs.
 
 For few elements the recurrence costs no more. For A5 it is wider by more than a tenth and has many times the weights,
-which is why the library's own program codes elements instead of listing their products (docs/background/recurrences.md).
+which is why the library's own program codes elements instead of listing their products: see
+docs/background/recurrences.md.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Lemmas → the table of docs/reference/gadgets.md (`python -m unmask.verification.folds.page docs/reference/gadgets.md`)."""
+"""Lemmas → the table of a page (`python -m unmask.verification.folds.page docs/reference/gadgets.md`)."""
 
 import sys
 from pathlib import Path
