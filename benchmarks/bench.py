@@ -1,7 +1,8 @@
 """Measure every row of the performance table in one run: `make bench`; or some: `python benchmarks/bench.py proofs …`.
 
 Writes benchmarks/results.json, a line of ratios to benchmarks/history.jsonl, the plots of
-docs/reference/performance/ and the measured parts of docs/reference/performance.md. Times are the best of a few runs of the real thing, in CPU seconds (user and
+docs/reference/performance/ and the measured parts of
+docs/reference/performance.md. Times are the best of a few runs of the real thing, in CPU seconds (user and
 system), and rivals run beside it: a ratio to one of them that grows is a loss, whatever the machine does. All that is
 ours runs on one core. Where C6288=FILE names the netlist of c6288 as AIGER or BLIF, it is measured, too.
 """

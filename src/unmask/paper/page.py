@@ -33,7 +33,8 @@ illustrates it; *gap*, not shown here, with the reason. The second is about the 
 What is only cited has no second word. A check is exhaustive, or a proof, only where it says so; the others are tests.
 *Proved for every width* is a proof about the gadgets that an item rests on, one precision at a time
 ([gadgets](../reference/gadgets.md)); *by Rocq* is a proof that the kernel of Rocq checks ([rocq](rocq.md)),
-and no check repeats. Labels that end in * are ours: the paper gives none. The last section is not about the paper: results of our own, which
+and no check repeats.
+Labels that end in * are ours: the paper gives none. The last section is not about the paper: results of our own, which
 go beyond it or repair it, checked like the others, and without a second word. Files are relative to `src/unmask/`.
 """
 

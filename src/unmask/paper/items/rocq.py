@@ -16,8 +16,9 @@ REGULAR = _proof(
     "automaton_is_decided",
     "every_automaton_is_decided",
     "decided_with_e_to_the_x",
-    note="one slot per node, any finite monoid, any exponential as in docs/paper/rocq.md (the package's tables are proved "
-    "to be such for p <= 4, and tested for p <= 8); the weights of compiled folders are compared with the theorem's",
+    note="one slot per node, any finite monoid, any exponential as in docs/paper/rocq.md (the package's tables are "
+    "proved to be such for p <= 4, and tested for p <= 8); the weights of compiled folders are compared with "
+    "the theorem's",
 )
 SATURATION = _proof(
     "every p",
