@@ -1,50 +1,52 @@
-# Everything runs from a virtual environment in this folder, made on first use.
+# Everything runs in the virtual environment .venv, which is created on first use. `make run` installs the base
+# dependencies alone (seconds); every other target installs the development environment as well (minutes).
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
-INSTALLED := .venv/.installed
+BASE := .venv/.base
+DEV := .venv/.dev
 CODE := $(wildcard src tests examples benchmarks docs proofs)
 
 .PHONY: run test lint bench theorems architecture gallery lab-page docs dist check-long clean
 
-run: $(INSTALLED)  ## compile a model, run it, show what happened
-	$(BIN)/python examples/first_look.py
+run: $(BASE)  ## compile a model, run it, prove it correct
+	@$(BIN)/python examples/first_look.py
 
-test: lint  ## lint, types, every test that is not marked long
+test: lint  ## the linter, the type checker, and every test that is not marked long
 	$(BIN)/pytest -n 2 --dist loadfile -m "not long"
 
-lint: $(INSTALLED)
+lint: $(DEV)
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/ty check --error-on-warning
 
-bench: $(INSTALLED)  ## measure, and write benchmarks/results.json
+bench: $(DEV)  ## measure and write benchmarks/results.json
 	$(BIN)/python benchmarks/bench.py
 
-theorems: $(INSTALLED)  ## run every check of the paper, and write docs/paper/items.md
+theorems: $(DEV)  ## run every check of the paper and write docs/paper/items.md
 	$(BIN)/python -m unmask.paper .
 
-architecture: $(INSTALLED)  ## what the pages say of imports and of what a proof trusts, from the code
+architecture: $(DEV)  ## write the pages about imports and about what a proof trusts, from the code
 	$(BIN)/python docs/generate/architecture.py
 
-gallery: $(INSTALLED)  ## the page of programs: code, runs, and what they take
+gallery: $(DEV)  ## write the page of example programs: code, runs and sizes
 	$(BIN)/python docs/generate/gallery_page.py
 
-lab-page: $(INSTALLED)  ## docs/lab/index.md and its plots from docs/lab/results.json
+lab-page: $(DEV)  ## write docs/lab/index.md and its plots from docs/lab/results.json
 	$(BIN)/python docs/generate/lab_page.py
 
-docs: $(INSTALLED)  ## the documentation as a site, in site/; a warning is an error
+docs: $(DEV)  ## build the documentation site in site/; a warning is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-dist: $(INSTALLED)  ## a wheel and an sdist, tried in an empty environment
+dist: $(DEV)  ## build a wheel and an sdist, and try them in an empty environment
 	rm -rf dist
 	$(BIN)/python -m build --outdir dist .
 	$(BIN)/python tests/distribution.py dist
 
-check-long: $(INSTALLED)  ## the tests that take minutes
+check-long: $(DEV)  ## the tests that take minutes
 	$(BIN)/pytest -n 2 -m long
 
 .PHONY: rocq coqc
-rocq: coqc $(INSTALLED)  ## the proofs in proofs/, by the kernel of Rocq, and what they say about compiled weights
+rocq: coqc $(DEV)  ## check the proofs in proofs/ with Rocq, and compare them with compiled weights
 	$(BIN)/python proofs/check.py
 	$(BIN)/python proofs/definitions.py
 	$(BIN)/python proofs/shipped.py
@@ -52,10 +54,19 @@ rocq: coqc $(INSTALLED)  ## the proofs in proofs/, by the kernel of Rocq, and wh
 coqc:
 	@command -v coqc >/dev/null || { echo "make rocq needs coqc: install the Debian package coq (apt-get install coq)" >&2; exit 1; }
 
-$(INSTALLED): pyproject.toml
-	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
-	touch $@
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check
+
+$(BASE): pyproject.toml
+	@echo "installing unmask into .venv"
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@$(PIP) -e .
+	@touch $@
+
+$(DEV): pyproject.toml constraints-dev.txt
+	@echo "installing the development environment into .venv (torch and more: a few minutes)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@$(PIP) -c constraints-dev.txt -e '.[dev]'
+	@touch $(BASE) $@
 
 clean:
 	rm -rf .venv build dist site

@@ -109,10 +109,10 @@ MAY_IMPORT = {
         "checker verification/question verification/running verification/proofs problems/* recurrences reasoners "
         "engines weights budget errors"
     ),
-    "tables": "verification/symbolic reasoners engines weights budget errors",
+    "tables": "verification/symbolic reasoners engines weights numerics budget errors",
     # leaves, and what they share
     "viewer": "traces weights escapes errors budget",
-    "samplers/passes": "errors budget",
+    "samplers/passes": "numerics errors budget",
     "samplers/rules": "samplers/passes",
     "samplers/predictors": "samplers/passes reasoners engines weights errors",
     "samplers": "samplers/rules samplers/passes errors",

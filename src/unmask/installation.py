@@ -1,6 +1,7 @@
-"""What is installed, what each extra would add, and whether the two engines agree here."""
+"""Report what is installed, what each extra adds, and whether the two engines agree on this machine."""
 
 import platform
+import re
 import shutil
 import sys
 import time
@@ -8,19 +9,17 @@ from dataclasses import asdict, dataclass
 from importlib import metadata
 from typing import Any
 
-from packaging.requirements import Requirement
-
 from unmask.errors import UnmaskError
 
 ADDS = {
-    "lab": "the lab: `unmask lab train`, `unmask lab table`",
-    "torch": "the torch engine, and running what `unmask export` writes",
-    "onnx": "running what `unmask export --to onnx` writes",
-    "lens": "the example in TransformerLens",
-    "verify": "proofs: `unmask verify --method prove`",
-    "prove": "proofs for every length: `unmask prove --every-length`",
+    "lab": "training: `unmask lab train`, `unmask lab table`",
+    "torch": "the torch engine, and running exported BERT, GPT-2, ALBERT and torch models",
+    "onnx": "running models exported with `unmask export --to onnx`",
+    "lens": "the TransformerLens example",
+    "verify": "proofs by a SAT solver, where `unmask verify --method prove` needs one",
+    "prove": "proofs for every length: `unmask prove`",
     "serve": "the playground: `unmask serve`",
-    "docs": "the documentation site: `make docs`",
+    "docs": "building the documentation site: `make docs`",
     "dev": "the tests, the linter and the type checker: `make test`",
 }
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -29,7 +28,7 @@ OPTIONAL_PROGRAMS = {"chromium": "the tests of the viewer in a browser", "make":
 
 @dataclass(frozen=True)
 class Package:
-    """A distribution that is asked for, and the version found, if any."""
+    """A required distribution, and the installed version, if any."""
 
     name: str
     needs: str
@@ -38,7 +37,7 @@ class Package:
 
 @dataclass(frozen=True)
 class Extra:
-    """`unmask[NAME]`: what it adds, and the packages it asks for."""
+    """`unmask[NAME]`: what it adds, and the packages that it requires."""
 
     name: str
     adds: str
@@ -51,7 +50,7 @@ class Extra:
 
 @dataclass(frozen=True)
 class SelfTest:
-    """Runs in which the engines were compared in full; `problem` is what went wrong."""
+    """Number of runs in which the engines were compared; `problem` says what went wrong, if anything."""
 
     runs: int
     seconds: float
@@ -80,7 +79,7 @@ class Installation:
 
 
 def examine() -> Installation:
-    """Look around, and run the self-test."""
+    """Return what is installed, with the result of the self-test."""
     import unmask
 
     needed, extras = requirements(_declared())
@@ -100,29 +99,46 @@ def _declared() -> list[str]:
         return metadata.requires("unmask") or []
     except metadata.PackageNotFoundError:
         raise UnmaskError(
-            "unmask runs from its source and is not installed; run `pip install -e .` in its folder"
+            "unmask is not installed: it runs from its source; run `pip install -e .` in its folder"
         ) from None
 
 
+@dataclass(frozen=True)
+class _Requirement:
+    """One requirement of a distribution: `torch>=2.4; extra == 'lab'` → ("torch", ">=2.4", "lab")."""
+
+    name: str
+    versions: str
+    extra: str | None
+
+    @classmethod
+    def parse(cls, line: str) -> "_Requirement":
+        found = _REQUIREMENT.fullmatch(line)
+        if found is None:
+            raise UnmaskError(
+                f"the metadata of unmask has a requirement that cannot be read, {line!r}; install it again"
+            )
+        return cls(found["name"], found["versions"].strip(), found["extra"])
+
+
+_EXTRA = r"""; \s* extra \s* == \s* ['"](?P<extra>[\w-]+)['"]"""
+_REQUIREMENT = re.compile(rf"(?P<name>[\w.-]+) \s* (?:\[[^]]*\])? \s* (?P<versions>[^;]*) (?:{_EXTRA})?", re.VERBOSE)
+"""What this project's own metadata may contain: no markers other than the name of an extra."""
+
+
 def requirements(declared: list[str]) -> tuple[list[Package], list[Extra]]:
-    """Lines of a wheel's metadata, such as `torch==2.13.0; extra == 'lab'` → what is needed, and the extras."""
-    asked = [requirement for line in declared if (requirement := Requirement(line)).name != "unmask"]
-    always = [requirement for requirement in asked if _applies(requirement, extra="")]
+    """Requirement lines of a wheel's metadata → (packages that are always needed, extras)."""
+    parsed = [requirement for line in declared if (requirement := _Requirement.parse(line)).name != "unmask"]
     extras = []
     for name in sorted(ADDS):
-        beside = [_package(r) for r in asked if r not in always and _applies(r, extra=name)]
-        if beside:
-            extras.append(Extra(name, ADDS[name], beside))
-    return [_package(requirement) for requirement in always], extras
+        packages = [_package(r) for r in parsed if r.extra == name]
+        if packages:
+            extras.append(Extra(name, ADDS[name], packages))
+    return [_package(r) for r in parsed if r.extra is None], extras
 
 
-def _applies(requirement: Requirement, *, extra: str) -> bool:
-    """Whether it is asked for here, with this extra or with none ("")."""
-    return requirement.marker is None or requirement.marker.evaluate({"extra": extra})
-
-
-def _package(requirement: Requirement) -> Package:
-    return Package(requirement.name, str(requirement.specifier), _version(requirement.name))
+def _package(requirement: _Requirement) -> Package:
+    return Package(requirement.name, requirement.versions, _version(requirement.name))
 
 
 def _version(name: str) -> str | None:
@@ -133,13 +149,13 @@ def _version(name: str) -> str | None:
 
 
 def programs() -> dict[str, str | None]:
-    """Where the programs are that some targets of the Makefile use."""
+    """Return the paths of the programs that some Makefile targets use."""
     browser = next((path for name in BROWSERS if (path := shutil.which(name)) is not None), None)
     return {"chromium": browser, "make": shutil.which("make")}
 
 
 def self_test() -> SelfTest:
-    """Both engines on a compiled model and on random weights of every kind, all activations compared."""
+    """Run both engines on a compiled model and on random weights of every kind, and compare all activations."""
     from unmask.pipeline import compile_problem, run_both
     from unmask.weights.kinds import KINDS
 
@@ -149,7 +165,7 @@ def self_test() -> SelfTest:
         for word, right in (("aabb", True), ("abba", False)):
             runs += 1
             if run_both(abb, word).accepted is not right:
-                problem = f"the model of (a|b)*abb is wrong about {word}; reinstall unmask and numpy"
+                problem = f"the model of (a|b)*abb gives the wrong answer for {word}; reinstall unmask and numpy"
         for seed, kind in enumerate(KINDS):
             runs += 1
             run_both(compile_problem(f"random:{seed}", kind, length=2), "ab")

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Int
 
+from unmask.numerics.array_types import Int
 from unmask.weights.transformer import Transformer
 
 FIXED = 16 << 20  # bytes of buffers of fixed size, and what Python takes for its part

@@ -19,7 +19,6 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 import numpy as np
-from jaxtyping import Int
 
 from unmask.budget import check
 from unmask.engines.chains.chain import chain
@@ -30,6 +29,7 @@ from unmask.engines.reference import LARGEST_SCORES
 from unmask.engines.shared.grid import Grid, Span, count, gather, put, span
 from unmask.engines.shared.prepared import Prepared, prepared
 from unmask.errors import TooLarge
+from unmask.numerics.array_types import Int
 from unmask.weights.transformer import Transformer
 
 LONG_CHAIN = 256  # symbols, from which a compiled kernel pays

@@ -14,13 +14,13 @@ Every sum runs left to right in index order and clips after each addition; every
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Int
 
 from unmask.budget import check
 from unmask.engines.engine import Footprint, Watch, forward
 from unmask.engines.footprint import dense_footprint
 from unmask.errors import AttendsToNothing, TooLarge
 from unmask.numerics.arithmetic import add, divide, product, relu, total, weighted
+from unmask.numerics.array_types import Int
 from unmask.numerics.exponential import exp
 from unmask.weights.matrix import Matrix
 from unmask.weights.transformer import Head, Mlp, Transformer

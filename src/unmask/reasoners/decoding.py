@@ -8,9 +8,9 @@ has ties that the logits do not have, so both work on logits (def:gumbel-max-sam
 """
 
 import numpy as np
-from jaxtyping import Int
 
 from unmask.numerics.arithmetic import add
+from unmask.numerics.array_types import Int
 from unmask.numerics.precision import Precision
 
 

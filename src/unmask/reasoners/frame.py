@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from jaxtyping import Bool, Int
 
 from unmask.engines.engine import Engine, Session, Watch
+from unmask.numerics.array_types import Bool, Int
 from unmask.numerics.precision import Precision
 from unmask.reasoners.planners import Planner
 from unmask.reasoners.tape import Tape

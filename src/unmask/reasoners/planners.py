@@ -19,9 +19,9 @@ from math import floor
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Bool, Int
 
 from unmask.errors import PlannerError, shortened
+from unmask.numerics.array_types import Bool, Int
 from unmask.numerics.precision import Precision
 from unmask.reasoners.tape import PLANNER, Tape
 

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Int
 
 from unmask.budget import stage
 from unmask.engines.engine import Continuing, Engine, Watch
 from unmask.errors import AttendsToNothing, PlannerError
+from unmask.numerics.array_types import Int
 from unmask.reasoners.arrays import Arrays, planned_from_outside
 from unmask.reasoners.cost import canvas_cost, foresee_run, not_kept, recorded_cost, run_cost, words_at_once
 from unmask.reasoners.frame import Frame, Step

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from jaxtyping import Int
 
 from unmask.budget import Budget
 from unmask.engines.engine import Engine
 from unmask.errors import AttendsToNothing, EditsWrittenSlot, OutOfTime, TooLarge
+from unmask.numerics.array_types import Int
 from unmask.reasoners.run import Answers
 from unmask.reasoners.run import answers as by_engine
 from unmask.tables.compiled import LookUps

@@ -7,11 +7,11 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-from jaxtyping import Int
 
 from unmask.engines.engine import Footprint, Watch
 from unmask.engines.footprint import dense_footprint
 from unmask.errors import AttendsToNothing, UnmaskError
+from unmask.numerics.array_types import Int
 from unmask.weights.matrix import Matrix
 from unmask.weights.transformer import Transformer
 

@@ -9,7 +9,8 @@ A predictor is bound to what it reads besides the canvas: row b of the canvas be
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float, Int
+
+from unmask.numerics.array_types import Float, Int
 
 
 @runtime_checkable
