@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from unmask.paper.finding import WORDS
 from unmask.paper.items.all_items import ITEMS
+from unmask.paper.items.item import VERDICTS
 from unmask.paper.report import recorded
 
 ROOT = Path(__file__).parents[1]
@@ -51,15 +51,15 @@ def test_the_frameworks_are_measured(unmask, problem, width):
 
 def test_the_items_of_the_paper_are_counted():
     findings = list(recorded(ITEMS))
-    counted = Counter((finding.item.kind, finding.word) for finding in findings if finding.item.kind != "own result")
+    counted = Counter((finding.item.kind, finding.verdict) for finding in findings if finding.item.kind != "own result")
     own = [finding for finding in findings if finding.item.kind == "own result"]
     assert f"{len(own)} more are results of our own" in README
     assert all(finding.status == "holds" for finding in own)
     assert {kind for kind, _ in counted} == set().union(*GROUPS.values())
-    assert {word for _, word in counted} <= set(WORDS)
-    assert f"| items of the paper | {' | '.join(WORDS)} |" in README
+    assert {word for _, word in counted} <= set(VERDICTS)
+    assert f"| items of the paper | {' | '.join(VERDICTS)} |" in README
     for name, *numbers in table("items of the paper"):
-        expected = [sum(counted[kind, word] for kind in GROUPS[name]) for word in WORDS]
+        expected = [sum(counted[kind, word] for kind in GROUPS[name]) for word in VERDICTS]
         assert [int(n) for n in numbers] == expected, name
 
 

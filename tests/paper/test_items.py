@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,10 @@ import pytest
 import command_line
 from unmask.paper.checks import evidence
 from unmask.paper.checks.evidence import Effort
-from unmask.paper.items.all_items import BY_LABEL, EQUATIONS, ITEMS, find
-from unmask.paper.items.item import AGAINST
+from unmask.paper.finding import Finding
+from unmask.paper.items.all_items import BY_LABEL, EQUATIONS, ITEMS, find, search
+from unmask.paper.items.item import AGAINST, VERDICTS
+from unmask.paper.items.numbering import NUMBERS
 from unmask.paper.page import page
 from unmask.paper.report import RECORD, examine_all, recorded
 
@@ -78,7 +81,7 @@ def test_the_list(unmask):
     assert code == 0
     lines = out.splitlines()
     assert len(lines) == len(ITEMS) + 1
-    assert lines[0].split("\t")[:4] == ["def:fixed-point*", "defined", "as printed", "definition"]
+    assert lines[0].split("\t")[:4] == ["def:fixed-point*", "Definition B.1", "definition", "definition"]
     assert lines[-1].startswith(f"{len(ITEMS)} items: ")
 
 
@@ -90,6 +93,8 @@ def test_the_list_as_a_document(unmask):
     for entry in document:
         assert entry["status"] in ("holds", "defined", "cited", "gap")
         assert entry["against_print"] in (*AGAINST, None)
+        assert entry["verdict"] in VERDICTS
+        assert entry["number"] == NUMBERS.get(entry["label"])
         assert (entry["against_print"] is None) == (entry["status"] == "cited" or entry["kind"] == "own result")
         assert (entry["against_print"] in ("repaired", "open")) == (entry["difference"] is not None)
         assert (entry["status"] == "gap") == (entry["reason"] is not None)
@@ -192,17 +197,78 @@ def test_a_failing_check_is_exit_code_1(unmask, monkeypatch):
     monkeypatch.setattr(lemmas, "interleaved_score", lambda *_: 1)
     code, out, _ = unmask("paper", "lem:pos-enc-properties", "--check")
     assert code == 1
-    assert "gap: its check failed: LemmaFails" in out
+    assert "open: its check failed: LemmaFails" in out
 
 
 @pytest.mark.parametrize(
     ("label", "hint"),
-    [("thm:lts-mdm", "did you mean thm:lts-mdms"), ("argmax", "lem:mlp-for-argmax"), ("☃", "lists them all")],
+    [("thm:lts-mdm", "did you mean thm:lts-mdms"), ("mlp-argmax", "lem:mlp-for-argmax"), ("☃", "lists them all")],
 )
 def test_an_unknown_label(unmask, label, hint):
     code, out, err = unmask("paper", label)
     assert (code, out) == (2, "")
     assert hint in err
+
+
+@pytest.mark.parametrize("query", ["Theorem 3.1", "theorem 3.1", "Thm. 3.1", "thm 3.1", "thm:lts-mdms"])
+def test_an_item_is_found_by_its_number(query):
+    assert [item.label for item in search(query)] == ["thm:lts-mdms"]
+
+
+def test_items_are_found_by_words_those_with_the_words_in_their_title_first(unmask):
+    code, out, _ = unmask("paper", "Regular languages", "--json")
+    labels = [entry["label"] for entry in json.loads(out)]
+    assert code == 0
+    assert labels[0] == "thm:regular-languages-in-mdm-efficient"
+    assert {"cor:mdms-can-simulate-regular-languages", "takeaway:takeaway-4"} <= set(labels[:3])
+    assert "lem:mlp-for-argmax" not in labels
+    code, out, _ = unmask("paper", "regular languages")
+    assert code == 0
+    assert len(out.splitlines()) == len(labels) + 1
+
+
+def test_every_item_of_the_paper_with_a_number_has_its_own():
+    assert len(set(NUMBERS.values())) == len(NUMBERS)
+    without = {item.label for item in ITEMS if item.number is None and item.kind != "own result"}
+    assert without == {*OURS, "eq:factorized-reverse-process"}
+    assert set(NUMBERS) <= set(BY_LABEL)
+    for label, number in NUMBERS.items():
+        corollary = label in ("thm:mdms-cot-sandwich", "thm:cot-mdm-separation")
+        assert corollary or number.split()[0].lower() == BY_LABEL[label].kind
+
+
+@pytest.mark.long
+@pytest.mark.skipif("UNMASK_PAPER" not in os.environ, reason="UNMASK_PAPER names no source of the paper (paper.tex)")
+def test_numbers_follow_from_the_source():
+    """One counter for each environment, restarted in every section; restatements have no number of their own."""
+    kinds = "theorem|lemma|corollary|proposition|remark|definition|assumption"
+    section, appendix, counts, found = 0, False, {}, []
+    for line in Path(os.environ["UNMASK_PAPER"]).read_text(encoding="utf-8").splitlines():
+        if "\\appendix" in line:
+            section, appendix = 0, True
+        if "\\section{" in line:
+            section, counts = section + 1, {}
+        begin = re.search(rf"\\begin\{{({kinds})\}}", line)
+        if "\\begin{restatable}" in line:
+            begin = re.search(rf"\{{({kinds})\}}\{{\w+\}}", line)
+        if begin:
+            counts[begin[1]] = counts.get(begin[1], 0) + 1
+            name = chr(ord("A") + section - 1) if appendix else section
+            label = re.search(r"\\label\{([^}]*)\}", line)
+            found.append((label and label[1], f"{begin[1].capitalize()} {name}.{counts[begin[1]]}"))
+    ours = [(label, number) for label, number in NUMBERS.items() if "." in number]
+    assert found == [(None if label.endswith("*") else label, number) for label, number in ours]
+
+
+def test_one_status_for_each_item():
+    """The verdict of every combination that an item and its check can have."""
+    item = BY_LABEL["lem:mask-conversion"]
+    assert Finding(item, "holds", None).verdict == "holds after a repair"
+    assert Finding(replace(item, refuted=True), "holds", None).verdict == "refuted as stated"
+    assert Finding(item, "gap", None, "its check failed", failed=True).verdict == "open"
+    assert Finding(BY_LABEL["def:mlp"], "defined", None).verdict == "definition"
+    with pytest.raises(ValueError, match="must say what holds instead"):
+        replace(BY_LABEL["lem:detection"], refuted=True)
 
 
 def test_equations_and_bare_slugs_lead_to_their_item():

@@ -345,5 +345,5 @@ def test_nothing_holds_without_a_check():
 
 
 def test_what_is_only_cited_is_not_compared_with_the_print():
-    with pytest.raises(ValueError, match="not only cited"):
+    with pytest.raises(ValueError, match="that are not cited"):
         replace(item(lambda _: Evidence("x", 1)), claim="cited")

@@ -1,4 +1,4 @@
-"""`unmask paper`: what the paper says, and what was run to check it."""
+"""`unmask paper`: the statements of the paper, their status and the checks behind it."""
 
 from typing import Annotated
 
@@ -12,11 +12,11 @@ from unmask.errors import OutOfTime
 
 
 def paper(
-    label: Annotated[
+    item: Annotated[
         str | None,
         typer.Argument(
-            metavar="LABEL",
-            help="One item, such as thm:lts-mdms.",
+            metavar="ITEM",
+            help="A label (thm:lts-mdms), a number ('Theorem 3.1') or words ('regular languages').",
             show_default=False,
             autocompletion=complete_label,
         ),
@@ -26,17 +26,17 @@ def paper(
     timeout: TimeoutOption = None,
     as_json: Json = False,
 ) -> None:
-    """List what the paper says and what was run to check it, or explain one item. Exit code 1: a check failed.
+    """List the statements of the paper with their status, or explain one of them. Exit code 1: a check failed.
 
-    Example: [bold]unmask paper thm:lts-mdms --check[/bold]
+    Example: [bold]unmask paper 'Theorem 3.1' --check[/bold]
     """
     from unmask.paper.checks.evidence import Effort
-    from unmask.paper.items.all_items import ITEMS, find
+    from unmask.paper.items.all_items import ITEMS, search
     from unmask.paper.report import examine_all, recorded
     from unmask.paper.show import explain, show_items
     from unmask.terminal import print_document
 
-    items = ITEMS if label is None else (find(label),)
+    items = ITEMS if item is None else search(item)
     findings, end = [], None
     with budgeted("checking", limit=limit, timeout=timeout):
         found = stage("checking", examine_all(items, Effort()), len(items)) if check else recorded(items)
@@ -47,7 +47,7 @@ def paper(
             end = over
     if as_json:
         print_document([finding.to_json() for finding in findings])
-    elif label is None and findings:
+    elif len(items) > 1 and findings:
         show_items(findings, checked=check)
     elif findings:
         explain(findings[0], checked=check)

@@ -1,38 +1,49 @@
-"""Item × effort → Finding: what a run of its check led to."""
+"""Item × effort → Finding: run the item's check and report the result."""
 
 from dataclasses import dataclass
 
 from unmask.paper.checks.evidence import Effort, Evidence, NotBuilt, Proof, Refuted
-from unmask.paper.items.item import AGAINST, Against, Item, Status
-
-WORDS = (*AGAINST, "defined", "cited", "gap")
-"""What a table says of an item."""
+from unmask.paper.items.item import Against, Item, Status, Verdict
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What a run of an item's check led to."""
+    """The result of an item's check. `verdict` is the status that users see.
+
+    `status` and `against_print` are two older fields of the JSON document. They stay, with the values that they had in
+    version 0.2, for programs that read them.
+    """
 
     item: Item
     status: Status
     evidence: Evidence | None
     reason: str | None = None
     failed: bool = False
-    """Its check did not pass; a gap that is known is no failure."""
+    """The check did not pass. A known gap is not a failure."""
 
     @property
     def against_print(self) -> Against | None:
-        """How the text of the paper stands: what has not been checked is open, whatever the item claims."""
+        """Comparison with the paper's text; an item whose check did not pass is open, whatever it claims."""
         return "open" if self.status == "gap" and self.item.against_print is not None else self.item.against_print
 
     @property
-    def word(self) -> str:
-        """The one word for a table: how what holds stands against the print, and else the status."""
-        return self.against_print or self.status if self.status == "holds" else self.status
+    def verdict(self) -> Verdict:
+        """The status of the paper's statement, or of our own for a result that is not in the paper."""
+        if self.status == "gap":
+            return "open"
+        if self.status == "cited":
+            return "cited"
+        if self.status == "defined":
+            return "definition"
+        if self.against_print == "open":
+            return "open"
+        if self.against_print == "repaired":
+            return "refuted as stated" if self.item.refuted else "holds after a repair"
+        return "holds as stated"
 
     @property
     def proofs(self) -> tuple[Proof, ...]:
-        """Those of the check, then those that need a prover of their own."""
+        """Proofs made by the check, then proofs that need a separate prover."""
         return (*(self.evidence.proofs if self.evidence else ()), *self.item.proofs)
 
     def to_json(self) -> dict[str, object]:
@@ -40,11 +51,13 @@ class Finding:
         evidence = None if self.evidence is None else {"method": self.evidence.method, "cases": self.evidence.cases}
         return {
             "label": item.label,
+            "number": item.number,
             "kind": item.kind,
             "title": item.title,
             "statement": item.statement,
             "bound": item.bound,
             "construction": item.construction,
+            "verdict": self.verdict,
             "status": self.status,
             "against_print": self.against_print,
             "difference": item.difference,
@@ -57,14 +70,14 @@ class Finding:
 
 
 def examine(item: Item, effort: Effort) -> Finding:
-    """Run an item's check. Whatever goes wrong in it makes the item a gap, with the reason."""
+    """Run an item's check. Any exception in the check makes the item a gap, with the reason."""
     if item.check is None:
         return Finding(item, item.claim, None, item.reason)
     try:
         evidence = effort.run(item.check)
     except NotBuilt as error:
         return Finding(item, "gap", None, f"not built yet: {error}", failed=True)
-    except Exception as error:  # a broken construction may fail in any way; none of them may count as evidence
+    except Exception as error:  # a broken construction may fail in any way
         sentence = f"{type(error).__name__}: {error}" if not isinstance(error, Refuted) else str(error)
         return Finding(item, "gap", None, f"its check failed: {' '.join(sentence.split())}", failed=True)
     if evidence.cases < 1:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from unmask.paper.finding import Finding
-from unmask.paper.items.item import AGAINST, STATUSES
+from unmask.paper.items.item import VERDICTS
 
 KINDS = (
     ("theorem", "Theorems"),
@@ -19,23 +19,31 @@ KINDS = (
 )
 HEAD = """# The paper, item by item
 
-Written by `make theorems`, which runs every check; do not edit. `unmask paper --check` runs them now,
-`unmask paper LABEL` explains one item. Errata are numbered as in [errata.md](errata.md).
+This page lists every statement of the paper with its status, the module that implements it, the check that was run,
+and a command that runs it. `make theorems` runs every check and writes this page; do not edit it. `unmask paper
+--check` runs the checks now. `unmask paper ITEM` explains one item. ITEM is a label, a number such as `'Theorem
+3.1'`, or words such as `'regular languages'`.
 
-Two things are said of each item. The first is about the statement as it stands *here*: *holds*, its check ran and
-passed; *defined*, a definition, run against the code that implements it; *cited*, proved elsewhere, the check
-illustrates it; *gap*, not shown here, with the reason. The second is about the statement as it is *printed*:
+Each item has one status:
 
-- *as printed*: what is printed is shown, at the printed price or a lower one; the proof may be another;
-- *repaired*: what is printed fails, or says too little to be run; the item says what is put in its place;
-- *open*: what is printed is neither shown nor refuted here; the item says what is shown instead.
+- *holds as stated*: the paper's statement is shown here, at its cost or a lower one. The proof may differ.
+- *holds after a repair*: the paper's statement is wrong or incomplete in a detail, such as an index, a constant, a
+  type or a missing case. The item says what changes.
+- *refuted as stated*: the paper's statement is false, and what it claims must change. The item says what holds instead.
+- *open*: the paper's statement is neither shown nor refuted here. The item says what is shown instead.
+- *definition*: the code implements it and a check compares the two. If a detail had to change, the item says so.
+- *cited*: proved elsewhere. The check illustrates it.
 
-What is only cited has no second word. A check is exhaustive, or a proof, only where it says so; the others are tests.
-*Proved for every width* is a proof about the gadgets that an item rests on, one precision at a time
-([gadgets](../reference/gadgets.md)); *by Rocq* is a proof that the kernel of Rocq checks ([rocq](rocq.md)),
-and no check repeats.
-Labels that end in * are ours: the paper gives none. The last section is not about the paper: results of our own, which
-go beyond it or repair it, checked like the others, and without a second word. Files are relative to `src/unmask/`.
+A check is a test unless it says that it is exhaustive or a proof. *Proved for every width* is a proof about the
+gadgets that an item uses, for one precision at a time ([gadgets](../reference/gadgets.md)). *By Rocq* is a proof that
+the Rocq kernel checks ([Rocq](rocq.md)). Numbers such as *Theorem 3.1* are derived from the LaTeX source; published
+versions may differ. Labels that end in * are ours, because the paper gives none. The last section lists [our own
+results](our-results.md). Errata are numbered as on [the errata page](errata.md). Files are relative to `src/unmask/`.
+
+`unmask paper --json` has the status in the field `verdict` and the number in `number`, both new in version 0.3. The
+fields `status` (`holds`, `defined`, `cited`, `gap`) and `against_print` (`as printed`, `repaired`, `open`, or null)
+keep their meaning. An item that is *refuted as stated* has `against_print: repaired`. An item whose check fails is
+*open*, with `status: gap` and the reason.
 """
 
 
@@ -52,22 +60,24 @@ def page(findings: Iterable[Finding]) -> str:
 
 
 def counts(findings: list[Finding]) -> list[str]:
-    """How many items of each status stand how against the print."""
-    lines = [f"| {len(findings)} items | {' | '.join(AGAINST)} | no word |", "|---|--:|--:|--:|--:|"]
-    for status in STATUSES:
-        row = [sum(f.status == status and f.against_print == against for f in findings) for against in (*AGAINST, None)]
-        lines.append(f"| {status} | {' | '.join(map(str, row))} |")
+    """Return a table: the number of items of each kind that have each status."""
+    verdicts = [verdict for verdict in VERDICTS if any(finding.verdict == verdict for finding in findings)]
+    lines = [f"| {len(findings)} items | {' | '.join(verdicts)} |", "|---|" + "--:|" * len(verdicts)]
+    for kind, heading in KINDS:
+        row = [sum(f.item.kind == kind and f.verdict == verdict for f in findings) for verdict in verdicts]
+        if any(row):
+            lines.append(f"| {heading.lower()} | {' | '.join(str(count or '') for count in row)} |")
     return lines
 
 
 def _entry(finding: Finding) -> list[str]:
     item = finding.item
-    against = f", {finding.against_print}" if finding.against_print and finding.status != "gap" else ""
-    lines = [f"### `{item.label}`: {item.title}", "", f"**{finding.status}{against}**. {item.statement}", ""]
+    number = f"{item.number}, " if item.number else ""
+    lines = [f"### {number}`{item.label}`: {item.title}", "", f"**{finding.verdict}**. {item.statement}", ""]
     if finding.reason:
-        lines.append(f"- gap: {finding.reason}")
+        lines.append(f"- reason: {finding.reason}")
     if item.difference:
-        lines.append(f"- against the print: {item.difference}")
+        lines.append(f"- difference from the paper: {item.difference}")
     if item.bound:
         lines.append(f"- bound: {item.bound}")
     lines.append(f"- construction: {_linked(item.construction)}")

@@ -1,63 +1,61 @@
-"""How the paper's items look on a terminal, and in a pipe."""
+"""Findings → text on a terminal, or lines in a pipe."""
 
 from rich.markup import escape
 
 from unmask.paper.finding import Finding
+from unmask.paper.items.item import Verdict
 from unmask.terminal import console, is_quiet, say, show_table
 
-STYLE = {
-    "as printed": "bold green",
-    "repaired": "cyan",
+STYLE: dict[Verdict, str] = {
+    "holds as stated": "bold green",
+    "holds after a repair": "cyan",
+    "refuted as stated": "red",
     "open": "magenta",
-    "defined": "green",
+    "definition": "green",
     "cited": "yellow",
-    "gap": "bold red",
-    "holds": "green",
 }
-"""The last one is for what is not in the paper."""
 
 
 def show_items(findings: list[Finding], *, checked: bool) -> None:
-    """One line per item; in a pipe `label, status, against print, kind, title` and what was run, tab by tab."""
+    """Print one line per item; in a pipe `label, number, verdict, kind, title, evidence`, separated by tabs."""
     if is_quiet():
         return
     out = console()
     if not out.is_terminal:
         for finding in findings:
             item = finding.item
-            against = finding.against_print or "-"
-            say(item.label, finding.status, against, item.kind, item.title, _ran(finding))
+            say(item.label, item.number or "-", finding.verdict, item.kind, item.title, _ran(finding))
     else:
-        columns = ("label", "status", "statement", "evidence" if checked else "lives in")
+        columns = ("label", "number", "status", "statement", "evidence" if checked else "module")
         rows = [
             (
                 escape(finding.item.label),
-                f"[{STYLE[finding.word]}]{finding.word}[/]",
+                finding.item.number or "",
+                f"[{STYLE[finding.verdict]}]{finding.verdict}[/]",
                 escape(finding.item.title),
                 escape(_ran(finding) if checked else finding.item.construction),
             )
             for finding in findings
         ]
-        title = "what the paper says, and what was run" + ("" if checked else " (last record)")
+        title = "statements of the paper" + ("" if checked else " (last recorded checks)")
         show_table(title, columns, rows, left=columns)
-    words = {word: sum(f.word == word for f in findings) for word in STYLE}
-    out.print(f"{len(findings)} items: {', '.join(f'{count} {word}' for word, count in words.items() if count)}")
+    counts = {verdict: sum(finding.verdict == verdict for finding in findings) for verdict in STYLE}
+    out.print(f"{len(findings)} items: {', '.join(f'{count} {name}' for name, count in counts.items() if count)}")
 
 
 def explain(finding: Finding, *, checked: bool) -> None:
-    """All there is to say about one item."""
+    """Print everything about one item."""
     item, out = finding.item, console()
-    ours = " (the label is ours, the paper gives none)" if item.label.endswith("*") else ""
-    out.print(f"[bold]{escape(item.label)}[/bold], {item.kind}: {escape(item.title)}{ours}")
-    against = f", {finding.against_print}" if finding.against_print and finding.status != "gap" else ""
+    ours = " (the label is ours; the paper gives none)" if item.label.endswith("*") else ""
+    name = f"{item.number}, " if item.number else f"{item.kind}, "
+    out.print(f"{name}[bold]{escape(item.label)}[/bold]: {escape(item.title)}{ours}")
     out.print(
-        f"[{STYLE[finding.word]}]{finding.status}{against}[/]"
-        + (f": {escape(finding.reason)}" if finding.reason else "")
+        f"[{STYLE[finding.verdict]}]{finding.verdict}[/]" + (f": {escape(finding.reason)}" if finding.reason else "")
     )
     for line in ("", escape(item.statement), ""):
         out.print(line)
     rows = [
-        ("against the print", item.difference),
+        ("difference from the paper", item.difference),
         ("bound", item.bound),
         ("construction", item.construction),
         ("checked now" if checked else "checked", _ran(finding)),
@@ -67,7 +65,7 @@ def explain(finding: Finding, *, checked: bool) -> None:
     ]
     for name, value in rows:
         if value:
-            # a command that is folded could not be copied
+            # a wrapped command could not be copied
             out.print(f"[dim]{name}:[/dim] {escape(value)}", soft_wrap=name == "run it" or None)
 
 
