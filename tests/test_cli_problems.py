@@ -104,7 +104,7 @@ def test_compare_prints_a_table(unmask):
     assert "…" not in out
     assert "cot: N 4 → 8, steps 4 → 8, space 4 → 8" in out
     assert "mdm: N 4 → 8, steps 2 → 3, space 3 → 7" in out
-    assert "A run shows upper bounds" in out
+    assert "These runs show upper bounds" in out
     assert "thm:cot-mdm-separation" in out
 
 

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.console import Console
-from rich.markup import escape
 from rich.text import Text
 
 from unmask.escapes import visible
 from unmask.reasoners.typed_expressions import blank_between, is_value, reads_expressions
-from unmask.terminal import console, print_document, show_table
+from unmask.terminal import console, literal, print_document, show_table
 from unmask.traces.trace import Trace
 from unmask.verification.compare import Row, grows_as_promised, lengths_that_lack_cases
 from unmask.verification.question.verdict import Verdict
@@ -47,13 +46,13 @@ def show_compiled(model: Model, folder: Path, *, as_json: bool) -> None:
         print_document({**facts, "hash": stored_hash(model, folder)})
         return
     console().print(
-        f"[bold]{escape(str(folder))}[/bold]: {model.kind}, "
+        f"[bold]{literal(folder)}[/bold]: {model.kind}, "
         f"N = {model.length}, T = {model.steps}, P = {model.padding}, "
         f"width {facts['width']}, {facts['layers']} layers, {facts['parameters']} nonzero weights, "
         f"F_{model.precision.p}"
     )
     if facts["layout"] is not None:
-        console().print(f"[dim]{escape(facts['layout'])}[/dim]")
+        console().print(f"[dim]{literal(facts['layout'])}[/dim]")
 
 
 def layout_of(model: Model) -> str | None:
@@ -95,7 +94,7 @@ def show_hop(theorem: "Theorem", source: Model, result: Model, *, quiet: bool) -
 
 def show_comparison(problem: str, rows: list[Row]) -> None:
     """The table, and what each framework's resources do as N grows."""
-    columns = ("framework", "N", "steps", "space", "width", "layers", "symbols", "weights", "seconds", "right")
+    columns = ("kind", "N", "steps", "space", "width", "layers", "symbols", "weights", "sec", "correct")
     cells = [
         (
             row.framework,
@@ -111,7 +110,7 @@ def show_comparison(problem: str, rows: list[Row]) -> None:
         )
         for row in rows
     ]
-    show_table(escape(problem), columns, cells, left=("framework",))
+    show_table(literal(problem), columns, cells, left=("kind",))
     out = console()
     for kind in dict.fromkeys(row.framework for row in rows):
         same = sorted((row for row in rows if row.framework == kind), key=lambda row: row.length)
@@ -120,12 +119,12 @@ def show_comparison(problem: str, rows: list[Row]) -> None:
             out.print(
                 f"{kind:>5}: N {first.length} → {last.length}, steps {first.steps} → {last.steps}, "
                 f"space {first.padding} → {last.padding}, width {first.width} → {last.width} <= {last.width_formula}"
-                + ("" if grows_as_promised(same) else ": [red]depth, alphabet or width grow as they may not[/red]")
+                + ("" if grows_as_promised(same) else ": [red]depth, alphabet or width grow faster than allowed[/red]")
                 + _lacking(same)
             )
     out.print(
-        "[dim]A run shows upper bounds. Lower bounds, such as that log N steps of chain of thought do not decide "
-        "parity, are cited theorems (thm:cot-mdm-separation).[/dim]"
+        "[dim]These runs show upper bounds. Lower bounds are cited theorems: for example, log N steps of chain of "
+        "thought cannot decide parity (thm:cot-mdm-separation).[/dim]"
     )
 
 
@@ -145,13 +144,13 @@ def show_verdict(verdict: Verdict) -> None:
         out.print(f"[{style[verdict.status]}]{verdict.status}[/] on {verdict.cases} cases ({verdict.method})")
     if verdict.counterexample is not None:
         out.print(
-            f"counterexample {escape(repr(verdict.counterexample))}: "
-            f"{escape(str(verdict.expected))}, but the model {escape(str(verdict.got))}"
+            f"counterexample {literal(repr(verdict.counterexample))}: "
+            f"{literal(verdict.expected)}, but the model {literal(verdict.got)}"
         )
     elif verdict.about is not None:
-        out.print(f"this is about {escape(verdict.about)}")
+        out.print(f"this is about {literal(verdict.about)}")
     if verdict.reason:
-        out.print(escape(verdict.reason))
+        out.print(literal(verdict.reason))
 
 
 def show_every_length(answer: "EveryLength", seconds: float) -> None:
@@ -159,19 +158,18 @@ def show_every_length(answer: "EveryLength", seconds: float) -> None:
     out = console()
     style = {"proved": "bold green", "refuted": "bold red", "unknown": "bold yellow"}[answer.verdict]
     for_every = "proved for every N" if answer.verdict == "proved" else answer.verdict
-    out.print(f"[{style}]{for_every}[/]: {escape(answer.statement)}")
+    out.print(f"[{style}]{for_every}[/]: {literal(answer.statement)}")
     settled = Counter(o.method for o in answer.obligations if o.verdict == "proved")
-    counted = ", ".join(f"{count} by {escape(method)}" for method, count in settled.items())
+    counted = ", ".join(f"{count} by {literal(method)}" for method, count in settled.items())
     out.print(f"{sum(settled.values())} obligations{f' ({counted})' if counted else ''}, {seconds:.3f} s")
     if answer.counterexample is not None:
         wrong = answer.counterexample
-        word = "" if wrong.word is None else f", word {escape(repr(wrong.word))}"
+        word = "" if wrong.word is None else f", word {literal(repr(wrong.word))}"
         out.print(
-            f"counterexample: N = {wrong.length}{word}: {escape(str(wrong.expected))}, but the model "
-            f"{escape(str(wrong.got))}"
+            f"counterexample: N = {wrong.length}{word}: {literal(wrong.expected)}, but the model {literal(wrong.got)}"
         )
     if answer.reason:
-        out.print(escape(answer.reason))
+        out.print(literal(answer.reason))
 
 
 def show_installation(installation: "Installation") -> None:
@@ -185,14 +183,14 @@ def show_installation(installation: "Installation") -> None:
     if test.problem is None:
         out.print(f"[green]the engines agree[/green] on {test.runs} runs ({test.seconds:.3f} s)")
     else:
-        out.print(f"[bold red]the self-test failed:[/bold red] {escape(test.problem)}")
+        out.print(f"[bold red]the self-test failed:[/bold red] {literal(test.problem)}")
     for extra in installation.extras:
         lacking = [p.name for p in extra.packages if p.version is None]
         state = "[green]installed[/green]" if extra.installed else f"lacks {', '.join(lacking)}"
         hint = "" if extra.installed else f"; pip install 'unmask\\[{extra.name}]'"
-        out.print(f"[bold]{extra.name}[/bold] ({state}): {escape(extra.adds)}{hint}")
+        out.print(f"[bold]{extra.name}[/bold] ({state}): {literal(extra.adds)}{hint}")
     for name, path in installation.programs.items():
-        out.print(f"{name}: {path or 'not found'} [dim](only for {escape(OPTIONAL_PROGRAMS[name])})[/dim]")
+        out.print(f"{name}: {path or 'not found'} [dim](only for {literal(OPTIONAL_PROGRAMS[name])})[/dim]")
 
 
 def said_of(model: Model, output: Sequence[str]) -> tuple[str, bool]:
@@ -235,7 +233,7 @@ def show_run(model: Model, trace: Trace, *, canvas: bool) -> None:
         given = [Text(visible(symbol)) for symbol in model.symbols(trace.word)]
         _show_row(out, "input ", _apart(given) if expression else given, gap)
         if trace.left_out is not None:
-            out.print(escape(trace.left_out))
+            out.print(literal(trace.left_out))
         first = 1 + trace.steps_taken - len(trace.canvas)
         for t, (tokens, chosen) in enumerate(zip(trace.canvas, trace.chosen, strict=True), start=first):
             name = "answer" if model.kind == "plt" else f"step {t:>2}"
@@ -244,7 +242,7 @@ def show_run(model: Model, trace: Trace, *, canvas: bool) -> None:
     said, good = said_of(model, trace.output)
     style = {True: "bold green", False: "bold yellow", None: "bold green" if good else "bold red"}
     steps = f"{trace.steps_taken} step{'' if trace.steps_taken == 1 else 's'}"
-    out.print(f"[{style[trace.accepted]}]{escape(said)}[/] after {steps}")
+    out.print(f"[{style[trace.accepted]}]{literal(said)}[/] after {steps}")
 
 
 def _show_row(out: Console, name: str, cells: list[Text], gap: str) -> None:

@@ -1,7 +1,7 @@
-"""Who looks on: colours and bars on a terminal, plain text in a pipe, nothing with --quiet.
+"""Output: colours and progress bars on a terminal, plain text in a pipe, nothing with --quiet.
 
-`rich` obeys `NO_COLOR` and `TERM=dumb`. With `NO_COLOR` bold and reversed text stay: they are no colours, and the
-freshly written slots of a canvas are told by them.
+`rich` obeys `NO_COLOR` and `TERM=dumb`. With `NO_COLOR`, bold and reversed text remain, because they mark the freshly
+written slots of a canvas.
 """
 
 import json
@@ -22,7 +22,7 @@ _quiet = False
 
 
 def be_quiet(quiet: bool) -> None:
-    """Whether all that follows is silent but for documents, samples, one line per word, and errors."""
+    """Switch off all later output except JSON documents, samples, one line per word, and errors."""
     global _quiet
     _quiet = quiet
 
@@ -32,7 +32,7 @@ def is_quiet() -> bool:
 
 
 def console(*, stderr: bool = False) -> "Console":
-    """Lines are folded between words on a terminal, and never in a pipe."""
+    """Return a console that wraps lines between words on a terminal, and never in a pipe."""
     from unmask.careful_console import CarefulConsole
 
     out = CarefulConsole(highlight=False, quiet=_quiet, stderr=stderr)
@@ -40,28 +40,35 @@ def console(*, stderr: bool = False) -> "Console":
     return out
 
 
+def literal(text: object) -> str:
+    """Return markup that shows a text from outside as it is, in one line: no tag, no newline, no control character."""
+    from rich.markup import escape
+
+    return escape(visible(str(text)))
+
+
 def say(*cells: str, stderr: bool = False) -> None:
-    """One line of plain text, whether quiet or not; cells stand a tab apart."""
+    """Print one line of plain text, even with --quiet; cells are separated by tabs."""
     print("\t".join(map(visible, cells)), file=sys.stderr if stderr else sys.stdout, flush=True)
 
 
 def say_lines(lines: Iterable[str]) -> None:
-    """Many lines at once."""
+    """Print many lines of plain text at once, even with --quiet."""
     print("\n".join(map(visible, lines)), flush=True)
 
 
 def print_document(document: Any) -> None:
-    """One line of JSON for a program."""
+    """Print one line of JSON."""
     print(json_line(document), flush=True)
 
 
 def json_line(document: Any) -> str:
-    """JSON in ASCII: what does not print is written as JSON's own escape, DEL too."""
+    """Return JSON in ASCII; unprintable characters, including DEL, are JSON escapes."""
     return json.dumps(document, allow_nan=False).replace("\x7f", "\\u007f")
 
 
 def progress(items: Iterable[Any], *, total: int, label: str) -> Iterator[Any]:
-    """The items, with a bar on a terminal and nothing in a pipe."""
+    """Yield the items, with a progress bar on a terminal and nothing in a pipe."""
     out = console(stderr=True)
     if not out.is_terminal or _quiet:
         yield from items
@@ -72,16 +79,16 @@ def progress(items: Iterable[Any], *, total: int, label: str) -> Iterator[Any]:
 
 
 def working(label: str) -> AbstractContextManager[Any]:
-    """A sign of life on a terminal while something runs whose end is not known."""
+    """Show a spinner on a terminal while something of unknown duration runs."""
     out = console(stderr=True)
     return out.status(label) if out.is_terminal and not _quiet else nullcontext()
 
 
 @contextmanager
 def bars(label: str | None, patience: int = 0) -> Generator[Callable[[list[Any]], None] | None]:
-    """Who looks on while a budget is spent: a bar with an estimate for every open stage, or a sign of life without one.
+    """Show a bar with an estimate for every open stage of a budget, or a spinner if there is none.
 
-    Nobody in a pipe, or where there is no label; with patience, only after so many seconds.
+    Nothing is shown in a pipe or without a label. With patience, bars appear after that many seconds.
     """
     out = console(stderr=True)
     if label is None or not out.is_terminal or _quiet:
@@ -114,9 +121,9 @@ def bars(label: str | None, patience: int = 0) -> Generator[Callable[[list[Any]]
 
 
 def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, left: Sequence[str]) -> None:
-    """Rows of markup under the columns, those in `left` ranged left; in a narrow terminal a paragraph per row.
+    """Print rows of markup as a table; the columns in `left` are aligned left.
 
-    No cell is ever cut: where the table does not fit, every value stands behind the name of its column.
+    No cell is ever cut. If the table is wider than the terminal, each row becomes a paragraph of names and values.
     """
     from rich.box import SIMPLE_HEAD
     from rich.measure import measure_renderables

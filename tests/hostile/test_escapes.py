@@ -313,3 +313,26 @@ def test_what_stays():
     for text in ("", "plain [text] \\u{1b}", "¬□αé中🙂", escapes.visible(PATH)):
         assert escapes.visible(text) == text
     assert re.fullmatch(r"[ -~]*", escapes.visible(EVIL))
+
+
+def test_only_our_own_text_starts_new_lines(capsys):
+    """Newlines of the program are layout; a newline or a tag in text from outside is shown."""
+    from unmask.terminal import console, literal
+
+    console().print(f"first\n[bold]{literal(chr(10) + '[red]x')}[/bold]\x1b[2J\x07")
+    assert capsys.readouterr().out == "first\n\\u{a}[red]x\\u{1b}[2J\\u{7}\n"
+
+
+def test_a_name_with_a_newline_stays_in_one_line(evil, unmask):
+    for line in (
+        ["convert", evil / "m", "--to", "mdm", "--out", evil / "converted"],
+        ["compile", "a", "--length", "2", "--to", "mdm", "--out", evil / "compiled"],
+        ["export", evil / "compiled", "--to", "torch", "--exact", "--out", evil / "of torch"],
+        ["extract", evil / "compiled", "--out", evil / "m.aag"],
+        ["view", evil / "compiled", "aa", "--out", evil / "page.html", "--compare", "none"],
+        ["samplers", "a", "--length", "2", "--words", "1", "--budget", "2", "--out", evil / "page.html"],
+    ):
+        _, out, err = unmask(*line)
+        told = [one for one in (out + err).split("\n") if "u{1b}" in one or "u{a}" in one]
+        assert all(r"\u{a}\u{9}" in one for one in told), told
+        assert line[0] == "convert" or told

@@ -38,7 +38,7 @@ def export(
     from unmask.export.export import export_files
     from unmask.export.files.folder import check_free, write_folder
     from unmask.pipeline import load_model
-    from unmask.terminal import console, print_document
+    from unmask.terminal import console, literal, print_document
 
     check_free(out)
     with budgeted("exporting", limit=limit, timeout=timeout):
@@ -47,8 +47,8 @@ def export(
     if as_json:
         print_document({"folder": str(out), **report})
         return
-    console().print(f"{out}: {', '.join(sorted(files))}", markup=False)
-    console().print(told(report), markup=False)
+    console().print(literal(f"{out}: {', '.join(sorted(files))}"))
+    console().print(literal(told(report)))
 
 
 def told(report: dict) -> str:

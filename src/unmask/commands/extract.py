@@ -30,7 +30,7 @@ def extract(
     from unmask.console import console
     from unmask.pipeline import load_model
     from unmask.problems.circuits.aiger import write_aiger
-    from unmask.terminal import print_document
+    from unmask.terminal import literal, print_document
     from unmask.verification.circuits.extracted import extracted_circuit
     from unmask.verification.question.standard import answer_count
 
@@ -51,8 +51,6 @@ def extract(
         print_document({"file": str(out), **sizes})
     else:
         console().print(
-            f"wrote {out}: {sizes['inputs']} inputs, {sizes['gates']} AND and OR gates, depth {sizes['depth']}, "
-            f"outputs {', '.join(circuit.output_names)}",
-            highlight=False,
-            markup=False,
+            f"wrote {literal(out)}: {sizes['inputs']} inputs, {sizes['gates']} AND and OR gates, "
+            f"depth {sizes['depth']}, outputs {literal(', '.join(circuit.output_names))}"
         )

@@ -12,6 +12,7 @@ from unmask.commands.budgeted import budgeted, leave_if_over
 from unmask.commands.options import DEFAULT_LIMIT, Json, LimitOption, PageOption, TextOption, TimeoutOption
 from unmask.commands.shell import CONTEXT, Command, Commands
 from unmask.errors import OutOfTime, UnmaskError
+from unmask.terminal import literal
 
 app = typer.Typer(
     name="lab",
@@ -112,12 +113,11 @@ def train(
     if as_json:
         print_document({"folder": str(out), **result})
         return
-    said = {"converged": "converged", "steps": "its steps were over", "seconds": "its CPU seconds were over"}
+    ended = {"converged": "converged", "steps": "step limit reached", "seconds": "CPU time limit reached"}
     console().print(
-        f"{out}: {settings.name}, {100 * result['right']:.1f} % of {result['words']} fresh words right (chance "
-        f"{100 * result['chance']:.1f} %), {result['steps']} steps, {result['cpu_seconds']:.1f} CPU s, "
-        f"{said[result['ended']]}",
-        markup=False,
+        f"{literal(out)}: {literal(settings.name)}, {100 * result['right']:.1f} % of {result['words']} new words "
+        f"correct (chance {100 * result['chance']:.1f} %), {result['steps']} steps, {result['cpu_seconds']:.1f} CPU s, "
+        f"{ended[result['ended']]}"
     )
 
 
@@ -236,7 +236,7 @@ def table(
             for count, done in enumerate(stage("running cells", swept, len(waiting)), start=1):
                 failed += "error" in done.outcome
                 line = f"{count}/{len(waiting)} {done.cell.key}: {_line(done.outcome)}"
-                console(stderr=True).print(line, markup=False)
+                console(stderr=True).print(literal(line))
     except OutOfTime as over:
         end = over
         results.assemble()
@@ -245,7 +245,8 @@ def table(
         print_document(json.loads((out / "results.json").read_text(encoding="utf-8")))
     else:
         console().print(
-            f"{out}: {', '.join(written)}" + (f"; {failed} cells failed, run it again to retry" if failed else "")
+            f"{literal(out)}: {', '.join(written)}"
+            + (f"; {failed} cells failed, run it again to retry" if failed else "")
         )
     leave_if_over(end)
     if failed:
@@ -272,7 +273,7 @@ def report(
     from unmask.lab.report.write import write_report
     from unmask.terminal import console
 
-    console().print(f"{folder}: {', '.join(write_report(folder))}")
+    console().print(f"{literal(folder)}: {', '.join(write_report(folder))}")
 
 
 @app.command("view", cls=Command, context_settings=CONTEXT)
@@ -308,7 +309,7 @@ def view(
         seen = view_of(load(folder, given_for(folder, program)), word, sampler=planner)
     if out is not None:
         write_text(out, render(seen))
-        console().print(str(out), markup=False)
+        console().print(literal(out))
     if text:
         say_lines("\n\n".join(text_of(panel) for panel in seen.panels).split("\n"))
 

@@ -105,16 +105,14 @@ def samplers(
 
 
 def _show(report: Any, out: Path | None, *, every: bool) -> None:
-    from rich.markup import escape
-
-    from unmask.terminal import console, show_table
+    from unmask.terminal import console, literal, show_table
 
     table = report.everything() if every else report.summary()
-    cells = [tuple(escape(cell) for cell in row) for row in table.rows]
-    show_table(escape(report.title), table.columns, cells, left=table.left)
-    console().print(escape(report.facts))
+    cells = [tuple(literal(cell) for cell in row) for row in table.rows]
+    show_table(literal(report.title), table.columns, cells, left=table.left)
+    console().print(literal(report.facts))
     if out is not None:
-        console().print(f"wrote [bold]{escape(str(out))}[/bold]")
+        console().print(f"wrote [bold]{literal(out)}[/bold]")
 
 
 def _exam(

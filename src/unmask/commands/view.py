@@ -59,10 +59,8 @@ def view(
     for path, example in ((out, "trace.html"), (svg, "trace.svg")):
         if path is not None:
             check_writable(path, example)
-    from rich.markup import escape
-
     from unmask.pipeline import load_model
-    from unmask.terminal import say
+    from unmask.terminal import literal, say
     from unmask.viewer.picture import picture
     from unmask.viewer.render import render
     from unmask.viewer.text import text_of
@@ -79,19 +77,17 @@ def view(
         for line in "\n\n".join(text_of(panel) for panel in seen.panels).split("\n"):
             say(line)
     steps = ", ".join(f"{panel.trace.kind} {panel.steps}" for panel in seen.panels)
-    _tell([f"[bold]{escape(str(path))}[/bold]: {steps}" for path in (out, svg) if path], seen.remarks)
+    _tell([f"[bold]{literal(path)}[/bold]: {steps}" for path in (out, svg) if path], seen.remarks)
 
 
 def _tell(written: list[str], remarks: Sequence[str]) -> None:
     """What was written, and on standard error what is missing in it."""
-    from rich.markup import escape
-
-    from unmask.terminal import console
+    from unmask.terminal import console, literal
 
     for line in written:
         console().print(line)
     for remark in remarks:
-        console(stderr=True).print(escape(remark))
+        console(stderr=True).print(literal(remark))
 
 
 def _kinds(text: str) -> list[Kind]:

@@ -1,10 +1,8 @@
 """Findings → text on a terminal, or lines in a pipe."""
 
-from rich.markup import escape
-
 from unmask.paper.finding import Finding
 from unmask.paper.items.item import Verdict
-from unmask.terminal import console, is_quiet, say, show_table
+from unmask.terminal import console, is_quiet, literal, say, show_table
 
 STYLE: dict[Verdict, str] = {
     "holds as stated": "bold green",
@@ -29,11 +27,11 @@ def show_items(findings: list[Finding], *, checked: bool) -> None:
         columns = ("label", "number", "status", "statement", "evidence" if checked else "module")
         rows = [
             (
-                escape(finding.item.label),
+                literal(finding.item.label),
                 finding.item.number or "",
                 f"[{STYLE[finding.verdict]}]{finding.verdict}[/]",
-                escape(finding.item.title),
-                escape(_ran(finding) if checked else finding.item.construction),
+                literal(finding.item.title),
+                literal(_ran(finding) if checked else finding.item.construction),
             )
             for finding in findings
         ]
@@ -48,11 +46,11 @@ def explain(finding: Finding, *, checked: bool) -> None:
     item, out = finding.item, console()
     ours = " (the label is ours; the paper gives none)" if item.label.endswith("*") else ""
     name = f"{item.number}, " if item.number else f"{item.kind}, "
-    out.print(f"{name}[bold]{escape(item.label)}[/bold]: {escape(item.title)}{ours}")
+    out.print(f"{name}[bold]{literal(item.label)}[/bold]: {literal(item.title)}{ours}")
     out.print(
-        f"[{STYLE[finding.verdict]}]{finding.verdict}[/]" + (f": {escape(finding.reason)}" if finding.reason else "")
+        f"[{STYLE[finding.verdict]}]{finding.verdict}[/]" + (f": {literal(finding.reason)}" if finding.reason else "")
     )
-    for line in ("", escape(item.statement), ""):
+    for line in ("", literal(item.statement), ""):
         out.print(line)
     rows = [
         ("difference from the paper", item.difference),
@@ -66,7 +64,7 @@ def explain(finding: Finding, *, checked: bool) -> None:
     for name, value in rows:
         if value:
             # a wrapped command could not be copied
-            out.print(f"[dim]{name}:[/dim] {escape(value)}", soft_wrap=name == "run it" or None)
+            out.print(f"[dim]{name}:[/dim] {literal(value)}", soft_wrap=name == "run it" or None)
 
 
 def _ran(finding: Finding) -> str:
