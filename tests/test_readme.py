@@ -1,19 +1,21 @@
-"""The README's tables and its tree, against what they are about; its commands are run by `test_docs.py`."""
+"""The tables, layout and links of the README are true. `test_docs.py` runs its commands."""
 
-import json
 import re
 from collections import Counter
 from pathlib import Path
 
+<<<<<<< HEAD
 import pytest
 
+=======
+from unmask.paper.finding import WORDS
+>>>>>>> 926f876 (docs: a landing page, glossary, comparison and tutorials; a shorter README)
 from unmask.paper.items.all_items import ITEMS
 from unmask.paper.items.item import VERDICTS
 from unmask.paper.report import recorded
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-LENGTHS = (8, 64, 256)
 GROUPS = {
     "theorems": {"theorem"},
     "corollaries and propositions": {"corollary", "proposition"},
@@ -35,20 +37,6 @@ def table(first_header):
     raise AssertionError("the table has no end")
 
 
-@pytest.mark.parametrize(("problem", "width"), [("(a|b)*abb", 8), ("group:A5", 9)])
-def test_the_frameworks_are_measured(unmask, problem, width):
-    code, out, _ = unmask("compare", problem, "--lengths", ",".join(map(str, LENGTHS)), "--json")
-    assert code == 0
-    assert f"unmask compare '(a|b)*abb' --lengths {','.join(map(str, LENGTHS))} --json" in README
-    measured = {(row["framework"], row["length"]): row for row in json.loads(out)}
-    shown = table("kind")
-    assert [row[0] for row in shown] == list(dict.fromkeys(kind for kind, _ in measured))
-    for kind, _, *numbers in shown:
-        rows = [measured[kind, n] for n in LENGTHS]
-        assert [int(n) for n in numbers[:6]] == [row["steps"] for row in rows] + [row["padding"] for row in rows]
-        assert int(numbers[width - 2]) == rows[-1]["width"]
-
-
 def test_the_items_of_the_paper_are_counted():
     findings = list(recorded(ITEMS))
     counted = Counter((finding.item.kind, finding.verdict) for finding in findings if finding.item.kind != "own result")
@@ -63,27 +51,17 @@ def test_the_items_of_the_paper_are_counted():
         assert [int(n) for n in numbers] == expected, name
 
 
-def tree():
-    """path → its line, of everything that the tree names."""
-    block = re.search(r"^## Where things are\n+```\n(.*?)^```", README, re.M | re.S)
+def test_the_layout_is_the_real_one():
+    block = re.search(r"^## Layout\n+```\n(.*?)^```", README, re.M | re.S)
     assert block is not None
-    found, inside = {}, ""
-    for line in block[1].splitlines():
-        name = line.split()[0]
-        if not line.startswith(" "):
-            inside = name if name == "src/unmask/" else ""
-        found[name if name == inside else inside + name] = line
-    return found
+    named = {line.split()[0] for line in block[1].splitlines()}
+    folders = {f"{path.name}/" for path in ROOT.iterdir() if path.is_dir() and path.name[0] != "."}
+    assert all((ROOT / path).is_dir() for path in named)
+    assert {name for name in folders if name not in ("src/", "site/", "dist/", "build/")} <= named
 
 
-def test_the_tree_is_the_real_one():
-    named = tree()
-    assert all((ROOT / path).exists() for path in named)
-    folders = {
-        f"src/unmask/{path.name}/" for path in (ROOT / "src" / "unmask").iterdir() if (path / "__init__.py").is_file()
-    }
-    assert folders <= set(named)
-    assert {"docs/", "examples/", "tests/", "benchmarks/"} <= set(named)
+def test_the_readme_is_short():
+    assert len(README.splitlines()) <= 150
 
 
 def test_files_that_the_readme_links_to_are_there():
