@@ -4,12 +4,6 @@ import re
 from collections import Counter
 from pathlib import Path
 
-<<<<<<< HEAD
-import pytest
-
-=======
-from unmask.paper.finding import WORDS
->>>>>>> 926f876 (docs: a landing page, glossary, comparison and tutorials; a shorter README)
 from unmask.paper.items.all_items import ITEMS
 from unmask.paper.items.item import VERDICTS
 from unmask.paper.report import recorded

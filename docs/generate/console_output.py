@@ -1,6 +1,6 @@
 """Run the console blocks of pages and write their output anew: `make pages`, or `python … PAGE …` for some pages.
 
-An output that differs in times alone is left as it is. Read the diff before you commit it: a page must not follow a bug.
+An output that differs only in times is kept. Read the diff before you commit it: a page must not follow a bug.
 """
 
 import re
