@@ -31,7 +31,7 @@ architecture: $(DEV)  ## write the pages about imports and about what a proof tr
 gallery: $(DEV)  ## write the page of example programs: code, runs and sizes
 	$(BIN)/python docs/generate/gallery_page.py
 
-lab-page: $(DEV)  ## write docs/lab/index.md and its plots from docs/lab/results.json
+lab-page: $(DEV)  ## write docs/lab/index.md, docs/lab/tables.md and their plots from docs/lab/results.json
 	$(BIN)/python docs/generate/lab_page.py
 
 docs: $(DEV)  ## build the documentation site in site/; a warning is an error

@@ -1,7 +1,7 @@
-"""docs/lab/results.json → docs/lab/index.md. With a FOLDER, its results.json is copied first.
+"""docs/lab/results.json → docs/lab/index.md, docs/lab/tables.md and their plots.
 
-What stands between `<!-- results: NAME -->` and `<!-- end -->` is written here; a page says "not run" where
-results.json holds nothing. Numbers stand there and nowhere else on the page.
+With a FOLDER as argument, its results.json is copied first. The text between `<!-- results: NAME -->` and
+`<!-- end -->` is generated; it is "not run" where results.json has no results. Measured numbers occur only there.
 """
 
 import re
@@ -9,27 +9,30 @@ import shutil
 import sys
 from pathlib import Path
 
-from unmask.lab.report.facts import facts
-from unmask.lab.report.findings import findings
+from unmask.lab.report.facts import facts, runs
+from unmask.lab.report.findings import findings, key_numbers, summary
 from unmask.lab.report.plots import PLOTS
 from unmask.lab.report.tables import TABLES
 from unmask.lab.sweep.results import read_results
 
-PAGE = Path(__file__).parents[1] / "lab" / "index.md"
-RESULTS = PAGE.parent / "results.json"
+LAB = Path(__file__).parents[1] / "lab"
+PAGES = (LAB / "index.md", LAB / "tables.md")
+RESULTS = LAB / "results.json"
+TEXTS = {"facts": facts, "runs": runs, "findings": findings, "summary": summary, "numbers": key_numbers}
 REGION = re.compile(r"(<!-- results: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 NOT_RUN = "*Not run.*"
 
 
 def filled(page: str, cells: list) -> str:
-    """The page with every region written anew."""
+    """Return the page with every region filled in."""
 
     def region(match: re.Match) -> str:
         name = match[2]
-        made = {"facts": facts, "findings": findings}[name](cells) if name not in TABLES else TABLES[name][1](cells)
+        made = TEXTS[name](cells) if name in TEXTS else TABLES[name][1](cells)
         parts = [made or NOT_RUN]
-        if made and name in PLOTS:
-            parts.append(f"![{TABLES[name][0]}]({name}.svg)")
+        plot = {"summary": "main"}.get(name, name)
+        if made and plot in PLOTS:
+            parts.append(f"![{TABLES[plot][0]}]({plot}.svg)")
         return match[1] + "\n\n".join(parts) + "\n" + match[3]
 
     return REGION.sub(region, page)
@@ -45,7 +48,8 @@ def main() -> None:
     if len(sys.argv) > 1:
         shutil.copy(Path(sys.argv[1]) / "results.json", RESULTS)
     cells = read_results(RESULTS)
-    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), cells), encoding="utf-8")
+    for page in PAGES:
+        page.write_text(filled(page.read_text(encoding="utf-8"), cells), encoding="utf-8")
     for name, picture in pictures(cells).items():
         (RESULTS.parent / name).write_text(picture, encoding="utf-8")
 

@@ -145,10 +145,10 @@ def test_other_rates_are_counted_by_what_failed():
         cell("rates", "looped", 0, learned, rate=0.001),
     ]
     said = findings(cells)
-    assert "of 1 failed runs of what fails in every seed, 0 are learned." in said
+    assert "0 of 1 runs are learned where a configuration fails in every seed." in said
     assert "in some seeds" not in said
     said = findings([*cells, cell("rates", "cot", 1, failed, rate=0.004), cell("rates", "cot", 1, learned, rate=0.001)])
-    assert "of 1 failed runs of what fails in some seeds, 1 are learned." in said
+    assert "1 of 1 runs are learned where a configuration fails in some seeds." in said
     assert "Other rates" not in findings(cells[:5])
 
 
@@ -158,9 +158,9 @@ def test_facts_are_counted():
     results = [ran(1.0, 580.0, made_by=made_by), ran(1.0), ran(1.0)]
     cells = [{"key": c.key, **c.to_json(), "result": r} for c, r in zip(preset("quick"), results, strict=False)]
     said = facts(cells)
-    assert "3 runs, 10 CPU minutes" in said
+    assert "3 cells: 3 training runs, and 0 measurements of a gradient. They took 10 CPU minutes." in said
     assert "`quick` 3 of 20 in 10 CPU minutes, `paper` 0 of" in said
-    assert said.endswith("Of the cells 1 were made by unmask 0.2.0, instructions AVX2; 2 do not say by what.")
+    assert said.endswith("1 cells were made by unmask 0.2.0, instructions AVX2; 2 do not record it.")
     assert "made by" not in facts(CELLS)
 
 

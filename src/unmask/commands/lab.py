@@ -74,7 +74,7 @@ def train(
     """Train one network until it has converged, or until its steps are over; after a kill or a timeout, go on.
 
     The same config and seed give the same numbers on the same machine. `accelerate launch -m unmask lab train …` runs
-    it in several processes. A config is a JSON object with the settings that docs/lab/index.md lists; it may be empty.
+    it in several processes. A config is a JSON object with the settings that docs/lab/tables.md lists; it may be empty.
 
     A program is your own code and is run; its folder holds its name and the SHA-256 of its file.
 

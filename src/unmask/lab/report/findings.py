@@ -1,4 +1,4 @@
-"""Rows → sentences: what the tables say, counted, so that a sentence is never ahead of its runs."""
+"""Rows → sentences with counts, and the summary of docs/lab/index.md. Every number is computed from the results."""
 
 import json
 from collections import defaultdict
@@ -14,7 +14,7 @@ RIGHT = 0.99  # what counts as right for a planner
 
 
 def findings(cells: Cells) -> str | None:
-    """A list; None where nothing was run that it could be about."""
+    """Return a list of counts, or None if nothing was run."""
     said = [f"* {sentence}" for tell in TOLD for sentence in tell(cells)]
     return "\n".join(said) or None
 
@@ -48,7 +48,7 @@ def rated(cells: Cells) -> Iterator[str]:
         tried = [run for run in failed if any(seeds[run[0]]) == some]
         if tried:
             count = sum(again[run] for run in tried)
-            yield f"**Other rates**: of {len(tried)} failed runs of what fails {told}, {count} are learned."
+            yield f"**Other rates**: {count} of {len(tried)} runs are learned where a configuration fails {told}."
 
 
 def _runs(cells: Cells, table: str) -> list[dict[str, Any]]:
@@ -103,7 +103,10 @@ def levelled(cells: Cells) -> Iterator[str]:
 
 def lengthened(cells: Cells) -> Iterator[str]:
     """Longer words: with a code of places, and with the wiring handed over and no code."""
-    for name, wanted in (("with bits, groups of more than two elements", _has_bits), ("with β and no code", _has_none)):
+    for name, wanted in (
+        ("with bits, groups of more than two elements", _has_bits),
+        ("with the wiring given and no code", _has_none),
+    ):
         right = [
             value
             for row in (*rows_of(cells, "main"), *rows_of(cells, "beta"))
@@ -113,7 +116,8 @@ def lengthened(cells: Cells) -> Iterator[str]:
         ]
         if right:
             most, least = share(max(right)), share(min(right))
-            yield f"**Longer words**, {name}: {least} to {most} right in {len(right)} measurements."
+            count = len(right)
+            yield f"**Longer words**, {name}: {least} to {most} of the answers are right ({count} measurements)."
 
 
 def _has_bits(row: Row) -> bool:
@@ -191,6 +195,71 @@ def guessed(cells: Cells) -> Iterator[str]:
     if gaps:
         told = f"{len(gaps)} predictor{'s' * (len(gaps) > 1)}"
         yield f"**Uniform unmasking** is within {share(max(gaps))} of its exact law for {told}."
+
+
+def summary(cells: Cells) -> str | None:
+    """Return a table: how many runs of each framework learned the task, by length, with and without aux."""
+    kinds: dict[tuple[int, bool], list[Row]] = defaultdict(list)
+    for row in rows_of(cells, "main"):
+        if row["length"] >= SUMMARISED:
+            kinds[row["length"], row.shape["aux"]].append(row)
+    if not kinds:
+        return None
+    columns = sorted(kinds, key=lambda kind: (kind[0], not kind[1]))
+    heads = [f"N = {length}, {'with' if aux else 'without'} `aux`" for length, aux in columns]
+    lines = [f"| framework | {' | '.join(heads)} |", "|---|" + "--:|" * len(columns)]
+    for framework in FRAMEWORKS:
+        shown = []
+        for kind in columns:
+            mine = [row for row in kinds[kind] if row["framework"] == framework]
+            shown.append(f"{sum(r.converged for r in mine)} of {sum(r.seeds for r in mine)}" if mine else "")
+        lines.append(f"| `{framework}` | {' | '.join(shown)} |")
+    return "\n".join(lines)
+
+
+def key_numbers(cells: Cells) -> str | None:
+    """Return a short list: the numbers behind the points of docs/lab/index.md."""
+    chosen = (_seeds, _large_groups, rated, _one_factor, lengthened, _thresholds)
+    return "\n".join(f"- {sentence}" for tell in chosen for sentence in tell(cells)) or None
+
+
+SUMMARISED = 16
+"""Shorter words are in the tables only."""
+
+
+def _seeds(cells: Cells) -> Iterator[str]:
+    seeds = [row.seeds for row in rows_of(cells, "main") if row["length"] >= SUMMARISED]
+    if seeds:
+        yield f"**Seeds**: {min(seeds)} to {max(seeds)} for each framework, group and length of the table."
+
+
+def _large_groups(cells: Cells) -> Iterator[str]:
+    """Solvable and not: the runs that learned A5 and Z60."""
+    counts = {}
+    for group in ("A5", "Z60"):
+        rows = [row for row in rows_of(cells, "main") if row.group == group]
+        counts[group] = sum(row.converged for row in rows), sum(row.seeds for row in rows)
+    if all(total for _, total in counts.values()):
+        parts = [f"{learned} of {total} runs on {group}" for group, (learned, total) in counts.items()]
+        yield f"**Solvable or not**: {' and '.join(parts)} learned the task."
+
+
+def _one_factor(cells: Cells) -> Iterator[str]:
+    found = [result["waiting"] for row in trees(cells) for result in row.results if result["ended"] == "converged"]
+    if found:
+        mean = sum(waiting["written"][1] for waiting in found) / len(found)
+        yield (
+            f"**Waiting**: with one of two factors present, the {len(found)} trees that learned the task would write "
+            f"{share(mean)} of the slots on average."
+        )
+
+
+def _thresholds(cells: Cells) -> Iterator[str]:
+    kept = [abs(row.of_planner(THRESHOLD, "passes").mean - row.least_passes) < 0.5 for row in passes_rows(cells)]
+    if kept:
+        yield (
+            f"**Passes**: {sum(kept)} of {len(kept)} predictors take ⌈log2 N / L⌉ passes with a threshold (± one half)."
+        )
 
 
 TOLD: tuple[Callable[[Cells], Iterator[str]], ...] = (

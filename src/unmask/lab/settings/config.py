@@ -87,7 +87,7 @@ def check_hash(config: Config, sha256: str) -> None:
 
 
 SENTENCES = Sentences(
-    no_object='{name} must be a JSON object, such as {{"problem": "group:S3"}}; docs/lab/index.md has the settings',
+    no_object='{name} must be a JSON object, such as {{"problem": "group:S3"}}; docs/lab/tables.md has the settings',
     unknown="{name} has no setting {key!r}; remove it",
     missing="{name} lacks the setting {key!r}",
     wrong="{name}: its {key} must be {expected}, not {value}",
