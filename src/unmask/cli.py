@@ -28,7 +28,7 @@ from unmask.commands.shell import CONTEXT, Command, Commands
 from unmask.commands.verify import verify
 from unmask.commands.view import view
 from unmask.errors import OutOfTime, UnmaskError, shortened
-from unmask.interrupts import hear_interrupts, interrupted_by
+from unmask.interrupts import hear_interrupts, interrupted_by, interruptible, stop_hearing, uninterrupted
 from unmask.terminal import be_quiet, print_document, say
 
 COMMANDS = {
@@ -49,6 +49,7 @@ COMMANDS = {
 }
 
 INTERRUPTED = 128  # and the number of the signal, as shells say it: 130 after Ctrl-C
+READER_GONE = INTERRUPTED + 13  # SIGPIPE: `unmask … | head` is silent, as other commands are
 GROUPS = {"lab": lab}
 """Commands that have commands."""
 LONGEST_SENTENCE = 1000
@@ -94,11 +95,21 @@ def front_door(
 
 
 def main() -> NoReturn:
-    """`unmask` as a command: an error is one sentence and exit code 2."""
-    _open_streams()
+    """Run `unmask` as a command: an error is one message and exit code 2."""
     hear_interrupts()
+    with uninterrupted():  # an interrupt is raised inside the command alone: after that there is nothing to stop
+        _open_streams()
+        code = _exit_code()
+        _flush()
+        stop_hearing()
+    sys.exit(code)
+
+
+def _exit_code() -> int:
+    """Run the command. Return its exit code after all that is to be said was printed."""
     try:
-        code = app(standalone_mode=False) or 0
+        with interruptible():
+            code = app(standalone_mode=False) or 0
         if code == INTERRUPTED + signal.SIGINT and interrupted_by() is not None:  # typer has made 130 of any
             code = _interrupted()
         sys.stdout.flush()  # what does not fit anywhere is an error of this command, not of the interpreter's end
@@ -107,8 +118,8 @@ def main() -> NoReturn:
     except (BrokenPipeError, SystemExit) as error:
         if isinstance(error, SystemExit) and not isinstance(error.__context__, BrokenPipeError):
             raise  # completion has said what there is to say
-        _forget(sys.stdout)  # whoever read our lines has seen enough; typer would call it 1, which is: rejected
-        code = 2
+        _forget(sys.stdout)
+        code = READER_GONE
     except KeyboardInterrupt:
         code = _interrupted()
     except MemoryError:
@@ -120,8 +131,7 @@ def main() -> NoReturn:
         if os.environ.get("UNMASK_DEBUG") == "1":
             raise
         code = _fail(_last_word(error)) if interrupted_by() is None else _interrupted()
-    _flush()
-    sys.exit(code)
+    return code
 
 
 def _open_streams() -> None:

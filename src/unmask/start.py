@@ -17,13 +17,20 @@ def main() -> NoReturn:
     """What the command `unmask` calls."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
-        mmap.mmap(-1, ROOM).close()
-        from unmask import cli
+        from unmask.interrupts import hear_interrupts, uninterrupted
+
+        hear_interrupts()
     except (MemoryError, ImportError, OSError, KeyboardInterrupt) as error:
-        if os.environ.get("UNMASK_DEBUG") == "1":
-            raise
         _give_up(error)
-    cli.main()
+    with uninterrupted():  # an import that is interrupted may leave half a module; the command allows interrupts again
+        try:
+            mmap.mmap(-1, ROOM).close()
+            from unmask import cli
+        except (MemoryError, ImportError, OSError, KeyboardInterrupt) as error:
+            if os.environ.get("UNMASK_DEBUG") == "1":
+                raise
+            _give_up(error)
+        cli.main()
 
 
 def _give_up(error: BaseException) -> NoReturn:

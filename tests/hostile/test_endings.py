@@ -87,6 +87,33 @@ def test_a_full_disk_in_a_process_of_its_own(models):
     assert (code, said) == (2, "unmask: what the command prints cannot be written: No space left on device\n")
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "run abb aabb",
+        "run abb aabb --json",
+        "run abb a",
+        "run abb a --json",
+        "--help",
+        "--version",
+        "doctor",
+        "paper --json",
+        "nonsense",
+        "compile a --to mdm --json",
+    ],
+)
+def test_a_reader_that_takes_nothing(line, models):
+    """`unmask … | head -c0`: no message about it, and 141 or the exit code that the command has anyway."""
+    command = [sys.executable, "-m", "unmask", *line.split()]
+    alone = subprocess.run(command, cwd=models, capture_output=True, check=False)
+    reading, writing = os.pipe()
+    os.close(reading)
+    piped = subprocess.run(command, cwd=models, stdout=writing, stderr=subprocess.PIPE, check=False)
+    os.close(writing)
+    assert piped.returncode in (141, alone.returncode)
+    assert piped.stderr == (alone.stderr if piped.returncode == 2 else b"")
+
+
 def test_nobody_reads(models):
     process = subprocess.Popen(
         [sys.executable, "-m", "unmask", "run", "abb", "-"],
@@ -97,7 +124,7 @@ def test_nobody_reads(models):
     )
     process.stdout.close()
     _, said = process.communicate(b"aabb\n" * 1000, timeout=60)
-    assert (process.returncode, said) == (2, b"")
+    assert (process.returncode, said) == (141, b"")
 
 
 @pytest.mark.parametrize(

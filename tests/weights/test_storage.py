@@ -94,7 +94,7 @@ def test_a_model_folder_is_replaced(tmp_path):
     target = save(random_model(0, "mdm", 2), tmp_path / "m")
     save(random_model(0, "cot", 2), target)
     assert load(target).kind == "cot"
-    assert sorted(p.name for p in target.iterdir()) == ["config.json", "model.safetensors"]
+    assert sorted(p.name for p in target.iterdir()) == ["SHA256SUMS", "config.json", "model.safetensors"]
     assert [p.name for p in tmp_path.iterdir()] == ["m"]
 
 

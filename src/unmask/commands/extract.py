@@ -26,7 +26,7 @@ def extract(
 
     Example: [bold]unmask extract models/abb --out abb.aag[/bold]
     """
-    from unmask.commands.output_file import check_writable, write_text
+    from unmask.commands.output_file import CIRCUIT, check_writable, write_text
     from unmask.console import console
     from unmask.pipeline import load_model
     from unmask.problems.circuits.aiger import write_aiger
@@ -34,12 +34,12 @@ def extract(
     from unmask.verification.circuits.extracted import extracted_circuit
     from unmask.verification.question.standard import answer_count
 
-    check_writable(out, "circuit.aag")
+    check_writable(out, "circuit.aag", earlier=CIRCUIT)
     with budgeted("extracting", limit=limit, timeout=timeout):
         model = load_model(folder)
         circuit = extracted_circuit(model, outputs=outputs or answer_count(model))
         text = write_aiger(circuit)
-    write_text(out, text)
+    write_text(out, text, earlier=CIRCUIT)
     sizes = {
         "inputs": len(circuit.inputs),
         "gates": len(circuit.gates),

@@ -297,7 +297,7 @@ def view(
     if out is None and not text:
         raise UnmaskError("there is nothing to write: give --out FILE.html or --text")
     _needs_torch()
-    from unmask.commands.output_file import write_text
+    from unmask.commands.output_file import PAGE, check_writable, write_text
     from unmask.lab.inside.page import view_of
     from unmask.lab.sweep.named_run import given_for
     from unmask.lab.training.train import load
@@ -305,10 +305,12 @@ def view(
     from unmask.viewer.render import render
     from unmask.viewer.text import text_of
 
+    if out is not None:
+        check_writable(out, "run.html", earlier=PAGE)
     with budgeted("running", limit=limit, timeout=timeout):
         seen = view_of(load(folder, given_for(folder, program)), word, sampler=planner)
     if out is not None:
-        write_text(out, render(seen))
+        write_text(out, render(seen), earlier=PAGE)
         console().print(literal(out))
     if text:
         say_lines("\n\n".join(text_of(panel) for panel in seen.panels).split("\n"))

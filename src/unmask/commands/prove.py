@@ -72,7 +72,7 @@ def prove(
     Example: [bold]unmask prove '(a|b)*abb' --to mdm --every-length[/bold]
     Example: [bold]unmask prove theorem:cot_to_pcot --every-length[/bold]
     """
-    from unmask.commands.output_file import with_ending, write_text
+    from unmask.commands.output_file import REPORT, write_stem, write_text
     from unmask.console import show_every_length
     from unmask.errors import UnmaskError
     from unmask.terminal import print_document
@@ -97,10 +97,9 @@ def prove(
     seconds = time.perf_counter() - start
     if out is not None:
         trusted = TRUSTED if theorem is None else TRUSTED_OF_CONVERSIONS
-        write_text(out, report(answer, seconds, html=out.suffix == ".html", trusted=trusted))
+        write_text(out, report(answer, seconds, html=out.suffix == ".html", trusted=trusted), earlier=REPORT)
     if certificate is not None:
-        for ending, text in answer.files().items():
-            write_text(with_ending(certificate, ending), text)
+        write_stem(certificate, answer.files())
     if as_json:
         print_document({**answer.to_json(), "seconds": seconds})
     else:
@@ -110,15 +109,15 @@ def prove(
 
 def _check_files(out: Path | None, certificate: Path | None) -> None:
     """What is to be written can be, before anything is proved."""
-    from unmask.commands.output_file import check_writable, with_ending
+    from unmask.commands.output_file import REPORT, check_stem, check_writable
     from unmask.errors import UnmaskError
 
     if out is not None:
         if out.suffix not in (".html", ".md"):
             raise UnmaskError(f"a report is .html or .md, not {out.suffix or 'a file without an ending'}")
-        check_writable(out, "report.html")
+        check_writable(out, "report.html", earlier=REPORT)
     if certificate is not None:
-        check_writable(with_ending(certificate, ".json"), "proof")
+        check_stem(certificate, (".json", ".smt2", ".family.json"))
 
 
 def _of_problem(problem: str, to: Kind, precision: int, lengths: list[int], **budget: Any) -> "EveryLength":

@@ -26,7 +26,7 @@ from unmask.commands.options import (
     SeedOption,
     TimeoutOption,
 )
-from unmask.commands.output_file import write_text
+from unmask.commands.output_file import TRACE, check_writable, write_text
 from unmask.errors import UnmaskError
 from unmask.terminal import print_document, say
 
@@ -79,13 +79,15 @@ def run(
         raise UnmaskError("standard input is closed; give it words, one per line, or a word instead of -")
     if word == "-" and trace is not None:
         raise UnmaskError("--trace takes the run of one word; give the word instead of -")
+    if trace is not None:
+        check_writable(trace, "trace.json", earlier=TRACE)
     with budgeted(None if word == "-" else "running", limit=limit, timeout=timeout, patience=1):
         runner = _Runner(load_model(folder), engine, planner, sample=sample, seed=seed, canvas=not no_canvas)
         if word == "-":
             raise typer.Exit(_run_lines(runner, tables, as_json=as_json))
         ran, seconds = runner.run(word, record=trace is not None)
         if trace is not None:
-            write_text(trace, json.dumps(ran.to_json()))
+            write_text(trace, json.dumps(ran.to_json()), earlier=TRACE)
     if as_json:
         print_document(runner.document(ran, seconds))
     else:

@@ -71,12 +71,12 @@ def samplers(
 
     Example: [bold]unmask samplers group:A5 --length 16 --out report.html[/bold]
     """
-    from unmask.commands.output_file import check_writable, write_text
+    from unmask.commands.output_file import PAGE, check_writable, write_text
     from unmask.problems.law import law_path
     from unmask.terminal import print_document
 
     if out is not None:
-        check_writable(out, "report.html")
+        check_writable(out, "report.html", earlier=PAGE)
     budgets = None if budget is None else _budgets(budget)
     names = tuple(sampler or ())
     end = None
@@ -96,7 +96,7 @@ def samplers(
         except OutOfTime as over:
             end = over
     if end is None and out is not None:
-        write_text(out, report.page())
+        write_text(out, report.page(), earlier=PAGE)
     if as_json:
         print_document(report.to_json())
     elif report.results:

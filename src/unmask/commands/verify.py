@@ -58,14 +58,14 @@ def verify(
 
     Example: [bold]unmask verify models/abb --method prove[/bold]
     """
-    from unmask.commands.output_file import check_writable, with_ending, write_text
+    from unmask.commands.output_file import check_stem, write_stem
     from unmask.console import show_verdict
     from unmask.pipeline import load_model, verify_model
     from unmask.terminal import print_document
     from unmask.verification.question.verdict import Verdict
 
     if certificate is not None:
-        check_writable(with_ending(certificate, ".induction.json"), "proof.induction.json")
+        check_stem(certificate, (".induction.json", ".cnf", ".drat"))
     start = time.perf_counter()
     try:
         label = "proving" if method == "prove" else "verifying"
@@ -85,8 +85,7 @@ def verify(
         verdict = Verdict.out_of_time(method, end)
     seconds = time.perf_counter() - start
     if certificate is not None and verdict.certificate is not None:
-        for ending, text in verdict.certificate.files().items():
-            write_text(with_ending(certificate, ending), text)
+        write_stem(certificate, verdict.certificate.files())
     if as_json:
         print_document({**verdict.to_json(), "seconds": seconds})
     else:

@@ -21,7 +21,7 @@ from unmask.commands.options import (
     TextOption,
     TimeoutOption,
 )
-from unmask.commands.output_file import check_writable, write_text
+from unmask.commands.output_file import PAGE, PICTURE, check_writable, write_text
 from unmask.errors import UnmaskError, shortened
 from unmask.weights.kinds import KINDS, Kind
 
@@ -56,9 +56,9 @@ def view(
     """
     if out is None and svg is None and not text:
         raise UnmaskError("there is nothing to write: give --out FILE.html, --svg FILE.svg or --text")
-    for path, example in ((out, "trace.html"), (svg, "trace.svg")):
+    for path, example, earlier in ((out, "trace.html", PAGE), (svg, "trace.svg", PICTURE)):
         if path is not None:
-            check_writable(path, example)
+            check_writable(path, example, earlier=earlier)
     from unmask.pipeline import load_model
     from unmask.terminal import literal, say
     from unmask.viewer.picture import picture
@@ -70,9 +70,9 @@ def view(
         model = load_model(folder)
         kinds = default_comparison(model) if compare is None else _kinds(compare)
         seen = view_of(model, word, kinds, engine=engine_named(engine), planner=planner, sample=sample, seed=seed)
-        for path, make in ((out, render), (svg, picture)):
+        for path, make, earlier in ((out, render, PAGE), (svg, picture, PICTURE)):
             if path is not None:
-                write_text(path, make(seen))
+                write_text(path, make(seen), earlier=earlier)
     if text:
         for line in "\n\n".join(text_of(panel) for panel in seen.panels).split("\n"):
             say(line)

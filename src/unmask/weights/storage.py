@@ -1,35 +1,40 @@
-"""Model ↔ model folder: written whole or not at all, the same bytes for the same model."""
+"""Model ↔ model folder: written completely or not at all, the same bytes for the same model."""
 
 import hashlib
 import json
 import os
+import stat
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from unmask.errors import FolderError, TooLarge, UnmaskError, WeightsError, shortened
-from unmask.files import read_file
 from unmask.numerics.precision import Precision
-from unmask.weights.config import FORMAT, Config, FileEntry, config_of, read_config
+from unmask.weights.config import Config, FileEntry, config_of, read_config
 from unmask.weights.limits import LARGEST_CONFIG, LARGEST_STEPS, LARGEST_TABLE
 from unmask.weights.model import Model
 from unmask.weights.tensors import read_transformer, tensor_bytes
 from unmask.weights.transformer import Transformer
-from unmask.writing import write_folder
+from unmask.writing import listed, write_folder
 
 CONFIG = "config.json"
+SUMS = "SHA256SUMS"
+"""The files that `save` wrote, with their digests. No reader of a model needs it."""
+SUMS_HEADING = "# unmask replaces this folder only if it holds these files, unchanged, and no others\n"
+LARGEST_SUMS = 1 << 16
 
 
 def save(model: Model, folder: str | os.PathLike[str]) -> Path:
-    """Write the folder whole or not at all.
+    """Write the folder completely or not at all.
 
-    A model folder that stands there already is replaced; anything else is left alone.
+    A model folder that unmask wrote is replaced if none of its files was changed or added. Anything else is refused.
 
     Examples:
         >>> folder = save_model(compile_problem("(a|b)*abb", "mdm", length=9), "models/abb")
         >>> sorted(path.name for path in folder.iterdir())
-        ['config.json', 'planner.safetensors', 'predictor.safetensors']
+        ['SHA256SUMS', 'config.json', 'planner.safetensors', 'predictor.safetensors']
     """
-    return write_folder(Path(folder), _files(model), check=check_replaceable)
+    return write_folder(Path(folder), _with_sums(_files(model)), check=check_replaceable)
 
 
 def load(folder: str | os.PathLike[str]) -> Model:
@@ -129,25 +134,85 @@ def _json(config: dict) -> str:
     return "{\n" + ",\n".join(entries) + "\n}"
 
 
-def check_replaceable(target: Path) -> None:
-    """Refuse a place where a folder must not be written, so that long work can ask before it begins."""
+def check_replaceable(target: Path) -> set[str]:
+    """Return the names of the files in a folder that `save` may replace; raise FolderError if it may not.
+
+    `save` replaces an empty folder, and a model folder in which every file is as unmask wrote it: listed in
+    SHA256SUMS with its digest, and named by config.json. Call this before long work, too.
+    """
     try:
         if not target.exists() and not target.is_symlink():
-            return
+            return set()
         if not target.is_dir() or target.is_symlink():
             raise FolderError(f"{target} exists and is not a folder; choose another name")
-        if any(target.iterdir()) and not _is_model_folder(target):
-            raise FolderError(f"{target} exists and is not a model folder; choose another name or empty it")
+        found = {path.name for path in target.iterdir()}
+        if not found:
+            return found
+        if SUMS not in found:
+            raise FolderError(
+                f"{target} exists and is not a model folder that unmask may replace: it has no {SUMS}, which lists the "
+                f"files that unmask wrote (version 0.2 wrote none), and it holds {listed(found)}; "
+                "choose another name, or remove the folder yourself"
+            )
+        foreign = _not_as_written(target, found)
     except OSError as error:
         raise FolderError(f"{target} cannot be written: {error.strerror}") from None
+    if foreign:
+        raise FolderError(
+            f"{target} exists and is not a model folder that unmask may replace: it holds files that unmask did not "
+            f"write, or that were changed ({listed(foreign)}); choose another name, or remove the folder yourself"
+        )
+    return found
 
 
-def _is_model_folder(target: Path) -> bool:
-    """Holds a config.json of ours, and nothing that would be lost beside the files of a model."""
-    if any(path.name != CONFIG and path.suffix != ".safetensors" for path in target.iterdir()):
-        return False
+def _not_as_written(folder: Path, found: set[str]) -> set[str]:
+    """Return the names of the files that are not as `save` wrote them; a folder's name ends with a slash."""
     try:
-        content = read_file(target / CONFIG, CONFIG, most=LARGEST_CONFIG, error=FolderError)
-    except UnmaskError:
+        sums = _read_sums((folder / SUMS).read_bytes()) if _is_small_file(folder / SUMS) else {}
+    except FolderError:
+        sums = {}
+    if not sums:
+        return {SUMS}
+    named = {CONFIG, SUMS}
+    with suppress(UnmaskError):
+        named |= {entry.file for entry in read_config(folder / CONFIG).transformers.values()}
+    as_written = {name for name in found & named if name == SUMS or _has_digest(folder / name, sums.get(name))}
+    foreign = found - as_written
+    missing = sums.keys() - found
+    return {name + "/" if (folder / name).is_dir() else name for name in foreign} | missing
+
+
+def _has_digest(path: Path, digest: str | None) -> bool:
+    """Return whether this is an ordinary file, not a link, with this SHA-256."""
+    if digest is None or not stat.S_ISREG(path.lstat().st_mode):
         return False
-    return f'"format": "{FORMAT}"'.encode() in content[:200]
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest() == digest
+
+
+def _is_small_file(path: Path) -> bool:
+    status = path.lstat()
+    return stat.S_ISREG(status.st_mode) and status.st_size <= LARGEST_SUMS
+
+
+def _with_sums(files: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]:
+    """The files of a model, then SHA256SUMS, which lists all of them."""
+    sums = {}
+    for name, content in files:
+        sums[name] = hashlib.sha256(content).hexdigest()
+        yield name, content
+    yield SUMS, _sums(sums)
+
+
+def _sums(sums: dict[str, str]) -> bytes:
+    """The content of SHA256SUMS: lines that `sha256sum --check` reads."""
+    return (SUMS_HEADING + "".join(f"{digest}  {name}\n" for name, digest in sums.items())).encode()
+
+
+def _read_sums(content: bytes) -> dict[str, str]:
+    """Name → digest; raise FolderError unless the content is exactly what `_sums` writes."""
+    lines = content.decode("utf-8", "replace").removeprefix(SUMS_HEADING).splitlines()
+    sums = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+    if _sums(sums) != content:
+        raise FolderError(f"{SUMS} was changed")
+    return sums

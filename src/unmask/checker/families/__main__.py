@@ -36,7 +36,11 @@ def _checked(given: argparse.Namespace) -> str:
     sentence, checked = check(document, (load(folder) for folder in given.folders), asked)
     if given.questions is not None:
         parts = (f"; {name}\n{text}(reset)\n" for name, text in checked.questions.asked.items())
-        given.questions.write_text("".join(parts), encoding="utf-8")
+        try:
+            with given.questions.open("x", encoding="utf-8") as file:  # replaces nothing
+                file.write("".join(parts))
+        except OSError as error:
+            raise UnmaskError(f"{given.questions} cannot be written: {error.strerror}; choose another name") from None
     return sentence
 
 

@@ -11,14 +11,15 @@ from unmask.errors import FolderError
 Files = dict[str, bytes]
 
 
-def check_free(out: Path) -> None:
-    """Refuse a place that is taken, so that long work can ask before it begins."""
+def check_free(out: Path) -> tuple[str, ...]:
+    """Refuse a name that exists, because an export replaces nothing. Call this before long work, too."""
     try:
         taken = out.exists() or out.is_symlink()
     except OSError as error:
         raise FolderError(f"{out} cannot be written: {error.strerror}") from None
     if taken:
         raise FolderError(f"{out} exists; an export replaces nothing, choose another name")
+    return ()
 
 
 def write_folder(files: Files, out: str | os.PathLike[str]) -> Path:

@@ -1,5 +1,6 @@
 """A folder with results.json → table.md and the plots beside it."""
 
+import re
 from pathlib import Path
 
 from unmask.lab.report.plots import PLOTS
@@ -7,6 +8,11 @@ from unmask.lab.report.tables import TABLES
 from unmask.lab.sweep.results import read_results
 from unmask.writing import write_file
 
+HEADING = "# What was trained"
+EARLIER_TABLE = re.compile(HEADING.encode() + rb"\n\n")
+EARLIER_PLOT = re.compile(
+    rb'<svg xmlns="[^"]*" viewBox="[^"]*"\n font-family="sans-serif" font-size="11">\n<rect width="[0-9.]+" height="'
+)
 EXPLAINED = (
     "`.97 (.95–1) 2/3, 400, 41 s`: mean share of right answers on fresh words (smallest–largest seed), seeds that "
     "converged, mean steps and CPU seconds of training."
@@ -17,7 +23,7 @@ def write_report(folder: Path) -> list[str]:
     """The names of what was written."""
     cells = read_results(folder / "results.json")
     written = ["results.json", "table.md"]
-    parts = ["# What was trained", EXPLAINED]
+    parts = [HEADING, EXPLAINED]
     for name, (heading, make) in TABLES.items():
         table = make(cells)
         if table is not None:
@@ -30,7 +36,7 @@ def write_report(folder: Path) -> list[str]:
     for name, draw in PLOTS.items():
         picture = draw(cells)
         if picture is not None:
-            write_file(folder / f"{name}.svg", picture.encode())
+            write_file(folder / f"{name}.svg", picture.encode(), earlier=EARLIER_PLOT)
             written.append(f"{name}.svg")
-    write_file(folder / "table.md", ("\n\n".join(parts) + "\n").encode())
+    write_file(folder / "table.md", ("\n\n".join(parts) + "\n").encode(), earlier=EARLIER_TABLE)
     return written

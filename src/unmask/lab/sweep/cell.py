@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import shutil
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -70,7 +69,9 @@ def run_cell(cell: Cell, folder: Path | None = None) -> dict[str, Any]:
     result["curve"] = [[moment["step"], moment["right"]] for moment in history]
     measured = _measured(cell, run)
     if folder is not None:
-        shutil.rmtree(folder, ignore_errors=True)
+        from unmask.lab.training.checkpoint import remove
+
+        remove(folder)
     return {**result, **measured}
 
 

@@ -4,6 +4,7 @@ results.json = {"format": "unmask-lab/1", "cells": [{"key", "table", "config", "
 """
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeGuard
@@ -12,11 +13,13 @@ from unmask.errors import FolderError
 from unmask.files import read_file
 from unmask.lab.settings.config import LabError
 from unmask.lab.sweep.cell import Cell
-from unmask.writing import write_file
+from unmask.writing import make_folders, remove_folders, write_file
 
 FORMAT = "unmask-lab/1"
 LARGEST = 1 << 28
 CELLS, RUNS, ALL = "cells", "runs", "results.json"
+EARLIER_RECORD = re.compile(rb'\{"key": "')
+EARLIER_RESULTS = re.compile(rb'\{"format": "unmask-lab/')
 
 
 @dataclass(frozen=True)
@@ -30,10 +33,12 @@ class Results:
             raise FolderError(f"{self.folder} holds something else than results of the lab; choose another folder")
 
     def make(self) -> None:
+        made: list[Path] = []
         try:
             for name in (CELLS, RUNS):
-                (self.folder / name).mkdir(parents=True, exist_ok=True)
+                make_folders(self.folder / name, made)
         except OSError as error:
+            remove_folders(made)
             raise FolderError(f"{self.folder} cannot hold results: {error.strerror}; choose another folder") from None
 
     def done(self, cell: Cell) -> bool:
@@ -49,14 +54,15 @@ class Results:
         """`outcome` is {"result": …} or {"error": …}; an error takes no result's place, whoever has made it."""
         if "result" in outcome or not self.done(cell):
             record = {"key": cell.key, **cell.to_json(), **outcome}
-            write_file(self._file(cell), json.dumps(record).encode())
+            write_file(self._file(cell), json.dumps(record).encode(), earlier=EARLIER_RECORD)
         self.assemble()
 
     def assemble(self) -> None:
         """results.json, from all cells that the folder holds."""
         cells = [_record(path) for path in sorted((self.folder / CELLS).glob("*.json"))]
         lines = ",\n".join(json.dumps(cell) for cell in cells)
-        write_file(self.folder / ALL, f'{{"format": "{FORMAT}", "cells": [\n{lines}\n]}}\n'.encode())
+        content = f'{{"format": "{FORMAT}", "cells": [\n{lines}\n]}}\n'.encode()
+        write_file(self.folder / ALL, content, earlier=EARLIER_RESULTS)
 
     def _file(self, cell: Cell) -> Path:
         return self.folder / CELLS / f"{cell.key}.json"

@@ -1,4 +1,4 @@
-"""Checkpoint: weights, moments of the optimiser and progress in one folder, written whole or not at all.
+"""Checkpoint: weights, moments of the optimiser and progress in one folder, each file written completely or not at all.
 
     config.json               the run
     checkpoint.safetensors    weights and the optimiser's moments; its metadata holds the progress and the config
@@ -9,6 +9,8 @@ One file holds all that a run goes on from, so that a kill between two files can
 """
 
 import json
+import re
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -21,45 +23,71 @@ from unmask.files import check_file
 from unmask.lab.network.network import Network
 from unmask.lab.settings.config import Config, read_config
 from unmask.lab.training.progress import Progress
-from unmask.writing import write_file
+from unmask.writing import check_file_replaceable, is_partial, make_folders, remove_folders, write_file
 
 CONFIG, CHECKPOINT, WEIGHTS, RESULT = "config.json", "checkpoint.safetensors", "model.safetensors", "result.json"
 WEIGHTS_OF = "weights."  # before their names, in a checkpoint
 MOMENTS = ("exp_avg", "exp_avg_sq")
 LARGEST = 1 << 30  # bytes of weights
+EARLIER = {
+    CONFIG: re.compile(rb"(?!)"),  # never replaced
+    CHECKPOINT: re.compile(rb'[\s\S]{8}\{"__metadata__":\{[^\0]{0,9000}"progress":"'),
+    WEIGHTS: re.compile(rb'[\s\S]{8}\{"__metadata__":\{[^\0]{0,9000}"config":"'),
+    RESULT: re.compile(rb'\{\n "right": '),
+}
+"""How the files of a run begin that the next write may replace."""
 
 
 def check_folder(folder: Path, config: Config) -> None:
-    """Refuse a folder of anything but this run; what a kill has left of a file on its way does not count."""
+    """Refuse a folder of anything but this run, and files in it that a run did not write."""
     if (folder / CONFIG).exists():
         stored = read_config(folder / CONFIG)
         if stored != config:
             raise FolderError(
                 f"{folder} holds another run, {difference(stored, config)}; choose another folder, or remove it"
             )
+        for name in (CHECKPOINT, WEIGHTS, RESULT):
+            check_file_replaceable(folder / name, earlier=EARLIER[name])
         return
     if folder.exists() and (not folder.is_dir() or any(not _is_scratch(path) for path in folder.iterdir())):
         raise FolderError(f"{folder} is not a folder of the lab; choose a name that does not exist")
 
 
 def open_folder(folder: Path, config: Config) -> None:
-    """A folder that was checked, made if the run was not begun there; a killed process's halves of files go."""
+    """Create the folder unless the run was begun there; remove temporary files that a killed process left."""
     for path in folder.glob(".*") if folder.is_dir() else ():
         if _is_scratch(path):
             path.unlink(missing_ok=True)
     if (folder / CONFIG).exists():
         return
+    made: list[Path] = []
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FolderError(f"{folder} cannot be made: {error.strerror}; choose another name") from None
-    write_file(folder / CONFIG, json.dumps(msgspec.to_builtins(config), indent=1).encode())
+        make_folders(folder, made)
+        _write(folder, CONFIG, json.dumps(msgspec.to_builtins(config), indent=1).encode())
+    except BaseException as error:
+        remove_folders(made)
+        if isinstance(error, OSError):
+            raise FolderError(f"{folder} cannot be made: {error.strerror}; choose another name") from None
+        raise
+
+
+def remove(folder: Path) -> None:
+    """Remove the files of a run, and the folder if it holds nothing else."""
+    for name in EARLIER:
+        with suppress(OSError, FolderError):
+            check_file_replaceable(folder / name, earlier=EARLIER[name] if name != CONFIG else re.compile(rb"\{"))
+            (folder / name).unlink()
+    with suppress(OSError):
+        folder.rmdir()
+
+
+def _write(folder: Path, name: str, content: bytes) -> None:
+    write_file(folder / name, content, earlier=EARLIER[name])
 
 
 def _is_scratch(path: Path) -> bool:
-    """`.config.json.4711`: a file of ours on its way to its place."""
-    name, _, number = path.name.rpartition(".")
-    return name in {f".{own}" for own in (CONFIG, CHECKPOINT, WEIGHTS, RESULT)} and number.isdigit()
+    """Return whether this is a temporary file of a run that was killed."""
+    return any(is_partial(path, name) for name in EARLIER)
 
 
 def _named(config: Config) -> dict[str, str]:
@@ -82,7 +110,7 @@ def save(folder: Path, config: Config, network: Network, optimizer: torch.optim.
             if moment in optimizer.state.get(parameter, {}):
                 tensors[f"{moment}.{name}"] = optimizer.state[parameter][moment]
     text = json.dumps(progress.to_json())
-    write_file(folder / CHECKPOINT, safetensors.torch.save(tensors, metadata={"progress": text, **_named(config)}))
+    _write(folder, CHECKPOINT, safetensors.torch.save(tensors, metadata={"progress": text, **_named(config)}))
 
 
 def resume(folder: Path, config: Config, network: Network, optimizer: torch.optim.Optimizer) -> Progress:
@@ -109,8 +137,8 @@ def resume(folder: Path, config: Config, network: Network, optimizer: torch.opti
 
 def finish(folder: Path, config: Config, network: Network, result: dict) -> None:
     tensors = {name: tensor.contiguous() for name, tensor in network.state_dict().items()}
-    write_file(folder / WEIGHTS, safetensors.torch.save(tensors, metadata=_named(config)))
-    write_file(folder / RESULT, json.dumps(result, indent=1).encode())
+    _write(folder, WEIGHTS, safetensors.torch.save(tensors, metadata=_named(config)))
+    _write(folder, RESULT, json.dumps(result, indent=1).encode())
 
 
 def load_weights(folder: Path, config: Config, network: Network) -> None:

@@ -9,6 +9,7 @@ PAGE = Template("""<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta name="generator" content="unmask">
 <meta name="viewport" content="width=device-width">
 <title>$title</title>
 <style>

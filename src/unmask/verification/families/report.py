@@ -62,7 +62,7 @@ def _plain(text: str) -> str:
 
 
 def _html(answer: EveryLength, seconds: float, trusted: Sequence[str]) -> Iterator[str]:
-    yield "<!doctype html><html lang=en><meta charset=utf-8>"
+    yield "<!doctype html><html lang=en><meta charset=utf-8><meta name=generator content=unmask>"
     yield f"<title>{escape(_verdict(answer))}</title>"
     yield "<style>body{font:16px/1.5 system-ui;max-width:70em;margin:2em auto;padding:0 1em}"
     yield "td,th{text-align:left;padding:.1em 1em .1em 0;vertical-align:top}.open{color:#b00}</style>"
