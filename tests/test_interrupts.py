@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from unmask import cli, writing
-from unmask.interrupts import SIGNALS, hear_interrupts, interrupted_by
+from unmask.interrupts import SIGNALS, hear_interrupts, interrupted_by, interruptible, uninterrupted
 from unmask.programs.language.positions import N, n
 from unmask.verification.families.obligations.arithmetic import Arithmetic
 from unmask.verification.families.obligations.ledger import Ledger
@@ -138,3 +138,79 @@ def test_while_the_solver_works():
     with pytest.raises(KeyboardInterrupt):
         arithmetic.require("a remainder", arithmetic.at((n + N) % N, row) == row.n, [row.n >= 0, row.n < arithmetic.N])
     assert arithmetic.ledger.obligations == []
+
+
+def test_a_second_signal_does_not_interrupt_the_clean_up(monkeypatch, capfd):
+    """The first one raises; those that follow at once are recorded, wherever they arrive."""
+    cleaned = []
+
+    def work(*_, **__):
+        try:
+            signal.raise_signal(signal.SIGINT)
+        finally:
+            signal.raise_signal(signal.SIGTERM)
+            cleaned.append(1)
+
+    def say(*arguments, **options):
+        signal.raise_signal(signal.SIGHUP)
+        print(*arguments, file=sys.stderr if options.get("stderr") else sys.stdout)
+
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    monkeypatch.setattr("unmask.pipeline.load_model", work)
+    monkeypatch.setattr(cli, "say", say)
+    monkeypatch.setattr(sys, "argv", ["unmask", "run", "abb", "aabb"])
+    with pytest.raises(SystemExit) as end:
+        cli.main()
+    assert (end.value.code, cleaned) == (130, [1])
+    assert capfd.readouterr().err == "unmask: interrupted\n"
+    signal.raise_signal(signal.SIGINT)  # while the interpreter ends
+
+
+def created(done):
+    with uninterrupted():
+        signal.raise_signal(signal.SIGINT)
+        done.append("created")
+
+
+def removed(done):
+    with uninterrupted():
+        try:
+            with interruptible():
+                signal.raise_signal(signal.SIGINT)
+                done.append("not reached")
+        finally:
+            signal.raise_signal(signal.SIGINT)
+            done.append("removed")
+
+
+@pytest.mark.parametrize("work", [created, removed])
+def test_an_interrupt_waits_until_files_are_where_they_belong(work):
+    hear_interrupts()
+    done = []
+    with pytest.raises(KeyboardInterrupt):
+        work(done)
+    assert done == [work.__name__]
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("function", ["_temporary_folder", "make_folders", "_move_folder", "_remove"])
+def test_a_signal_at_any_place_of_writing_leaves_nothing(function, number, tmp_path, monkeypatch, capfd):
+    original = getattr(writing, function)
+
+    def struck(*arguments):
+        signal.raise_signal(number)
+        made = original(*arguments)
+        signal.raise_signal(number)
+        return made
+
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, signal.SIG_DFL)
+    monkeypatch.setattr(writing, function, struck)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", shlex.split("unmask compile a --length 2 --to mdm --out p/q/m"))
+    with pytest.raises(SystemExit) as end:
+        cli.main()
+    assert "Traceback" not in capfd.readouterr().err
+    assert end.value.code in (0, 128 + number)
+    assert all(not path.name.startswith(".") for path in tmp_path.rglob("*"))
+    assert (tmp_path / "p").exists() == (tmp_path / "p" / "q" / "m" / "SHA256SUMS").exists()

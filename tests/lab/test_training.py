@@ -14,6 +14,7 @@ from lab.small import small
 from unmask.errors import FolderError
 from unmask.lab.settings.config import LabError, config_of, read_config
 from unmask.lab.training import train as training
+from unmask.lab.training.checkpoint import remove
 from unmask.lab.training.train import load, train
 
 ROOT = Path(__file__).parents[2]
@@ -121,14 +122,37 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path, other):
 def test_what_a_kill_leaves_of_a_file_is_in_nobodys_way(tmp_path):
     folder = tmp_path / "run"
     folder.mkdir()
-    for name in (".config.json.4711", ".checkpoint.safetensors.4711"):
+    for name in (".config.json.a4711.unmask-partial", ".checkpoint.safetensors.b4711.unmask-partial"):
         (folder / name).write_bytes(b"half")
     train(small(steps=2, evaluate_every=2), folder)
     assert not list(folder.glob(".*"))
     (tmp_path / "other").mkdir()
-    (tmp_path / "other" / ".notes.4711").write_text("mine")
+    (tmp_path / "other" / ".config.json.4711").write_text("mine")
     with pytest.raises(FolderError, match="is not a folder of the lab"):
         train(small(), tmp_path / "other")
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "result.json"])
+def test_a_file_of_the_user_in_the_folder_of_a_run_stays(tmp_path, name):
+    """And a run that is over may go on where it is: it replaces what it wrote itself."""
+    folder, config = tmp_path / "run", small(steps=2, evaluate_every=2)
+    for _ in range(2):
+        train(config, folder)
+    (folder / name).write_bytes(b"mine")
+    with pytest.raises(FolderError, match="exists and is not an earlier output"):
+        train(config, folder)
+    remove(folder)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == {name: b"mine"}
+
+
+def test_the_folder_of_a_run_that_cannot_be_written_is_not_created(tmp_path, monkeypatch):
+    def full(_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(FolderError, match="No space left on device"):
+        train(small(), tmp_path / "p" / "q")
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

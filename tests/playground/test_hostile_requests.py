@@ -89,6 +89,7 @@ def test_no_path_leads_out(client, path):
         ('{"problem":' * 5_000, 400, "not JSON"),
         ("[]", 400, "JSON object"),
         ("null", 400, "JSON object"),
+        ('{"problem": "a", "word": "a", "word": "b"}', 400, "'word' is given twice"),
         ({"word": "a"}, 400, "no problem"),
         ({"problem": "a"}, 400, "no word"),
         ({**GOOD, "file": "x"}, 400, "no field 'file'"),

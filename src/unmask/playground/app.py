@@ -24,6 +24,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
+from unmask.documents import distinct_keys
 from unmask.playground import limits
 from unmask.playground.crew import Crew, Failed
 from unmask.playground.guard import Guard, error
@@ -138,7 +139,7 @@ async def _document(request: Request) -> Any:
     except TimeoutError:
         raise Failed(f"the question did not arrive within {limits.READING} seconds; send it again", 408) from None
     try:
-        return json.loads(body)
+        return json.loads(body, object_pairs_hook=distinct_keys(BadQuestion))
     except (ValueError, RecursionError):
         raise BadQuestion("the question is not JSON, or is nested too deeply; send one JSON object") from None
 

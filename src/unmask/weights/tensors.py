@@ -1,5 +1,6 @@
 """A .safetensors file ↔ the tensors of a Transformer, dense or sparse, integers only."""
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from math import prod
 from pathlib import Path
@@ -9,6 +10,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from unmask.budget import check, foresee, stage
+from unmask.documents import distinct_keys
 from unmask.errors import FolderError, WeightsError, shortened
 from unmask.files import check_file
 from unmask.numerics.precision import Precision
@@ -73,6 +75,19 @@ def read_transformer(path: Path, entry: TransformerEntry, precision: Precision, 
     return transformer
 
 
+def check_distinct_names(path: Path) -> None:
+    """Refuse a safetensors file whose header names a tensor, or a field of one, twice: readers take either of them.
+
+    Call this after the library has opened the file, which checks everything else.
+    """
+    with path.open("rb") as file:
+        header = file.read(int.from_bytes(file.read(8), "little"))
+    try:
+        json.loads(header, object_pairs_hook=distinct_keys(FolderError, f" in the header of {path.name}"))
+    except RecursionError:
+        raise FolderError(f"the header of {path.name} is nested too deeply; write the file again") from None
+
+
 class Tensors:
     """The named tensors of one file, each checked when it is taken."""
 
@@ -84,6 +99,7 @@ class Tensors:
         check_file(path, path.name, most=limits.LARGEST_FILE, error=FolderError)
         try:
             with safe_open(path, framework="numpy") as file:
+                check_distinct_names(path)
                 self.names: list[str] = list(file.keys())
                 for name in self.names:
                     self._check(name, file.get_slice(name))

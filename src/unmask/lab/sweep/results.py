@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeGuard
 
+from unmask.documents import parse
 from unmask.errors import FolderError
 from unmask.files import read_file
 from unmask.lab.settings.config import LabError
@@ -20,6 +21,10 @@ LARGEST = 1 << 28
 CELLS, RUNS, ALL = "cells", "runs", "results.json"
 EARLIER_RECORD = re.compile(rb'\{"key": "')
 EARLIER_RESULTS = re.compile(rb'\{"format": "unmask-lab/')
+
+
+class DamagedRecord(LabError):
+    """The file of a cell is not JSON."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +76,8 @@ class Results:
 def _record(path: Path) -> dict[str, Any]:
     """What the file of a cell holds."""
     try:
-        record = json.loads(read_file(path, str(path), most=LARGEST, error=LabError))
-    except (ValueError, RecursionError):
+        record = parse(read_file(path, str(path), most=LARGEST, error=LabError), str(path), error=DamagedRecord)
+    except DamagedRecord:
         record = None
     if not is_record(record):
         raise LabError(f"{path} is damaged; remove it, and its cell is run again")
@@ -90,10 +95,7 @@ def is_record(record: Any) -> TypeGuard[dict[str, Any]]:
 
 def read_results(path: Path) -> list[dict[str, Any]]:
     """The cells of a results.json."""
-    try:
-        document = json.loads(read_file(path, str(path), most=LARGEST, error=LabError))
-    except (ValueError, RecursionError):
-        raise LabError(f"{path} is not JSON; make it with `unmask lab table`") from None
+    document = parse(read_file(path, str(path), most=LARGEST, error=LabError), str(path), error=LabError)
     if (
         not isinstance(document, dict)
         or document.get("format") != FORMAT

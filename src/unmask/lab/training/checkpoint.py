@@ -23,6 +23,7 @@ from unmask.files import check_file
 from unmask.lab.network.network import Network
 from unmask.lab.settings.config import Config, read_config
 from unmask.lab.training.progress import Progress
+from unmask.weights.tensors import check_distinct_names
 from unmask.writing import check_file_replaceable, is_partial, make_folders, remove_folders, write_file
 
 CONFIG, CHECKPOINT, WEIGHTS, RESULT = "config.json", "checkpoint.safetensors", "model.safetensors", "result.json"
@@ -165,6 +166,7 @@ def _tensors(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
     check_file(path, str(path), most=LARGEST, error=FolderError)
     try:
         with safetensors.safe_open(path, "pt") as file:
+            check_distinct_names(path)
             return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
     except (safetensors.SafetensorError, OSError) as error:
         raise FolderError(f"{path} is damaged ({str(error)[:80]}); remove it to begin anew") from None

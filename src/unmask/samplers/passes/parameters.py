@@ -3,6 +3,8 @@
 from unmask.errors import UnmaskError, shortened
 
 MOST = 100_000  # steps, slots of a block, slots: what a plan of all passes may have to hold
+SMALLEST, LARGEST = 1e-6, 1e6
+"""The range of temperatures and factors."""
 
 
 class SamplerError(UnmaskError):
@@ -15,13 +17,14 @@ def check_count(sampler: str, name: str, value: int | None, least: int = 1) -> N
         raise SamplerError(f"{name} of {sampler} must be an integer from {least} to {MOST:,}, not {given}")
 
 
-def check_number(sampler: str, name: str, value: float | None, least: float = 0, most: float = float("inf")) -> None:
+def check_number(sampler: str, name: str, value: float | None, most: float = LARGEST) -> None:
+    """Refuse what is neither 0 nor a number from SMALLEST to `most`, so that no division and no product overflows."""
     if value is None:
         return
-    if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most or value != value:
-        upto = "" if most == float("inf") else f" and at most {most:g}"
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not (value == 0 or SMALLEST <= value <= most):  # nan is not in any range
         raise SamplerError(
-            f"{name} of {sampler} must be a number of at least {least:g}{upto}, not {shortened(repr(value))}"
+            f"{name} of {sampler} must be 0 or a number from {SMALLEST:f} to {most:,.10g}, not {shortened(repr(value))}"
         )
 
 

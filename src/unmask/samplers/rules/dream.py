@@ -43,7 +43,7 @@ class Dream:
         check_choice("dream", "alg", self.alg, ALGORITHMS)
         check_number("dream", "alg_temp", self.alg_temp)
         check_number("dream", "temperature", self.temperature)
-        check_number("dream", "eps", self.eps, 0, 0.5)
+        check_number("dream", "eps", self.eps, 0.5)
         check_choice("dream", "scheduler", self.scheduler, ("dream", "linear", "cosine"))
         if self.alg == "origin" and self.scheduler != "dream":
             raise SamplerError("alg='origin' of dream draws how many slots it writes; leave its scheduler out")

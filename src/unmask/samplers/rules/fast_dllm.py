@@ -32,7 +32,7 @@ class FastDllm:
     remasks: ClassVar[Remasking] = "declines"
 
     def __post_init__(self) -> None:
-        check_number("fast-dllm", "threshold", self.threshold, 0, 1)
+        check_number("fast-dllm", "threshold", self.threshold, 1)
         check_number("fast-dllm", "factor", self.factor)
         check_count("fast-dllm", "block_length", self.block_length)
         check_number("fast-dllm", "temperature", self.temperature)

@@ -39,8 +39,8 @@ class Remdm:
     def __post_init__(self) -> None:
         check_count("remdm", "steps", self.steps)
         check_choice("remdm", "variant", self.variant, VARIANTS)
-        check_number("remdm", "eta", self.eta, 0, 1)
-        check_number("remdm", "eps", self.eps, 0, 0.5)
+        check_number("remdm", "eta", self.eta, 1)
+        check_number("remdm", "eps", self.eps, 0.5)
 
     @property
     def label(self) -> str:
