@@ -17,7 +17,7 @@ MAY_IMPORT = {
     "careful_console": "escapes",
     "terminal": "careful_console escapes",
     "files": "errors",
-    "writing": "errors",
+    "writing": "interrupts errors",
     "documents": "errors",
     "numerics": "",
     "weights": "numerics documents files writing errors budget",
@@ -142,13 +142,13 @@ MAY_IMPORT = {
     "lab/settings": "lab/tasks problems documents files errors",
     "lab/network": "lab/settings lab/tasks errors",
     "lab/evaluation": "lab/network lab/settings lab/tasks samplers samplers/passes reasoners weights budget errors",
-    "lab/training": "lab/evaluation lab/network lab/settings lab/tasks problems budget files writing errors",
+    "lab/training": "lab/evaluation lab/network lab/settings lab/tasks problems weights budget files writing errors",
     "lab/inside": (
         "lab/training lab/evaluation lab/network lab/settings lab/tasks samplers samplers/passes budget "
         "viewer reasoners traces weights errors"
     ),
     "lab/sweep": (
-        "lab/inside lab/training lab/evaluation lab/network lab/settings lab/tasks problems files writing errors"
+        "lab/inside lab/training lab/evaluation lab/network lab/settings lab/tasks problems documents files writing errors"
     ),
     "lab/report": "lab/sweep lab/evaluation lab/settings lab/tasks writing",
     "lab": "",
@@ -173,7 +173,7 @@ MAY_IMPORT = {
         "verification/* theorems problems/* reasoners engines weights budget interrupts files writing errors"
     ),
     "cli": "interrupts commands terminal errors __init__",
-    "start": "cli",
+    "start": "cli interrupts",
     "__main__": "start",
 }
 TO_COME: set[str] = set()

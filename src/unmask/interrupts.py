@@ -21,7 +21,7 @@ from types import FrameType
 
 AGAIN = 1 / 50
 """Seconds after which a postponed signal is sent again."""
-GRACE = 1.0
+GRACE = 1
 """Seconds after a KeyboardInterrupt in which no second one is raised."""
 CLEARING = {("shutil", "rmtree"), ("tempfile", "cleanup"), ("tempfile", "_cleanup"), ("tempfile", "_rmtree")}
 """Functions (module, name) that are never interrupted."""
