@@ -148,7 +148,8 @@ MAY_IMPORT = {
         "viewer reasoners traces weights errors"
     ),
     "lab/sweep": (
-        "lab/inside lab/training lab/evaluation lab/network lab/settings lab/tasks problems documents files writing errors"
+        "lab/inside lab/training lab/evaluation lab/network lab/settings lab/tasks problems documents "
+        "files writing errors"
     ),
     "lab/report": "lab/sweep lab/evaluation lab/settings lab/tasks writing",
     "lab": "",
