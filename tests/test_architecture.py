@@ -114,7 +114,7 @@ MAY_IMPORT = {
     "viewer": "traces weights escapes errors budget",
     "samplers/passes": "numerics errors budget",
     "samplers/rules": "samplers/passes",
-    "samplers/predictors": "samplers/passes reasoners engines weights errors",
+    "samplers/predictors": "samplers/passes reasoners engines weights numerics errors",
     "samplers": "samplers/rules samplers/passes errors",
     "samplers/report": "",
     "samplers/laws": "samplers samplers/passes samplers/report files documents errors budget",

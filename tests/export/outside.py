@@ -119,6 +119,32 @@ def onnx_pass(folder, inputs):
     return [value.tolist() for value in session.run(None, {"tokens": np.array(inputs)})]
 
 
+def top_probabilities(folder, form, inputs, part, mask, loops):
+    """Of every row of token ids: the largest probability, by a softmax in float32 and in float64; no mask."""
+    import torch
+
+    if form == "onnx":
+        logits = torch.tensor(onnx_pass(folder, inputs)[0])
+    elif form == "torch":
+        sys.path.insert(0, folder)
+        try:
+            model = runpy.run_path(str(Path(folder) / "model.py"))["Model"](folder)
+            logits = model.transformers[part](torch.tensor(inputs), loops)
+        finally:
+            sys.path.remove(folder)
+            sys.modules.pop("exact_numbers", None)
+    else:
+        model, _ = stock(folder, "AutoModelForCausalLM" if form == "gpt2" else "AutoModelForMaskedLM")
+        with torch.no_grad():
+            logits = model(torch.tensor(inputs)).logits
+    about = json.loads((Path(folder) / "export.json").read_text())
+    if about["exact"]:
+        logits = logits.double() * about["logit_scale"]
+    if mask is not None:
+        logits[..., mask] = -torch.inf
+    return {str(kind): logits.to(kind).softmax(-1).amax(-1).tolist() for kind in (torch.float32, torch.float64)}
+
+
 def torch_refusal(folder, words):
     """What the folder's own module says of each word that it does not read."""
     sys.path.insert(0, folder)
@@ -159,7 +185,7 @@ def card(folder, words=(None,)):
 
 JOBS = {
     f.__name__: f
-    for f in (has_unmask, albert, bert, planner, gpt2, tokens, torch_model, torch_refusal, onnx_pass, card)
+    for f in (has_unmask, albert, bert, planner, gpt2, tokens, torch_model, torch_refusal, onnx_pass, card, top_probabilities)
 }
 
 if __name__ == "__main__":

@@ -168,7 +168,7 @@ def test_the_table_that_the_bridge_measured(unmask):
     by_name = {entry["sampler"]: entry for entry in document["samplers"]}
     assert document["budgets"] == [63, 42, 32, 31, 16, 6]
     for name in ("llada low_confidence", "p2 logP", "dllm dream maskgit_plus", "dllm dream entropy"):
-        rights = [run["right"] for run in by_name[name]["runs"]]
+        rights = [run["right_answers"] for run in by_name[name]["runs"]]
         guessed = rights[-1]  # an undecided root is read as 0
         assert guessed < 0.8
         assert rights[:3] == [1, guessed if name.startswith("dllm") else 1, 1]  # dllm's 42 quotas end with two slots

@@ -1,7 +1,7 @@
 """The exam on A5 and others: the cliff of a fixed quota, what thresholds do, and reasons; each checker can fail."""
 
 import random
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -61,7 +61,10 @@ def test_the_cliff_of_a_fixed_quota_and_what_thresholds_do(a5):
         run = found[name].runs[0]
         assert (run.right, run.passes, run.order_violated, run.first_wrong) == (1, 4, 0, None), name
     assert found["dllm cosine"].least is None
-    assert found["eb gamma 0.1"].runs[0].right == wrong
+    eb = found["eb gamma 0.1"].runs[0]
+    assert eb.right_answers == wrong  # the root is 0 whatever the word is,
+    assert eb.right < wrong  # and the slots below it are wrong
+    assert 0.5 < eb.right_slots < 1
 
 
 def test_the_first_wrong_write_has_a_reason(a5):
@@ -118,7 +121,9 @@ def test_every_answer_is_asked_for_in_turn(a5):
     assert a5.chance == 0.5
     pairs = [("a", "no"), ("b", "no"), ("c", "yes"), ("d", "no"), ("e", "yes")]
     assert evenly(pairs, 4) == [("a", "no"), ("c", "yes"), ("b", "no"), ("e", "yes")]
-    assert evenly(pairs, 9) == [("a", "no"), ("c", "yes"), ("b", "no"), ("e", "yes"), ("d", "no")]
+    assert evenly(pairs, 3) == [("a", "no"), ("c", "yes"), ("b", "no")]
+    assert evenly(pairs, 9) == [("a", "no"), ("c", "yes"), ("b", "no"), ("e", "yes")]  # d would make "no" frequent
+    assert evenly(pairs[:2], 9) == []
 
 
 def test_blocks_keep_within_the_budget(a5):
@@ -208,7 +213,9 @@ def test_a_wrong_symbol_is_found_whoever_wrote_it(a5):
         wrong = order.first_wrong(bad)
         assert (wrong.word, wrong.slot, wrong.step) == (5, slot, step)
         assert wrong.reason == f"slot {slot} written wrongly although all that it reads was written"
-        assert a5.right(bad).all() == (slot == 3)
+        assert a5.right_answers(bad).all() == (slot == 3)
+        assert np.flatnonzero(~a5.right(bad)).tolist() == [5]
+        assert np.argwhere(~a5.right_slots(bad)).tolist() == [[5, slot]]
     assert order.first_wrong(good) is None
 
 
@@ -230,6 +237,71 @@ def test_a_planted_wrong_answer_of_the_oracle_is_seen(a5):
     assert not spoilt.right(spoilt.own).any()
 
 
+def test_a_constant_canvas_is_never_right():
+    """Whatever is written in every slot of every word, some word is wrong."""
+    for problem, length in (("group:A5", 4), ("(a|b)*abb", 5), ("family:majority", 3), ("expr:(a+b)*c", None)):
+        subject = Subject.of(problem, length, words=12)
+        assert subject.chance <= 0.5
+        for row in subject.own.sequences:
+            constant = Sample((subject.blank, np.tile(row, (len(subject.words), 1))), subject.own.passes, 0)
+            assert subject.right(constant).mean() <= 0.5
+
+
+BRACKETS = """
+from unmask.recurrences import BOOLEAN, N, Slots, System, indices, letter
+
+(i,) = indices("i")
+depth = Slots("depth", i.range(N), [0, 1, 2, 3, 4, None])
+step = lambda d, c: None if d is None or not 0 <= d + (c == "(") * 2 - 1 <= 4 else d + (c == "(") * 2 - 1
+depth.rule((depth[i - 1].or_else(0), letter(i)), step)
+end = Slots("end", (), BOOLEAN)
+end.rule(depth[N - 1], lambda last: last == 0)
+program = System("()", (depth, end), answer=end[()])
+"""
+
+
+def test_rare_answers_are_searched_for_and_a_single_answer_is_refused(tmp_path):
+    """14 of 256 words of eight brackets are balanced, and none of seven."""
+    (tmp_path / "brackets.py").write_text(BRACKETS)
+    problem = f"program:{tmp_path / 'brackets.py'}"
+    subject = Subject.of(problem, 8)
+    assert sorted(set(subject.answers)) == ["accepted", "rejected"]
+    assert (subject.chance, len(subject.words), len(set(subject.words))) == (0.5, 28, 28)
+    with pytest.raises(UnmaskError, match=r"no score: all 128 words .* at N = 7 have the answer 'rejected'"):
+        Subject.of(problem, 7)
+    with pytest.raises(UnmaskError, match=r"no score: all [\d,]+ words drawn from .* at N = 15"):
+        Subject.of(problem, 15)
+    with pytest.raises(UnmaskError, match="try at least 2"):
+        Subject.of(problem, 8, words=1)
+
+
+@dataclass(frozen=True)
+class Sorted:
+    """A sampler that trusts every digit: no rounding, the largest probability first."""
+
+    per_pass: int
+    dtype: type = np.float64
+    label = "sorted"
+    remasks = "declines"
+
+    def finished(self, state):
+        return state.full
+
+    def next(self, state, beliefs, chance):  # noqa: ARG002
+        logits = beliefs.logits.astype(self.dtype)
+        p = np.exp(logits - logits.max(axis=-1, keepdims=True))
+        p = (p / p.sum(axis=-1, keepdims=True)).max(axis=-1)
+        order = np.argsort(np.where(state.masked, -p, 1), kind="stable")[: self.per_pass]
+        order = order[state.masked[order]]
+        return state.written(order, beliefs.best[order])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_sampler_that_trusts_every_digit_is_right(a5, dtype):
+    """Two slots per pass are right where ties go to the lowest slot, so decided slots must tie in every digit."""
+    assert a5.right(sample(a5.predictor, Sorted(2, dtype), a5.blank)).all()
+
+
 # ------------------------------------------------------------------------------------------------- predictors
 
 
@@ -237,11 +309,11 @@ def test_a_decided_slot_is_sure_with_any_number_of_symbols(a5):
     for problem, length in (("group:A5", 4), ("expr:(a+b)*c", None), ("(a|b)*abb", 4)):
         model = compile_problem(problem, "mdm", length=length)
         predictor = CompiledPredictor(model, np.zeros((1, model.length), dtype=np.int64))
-        scaled = 2 * model.precision.bound / model.precision.one * predictor.scale
-        assert (len(model.vocabulary) - 1) * np.exp(-scaled) <= 1e-6
+        least_margin = predictor.scale / model.precision.one
+        assert np.exp(np.float32(-least_margin)) == 0
     logits = a5.predictor.logits(a5.own.sequences)
     p = np.exp(logits - logits.max(axis=-1, keepdims=True))
-    assert (p.max(axis=-1) / p.sum(axis=-1)).min() > 1 - 1e-6
+    assert (p.max(axis=-1) / p.sum(axis=-1) == 1).all()
     assert np.isneginf(logits[..., a5.predictor.mask_id]).all()
 
 

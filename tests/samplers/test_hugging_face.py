@@ -5,6 +5,7 @@ import importlib.util
 import numpy as np
 import pytest
 
+from samplers.test_exam import Sorted
 from unmask.errors import UnmaskError
 from unmask.pipeline import save_model
 from unmask.samplers.exam.order import Order
@@ -101,6 +102,10 @@ def test_samplers_on_a_bert_do_what_they_do_on_the_compiled_predictor(unmask, tm
         assert subject.right(found).all(), sampler.label
         assert found.passes.max() == passes
         assert (found.sequences == sample(subject.predictor, sampler, subject.blank).sequences).all()
+    for per_pass, dtype in ((2, np.float32), (2, np.float64), (3, np.float64)):
+        ours, theirs = (sample(p, Sorted(per_pass, dtype), subject.blank) for p in (subject.predictor, bert))
+        assert all((a == b).all() for a, b in zip(ours.histories, theirs.histories, strict=True))
+        assert subject.right(theirs).all() == (per_pass == 2)
     cliff = sample(bert, Llada(3), subject.blank)
     assert subject.right(cliff).mean() == 0.5
     assert Order(subject).first_wrong(cliff).reason == "slot 6 written while slot 5 was masked"

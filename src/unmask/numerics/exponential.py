@@ -15,6 +15,7 @@ from unmask.numerics.precision import Precision
 
 DIGITS = 50
 MARGIN = Decimal(10) ** -20
+CERTAIN = 104  # a logit lower than the largest by this much has the probability exp(-104) < 2^-150: 0 in float32
 
 
 @cache

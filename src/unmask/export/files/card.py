@@ -188,7 +188,7 @@ def _ranges(slots: list[int]) -> str:
 
 def _ties(report: dict[str, Any]) -> str:
     """A stock form has a bias for each symbol, the others have none."""
-    if "logit_scale" not in report:
+    if "tie_bias" not in report:
         return "noise decides"
     return f"a bias of {report['tie_bias']:g} per symbol says the same, where noise is not larger"
 

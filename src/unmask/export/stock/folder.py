@@ -1,13 +1,12 @@
 """Model → the files of a stock BERT, GPT-2 or ALBERT folder, checked against F_p before anything is written."""
 
 from dataclasses import dataclass, replace
-from math import log
 from typing import Any
 
 import numpy as np
 from safetensors.numpy import save
 
-from unmask.export.check.agreement import compare, least_clear, mask_of
+from unmask.export.check.agreement import compare, logit_scale, mask_of
 from unmask.export.check.observed import Pass, observe
 from unmask.export.check.order import planned_order
 from unmask.export.files.card import stock_card
@@ -24,8 +23,7 @@ from unmask.export.stock.gpt2 import generation_config, gpt2, gpt2_passes
 from unmask.export.stock.tokenizer import tokenizer_files
 from unmask.weights.model import Model
 
-SURE = 2.0**-54  # a decided slot has a probability above 1 - SURE, which is 1 in float64: the tail breaks no ties
-TIE = 2.0**-13  # per index, against noise: a tie of F_p goes to the lowest
+TIE = 2.0**-12  # bias per index, larger than the noise of float32: in a tie of F_p the lowest symbol wins
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,13 +40,10 @@ class Task:
 
     @classmethod
     def of(cls, model: Model, part: str, words: np.ndarray, more: tuple[str, ...] = ()) -> "Task":
-        """The repaired weights, and the power of two for the logits that makes what F_p decides almost certain."""
+        """The repaired weights, and the power of two for the logits with which a decision of F_p is certain."""
         passes = observe(model, part, words)
         real = repaired(real_weights(model.transformers[part]), model.precision)
-        clear = least_clear(passes, model, part) / model.precision.one
-        scale = 1.0
-        while scale * clear < log(len(model.vocabulary) / SURE):
-            scale *= 2
+        scale = logit_scale(passes, model, part)
         biased = replace(real, bias=-TIE / scale * np.arange(len(real.out)))
         return cls(model, part, words, token_names(model, more), passes, biased, scale)
 

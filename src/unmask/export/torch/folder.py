@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import load, save
 
-from unmask.export.check.agreement import Agreement, Disagreement, compare
+from unmask.export.check.agreement import Agreement, Disagreement, compare, logit_scale
 from unmask.export.check.observed import observe
 from unmask.export.check.order import planned_order
 from unmask.export.files.card import plain_card, written_word
@@ -23,6 +23,7 @@ from unmask.weights.matrix import Matrix
 from unmask.weights.model import Model
 from unmask.weights.transformer import Transformer
 
+EXACT_LOGIT_SCALE = 128  # for a softmax of integer logits: margins are at least 1, and 128 exceeds CERTAIN
 MODULES = ("model.py", "exact_numbers.py")
 
 CODE = """```python
@@ -46,17 +47,23 @@ def torch_folder(model: Model, words: np.ndarray, *, exact: bool) -> tuple[Files
     stored = {name: exact_tensors(transformer) for name, transformer in model.transformers.items()}
     if exact:
         config["chosen_above"] = -model.precision.bound
+        report["logit_scale"] = config["logit_scale"] = EXACT_LOGIT_SCALE
     else:
         agreements = {}
+        passes = {name: observe(model, name, words) for name in names}
+        scale = max(logit_scale(done, model, name) for name, done in passes.items())
         for name, transformer in names.items():
-            names[name] = real = repaired(transformer, model.precision)
+            repaired_weights = repaired(transformer, model.precision)
+            names[name] = real = replace(repaired_weights, out=repaired_weights.out * scale)
             stored[name] = plain_tensors(real)
-            agreements[name] = _checked(model, name, stored[name], words)
+            exported = plain_passes(read_back(stored[name], model.transformers[name]), model.steps)
+            agreements[name] = compare(model, name, passes[name], exported, scale=scale)
         report |= {
             "agreement": merged(list(agreements.values())),
+            "logit_scale": scale,
             "repairs": list(dict.fromkeys(told for real in names.values() for told in real.repairs)),
         }
-        config["chosen_above"] = report["agreement"]["chosen_above"]
+        config["chosen_above"] = scaled_level(report)
     files = {
         **{name: _source(name) for name in MODULES if exact or name == "model.py"},
         "config.json": as_json(config),
@@ -98,12 +105,6 @@ def plain_tensors(transformer: RealTransformer) -> dict[str, np.ndarray]:
     return {name: np.ascontiguousarray(tensor, dtype=FLOAT) for name, tensor in tensors.items()}
 
 
-def _checked(model: Model, name: str, tensors: dict[str, np.ndarray], words: np.ndarray) -> Agreement:
-    """A pass of what is written, in NumPy."""
-    passes = observe(model, name, words)
-    return compare(model, name, passes, plain_passes(read_back(tensors, model.transformers[name]), model.steps))
-
-
 def read_back(tensors: dict[str, np.ndarray], transformer: Transformer) -> RealTransformer:
     """The transformer that a folder holds."""
     real = real_weights(transformer)
@@ -129,6 +130,12 @@ def merged(agreements: list[Agreement]) -> dict[str, Any]:
         "least_margin": min(margins, default=None),
         "chosen_above": next((a.chosen_above for a in agreements if a.chosen_above is not None), None),
     }
+
+
+def scaled_level(report: dict[str, Any]) -> float | None:
+    """The level of the exported logits above which a topk model without k chooses a slot."""
+    level = report["agreement"]["chosen_above"]
+    return None if level is None else level * report["logit_scale"]
 
 
 def _source(file: str) -> bytes:

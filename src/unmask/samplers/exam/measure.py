@@ -1,4 +1,4 @@
-"""Subject × samplers × budgets → right answers, passes, order, first wrong write, the least number of passes."""
+"""Subject × samplers × budgets → right words, passes, order, first wrong write, the least number of passes."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
@@ -16,15 +16,18 @@ OWN = "own planner"
 
 @dataclass(frozen=True)
 class Run:
-    """A sampler at one budget; `steps`, the most passes allowed, is None where it takes none.
+    """A sampler at one budget; `steps`, the most passes allowed, is None for a sampler that takes no number of steps.
 
-    `right` is a share of the words.
+    `right` is the share of words whose answer and slots are all right, `right_answers` the share of words whose answer
+    is right, `right_slots` the share of slots that hold their right value, over all words.
     """
 
     steps: int | None
     passes: int
     tokens_per_pass: float
     right: float
+    right_answers: float
+    right_slots: float
     order_violated: float | None
     first_wrong: WrongWrite | None
 
@@ -37,9 +40,9 @@ class Run:
 
 @dataclass(frozen=True)
 class Result:
-    """A sampler at every budget; `least` is a run in which every answer is right, none with fewer steps being known.
+    """A sampler at every budget; `least` is the run with the fewest known steps in which every word is right.
 
-    It is found by halving: one step less is wrong, or it is the least of all budgets.
+    It is found by bisection: with one step less some word is wrong, or it is the smallest budget.
     """
 
     sampler: str
@@ -73,11 +76,15 @@ def examine(subject: Subject, entries: Iterable[Entry], budgets: Iterable[int], 
 
 
 def measured(order: Order, steps: int | None, sampled: Sample) -> Run:
+    subject = order.subject
+    counted = subject.expected != subject.predictor.mask_id
     return Run(
         steps,
         int(sampled.passes.max()),
         sampled.tokens_per_pass,
-        float(order.subject.right(sampled).mean()),
+        float(subject.right(sampled).mean()),
+        float(subject.right_answers(sampled).mean()),
+        float(subject.right_slots(sampled)[counted].mean()) if counted.any() else 1.0,
         order.violated(sampled),
         order.first_wrong(sampled),
     )

@@ -54,7 +54,7 @@ class Order:
         return float(early.mean()) if len(early) else 0.0
 
     def first_wrong(self, sample: Sample) -> WrongWrite | None:
-        """Of the first word that is answered wrongly, or else of the first that has a wrong write."""
+        """Return the first wrong write of the first word that is not right, or else of the first word that has one."""
         answered = self.subject.right(sample)
         for row in np.argsort(answered, kind="stable").tolist():
             wrong = self.first_wrong_of(sample, row)

@@ -28,7 +28,8 @@ class ExamReport:
         model = self.subject.predictor.model
         return (
             f"{model.kind} of {self.subject.slots} slots; the model itself takes {model.steps} passes; "
-            f"{len(self.subject.words)} words, {self.subject.chance:.2f} of them with the commonest answer"
+            f"{len(self.subject.words)} words, {self.subject.chance:.2f} of them with the most frequent answer; a word is "
+            "right if its answer and the values of all its slots are"
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -46,7 +47,7 @@ class ExamReport:
         }
 
     def summary(self) -> Table:
-        """A row per sampler: the share of right answers at every budget, the least passes, the first wrong write."""
+        """A row per sampler: the share of right words at every budget, the least passes, the first wrong write."""
         columns = (
             "sampler",
             *(str(b) for b in self.budgets),
@@ -65,8 +66,8 @@ class ExamReport:
         shown = wrong or (result.runs[-1] if result.runs else None)
         return (
             result.sampler,
-            *(f"{by_budget[b].right:.2f}" if b in by_budget else "" for b in self.budgets),
-            "" if own is None else f"{own.right:.2f} in {own.passes}",
+            *(shown_share(by_budget[b].right) if b in by_budget else "" for b in self.budgets),
+            "" if own is None else f"{shown_share(own.right)} in {own.passes}",
             "–" if result.least is None else str(result.least.passes),
             "–" if result.least is None else f"{result.least.tokens_per_pass:.2f}",
             "" if shown is None else _share(shown),
@@ -75,7 +76,18 @@ class ExamReport:
 
     def everything(self) -> Table:
         """A row per sampler and budget."""
-        columns = ("sampler", "remasking", "steps", "passes", "tokens per pass", "right", ORDER, "first wrong write")
+        columns = (
+            "sampler",
+            "remasking",
+            "steps",
+            "passes",
+            "tokens per pass",
+            "right",
+            "answers",
+            "slots",
+            ORDER,
+            "first wrong write",
+        )
         rows = tuple(
             (
                 result.sampler,
@@ -83,7 +95,9 @@ class ExamReport:
                 "" if run.steps is None else str(run.steps),
                 str(run.passes),
                 f"{run.tokens_per_pass:.2f}",
-                f"{run.right:.2f}",
+                shown_share(run.right),
+                shown_share(run.right_answers),
+                shown_share(run.right_slots),
                 _share(run),
                 "" if run.first_wrong is None else run.first_wrong.sentence,
             )
@@ -102,12 +116,17 @@ class ExamReport:
             "The predictor is right about a slot as soon as what it reads is written, so that all error is the "
             f"sampler's. {ORDER}: the share of pairs (slot, slot that it reads) in which the slot was not written "
             "later.",
-            "The least number of passes at which every answer is right: "
+            "The least number of passes at which every word is right: "
             + (", ".join(f"{r.sampler}: {r.least.passes}" for r in self.results if r.least is not None) or "none")
             + ".",
         )
-        return page(self.title, facts, [("Right answers", plot(series, "right answers"))], self.everything())
+        return page(self.title, facts, [("Right words", plot(series, "right words"))], self.everything())
 
 
 def _share(run: Run) -> str:
     return "?" if run.order_violated is None else f"{run.order_violated:.2f}"
+
+
+def shown_share(share: float) -> str:
+    """Two digits; 1.00 only where everything is right."""
+    return f"{min(share, 0.99):.2f}" if share < 1 else "1.00"

@@ -1,27 +1,27 @@
 """CompiledPredictor: the predictor of a masked diffusion model, through an engine, bit for bit; then as floats.
 
-    logits = scale · (F_p logits / 2^p),   the least power of two for which (V − 1)·exp(−2B·scale) <= 10⁻⁶
+    logits = scale · (F_p logits / 2^p),   the least power of two for which exp(−scale / 2^p) is 0 in float32
 
-B is the largest number of F_p. A slot that the model has decided has one symbol at B and all others at −B; without the
-scale its probability would be 0.97 with 60 symbols and 0.78 with 500, below a usual threshold of 0.9.
+A slot is decided where one logit of F_p is larger than all others; they differ by at least 2^-p. After scaling, the
+probability of that symbol is exactly 1, whether the softmax is taken in float32 or float64, so all decided slots are
+equal. Where the largest logits of F_p tie, the probability is at most 1/2.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import exp
 
 import numpy as np
 
 from unmask.engines.engine import Engine, Session, Watch
 from unmask.engines.fast import FastEngine
+from unmask.numerics.exponential import CERTAIN
 from unmask.reasoners.frame import Frame
 from unmask.reasoners.words import read_word
 from unmask.samplers.passes.parameters import SamplerError
 from unmask.samplers.passes.predictor import without_mask
 from unmask.weights.model import DIFFUSION, Model
 
-SURE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,9 +54,9 @@ class CompiledPredictor:
 
     @cached_property
     def scale(self) -> int:
-        gap = 2 * self.model.precision.bound / self.model.precision.one
+        """The factor of the logits, a power of two: no digit of a number of F_p is lost."""
         scale = 1
-        while (len(self.vocabulary) - 1) * exp(-gap * scale) > SURE:
+        while scale < CERTAIN * self.model.precision.one:
             scale *= 2
         return scale
 
