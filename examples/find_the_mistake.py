@@ -4,7 +4,7 @@
 from dataclasses import replace
 
 from unmask import Model, compile_problem, first_difference, run_word, verify_model
-from unmask.weights.matrix import Matrix
+from unmask.weights import Matrix
 
 right = compile_problem("(a|b)*abbabb(a|b)*", "mdm", length=16)
 print(right, "with", sum(t.parameters for t in right.transformers.values()), "weights")

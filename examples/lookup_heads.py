@@ -8,14 +8,11 @@ import tempfile
 import warnings
 from pathlib import Path
 
-from unmask import compile_problem, run_word
-from unmask.export.export import export_files
-from unmask.export.files.folder import write_folder
+from unmask import compile_problem, export_model, run_word
 
 N = 8
 model = compile_problem("group:A5", "mdm", length=N)
-files, _ = export_files(model, "bert")
-folder = str(write_folder(files, Path(tempfile.mkdtemp()) / "a5"))
+folder = str(export_model(model, "bert", Path(tempfile.mkdtemp()) / "a5"))
 
 # %% Load it in TransformerLens: its logits are those of transformers
 os.environ["HF_HUB_OFFLINE"] = "1"

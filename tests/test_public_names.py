@@ -1,7 +1,12 @@
 """The names of `unmask`: each has an example that runs, with nothing but these names."""
 
 import doctest
+import importlib.util
 import inspect
+import pydoc
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -37,6 +42,93 @@ def test_a_wrong_example_is_caught():
 def test_the_reference_lists_these_names_and_no_others():
     listed = [line.removeprefix("::: unmask.") for line in PAGE.read_text("utf-8").splitlines() if line[:4] == "::: "]
     assert sorted(name for name in listed if "." not in name) == unmask.__all__
+
+
+def short_signature(function):
+    """Name, parameters and defaults, without annotations."""
+    parameters = []
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind is parameter.KEYWORD_ONLY and "*" not in parameters:
+            parameters.append("*")
+        default = "" if parameter.default is parameter.empty else f"={parameter.default!r}"
+        stars = "**" if parameter.kind is parameter.VAR_KEYWORD else ""
+        parameters.append(f"{stars}{parameter.name}{default}")
+    return f"{function.__name__}({', '.join(parameters)})"
+
+
+def test_the_reference_has_the_signature_of_every_function():
+    functions = [public for name in unmask.__all__ if inspect.isfunction(public := getattr(unmask, name))]
+    page = PAGE.read_text("utf-8")
+    assert [short for f in functions if f"| `{(short := short_signature(f))}` |" not in page] == []
+
+
+def test_help_of_the_package_is_an_overview():
+    text = pydoc.plain(pydoc.render_doc(unmask))
+    assert failures(unmask.__doc__, "unmask") == ""
+    for name in unmask.__all__:
+        assert name in unmask.__doc__, name
+    assert "unmask.samplers" in text
+
+
+def test_importing_the_package_is_light():
+    code = "import sys, unmask, unmask.samplers, unmask.lab; print([m for m in ('numpy', 'torch') if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
+
+
+# ------------------------------------------------------------------------------------------------- packages
+
+PACKAGES = [
+    "unmask.engines",
+    "unmask.lab",
+    "unmask.numerics",
+    "unmask.problems",
+    "unmask.programs",
+    "unmask.recurrences",
+    "unmask.samplers",
+    "unmask.verification",
+    "unmask.viewer",
+    "unmask.weights",
+]
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_public_names_of_packages_exist_and_are_listed(package):
+    module = importlib.import_module(package)
+    assert set(module.__all__) <= set(dir(module))
+    rows = [line for line in PAGE.read_text("utf-8").splitlines() if line.startswith("|") and f"`{package}`" in line]
+    assert len(rows) == 1
+    if package == "unmask.lab" and importlib.util.find_spec("torch") is None:
+        return
+    for name in module.__all__:
+        getattr(module, name)
+    with pytest.raises(AttributeError, match=f"module '{package}' has no attribute 'nothing'"):
+        _ = module.nothing
+
+
+DEEP = re.compile(r"(?:from|import) unmask\.[a-z_]+\.[a-z_.]+")
+SHOWN = ("README.md", "CONTRIBUTING.md", "docs/**/*.md", "examples/**/*.py", "examples/**/*.ipynb")
+
+
+def deep_imports(root):
+    """Imports from deeper than `unmask.<package>`, by file and line."""
+    files = [file for pattern in SHOWN for file in sorted(root.glob(pattern))]
+    for file in files:
+        for number, line in enumerate(file.read_text("utf-8").splitlines(), start=1):
+            if DEEP.search(line):
+                yield f"{file.relative_to(root)}:{number}: {line.strip()}"
+
+
+def test_pages_examples_and_notebooks_import_public_names_alone():
+    assert list(deep_imports(PAGE.parents[2])) == []
+
+
+def test_a_deep_import_is_found(tmp_path):
+    (tmp_path / "README.md").write_text("```python\nfrom unmask.samplers.exam.subject import Subject\n```\n")
+    (tmp_path / "docs" / "how-to").mkdir(parents=True)
+    (tmp_path / "docs" / "how-to" / "x.md").write_text(
+        "import unmask.weights.model\nfrom unmask.samplers import sample\n"
+    )
+    assert len(list(deep_imports(tmp_path))) == 2
 
 
 def test_types_are_shipped():

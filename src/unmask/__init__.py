@@ -1,22 +1,55 @@
-"""unmask: compile problems into masked diffusion models, run them bit by bit, prove what they can do.
+"""Compile problems into masked diffusion models, run them bit by bit, prove what they can do.
 
 Problem ──▶ Program ──▶ Transformer weights ──▶ Reasoner ──▶ Trace ──▶ Verdict
+
+A first session:
+
+    >>> from unmask import compile_problem, run_word, verify_model
+    >>> model = compile_problem("(a|b)*abb", "mdm", length=9)
+    >>> run_word(model, "aababbabb").accepted
+    True
+    >>> verify_model(model, method="prove").status
+    'proved'
+
+Functions, one per arrow:
+
+    compile_problem, compile_program    problem or program → model
+    save_model, load_model              model → model folder → model
+    convert_model                       model → model of another framework
+    run_word, generate, decide_words    model × words → trace, sample, answers
+    verify_model                        model × problem → verdict, for one length
+    prove_family, prove_conversion      problem or theorem → verdict, for every length
+    compare_frameworks                  problem → steps and sizes in every framework
+    export_model                        model → BERT, GPT-2, ALBERT, torch or ONNX
+    first_difference                    trace × trace → the first place where they differ
+
+Classes: `Model`, `Trace`, `UnmaskError`.
+
+Packages with public names of their own: `unmask.recurrences` (write a program), `unmask.samplers` (samplers of masked
+diffusion), `unmask.problems`, `unmask.programs`, `unmask.engines`, `unmask.numerics`, `unmask.weights`,
+`unmask.verification`, `unmask.viewer`, `unmask.lab`.
+
+`help(unmask.compile_problem)` shows the arguments and an example. `unmask --help` lists the commands.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from unmask.lazy_names import lazy_names
 from unmask.traces.notebook import draw_with
 
 if TYPE_CHECKING:
     from unmask.errors import UnmaskError
+    from unmask.export.export import export_model
     from unmask.pipeline import (
         compare_frameworks,
         compile_problem,
         compile_program,
         convert_model,
+        decide_words,
         generate,
         load_model,
+        prove_conversion,
+        prove_family,
         run_word,
         save_model,
         verify_model,
@@ -33,9 +66,13 @@ __all__ = [
     "compile_problem",
     "compile_program",
     "convert_model",
+    "decide_words",
+    "export_model",
     "first_difference",
     "generate",
     "load_model",
+    "prove_conversion",
+    "prove_family",
     "run_word",
     "save_model",
     "verify_model",
@@ -46,17 +83,10 @@ _ELSEWHERE = {
     "Model": "unmask.weights.model",
     "Trace": "unmask.traces.trace",
     "UnmaskError": "unmask.errors",
+    "export_model": "unmask.export.export",
     "first_difference": "unmask.traces.compare",
 }
-
-
-def __getattr__(name: str) -> Any:
-    """A public name, imported when it is first used: `unmask --help` needs none of them."""
-    if name not in __all__:
-        raise AttributeError(f"module 'unmask' has no attribute {name!r}")
-    found = getattr(import_module(_ELSEWHERE.get(name, "unmask.pipeline")), name)
-    globals()[name] = found
-    return found
+__getattr__, __dir__ = lazy_names(__name__, {name: _ELSEWHERE.get(name, "unmask.pipeline") for name in __all__})
 
 
 def _framed(trace: "Trace") -> str:
@@ -67,7 +97,3 @@ def _framed(trace: "Trace") -> str:
 
 
 draw_with(_framed)
-
-
-def __dir__() -> list[str]:
-    return [*__all__, "__version__"]

@@ -185,7 +185,19 @@ def card(folder, words=(None,)):
 
 JOBS = {
     f.__name__: f
-    for f in (has_unmask, albert, bert, planner, gpt2, tokens, torch_model, torch_refusal, onnx_pass, card, top_probabilities)
+    for f in (
+        has_unmask,
+        albert,
+        bert,
+        planner,
+        gpt2,
+        tokens,
+        torch_model,
+        torch_refusal,
+        onnx_pass,
+        card,
+        top_probabilities,
+    )
 }
 
 if __name__ == "__main__":

@@ -6,3 +6,22 @@ where no code decides), and hands chains of thought to `chains/`. `engine` says 
 the memory that a run will take; the loops are not here but in reasoners/. `shared/` is what the fast engine and the
 prover both rest on: a proof trusts it.
 """
+
+from typing import TYPE_CHECKING
+
+from unmask.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from unmask.engines.fast import FastEngine
+    from unmask.engines.reference import ReferenceEngine
+
+__all__ = [
+    "FastEngine",
+    "ReferenceEngine",
+]
+
+_MODULES = {
+    "FastEngine": "unmask.engines.fast",
+    "ReferenceEngine": "unmask.engines.reference",
+}
+__getattr__, __dir__ = lazy_names(__name__, _MODULES)

@@ -1,9 +1,11 @@
 """Model → the files of an export, checked: the one arrow of this folder."""
 
+import os
+from pathlib import Path
 from typing import Any
 
 from unmask.export.check.words import check_words
-from unmask.export.files.folder import Files
+from unmask.export.files.folder import Files, check_free, write_folder
 from unmask.export.part import Form, Part, chosen_part
 from unmask.export.size import check_size
 from unmask.export.stock.folder import albert_folder, bert_folder, gpt2_folder
@@ -11,6 +13,24 @@ from unmask.weights.model import Model
 
 MOST_WORDS = 24
 WORK = 1 << 34  # multiplications of the check, so that a large model takes seconds, not hours
+
+
+def export_model(
+    model: Model, form: Form, folder: str | os.PathLike[str], *, part: Part | None = None, exact: bool = False
+) -> Path:
+    """Write a model as a stock `bert`, `gpt2` or `albert`, as `torch` or as `onnx`, and return the new folder.
+
+    The export is compared with the model before anything is written, and refused if it would decide otherwise. `part`
+    chooses planner or predictor of an mdm or smdm; `exact` keeps the integers of F_p (torch and onnx).
+
+    Examples:
+        >>> folder = export_model(compile_problem("(a|b)*abb", "mdm", length=8), "bert", "models/abb-bert")
+        >>> sorted(file.name for file in folder.iterdir())[:3]
+        ['README.md', 'config.json', 'export.json']
+    """
+    check_free(Path(folder))
+    files, _ = export_files(model, form, part=part, exact=exact)
+    return write_folder(files, folder)
 
 
 def export_files(

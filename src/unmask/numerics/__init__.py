@@ -4,3 +4,22 @@
 large arrays; in come integers, out come integers. `noise` makes Gumbel noise out of random bits, `gumbel_law` says what
 it draws, and `lemmas` checks over every case what the paper says about such numbers.
 """
+
+from typing import TYPE_CHECKING
+
+from unmask.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from unmask.numerics.lemmas import sharp_thresholds
+    from unmask.numerics.precision import Precision
+
+__all__ = [
+    "Precision",
+    "sharp_thresholds",
+]
+
+_MODULES = {
+    "Precision": "unmask.numerics.precision",
+    "sharp_thresholds": "unmask.numerics.lemmas",
+}
+__getattr__, __dir__ = lazy_names(__name__, _MODULES)

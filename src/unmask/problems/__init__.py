@@ -5,3 +5,36 @@ here (`regex.py`, `dfa.py`, `group.py`, `circuit.py`, `family.py`, `expression.p
 `law.py`, `random.py`) and one row for each of its prefixes in `catalogue.py`. The rooms hold what several kinds are
 made of: `automata/`, `regexes/`, `circuits/`, `expressions/`, `grammars/`.
 """
+
+from typing import TYPE_CHECKING
+
+from unmask.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from unmask.problems.automata.automaton import Automaton
+    from unmask.problems.catalogue import CATALOGUE, Row
+    from unmask.problems.circuits.aiger import write_aiger
+    from unmask.problems.outcome import Outcome
+    from unmask.problems.regular import RegularProblem
+    from unmask.problems.stored import Stored
+
+__all__ = [
+    "CATALOGUE",
+    "Automaton",
+    "Outcome",
+    "RegularProblem",
+    "Row",
+    "Stored",
+    "write_aiger",
+]
+
+_MODULES = {
+    "Automaton": "unmask.problems.automata.automaton",
+    "CATALOGUE": "unmask.problems.catalogue",
+    "Outcome": "unmask.problems.outcome",
+    "RegularProblem": "unmask.problems.regular",
+    "Row": "unmask.problems.catalogue",
+    "Stored": "unmask.problems.stored",
+    "write_aiger": "unmask.problems.circuits.aiger",
+}
+__getattr__, __dir__ = lazy_names(__name__, _MODULES)

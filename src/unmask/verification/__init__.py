@@ -8,3 +8,25 @@ NOT). And what holds for every width and every length: `folds/` (gadgets → lem
 (compilers and conversions → are their positions uniform?). `trusted.py` lists the modules that a proof of a folder
 rests on.
 """
+
+from typing import TYPE_CHECKING
+
+from unmask.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from unmask.verification.circuits.reasoners import constant_depth_model
+    from unmask.verification.folds.closure import close
+    from unmask.verification.question.verdict import Verdict
+
+__all__ = [
+    "Verdict",
+    "close",
+    "constant_depth_model",
+]
+
+_MODULES = {
+    "Verdict": "unmask.verification.question.verdict",
+    "close": "unmask.verification.folds.closure",
+    "constant_depth_model": "unmask.verification.circuits.reasoners",
+}
+__getattr__, __dir__ = lazy_names(__name__, _MODULES)

@@ -5,3 +5,19 @@ A Transformer (`transformer`, over `matrix`, `positions`, `registers`) in the fr
 `config`, `tensors` and `characters` for its parts and `limits` for its sizes. `price` counts what a model takes, `card`
 says it.
 """
+
+from typing import TYPE_CHECKING
+
+from unmask.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from unmask.weights.matrix import Matrix
+
+__all__ = [
+    "Matrix",
+]
+
+_MODULES = {
+    "Matrix": "unmask.weights.matrix",
+}
+__getattr__, __dir__ = lazy_names(__name__, _MODULES)

@@ -28,8 +28,8 @@ class ExamReport:
         model = self.subject.predictor.model
         return (
             f"{model.kind} of {self.subject.slots} slots; the model itself takes {model.steps} passes; "
-            f"{len(self.subject.words)} words, {self.subject.chance:.2f} of them with the most frequent answer; a word is "
-            "right if its answer and the values of all its slots are"
+            f"{len(self.subject.words)} words, {self.subject.chance:.2f} of them with the most frequent answer; "
+            "a word is right if its answer and the values of all its slots are"
         )
 
     def to_json(self) -> dict[str, Any]:

@@ -23,7 +23,6 @@ from unmask.samplers.passes.predictor import without_mask
 from unmask.weights.model import DIFFUSION, Model
 
 
-
 @dataclass(frozen=True, eq=False)
 class CompiledPredictor:
     """A model of kind mdm, smdm or topk, bound to words as tokens [batch, length]: row b of a canvas is word b's."""
