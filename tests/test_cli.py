@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 
@@ -9,7 +11,7 @@ import pytest
 
 import by_hand
 import folder_by_hand
-from unmask.pipeline import load_model, save_model
+from unmask.pipeline import compile_problem, load_model, save_model
 from unmask.testing import random_model
 from unmask.traces.trace import Trace
 
@@ -258,7 +260,7 @@ def test_one_line_per_line_without_json(process, hand):
 
 
 def test_standard_input_and_a_trace_do_not_go_together(unmask, hand, tmp_path):
-    refused(unmask("run", hand, "-", "--trace", tmp_path / "t"), "--trace takes the run of one word")
+    refused(unmask("run", hand, "-", "--trace", tmp_path / "t"), "--trace records the run of one word")
 
 
 # ------------------------------------------------------------------------------------- compile, sample
@@ -394,9 +396,50 @@ def test_help(unmask, process):
     code, out, _ = unmask("--help")
     assert code == 0
     assert all(command in out for command in ("compile", "run", "sample"))
+
+
+def test_without_arguments_there_is_an_overview_whose_examples_run(process):
     code, out, err = process()
-    assert (code, err) == (2, "")
-    assert "Usage" in out
+    assert (code, err) == (0, "")
+    assert max(map(len, out.splitlines())) <= 80
+    examples = re.findall(r"^  unmask (.*)$", out, re.M)
+    assert len(examples) == 4
+    for example in examples:
+        assert process(*shlex.split(example))[0] == 0, example
+
+
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        ("nim.py", "nim.py is the name of a file; did you mean program:nim.py?"),
+        ("folder/c.AAG", "did you mean aiger:folder/c.AAG?"),
+        ("x.json", "did you mean dfa:x.json or law:x.json?"),
+        ("here", "here is a file; did you mean program:here or dfa:here or cfg:here?"),
+        ("models", "models is a folder; give a problem such as group:A5"),
+    ],
+)
+def test_a_path_without_a_prefix_is_not_taken_for_a_regex(unmask, tmp_path, monkeypatch, text, advice):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "here").write_text("")
+    save_model(compile_problem("ab", "mdm", length=2), tmp_path / "models" / "ab")
+    for line in (
+        ["compile", text, "--length", 6, "--to", "mdm", "--out", "m"],
+        ["compare", text],
+        ["samplers", text],
+        ["prove", text, "--to", "mdm"],
+        ["verify", "models/ab", "--against", text],
+    ):
+        code, out, err = unmask(*line)
+        assert (code, out) == (2, "")
+        assert advice in err
+        assert f"For the regular expression, write regex:{text}" in err
+
+
+@pytest.mark.parametrize("text", ["regex:nim.py", "(a|b)*.py", "a.b", "group:Z2"])
+def test_what_is_a_problem_stays_one(unmask, tmp_path, monkeypatch, text):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "nim.py").write_text("")
+    assert unmask("compile", text, "--length", 4, "--to", "mdm", "--out", "m")[0] == 0
 
 
 def test_a_reader_that_goes_away(hand, tmp_path):

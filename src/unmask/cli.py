@@ -1,4 +1,4 @@
-"""The command line: one command per arrow; each command has its file in `commands/`."""
+"""The command line; each command has its own module in `commands/`."""
 
 import io
 import os
@@ -48,17 +48,35 @@ COMMANDS = {
     "doctor": doctor,
 }
 
-INTERRUPTED = 128  # and the number of the signal, as shells say it: 130 after Ctrl-C
+INTERRUPTED = 128  # plus the number of the signal, as in shells: 130 after Ctrl-C
 READER_GONE = INTERRUPTED + 13  # SIGPIPE: `unmask … | head` is silent, as other commands are
 GROUPS = {"lab": lab}
-"""Commands that have commands."""
-LONGEST_SENTENCE = 1000
+"""Commands with subcommands."""
+LONGEST_MESSAGE = 1000
+
+OVERVIEW = """\
+[bold]unmask[/bold] compiles problems into masked diffusion models, runs them, and proves
+what they can do.
+
+Compile a model for a regular expression, and run it on a word of 16 letters:
+  [bold]unmask compile '(a|b)*abb' --length 16 --to mdm --out models/abb[/bold]
+  [bold]unmask run models/abb abbaabbababababb[/bold]
+
+Prove that the model is correct for every word of 16 letters:
+  [bold]unmask verify models/abb --method prove[/bold]
+
+Compare masked diffusion with chain of thought and the other frameworks:
+  [bold]unmask compare group:A5 --lengths 8,64[/bold]
+
+[dim]unmask --help[/dim]           all commands
+[dim]unmask COMMAND --help[/dim]   one command with its options
+[dim]unmask doctor[/dim]           what is installed, and what each extra adds"""
 
 app = typer.Typer(
     name="unmask",
     cls=Commands,
     context_settings=CONTEXT,
-    no_args_is_help=True,
+    invoke_without_command=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
@@ -79,9 +97,10 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def front_door(
+    context: typer.Context,
     quiet: Annotated[
         bool,
-        typer.Option("--quiet", "-q", help="Print documents, samples and one line per word; nothing else but errors."),
+        typer.Option("--quiet", "-q", help="Print only JSON, samples, one line per word, and errors."),
     ] = False,
     version: Annotated[  # noqa: ARG001
         bool, typer.Option("--version", help="Print the version and exit.", callback=_version, is_eager=True)
@@ -92,6 +111,10 @@ def front_door(
     Example: [bold]unmask compile '(a|b)*abb' --length 16 --to mdm --out models/abb[/bold]
     """
     be_quiet(quiet)
+    if context.invoked_subcommand is None:
+        from unmask.terminal import console
+
+        console().print(OVERVIEW)
 
 
 def main() -> NoReturn:
@@ -106,18 +129,18 @@ def main() -> NoReturn:
 
 
 def _exit_code() -> int:
-    """Run the command. Return its exit code after all that is to be said was printed."""
+    """Run the command. Return its exit code after all output was printed."""
     try:
         with interruptible():
             code = app(standalone_mode=False) or 0
-        if code == INTERRUPTED + signal.SIGINT and interrupted_by() is not None:  # typer has made 130 of any
+        if code == INTERRUPTED + signal.SIGINT and interrupted_by() is not None:  # typer returns 130 for any signal
             code = _interrupted()
-        sys.stdout.flush()  # what does not fit anywhere is an error of this command, not of the interpreter's end
+        sys.stdout.flush()  # a full disk is an error of this command, not of the interpreter at exit
     except (UnmaskError, OutOfTime) as error:
         code = _fail(str(error))
     except (BrokenPipeError, SystemExit) as error:
         if isinstance(error, SystemExit) and not isinstance(error.__context__, BrokenPipeError):
-            raise  # completion has said what there is to say
+            raise  # shell completion has already printed
         _forget(sys.stdout)
         code = READER_GONE
     except KeyboardInterrupt:
@@ -126,7 +149,7 @@ def _exit_code() -> int:
         code = _fail("out of memory; use a smaller model or a shorter word")
     except typer.TyperException as error:  # a wrong option, a missing argument
         reason = " ".join(error.format_message().replace("Value error, ", "").split()).rstrip(".")
-        code = _fail(f"{reason}; see `unmask --help`") if reason else 2  # no command at all: the help was shown
+        code = _fail(f"{reason}; see `unmask --help`") if reason else 2  # `unmask lab` alone: the help was printed
     except Exception as error:
         if os.environ.get("UNMASK_DEBUG") == "1":
             raise
@@ -135,8 +158,8 @@ def _exit_code() -> int:
 
 
 def _open_streams() -> None:
-    """All three streams as UTF-8; one that is closed takes what is written to it nowhere."""
-    # U+0085 and friends are no line ends here, and a byte that is not UTF-8 must not stop the stream
+    """Set all three streams to UTF-8; output to a closed stream is discarded."""
+    # only \n ends a line (not U+0085), and a byte that is not UTF-8 must not stop the stream
     for stream, errors in (
         (sys.stdin, "surrogateescape"),
         (sys.stdout, "backslashreplace"),
@@ -150,17 +173,17 @@ def _open_streams() -> None:
 
 
 def _last_word(error: Exception) -> str:
-    """What is said of an error that has no sentence of its own: a full disk behind a stream, or a mistake of ours."""
+    """Return the message for an unexpected error: a failed write, or a bug."""
     if isinstance(error, OSError) and error.filename is None:
-        return f"what the command prints cannot be written: {error.strerror or error}"
+        return f"the output cannot be written: {error.strerror or error}; check the disk or the pipe"
     if isinstance(error, OSError):
         return f"{shortened(str(error.filename))}: {error.strerror or error}"
     if isinstance(error, RecursionError):
-        return "this is nested too deeply; take something simpler"
+        return "the input is nested too deeply; use a simpler one"
     where = traceback.extract_tb(error.__traceback__)[-1]
     return (
         f"this should not happen: {type(error).__name__} in line {where.lineno} of {Path(where.filename).name}; "
-        "please report what you did (UNMASK_DEBUG=1 shows more)"
+        "please report this bug with the output under UNMASK_DEBUG=1"
     )
 
 
@@ -170,21 +193,21 @@ def _interrupted() -> int:
     return _fail(how, INTERRUPTED + number)
 
 
-def _fail(sentence: str, code: int = 2) -> int:
-    sentence = shortened(sentence, most=LONGEST_SENTENCE)  # a folder may name its symbols with megabytes
+def _fail(message: str, code: int = 2) -> int:
+    message = shortened(message, most=LONGEST_MESSAGE)  # symbols in a model folder may be megabytes long
     try:
         if "--json" in sys.argv:
-            print_document({"error": sentence})
+            print_document({"error": message})
         sys.stdout.flush()
     except OSError:
         _forget(sys.stdout)
     with suppress(OSError):
-        say(f"unmask: {sentence}", stderr=True)
+        say(f"unmask: {message}", stderr=True)
     return code
 
 
 def _flush() -> None:
-    """Nothing is left to be written when the interpreter ends, for nobody could say then that it failed."""
+    """Flush both streams now, because a failure at interpreter exit could not be reported."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -193,7 +216,7 @@ def _flush() -> None:
 
 
 def _forget(stream: TextIO) -> None:
-    """Let what is still in the buffer of a stream go nowhere."""
+    """Discard what is left in the buffer of a stream."""
     with suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())

@@ -84,7 +84,10 @@ def test_a_full_disk_in_a_process_of_its_own(models):
     """The interpreter's own end has nothing to add."""
     with open("/dev/full", "w") as full:
         code, said = in_a_process(["run", "abb", "aabb"], models, stdout=full)
-    assert (code, said) == (2, "unmask: what the command prints cannot be written: No space left on device\n")
+    assert (code, said) == (
+        2,
+        "unmask: the output cannot be written: No space left on device; check the disk or the pipe\n",
+    )
 
 
 @pytest.mark.parametrize(

@@ -139,7 +139,7 @@ def attempts(evil):
             [m, WORD, "--svg", evil],
             [m, WORD, "--text", "--compare", EVIL],
         ],
-        "serve": [["--host", EVIL], ["--port", EVIL]],
+        "serve": [["--port", EVIL]],
         "paper": [[EVIL]],
         "sample": [[evil / "empty"], [m], [evil / "empty", "--seed", EVIL]],
         "samplers": [

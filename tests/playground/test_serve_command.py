@@ -7,16 +7,7 @@ import socket
 import time
 from pathlib import Path
 
-import pytest
-
 from .client import Client, started
-
-
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.0.1", "example.org"])
-def test_it_is_for_this_machine_alone(unmask, host):
-    code, _, err = unmask("serve", "--host", host)
-    assert code == 2
-    assert "this machine alone" in err
 
 
 def test_a_port_in_use_is_an_error_of_one_sentence(unmask):

@@ -1,7 +1,6 @@
-"""What each command of `unmask` does: one file per command, parsing and printing only.
+"""The commands of `unmask`, one module each: they parse arguments, call the library, and print.
 
-In come the words of a shell, out go lines, a document of JSON or a folder, and an exit code; the work itself is one
-call into `pipeline` or another front door, imported when the command runs. What several commands share stands beside
-them: `options`, `budgeted` (--limit and --timeout), `engines`, `lines` and `many_words` (standard input),
-`output_file`, `completion` and `shell`.
+A command prints lines or a JSON document, or writes a folder, and returns an exit code. The work is a call to
+`pipeline` or another package, which is imported when the command runs. Shared modules: `options`, `budgeted` (--limit
+and --timeout), `engines`, `lines` and `many_words` (standard input), `output_file`, `completion` and `shell`.
 """

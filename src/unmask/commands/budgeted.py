@@ -1,4 +1,4 @@
-"""What a long command may take: its --limit and --timeout as a Budget, with bars on a terminal."""
+"""Run a long command within its --limit and --timeout, with progress bars on a terminal."""
 
 import signal
 import sys
@@ -14,19 +14,19 @@ from unmask.budget import SECOND, Budget
 from unmask.errors import OutOfTime
 from unmask.interrupts import must_wait
 
-AGAIN = SECOND // 100  # nanoseconds after which a loop that does not look at the clock is told once more
-PATIENCE = 25  # times that it is told in vain while other packages are at work
-GRACE = 1  # second in which nobody is told again: who clears up on the way out must not be cut off
+AGAIN = SECOND // 100  # nanoseconds between two alarms after the deadline
+PATIENCE = 25  # alarms that are ignored while code of another package runs
+GRACE = 1  # seconds without an alarm after the deadline was reported, so that cleaning up is not interrupted
 
 
 @contextmanager
 def budgeted(
     label: str | None, *, limit: int | None, timeout: float | None, patience: int = 0, as_json: bool = False
 ) -> Generator[Budget]:
-    """All that runs inside keeps to the limit and the time; the label is shown while it has no stage of its own.
+    """Limit the memory and time of the work inside; show the label while no stage of the work is shown.
 
-    Without a label there are no bars: for work that prints as it goes. With patience they come after so many seconds.
-    Where a document is to follow, what a program of the user prints goes to stderr.
+    Without a label there are no progress bars, for work that prints its own lines. With patience they appear after that
+    many seconds. With `as_json`, output of the user's program goes to standard error.
     """
     from unmask.terminal import bars
 
@@ -41,7 +41,7 @@ def budgeted(
 
 
 def leave_if_over(end: OutOfTime | None) -> None:
-    """Where what was done in time has been shown: say that the time was over, and leave with 2."""
+    """If time ran out, report it after the partial results have been printed, and exit with code 2."""
     from unmask.terminal import say
 
     if end is not None:
@@ -51,7 +51,7 @@ def leave_if_over(end: OutOfTime | None) -> None:
 
 @contextmanager
 def _alarm(budget: Budget) -> Generator[None]:
-    """At the deadline, look at the clock wherever Python is: for loops that hold no `check`."""
+    """Check the budget at the deadline by a signal, for loops that do not check it themselves."""
     deadline = budget.deadline
     if (
         deadline is None
@@ -80,12 +80,12 @@ def _alarm(budget: Budget) -> Generator[None]:
         yield
     finally:
         try:
-            left = True  # told right before this, one leaves with OutOfTime, and below nobody is told for a second
+            left = True  # no alarm may be raised while the handler is being restored
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, before)
 
 
 def _is_ours(frame: FrameType | None) -> bool:
-    """Is the innermost function one of this package, which lets go of what it holds?"""
+    """Return whether the innermost function belongs to this package, whose code cleans up when interrupted."""
     return frame is not None and frame.f_globals.get("__name__", "").startswith("unmask.")

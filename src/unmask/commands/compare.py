@@ -1,4 +1,4 @@
-"""`unmask compare`: PROBLEM → what every framework takes, measured."""
+"""`unmask compare`: PROBLEM → steps, space and size in every framework, measured."""
 
 from typing import Annotated
 
@@ -24,14 +24,16 @@ MOST_DIGITS = 7  # of a length
 
 def compare(
     problem: Problem,
-    lengths: Annotated[str, typer.Option("--lengths", metavar="N,N,…", help="Lengths of the words.")] = "8,16,32",
+    lengths: Annotated[str, typer.Option("--lengths", metavar="N,N,…", help="Lengths of the input words.")] = "8,16,32",
     precision: PrecisionOption = 2,
     engine: EngineOption = DEFAULT_ENGINE,
     limit: LimitOption = DEFAULT_LIMIT,
     timeout: TimeoutOption = None,
     as_json: Json = False,
 ) -> None:
-    """Compile PROBLEM for every framework and length, and measure what each takes, beside its bound.
+    """Compile PROBLEM for every framework and length, and compare steps, space and size with their bounds.
+
+    Exit code: 0 correct and within the bounds, 1 otherwise, 2 error.
 
     Example: [bold]unmask compare group:A5 --lengths 8,64[/bold]
     """
@@ -64,7 +66,7 @@ def _lengths(text: str) -> list[int]:
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isascii() and part.isdigit() and len(part) <= MOST_DIGITS for part in parts):
         raise UnmaskError(
-            f"--lengths takes numbers separated by commas, each of at most {MOST_DIGITS} digits, such as 8,16,32, "
-            f"not {shortened(text)!r}"
+            f"--lengths takes numbers separated by commas, each of at most {MOST_DIGITS} digits; "
+            f"{shortened(text)!r} is not such a list; write, for example, --lengths 8,16,32"
         )
     return [int(part) for part in parts]

@@ -6,18 +6,29 @@ from typing import Annotated
 import typer
 
 from unmask.commands.budgeted import budgeted
-from unmask.commands.options import DEFAULT_LIMIT, Json, LimitOption, PrecisionOption, Problem, TimeoutOption
+from unmask.commands.options import (
+    DEFAULT_LIMIT,
+    KIND_NAMES,
+    Json,
+    LimitOption,
+    PrecisionOption,
+    Problem,
+    TimeoutOption,
+)
 from unmask.weights.kinds import Kind
 
 
 def compile_(
     problem: Problem,
-    to: Annotated[Kind, typer.Option("--to", help="The framework to compile to.", show_default=False)],
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder to write.", show_default=False)],
+    to: Annotated[Kind, typer.Option("--to", metavar="KIND", help=f"Framework: {KIND_NAMES}.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Model folder to write.", show_default=False)],
     length: Annotated[
         int | None,
         typer.Option(
-            "--length", metavar="N", help="Length of the words; a circuit or expression implies it.", show_default=False
+            "--length",
+            metavar="N",
+            help="Length of the input words; circuits and expressions have their own.",
+            show_default=False,
         ),
     ] = None,
     precision: PrecisionOption = 2,

@@ -1,4 +1,4 @@
-"""What the shell may offer for an argument that has been typed in part."""
+"""Shell completion of problems, conversions, paper items and planners."""
 
 from collections.abc import Iterable
 
@@ -6,7 +6,7 @@ PLANNERS = ("uniform:1", "confidence:1", "threshold:1", "left-to-right:1", "bloc
 
 
 def complete_problem(incomplete: str) -> Iterable[str]:
-    """Every prefix of a PROBLEM, with the names that can follow it."""
+    """Offer the prefixes of problems, with names that can follow them."""
     from unmask.problems.catalogue import CATALOGUE
 
     offered = (f"{row.prefix}:{example}" for row in CATALOGUE for example in row.examples)

@@ -7,24 +7,26 @@ import typer
 
 from unmask.commands.budgeted import budgeted
 from unmask.commands.completion import complete_theorem
-from unmask.commands.options import DEFAULT_LIMIT, Folder, Json, LimitOption, TimeoutOption
+from unmask.commands.options import DEFAULT_LIMIT, KIND_NAMES, Folder, Json, LimitOption, TimeoutOption
 from unmask.errors import UnmaskError
 from unmask.weights.kinds import Kind
 
 
 def convert(
     folder: Folder,
-    to: Annotated[Kind, typer.Option("--to", help="The framework to convert to.", show_default=False)],
-    out: Annotated[Path, typer.Option("--out", metavar="DIR2", help="Folder to write.", show_default=False)],
+    to: Annotated[Kind, typer.Option("--to", metavar="KIND", help=f"Framework: {KIND_NAMES}.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR2", help="Model folder to write.", show_default=False)],
     by: Annotated[
         str | None,
-        typer.Option("--by", metavar="STEM", help="The theorem, such as mdm_to_plt.", autocompletion=complete_theorem),
+        typer.Option(
+            "--by", metavar="STEM", help="Use this conversion, such as mdm_to_plt.", autocompletion=complete_theorem
+        ),
     ] = None,
     limit: LimitOption = DEFAULT_LIMIT,
     timeout: TimeoutOption = None,
     as_json: Json = False,
 ) -> None:
-    """Convert a model into another framework, weight by weight, and print the price of every hop.
+    """Convert a model into another framework, as the paper's theorems do, and print what each conversion costs.
 
     Example: [bold]unmask convert models/abb --to plt --out models/abb-plt[/bold]
     """
@@ -35,7 +37,9 @@ def convert(
     model = load_model(folder)
     check_replaceable(out)
     if out.exists() and out.resolve() == folder.resolve():
-        raise UnmaskError(f"--out names the source itself, {out}, which would be lost; choose another name")
+        raise UnmaskError(
+            f"--out is the source folder itself, {out}; choose another folder, so that the source is kept"
+        )
     hops = []
     with budgeted("converting", limit=limit, timeout=timeout):
         for theorem, conversion in convert_model(model, to, by=by):

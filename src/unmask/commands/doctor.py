@@ -1,4 +1,4 @@
-"""`unmask doctor`: what is installed, what each extra would add, and whether all is well."""
+"""`unmask doctor`: what is installed, what each extra adds, and a self-test."""
 
 import typer
 
@@ -6,7 +6,9 @@ from unmask.commands.options import Json
 
 
 def doctor(as_json: Json = False) -> None:
-    """Say what is installed and what each extra would add, and run a self-test. Exit code 1: something is wrong.
+    """Show what is installed and what each extra adds, and run a self-test.
+
+    Exit code: 0 everything works, 1 something is missing or wrong.
 
     Example: [bold]unmask doctor --json[/bold]
     """

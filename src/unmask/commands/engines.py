@@ -1,4 +1,4 @@
-"""The name of an engine → the engine; torch is imported only if it is asked for."""
+"""Name of an engine → the engine; torch is imported only for the torch engine."""
 
 from enum import StrEnum
 
@@ -6,7 +6,7 @@ from unmask.engines.engine import Engine
 
 
 def engine_named(name: StrEnum) -> Engine:
-    """The engine that a command was asked to use."""
+    """Return the engine of this name."""
     if name.value == "torch":
         from unmask.export.torch.engine import TorchEngine
 

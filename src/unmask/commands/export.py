@@ -1,4 +1,4 @@
-"""`unmask export`: model folder → a folder that other people's tools read."""
+"""`unmask export`: model folder → a checkpoint for transformers, torch or ONNX."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -14,24 +14,30 @@ Part = Literal["planner", "predictor"]
 
 def export(
     folder: Folder,
-    to: Annotated[Form, typer.Option("--to", help="The form to write.", show_default=False)],
+    to: Annotated[
+        Form, typer.Option("--to", metavar="FORMAT", help="bert, gpt2, albert, torch or onnx.", show_default=False)
+    ],
     out: Annotated[
-        Path, typer.Option("--out", metavar="DIR2", help="Folder to write; must not exist.", show_default=False)
+        Path, typer.Option("--out", metavar="DIR2", help="Folder to write; it must not exist.", show_default=False)
     ],
     part: Annotated[
         Part | None,
         typer.Option(
-            "--part", help="Which transformer of an mdm or smdm; by default the predictor.", show_default=False
+            "--part",
+            metavar="NAME",
+            help="Transformer of an mdm or smdm to export: planner or predictor (default).",
+            show_default=False,
         ),
     ] = None,
-    exact: Annotated[bool, typer.Option("--exact", help="Bit-identical to F_p; for torch and onnx.")] = False,
+    exact: Annotated[bool, typer.Option("--exact", help="Compute exactly as in F_p (torch and onnx only).")] = False,
     limit: LimitOption = DEFAULT_LIMIT,
     timeout: TimeoutOption = None,
     as_json: Json = False,
 ) -> None:
-    """Write a model as a stock BERT, GPT-2 or ALBERT, as one file of torch, or as ONNX, and compare the two.
+    """Export a model as a Hugging Face BERT, GPT-2 or ALBERT checkpoint, as a torch file, or as ONNX.
 
-    What would not decide as the model does in F_p is refused. The folder says how clear the decisions are.
+    The export is compared with the model. If a decision differs, nothing is written. `export.json` records the smallest
+    margin of a decision.
 
     Example: [bold]unmask export models/abb --to bert --out models/abb-bert[/bold]
     """
@@ -52,12 +58,12 @@ def export(
 
 
 def told(report: dict) -> str:
-    """How export.json reads in a sentence."""
+    """Summarise export.json in one line."""
     if report["exact"]:
-        return f"the integers of F_{report['precision']}, bit by bit"
+        return f"computes exactly as in F_{report['precision']}"
     agreed = report["agreement"]
     return (
-        f"decides as F_{report['precision']} does in {agreed['decisions']} of {agreed['decisions']} decisions "
-        f"({agreed['words']} words, {agreed['passes']} passes, {agreed['ties']} ties left out), "
-        f"least margin {agreed['least_margin']}"
+        f"same decisions as in F_{report['precision']}: {agreed['decisions']} of {agreed['decisions']} "
+        f"({agreed['words']} words, {agreed['passes']} passes, {agreed['ties']} ties not counted), "
+        f"smallest margin {agreed['least_margin']}"
     )

@@ -11,16 +11,18 @@ from unmask.commands.options import DEFAULT_LIMIT, Folder, Json, LimitOption, Ti
 
 def extract(
     folder: Folder,
-    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="ASCII AIGER to write.", show_default=False)],
+    out: Annotated[
+        Path, typer.Option("--out", metavar="FILE", help="Circuit file to write, in ASCII AIGER.", show_default=False)
+    ],
     outputs: Annotated[
         int | None,
-        typer.Option("--outputs", metavar="K", min=1, help="How many slots at the end to take."),
+        typer.Option("--outputs", metavar="K", min=1, help="Number of slots at the end that are outputs."),
     ] = None,
     limit: LimitOption = DEFAULT_LIMIT,
     timeout: TimeoutOption = None,
     as_json: Json = False,
 ) -> None:
-    """Read a model's weights as a Boolean circuit: the same answers, on every word of its length.
+    """Extract a Boolean circuit from the weights of a model. It gives the same answers on every word of its length.
 
     The last two outputs are `undecided` (a slot holds neither accept nor reject) and `undefined` (the run fails).
 

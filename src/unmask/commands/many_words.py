@@ -1,4 +1,4 @@
-"""`unmask run DIR -`: many words for their answers alone, a line each, in parts of thousands."""
+"""`unmask run DIR -`: answers for many words, one line each, computed in batches of thousands."""
 
 import time
 from collections.abc import Iterable
@@ -19,10 +19,10 @@ AT_ONCE = 1 << 16
 def decide_lines(
     model: "Model", words: Iterable[str | UnmaskError], engine: "Engine", *, tables: bool | None, outputs: int | None
 ) -> int:
-    """Print a line for each word, or with `outputs`, how many bits a circuit has, a JSON document; the exit code.
+    """Print one line per word and return the exit code.
 
-    Words are taken in parts that an engine holds; once there are tables, in larger ones. A line that is no word at all
-    is an error in its place.
+    With `outputs`, the number of output bits of a circuit, each line is a JSON document. Batches are as large as the
+    engine can hold, and larger once there are tables. A line that is not a word is printed as an error.
     """
     from unmask.pipeline import decide_words, words_at_once
 
@@ -42,7 +42,7 @@ def decide_lines(
 
 
 def _lines(decided: "Decided") -> tuple[list[str], bool]:
-    """(a line for each word, has every word an answer)"""
+    """Return one line per word, and whether every word has an answer."""
     from unmask.console import answers_told
 
     said = _sayings(decided, answers_told(decided.model))
@@ -53,7 +53,7 @@ def _lines(decided: "Decided") -> tuple[list[str], bool]:
 
 
 def _sayings(decided: "Decided", told: int) -> list[tuple[str, bool]]:
-    """(what is said, is it an answer) of each word; equal ends are worded once."""
+    """Return (text, is it an answer) for each word; equal results are formatted once."""
     from unmask.console import said_of
 
     model, known = decided.model, {}
@@ -65,7 +65,7 @@ def _sayings(decided: "Decided", told: int) -> list[tuple[str, bool]]:
 
 
 def _documents(decided: "Decided", outputs: int, seconds: float) -> tuple[list[str], bool]:
-    """The documents of `--json --no-canvas`; `by` is named where it is not the engine."""
+    """Return the documents of `--json --no-canvas`; `by` is given if it is not the engine."""
     from unmask.console import answers_told
     from unmask.pipeline import outputs_of
 

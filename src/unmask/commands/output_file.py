@@ -34,7 +34,7 @@ def check_writable(path: Path, example: str, *, earlier: re.Pattern[bytes]) -> N
             raise UnmaskError(f"{path} is a folder; name a file in it, such as {path / example}")
         if not path.parent.is_dir():
             raise UnmaskError(
-                f"the folder {path.parent} does not exist; make it, or choose another place for {path.name}"
+                f"the folder {path.parent} does not exist; create it, or write {path.name} to another folder"
             )
     except OSError as error:
         raise FolderError(f"{path} cannot be written: {error.strerror}") from None

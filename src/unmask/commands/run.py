@@ -1,4 +1,4 @@
-"""`unmask run`: model folder × WORD → what happened, and accepted or rejected."""
+"""`unmask run`: model folder × WORD → the canvas after every step, and accepted or rejected."""
 
 import json
 import sys
@@ -44,21 +44,34 @@ class RunEngineName(StrEnum):
 
 def run(
     folder: Folder,
-    word: Annotated[str, typer.Argument(metavar="WORD", help="The word; `-` reads one per line.", show_default=False)],
+    word: Annotated[
+        str,
+        typer.Argument(
+            metavar="WORD",
+            help="The input word; `-` reads words from standard input, one per line.",
+            show_default=False,
+        ),
+    ],
     engine: Annotated[
         RunEngineName,
-        typer.Option("--engine", help="What computes a forward pass; `both` compares fast and reference."),
+        typer.Option(
+            "--engine",
+            metavar="NAME",
+            help="Engine for the forward passes: fast, reference or torch; `both` compares fast and reference.",
+        ),
     ] = RunEngineName.fast,
     planner: PlannerOption = None,
     sample: SampleOption = False,
     seed: SeedOption = 0,
-    trace: Annotated[Path | None, typer.Option("--trace", metavar="FILE", help="Write all that happened.")] = None,
-    no_canvas: Annotated[bool, typer.Option("--no-canvas", help="Do not keep or print the canvas.")] = False,
+    trace: Annotated[
+        Path | None, typer.Option("--trace", metavar="FILE", help="Write a record of the run as JSON.")
+    ] = None,
+    no_canvas: Annotated[bool, typer.Option("--no-canvas", help="Do not store or print the canvas.")] = False,
     tables: Annotated[
         bool | None,
         typer.Option(
             "--tables/--no-tables",
-            help="For many words: look answers up in tables that are extracted once; by default where it pays.",
+            help="For many words: compute tables once and look answers up in them. By default where this is faster.",
             show_default=False,
         ),
     ] = None,
@@ -68,7 +81,7 @@ def run(
 ) -> None:
     """Run a model on WORD. Exit code: 0 accepted, 1 rejected, 2 error.
 
-    Canvases that do not fit into --limit are not kept, but for the last, and the result says so.
+    If the canvases of all steps do not fit into --limit, only the last one is stored, and the output says so.
 
     Example: [bold]unmask run models/random abba --planner uniform:1 --seed 3[/bold]
     """
@@ -76,7 +89,9 @@ def run(
     from unmask.pipeline import load_model
 
     if word == "-" and sys.stdin is None:
-        raise UnmaskError("standard input is closed; give it words, one per line, or a word instead of -")
+        raise UnmaskError(
+            "standard input is closed; give words on standard input, one per line, or a word instead of -"
+        )
     if word == "-" and trace is not None:
         raise UnmaskError("--trace takes the run of one word; give the word instead of -")
     if trace is not None:
@@ -176,7 +191,8 @@ def _run_lines(runner: _Runner, tables: bool | None, *, as_json: bool) -> int:
         return decide_lines(runner.model, lines, engine_named(runner.engine), tables=tables, outputs=outputs)
     if tables:
         raise UnmaskError(
-            "tables hold the last canvas alone, of runs without a draw; add --no-canvas, or leave --tables"
+            "--tables gives the last canvas only, and only without --sample, --planner and another engine; "
+            "add --no-canvas, or leave out --tables"
         )
     code = 0
     for outcome, seconds in runner.outcomes(lines):

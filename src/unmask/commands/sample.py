@@ -1,4 +1,4 @@
-"""`unmask sample`: model folder → strings drawn from it."""
+"""`unmask sample`: model folder → sampled strings."""
 
 from typing import Annotated
 
@@ -20,14 +20,14 @@ from unmask.commands.options import (
 
 def sample(
     folder: Folder,
-    count: Annotated[int, typer.Option("--count", metavar="K", min=1, help="How many strings.")] = 1,
-    seed: Annotated[int, typer.Option("--seed", metavar="S", help="String i uses the tape of seed S + i.")] = 0,
+    count: Annotated[int, typer.Option("--count", metavar="K", min=1, help="Number of strings.")] = 1,
+    seed: Annotated[int, typer.Option("--seed", metavar="S", help="String i uses the seed S + i.")] = 0,
     engine: EngineOption = DEFAULT_ENGINE,
     limit: LimitOption = DEFAULT_LIMIT,
     timeout: TimeoutOption = None,
     as_json: Json = False,
 ) -> None:
-    """Draw strings from a model that reads the empty input (length 0), one per line.
+    """Sample strings from a model that reads no input (length 0), one per line.
 
     Example: [bold]unmask sample models/language --count 5 --seed 1[/bold]
     """

@@ -8,7 +8,7 @@ import typer
 
 from unmask.budget import stage
 from unmask.commands.budgeted import budgeted, leave_if_over
-from unmask.commands.options import DEFAULT_LIMIT, Json, LimitOption, PrecisionOption, TimeoutOption
+from unmask.commands.options import DEFAULT_LIMIT, Json, LimitOption, PrecisionOption, TimeoutOption, not_a_bare_path
 from unmask.errors import OutOfTime, ProblemError, UnmaskError
 
 MOST_BUDGETS = 64
@@ -18,7 +18,12 @@ KIND, WORDS = "mdm", 32
 def samplers(
     problem: Annotated[
         str,
-        typer.Argument(metavar="PROBLEM", help="As for `compile`, or `law:FILE`, a distribution.", show_default=False),
+        typer.Argument(
+            metavar="PROBLEM",
+            help="As for `compile`, or `law:FILE`, a distribution.",
+            show_default=False,
+            callback=not_a_bare_path,
+        ),
     ],
     length: Annotated[
         int | None, typer.Option("--length", metavar="N", help="Length of the words.", show_default=False)

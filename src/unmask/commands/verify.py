@@ -16,6 +16,7 @@ from unmask.commands.options import (
     Json,
     LimitOption,
     TimeoutOption,
+    not_a_bare_path,
 )
 from unmask.errors import OutOfTime
 from unmask.files import is_there
@@ -70,6 +71,8 @@ def verify(
     try:
         label = "proving" if method == "prove" else "verifying"
         with budgeted(label, limit=limit, timeout=timeout, as_json=as_json):
+            if against is not None and not is_there(Path(against) / "config.json"):
+                not_a_bare_path(against)
             other = load_model(against) if against is not None and is_there(Path(against) / "config.json") else against
             verdict = verify_model(
                 load_model(folder),

@@ -1,4 +1,4 @@
-"""`unmask view`: model folder × WORD → a page that shows the run, a picture of it, or its text."""
+"""`unmask view`: model folder × WORD → a page, a picture or a text that shows the run."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,10 +28,10 @@ from unmask.weights.kinds import KINDS, Kind
 
 def view(
     folder: Folder,
-    word: Annotated[str, typer.Argument(metavar="WORD", help="The word that the model reads.", show_default=False)],
+    word: Annotated[str, typer.Argument(metavar="WORD", help="The input word.", show_default=False)],
     out: PageOption = None,
     svg: Annotated[
-        Path | None, typer.Option("--svg", metavar="FILE.svg", help="A still picture to write.", show_default=False)
+        Path | None, typer.Option("--svg", metavar="FILE.svg", help="Write a picture.", show_default=False)
     ] = None,
     text: TextOption = False,
     compare: Annotated[
@@ -39,7 +39,7 @@ def view(
         typer.Option(
             "--compare",
             metavar="KINDS",
-            help="Frameworks beside it, such as `plt,cot`, or `none`; by default `cot`.",
+            help="Show these frameworks next to it: `plt,cot`, or `none`; by default `cot`.",
             show_default=False,
         ),
     ] = None,
@@ -50,12 +50,12 @@ def view(
     limit: LimitOption = DEFAULT_LIMIT,
     timeout: TimeoutOption = None,
 ) -> None:
-    """Show a run of a model on WORD, step by step, in one HTML file that works from disk.
+    """Show a run of a model on WORD, step by step, in one HTML file that needs no network.
 
     Example: [bold]unmask view models/abb abbaabbababababb --out trace.html --compare plt,cot[/bold]
     """
     if out is None and svg is None and not text:
-        raise UnmaskError("there is nothing to write: give --out FILE.html, --svg FILE.svg or --text")
+        raise UnmaskError("there is nothing to write; give --out FILE.html, --svg FILE.svg or --text")
     for path, example, earlier in ((out, "trace.html", PAGE), (svg, "trace.svg", PICTURE)):
         if path is not None:
             check_writable(path, example, earlier=earlier)
@@ -81,7 +81,7 @@ def view(
 
 
 def _tell(written: list[str], remarks: Sequence[str]) -> None:
-    """What was written, and on standard error what is missing in it."""
+    """Print what was written, and remarks about it on standard error."""
     from unmask.terminal import console, literal
 
     for line in written:
@@ -98,6 +98,8 @@ def _kinds(text: str) -> list[Kind]:
     for name in text.split(","):
         kind = next((kind for kind in KINDS if kind == name.strip()), None)
         if kind is None:
-            raise UnmaskError(f"--compare takes kinds among {', '.join(KINDS)}, or none, not {shortened(name)!r}")
+            raise UnmaskError(
+                f"--compare: {shortened(name)!r} is not a framework; give some of {', '.join(KINDS)}, or none"
+            )
         wanted[kind] = None
     return list(wanted)

@@ -50,6 +50,12 @@ CATALOGUE: list[Row] = [
 ]
 
 
+def has_prefix(text: str) -> bool:
+    """Return whether a PROBLEM starts with the prefix of a kind, such as `group:`; if not, it is a regex."""
+    prefix, colon, _ = text.partition(":")
+    return bool(colon) and any(row.prefix == prefix for row in CATALOGUE)
+
+
 def parse_problem(text: str) -> Problem:
     """PREFIX:TEXT for a prefix of the catalogue; any other string is a regex."""
     prefix, colon, rest = text.partition(":")
