@@ -392,7 +392,7 @@ def test_wrong_usage_is_one_sentence(unmask, arguments, sentence):
     refused(unmask(*arguments), sentence)
 
 
-def test_help(unmask, process):
+def test_help(unmask):
     code, out, _ = unmask("--help")
     assert code == 0
     assert all(command in out for command in ("compile", "run", "sample"))
