@@ -16,7 +16,7 @@ def test_a_folder_is_written(folder, unmask, tmp_path):
     code, out, err = unmask("export", folder, "--to", "bert", "--out", tmp_path / "bert")
     assert (code, err) == (0, "")
     assert "README.md, config.json, export.json, model.safetensors" in out
-    assert "least margin 7.4" in out
+    assert "smallest margin 7.4" in out
 
 
 def test_json(folder, unmask, tmp_path):
