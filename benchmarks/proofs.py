@@ -1,6 +1,6 @@
 """Time proofs, and a SAT solver alone on the same question.
 
-Writes the tables of docs/background/proofs.md.
+Writes the tables of docs/reference/proof-times.md.
 """
 
 import time
@@ -15,7 +15,7 @@ from unmask.verification.proofs.clauses import constant_clause, difference, gate
 from unmask.verification.proofs.sides import Encoding, miter
 from unmask.verification.proofs.specified import side_of
 
-PAGE = Path(__file__).parents[1] / "docs" / "background" / "proofs.md"
+PAGE = Path(__file__).parents[1] / "docs" / "reference" / "proof-times.md"
 CONFLICTS = 100_000
 
 PROVED = [

@@ -2,7 +2,7 @@
 
 docs/pictures/imports.svg         which place imports which
 docs/background/architecture.md   the places from the ground up, and what lives in each
-docs/background/proofs.md         what a proof trusts, module by module
+docs/background/trusted-modules.md   what a proof trusts, module by module
 """
 
 import re
@@ -52,7 +52,7 @@ def pages() -> dict[Path, str]:
                 ROOT / "docs" / "background" / "architecture.md": {
                     "places": table(("place", "what lives there", "imports"), rows(places))
                 },
-                ROOT / "docs" / "background" / "proofs.md": {"trusted": list(trusted_lines())},
+                ROOT / "docs" / "background" / "trusted-modules.md": {"trusted": list(trusted_lines())},
             }.items()
         },
     }

@@ -107,7 +107,7 @@ def test_formulas_are_the_same_for_all_lengths_but_where_the_page_says_so(subjec
 
 
 def test_the_page_is_generated(subjects):
-    assert table(subjects) in (ROOT / "docs" / "background" / "uniformity.md").read_text(encoding="utf-8")
+    assert table(subjects) in (ROOT / "docs" / "background" / "uniformity-table.md").read_text(encoding="utf-8")
 
 
 def _first_source():

@@ -242,7 +242,7 @@ def assembled(build: Callable[[], object]) -> list[Program]:
 
 
 def table(subjects: tuple[Subject, ...]) -> str:
-    """For docs/background/uniformity.md, which `python -m unmask.verification.uniformity.walk` prints."""
+    """For docs/background/uniformity-table.md, which `python -m unmask.verification.uniformity.walk` prints."""
     lines = ["| written by | N | its positions | its weights |", "|---|---|---|---|"]
     for subject in subjects:
         name, lengths = subject.name.replace("|", "\\|"), ", ".join(map(str, subject.growth.lengths))
