@@ -1,8 +1,8 @@
 """What a proof trusts: every module that the provers import, directly or not, inside functions too.
 
-A test computes this set from the code and compares; docs/background/trusted-modules.md is written from it (`make architecture`).
-A module enters this list only because a person lets it in: if it is wrong, a proof may be. What a proof for
-every length trusts is on docs/background/every-length.md.
+A test computes this set from the code and compares. docs/background/trusted-modules.md is written from it (`make
+architecture`). A module enters this list only because a person lets it in: if it is wrong, a proof may be. What a proof
+for every length trusts is on docs/background/every-length.md.
 """
 
 PROVERS = ("verification/proofs/equivalence",)
