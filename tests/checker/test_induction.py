@@ -11,12 +11,12 @@ from import_graph import closure, module_graph
 
 import unmask.checker.induction as checker
 from unmask.checker.__main__ import main
-from unmask.pipeline import save_model
+from unmask.pipeline import compile_problem, save_model, verify_model
 from unmask.weights.model import KINDS
 from unmask.weights.storage import content_hash
 
 from .certificates import certified, changed, refusal
-from .mutants import mutants
+from .mutants import mutants, replaced
 
 ABB = "(a|b)*abb"
 ANY = [(ABB, 3), ("group:S3", 3), ("(?s:.*)a", 3), (r"\d+[a-z]?", 2), ("a*", 0)]
@@ -65,6 +65,74 @@ def accepted(problem, kind, length, *, at_most=None):
 @pytest.mark.parametrize(("problem", "length"), [(ABB, 2), ("group:Z2", 3)])
 def test_broken_in_one_place_it_is_refused(problem, kind, length):
     assert accepted(problem, kind, length, at_most=120) == (120, [])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("problem", "length"), [(ABB, 4), ("group:Z3", 3), ("(ab)*", 5), (r"\d+[a-z]?", 4)])
+def test_every_entry_of_every_table_matters(problem, kind, length):
+    """Each entry is replaced by each other value of its table and by a new one."""
+    model, document = certified(problem, kind, length)
+    wrong, tried = [], 0
+    for v, variable in enumerate(document["variables"]):
+        others = range(max(variable["table"]) + 2)
+        for entry, old in enumerate(variable["table"]):
+            for new in others:
+                if new != old:
+                    tried += 1
+                    tampered = replaced(document, ("variables", v, "table", entry), new)
+                    wrong += [(v, entry, new)] if refusal(tampered, model) is None else []
+    assert tried > 0
+    assert wrong == []
+
+
+UNUSED = """
+from unmask.recurrences import BOOLEAN, N, Slots, System, indices, letter
+
+(i,) = indices("i")
+unused = Slots("unused", (), BOOLEAN)
+unused.rule((letter(0), letter(1), letter(2)), lambda x, y, z: x == y == z)
+odd = Slots("odd", i.range(N), BOOLEAN)
+odd.rule((odd[i - 1].or_else(False), letter(i)), lambda before, x: before != (x == "1"))
+program = System("01", (unused, odd), answer=odd[N - 1])
+"""
+PARITY = {
+    "alphabet": ["0", "1"],
+    "states": ["even", "odd"],
+    "start": "even",
+    "accepting": ["odd"],
+    "transitions": {"even": {"0": "even", "1": "odd"}, "odd": {"0": "odd", "1": "even"}},
+}
+
+
+def test_a_table_with_entries_that_no_word_reaches_is_refused(tmp_path):
+    """The slot `unused` reads three letters. Here its table is over two pairs of letters that share a letter.
+
+    Half of the sixteen entries belong to pairs that disagree about that letter: no word reaches them, so they could be
+    anything. Version 0.2 accepted such a certificate.
+    """
+    (tmp_path / "unused.py").write_text(UNUSED)
+    (tmp_path / "parity.json").write_text(json.dumps(PARITY))
+    model = compile_problem(f"program:{tmp_path / 'unused.py'}", "mdm", length=3)
+    against = f"dfa:{tmp_path / 'parity.json'}"
+    proved = verify_model(model, method="prove", against=against, certified=True, by="induction")
+    document = proved.certificate.document
+    first, *rest = document["variables"]
+    assert (first["parents"], refusal(document, model)) == ([0, 1, 2], None)
+    pairs = [[2 * x + y, (x + y) % 2] for x in (0, 1) for y in (0, 1)]
+    entries = [
+        first["table"][4 * (left // 2) + right] if left % 2 == right // 2 else (left + right) % 2
+        for left, right in product(range(4), repeat=2)
+    ]
+    forged = document | {
+        "variables": [
+            {"parents": [0, 1], "table": [0, 1, 2, 3], "interval": [0, 2], "pairs": pairs},
+            {"parents": [1, 2], "table": [0, 1, 2, 3], "interval": [1, 3], "pairs": pairs},
+            {"parents": [3, 4], "table": entries, "interval": None, "pairs": None},
+            *(v | {"parents": [u if u < 3 else u + 2 for u in v["parents"]]} for v in rest),
+        ],
+        "steps": [[u if u is None or u < 3 else u + 2 for u in step] for step in document["steps"]],
+    }
+    assert "is compared with no row of the model" in refusal(forged, model)
 
 
 @pytest.mark.long

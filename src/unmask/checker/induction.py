@@ -5,11 +5,9 @@ For every variable v over the letters i … j-1 the certificate lists pairs, and
     (value of v, the map of w_i … w_{j-1} on the automaton's states)  ∈  pairs of v        for every word w
 
 Checked here: letters are what the folder and the automaton read for every letter of the automaton; the pairs of a table
-are all that the pairs of its parents lead to; the answer is the automaton's in every pair. `loops` confirms that the
-tables are what the weights compute, so that nothing of the prover is believed.
-
-There is one way to write a certificate down: lists in order, nothing twice, nothing that is not needed. So one that is
-changed in any place is refused, whether or not it would prove the same.
+are all that the pairs of its parents lead to; the answer is the automaton's in every pair. `loops` compares every entry
+of every table with the weights. Nothing of the prover is trusted. A certificate can be written in one way only: lists
+in order, nothing twice, nothing that is not needed. So a certificate that is changed in any place is refused.
 """
 
 from bisect import bisect_right
@@ -188,6 +186,7 @@ def check(document: Any, model: Model, look: Callable[[], None] = lambda: None) 
     cuts = {(scores, u, k): v for scores, u, k, v in claimed.cuts}
     need([cut[:3] for cut in claimed.cuts] == sorted(cuts), "cuts are not in order, or one is there twice")
     part, symbols = answer(model, network, claimed.steps, cuts)
+    network.check_compared()
     meaning = {model.token[model.accept]: True, model.token[model.reject]: False}
     alias = {model.token[old]: model.token[new] for old, new in model.aliases.items()}
     for values, image in induction.over(part.variables, 0, model.length, "the answer"):

@@ -122,5 +122,5 @@ def _labelled(token: Token) -> Part:
 
 def _cut(network: Network, tokens: Sequence[Token], symbol: Callable, v: int | None) -> Token:
     """What follows from some tokens, as a table of variable v alone."""
-    _, labels = network.joint([*(_labelled(token) for token in tokens), network.alone(v)])
+    _, labels = network.joint_with(v, [_labelled(token) for token in tokens])
     return network.alone(v), confirmed(labels[-1], symbol(*labels[:-1]), network, v)

@@ -44,6 +44,7 @@ class Network:
         self._of = [((), None) if isinstance(v, int) else v for v in variables]
         self.sizes = [v if isinstance(v, int) else int(v[1].max()) + 1 for v in variables]
         self._look = look  # at the clock, with every row
+        self._compared = [None if table is None else np.zeros(table.shape, dtype=bool) for _, table in self._of]
 
     def alone(self, v: int | None) -> Part:
         return Part((), np.zeros((), dtype=np.int64)) if v is None else Part((v,), np.arange(self.sizes[v]))
@@ -66,6 +67,26 @@ class Network:
                 need(v in above, f"nothing needs variable {v}")
                 distinct = np.unique(np.hstack(above[v]), axis=0)
                 need(len(distinct) == self.sizes[v], f"variable {v} has two values that mean the same")
+
+    def check_compared(self) -> None:
+        """Refuse a table with an entry that was never compared with the weights."""
+        for v, compared in enumerate(self._compared):
+            if compared is not None and not compared.all():
+                entry = int(np.flatnonzero(~compared.ravel())[0])
+                raise Refused(f"entry {entry} of the table of variable {v} is compared with no row of the model")
+
+    def joint_with(self, v: int | None, parts: Sequence[Part]) -> tuple[tuple[int, ...], list[np.ndarray]]:
+        """`joint` of the parts and of variable v, the last; the entries of v's table that occur count as compared.
+
+        The caller must pass the labels to `confirmed`, which compares them.
+        """
+        basis, labels = self.joint([*parts, self.alone(v)])
+        compared = None if v is None else self._compared[v]
+        if v is not None and compared is not None and v not in basis:
+            sizes = [self.sizes[u] for u in basis]
+            values = dict(zip(basis, (axis.ravel() for axis in np.indices(sizes)), strict=True))
+            compared[tuple(self._value(u, values) for u in self._of[v][0])] = True
+        return basis, labels
 
     def joint(self, parts: Sequence[Part]) -> tuple[tuple[int, ...], list[np.ndarray]]:
         """(variables, the label of each part in every assignment of them)."""

@@ -171,8 +171,7 @@ class Run:
         first, label = numbered(np.hstack([*(heads[h].queries[k][:, None] for h in mine), rows[k].vectors[:, within]]))
         own = Part(rows[k].part.variables, label[rows[k].part.table]).reduced()
         seen = [(h, heads[h].seen(k, j)) for h in mine for j in read[h]]
-        parts = [own, *(part for _, (part, _, _) in seen), self._network.alone(cut)]
-        basis, labels = self._network.joint(parts)
+        basis, labels = self._network.joint_with(cut, [own, *(part for _, (part, _, _) in seen)])
         codes = np.zeros(labels[0].size, dtype=np.int64)
         for label in labels[:-1]:
             codes = np.unique(codes * (int(label.max()) + 1) + label, return_inverse=True)[1].reshape(-1)
