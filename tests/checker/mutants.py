@@ -11,7 +11,7 @@ Mutant = tuple[Path, str, Any]
 
 def mutants(document: Any) -> Iterator[Mutant]:
     """Each differs from the document in one place, as JSON text too: 1, 1.0 and true are three values."""
-    for path, value in _nodes(document):
+    for path, value in nodes(document):
         for what, other in _others(value):
             if not same(other, value):
                 yield path, what, replaced(document, path, other)
@@ -37,11 +37,11 @@ def same(one: Any, other: Any) -> bool:
     return one == other
 
 
-def _nodes(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+def nodes(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
     yield path, value
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, inside in items:
-        yield from _nodes(inside, (*path, key))
+        yield from nodes(inside, (*path, key))
 
 
 def _others(value: Any) -> Iterator[tuple[str, Any]]:

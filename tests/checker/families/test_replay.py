@@ -24,7 +24,7 @@ from unmask.verification.families.regular import certificate
 from unmask.weights.kinds import KINDS
 from verification.families.sabotage import SABOTAGES
 
-from ..mutants import mutants, replaced
+from ..mutants import mutants, nodes, replaced
 from .built import model_of
 from .replays import answer, refusal, replayed, says_the_same
 
@@ -68,6 +68,18 @@ def test_a_certificate_broken_in_one_place_is_refused(kind):
     drawn = [mutant for mutant in mutants(document) if mutant[0][:1] != ("seal",)]
     for path, what, other in random.Random(kind).sample(drawn, 12):
         assert refusal(other, models) is not None or says_the_same(document, other), (path, what)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_number_and_name_matters(kind):
+    """Each is changed once. With a new seal all are refused but formulas that have the same values."""
+    document, models = replayed(SMALL, kind)
+    leaves = [(path, leaf) for path, leaf in nodes(document) if isinstance(leaf, int | str) and path != ("seal",)]
+    assert len(leaves) > 300
+    for path, leaf in leaves:
+        other = replaced(document, path, leaf + 1 if isinstance(leaf, int) else leaf + "x")
+        assert refusal(other, models, sealed=True) is not None, path
+        assert refusal(other, models) is not None or says_the_same(document, other), path
 
 
 @pytest.mark.long
