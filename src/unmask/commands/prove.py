@@ -76,8 +76,7 @@ def prove(
     from unmask.console import show_every_length
     from unmask.errors import UnmaskError
     from unmask.terminal import print_document
-    from unmask.verification.conversions.prove import TRUSTED as TRUSTED_OF_CONVERSIONS
-    from unmask.verification.families.report import TRUSTED, report
+    from unmask.verification.families.report import report
 
     if not every_length:
         raise UnmaskError("say --every-length; a proof for one length is `unmask verify DIR --method prove`")
@@ -96,8 +95,7 @@ def prove(
         answer = _of_theorem(theorem, to, like, precision, check_length or [], **with_budget)
     seconds = time.perf_counter() - start
     if out is not None:
-        trusted = TRUSTED if theorem is None else TRUSTED_OF_CONVERSIONS
-        write_text(out, report(answer, seconds, html=out.suffix == ".html", trusted=trusted), earlier=REPORT)
+        write_text(out, report(answer, seconds, html=out.suffix == ".html"), earlier=REPORT)
     if certificate is not None:
         write_stem(certificate, answer.files())
     if as_json:

@@ -46,7 +46,7 @@ def test_a_family_is_proved_for_every_length(family, kind, precision, price):
     found = prove_family(f"family:{family}", kind, precision=precision, lengths=[12])
     assert found.verdict == "proved", found.reason
     assert price in found.statement
-    assert any(o.name == "N = 12: the folder is the family's" for o in found.obligations)
+    assert any(o.name == "N = 12: `compile` writes the family's weights" for o in found.obligations)
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ def test_no_words_is_a_length_of_its_own():
     found, family = proved(even(), lengths=())
     assert found.verdict == "proved", found.reason
     assert family.least == 0
-    assert {"N = 0: the folder", "N = 0: the folder is the family's"} <= {o.name for o in found.obligations}
+    assert {"N = 0: the folder", "N = 0: `compile` writes the family's weights"} <= {o.name for o in found.obligations}
 
 
 def test_a_program_that_has_no_meaning_from_some_length_on_is_unknown():

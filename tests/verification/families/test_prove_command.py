@@ -14,7 +14,7 @@ def test_a_proof_its_page_and_its_questions(unmask, tmp_path):
     assert set(document) == {"verdict", "statement", "obligations", "counterexample", "seconds"}
     assert (document["verdict"], document["counterexample"]) == ("proved", None)
     assert all({"name", "method", "seconds", "verdict"} <= set(o) for o in document["obligations"])
-    assert "N = 57: the folder is the family's" in [o["name"] for o in document["obligations"]]
+    assert "N = 57: `compile` writes the family's weights" in [o["name"] for o in document["obligations"]]
     assert "Proved for every N" in page.read_text()
     assert "What is trusted" in page.read_text()
     assert json.loads((tmp_path / "proof.json").read_text())["verdict"] == "proved"

@@ -23,7 +23,7 @@ from unmask.verification.conversions.claim import ConversionClaim
 from unmask.verification.conversions.folders import Frame, check_folder, refutation
 from unmask.verification.conversions.sources import Sizes
 from unmask.verification.conversions.unknown import LayerShape, Shape, TransformerShape
-from unmask.verification.families.obligations.ledger import Ledger, Open
+from unmask.verification.families.obligations.ledger import Ledger, Open, internal_failure
 from unmask.verification.families.prove import EveryLength, Refutation
 from unmask.weights.model import Kind, Model
 
@@ -113,7 +113,7 @@ def every_source(
     if stem not in PROVERS:
         subject = f"For every N, the {theorem.target} that `convert` writes by {stem} does what its source does."
         reason = f"no proof for every source of {stem}; there is one of {', '.join(PROVERS)}"
-        return EveryLength("unknown", subject, (), reason=reason)
+        return EveryLength("unknown", subject, (), reason=reason, trusted=TRUSTED)
     if like is not None and like.kind != theorem.source:
         raise ProblemError(f"{stem} takes a {theorem.source}, the folder that sources are like is a {like.kind}")
     shape = PROVERS[stem].shape if like is None else Shape.of(like)
@@ -130,7 +130,9 @@ def prove_every_source(
     statement = proved.statement(claim)
 
     def found(verdict: str, wrong: Refutation | None = None, reason: str | None = None) -> EveryLength:
-        return EveryLength(verdict, statement, tuple(ledger.obligations), wrong, reason, dict(ledger.questions))
+        return EveryLength(
+            verdict, statement, tuple(ledger.obligations), wrong, reason, dict(ledger.questions), trusted=TRUSTED
+        )
 
     suspects: tuple[int, ...] = ()
     try:
@@ -143,6 +145,8 @@ def prove_every_source(
             still_open, suspects = str(reason), reason.lengths
         except (NotAFamily, WeightsError) as reason:
             still_open = str(reason)
+        except AssertionError as reason:
+            still_open = internal_failure(reason)
         wrong = refutation(claim, _tried(theorem, shape, suspects), engine)
     except (OutOfTime, TooLarge) as end:
         return found("unknown", reason=str(end))

@@ -1,12 +1,12 @@
-"""Family × N → every entry of every tensor, one by one; and whether a folder has exactly these.
+"""Family × N → every entry of every tensor; and whether a model has exactly these.
 
     entry(tensor, row, column, N)  =  the family's edge between the named columns, whose numbers depend on N alone
 
-This shares no code with `instance` and `assemble`, by which `compile` comes to its weights, and computes positions from
-the trees of their expressions, which the solver is given, and not from their arrays.
+This module shares no code with `instance` and `assemble`, which `compile` uses. It computes positions from the trees of
+their expressions, which the solver is given, and not with `Expression.compute`.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -19,15 +19,17 @@ from unmask.programs.language.declarations import Flag, OneHot, SignedBits, Tabl
 from unmask.programs.language.positions import Expression, by_parts
 from unmask.programs.language.program import Program, Size
 from unmask.verification.families.obligations.ledger import Open
+from unmask.weights.matrix import Matrix
 from unmask.weights.model import Model
 from unmask.weights.transformer import Transformer
 
-Entries = dict[tuple[int, int], int]
+Entries = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Rows, columns and values of the entries that are not 0, ordered by row and column."""
 AT_ONCE = 1 << 12  # rows
 
 
 def compare(family: Family, model: Model) -> int:
-    """How many entries were compared; raises `Open` where a folder is not the family's of its length."""
+    """Return how many entries were compared; raise `Open` if the model is not the family's of its length."""
     length, design = model.length, family.design
     frame = {
         "reasoner": (model.kind, family.kind),
@@ -83,10 +85,9 @@ def _transformer(name: str, wanted: "_Expanded", found: Transformer) -> int:
             tensors[f"layers.{i}.heads.{j}.wv"] = wanted.matrix(head.value, source=True, target=True), _stored(its.wv)
     for tensor, (right, stored_entries) in tensors.items():
         check()
-        if right != stored_entries:
-            place = min(set(right.items()) ^ set(stored_entries.items()))[0]
+        if (place := _first_difference(right, stored_entries)) is not None:
             raise Open(f"entry {place} of {name}, {tensor}, is not the family's", (wanted.length,))
-    return sum(len(right) for right, _ in tensors.values()) + _positions(name, wanted, found)
+    return sum(right[0].size for right, _ in tensors.values()) + _positions(name, wanted, found)
 
 
 def _positions(name: str, wanted: "_Expanded", found: Transformer) -> int:
@@ -123,28 +124,22 @@ class _Expanded:
                 self._columns |= {symbolic + i: [free + i] for i in range(count)}
             free, symbolic = free + count, symbolic + len(labels)
         self.width = free
+        self._first = np.array([self._columns[column][0] for column in range(symbolic)])
 
-    def _moved(self, column: int) -> int:
-        if column in self._codes:
+    def _moved(self, columns: np.ndarray) -> np.ndarray:
+        if np.isin(columns, list(self._codes)).any():
             raise Open("a code is read or written outside a head's comparison")
-        return self._columns[column][0]
+        return self._first[columns]
 
     def matrix(self, edges: list[Edges], *, source: bool = False, target: bool = False) -> Entries:
-        entries: Entries = {}
-        for one in edges:
-            for a, b, weight in _each(one):
-                if number := self._integer(weight):
-                    entries[self._moved(a) if source else a, self._moved(b) if target else b] = number
-        return entries
+        rows = [self._moved(one.source) if source else one.source for one in edges]
+        columns = [self._moved(one.target) if target else one.target for one in edges]
+        return _ordered(rows, columns, [self._integers(one.weight, one.source) for one in edges])
 
     def vector(self, parts: list[tuple[np.ndarray, Weight]], *, moved: bool) -> Entries:
-        entries: Entries = {}
-        for columns, weight in parts:
-            for k, column in enumerate(columns.tolist()):
-                number = self._integer(weight[k] if isinstance(weight, np.ndarray) else weight)
-                if number:
-                    entries[self._moved(column) if moved else column, 0] = number
-        return entries
+        rows = [self._moved(columns) if moved else columns for columns, _ in parts]
+        zeros = [np.zeros_like(columns) for columns, _ in parts]
+        return _ordered(rows, zeros, [self._integers(weight, columns) for columns, weight in parts])
 
     def scores(self, head: HeadBuilder) -> tuple[Entries, Entries]:
         """Wq and Wk: a block that reads codes stands there once for every bit."""
@@ -159,7 +154,7 @@ class _Expanded:
         for b, _, a, _ in forms:
             if a in self._codes:
                 bits[block_of[b]] = len(self._columns[a])
-        sides: tuple[Entries, Entries] = {}, {}
+        sides: tuple[list[tuple[int, int, int]], list[tuple[int, int, int]]] = [], []
         free, column = 0, 0
         start: dict[int, tuple[int, int, int]] = {}  # column → (its place for the first bit, columns per bit, bits)
         while column < head.width:
@@ -172,9 +167,9 @@ class _Expanded:
             for bit in range(times):
                 source = self._columns[a][bit if a in self._codes else 0]
                 turn = times - 1 - bit if block_of.get(b) in head.rising else bit
-                if number := self._integer(weight):
-                    sides[side][source, place + turn * stride] = number
-        return sides
+                sides[side].append((source, place + turn * stride, self._integer(weight)))
+        query, key = (np.array(side, dtype=np.int64).reshape(-1, 3) for side in sides)
+        return _ordered(*([part] for part in query.T)), _ordered(*([part] for part in key.T))
 
     def positions(self, n: np.ndarray) -> np.ndarray:
         """[rows, columns]: these rows of the positions."""
@@ -195,6 +190,11 @@ class _Expanded:
                     held = one * (values != 0 if isinstance(declared, Flag) else values == i)
                 table[:, column] = np.where(there, held, 0)
         return table
+
+    def _integers(self, weight: Weight, places: np.ndarray) -> np.ndarray:
+        """One number for each place."""
+        one_for_all = self._integer(weight) if isinstance(weight, Coefficient) else weight
+        return np.broadcast_to(np.asarray(one_for_all, dtype=np.int64), places.shape)
 
     def _integer(self, weight: Weight) -> int:
         return weight.integer(self.precision) if isinstance(weight, Coefficient) else int(weight)
@@ -276,9 +276,32 @@ def _each(edges: Edges) -> Iterator[tuple[int, int, Weight]]:
         yield a, b, edges.weight[k] if many else edges.weight
 
 
-def _stored(matrix) -> Entries:
-    return dict(zip(zip(matrix.row.tolist(), matrix.column.tolist(), strict=True), matrix.value.tolist(), strict=True))
+def _ordered(rows: Sequence[np.ndarray], columns: Sequence[np.ndarray], values: Sequence[np.ndarray]) -> Entries:
+    """Entries from pieces, without zeros; two entries in one place are refused."""
+    none = np.zeros(0, dtype=np.int64)
+    row, column, value = (np.concatenate([none, *pieces]).astype(np.int64) for pieces in (rows, columns, values))
+    kept = np.flatnonzero(value)
+    row, column, value = row[kept], column[kept], value[kept]
+    order = np.lexsort((column, row))
+    row, column, value = row[order], column[order], value[order]
+    if ((row[1:] == row[:-1]) & (column[1:] == column[:-1])).any():
+        raise Open("two entries of a matrix have the same place")
+    return row, column, value
+
+
+def _first_difference(one: Entries, other: Entries) -> tuple[int, int] | None:
+    if all(np.array_equal(a, b) for a, b in zip(one, other, strict=True)):
+        return None
+    different = set(zip(*map(np.ndarray.tolist, one), strict=True)) ^ set(
+        zip(*map(np.ndarray.tolist, other), strict=True)
+    )
+    row, column, _ = min(different)
+    return row, column
+
+
+def _stored(matrix: Matrix) -> Entries:
+    return _ordered([matrix.row], [matrix.column], [matrix.value])
 
 
 def _vector(vector: np.ndarray) -> Entries:
-    return {(int(i), 0): int(vector[i]) for i in np.flatnonzero(vector)}
+    return _ordered([np.arange(vector.size)], [np.zeros(vector.size)], [vector])

@@ -21,11 +21,11 @@ from unmask.problems.problem import Problem
 from unmask.programs.compilers.addition import AdditionFamily
 from unmask.programs.compilers.compiler import Compiler
 from unmask.programs.compilers.every_length import SystemFamily
-from unmask.programs.compilers.family import Family, ForEveryLength, number_at
+from unmask.programs.compilers.family import Family, ForEveryLength
 from unmask.programs.language.instance import NotAFamily
-from unmask.verification.families.check_lengths import check_lengths
+from unmask.verification.families.check_lengths import check_lengths, lengths_to_compare
 from unmask.verification.families.obligations.arithmetic import LEAST_ASKED, Arithmetic
-from unmask.verification.families.obligations.ledger import Ledger, Obligation, Open
+from unmask.verification.families.obligations.ledger import Ledger, Obligation, Open, internal_failure
 from unmask.verification.families.regular.certificate import certificate_of
 from unmask.verification.families.regular.chain import prove_chain
 from unmask.verification.families.regular.claim import Claim
@@ -52,14 +52,29 @@ PROVERS: dict[str, Callable[[Claim], None]] = {
 }
 TRIED = 10
 """Lengths at which a refutation is looked for."""
-LONGEST_TRIED = 600
+LONGEST_TRIED = 1024
 HELD = 3
 """Lengths from the least of a family of circuits on, at which its folder is held against the textbook."""
-SAMPLE = (2, 3, 4, 5, 7, 8, 9, 31, 100)
-"""Lengths at which the folder is compared with the family, besides those that are asked for."""
 
-MOST_SLOTS = 1 << 14
-"""Of a folder that is compared though nobody asked for it."""
+TRUSTED = (
+    "`compile` at the lengths that were not compared: the compilers' `compile`, `Family.model_at`, `program_at`, "
+    "`model_of` and `assemble`. A fault at such a length alone is not seen.",
+    "`Expression.compute`, which gives the positions of a compiled model. The proof uses the trees of the expressions. "
+    "The two are compared at the lengths above; the tests compare every operator at random n and N below 2^39.",
+    "`save` and `load`: that a model folder of a length that was not compared holds the model that was compiled.",
+    "`verification/families`: that the obligations imply the statement. The argument is at the top of the file of each "
+    "kind.",
+    "Python, NumPy, and the answers `unsat` of the SMT solver. With --certificate another solver can be asked.",
+    "`verification/symbolic` and `verification/proofs` for the shortest lengths, whose models are proved one by one.",
+    "The products, sums and MLPs of `engines/shared`, which the enumerations use, and F_p in `numerics`.",
+    "Of powers of two: those below K are the halves of those up to K; every u >= 2 lies in some (q, 2q]; ⌈log2 N⌉ = "
+    "log2 K + [K < N] for K <= N < 2K; N <= 2^⌈log2 N⌉; K is 1 or even; ⌈log2(2m - 1)⌉ = ⌈log2 m⌉ + 1 for m >= 2. Of "
+    "division: n = q·W + r in one way.",
+    "Problem → automaton (`problems/`), which compiling and proving share. Of a program: that its rules are functions, "
+    "and that `EveryPlan.fits` accepts only lengths that the family's plan describes.",
+    "Positions are computed with 64 bits, for N < 2^40. Larger models are refused.",
+)
+"""What a proof for every length relies on without proving it."""
 
 
 @dataclass(frozen=True)
@@ -86,10 +101,15 @@ class EveryLength:
     reason: str | None = None
     questions: dict[str, str] = field(default_factory=dict)
     claim: Claim | None = None
+    compared: tuple[int, ...] = ()
+    """Lengths at which what `compile` writes was compared with the family."""
+    not_compared: tuple[int, ...] = ()
+    """Lengths that are usually compared and were left out here, because the models are large."""
+    trusted: tuple[str, ...] = TRUSTED
 
     @classmethod
     def unreached(cls, name: str, kind: str, precision: int, reason: str) -> "EveryLength":
-        """Nothing was tried."""
+        """Return the verdict for a problem about which nothing was tried."""
         return cls("unknown", f"{_subject(name, kind, precision)} decides every word of length N.", (), reason=reason)
 
     @property
@@ -103,6 +123,9 @@ class EveryLength:
             "obligations": [obligation.to_json() for obligation in self.obligations],
             "counterexample": None if self.counterexample is None else self.counterexample.to_json(),
             **({} if self.reason is None else {"reason": self.reason}),
+            "compared": list(self.compared),
+            "not_compared": list(self.not_compared),
+            "trusted": list(self.trusted),
         }
 
     def files(self) -> dict[str, str]:
@@ -116,7 +139,7 @@ class EveryLength:
 def every_length(
     problem: Problem, compiler: Compiler, kind: Kind, precision: int, engine: Engine, lengths: Sequence[int] = ()
 ) -> EveryLength:
-    """The front door: any problem, any kind and precision; `lengths` are compared besides those of every proof."""
+    """Prove a problem for any kind and precision; `lengths` are compared in addition to those of every proof."""
     if kind not in KINDS:
         raise ProblemError(f"there is no kind {kind!r}; use one of {', '.join(KINDS)}")
     if not 1 <= precision <= 8:
@@ -126,8 +149,7 @@ def every_length(
     if offered is None:
         reason = "only regular languages, programs and families of circuits are compiled for every N at once"
         return EveryLength.unreached(problem.name, kind, precision, reason)
-    sample = [n for n in _sample(offered.family) if problem.has_length(n)]
-    return prove_every_length(problem, compiler, kind, p, engine, lengths=tuple(dict.fromkeys((*sample, *lengths))))
+    return prove_every_length(problem, compiler, kind, p, engine, also=lengths)
 
 
 def prove_every_length(
@@ -138,28 +160,28 @@ def prove_every_length(
     engine: Engine,
     *,
     family: Family | None = None,
-    lengths: tuple[int, ...] = SAMPLE,
+    lengths: tuple[int, ...] | None = None,
+    also: Sequence[int] = (),
 ) -> EveryLength:
-    """Of the family that the compiler instantiates, or of another in its place.
+    """Prove the statement about the family that the compiler instantiates, or about another family in its place.
 
-    For `lengths`, the folder that the compiler writes is compared with the family entry by entry.
+    At `lengths` (by default those of `lengths_to_compare`) and at those of `also`, what the compiler writes is compared
+    with the family entry by entry.
     """
     offered = compiler.for_every_length(kind, precision)
     if offered is None:
         raise ValueError(f"{problem.name} is compiled length by length: there is no family to prove anything of")
     own = family in (None, offered.family)
-    attempt = _Attempt(problem, compiler, offered, kind, precision, engine, family or offered.family, lengths, own)
+    attempt = _Attempt(problem, compiler, offered, kind, precision, engine, family or offered.family, own)
+    if attempt.family is not None:
+        lengths, attempt.not_compared = (
+            lengths_to_compare(problem, attempt.family, attempt.statement) if lengths is None else (lengths, ())
+        )
+        attempt.lengths = tuple(dict.fromkeys((*lengths, *also)))
     try:
         return attempt.answer()
     except (OutOfTime, TooLarge) as end:
         return attempt.unknown(str(end))
-
-
-def _sample(family: Family | None) -> tuple[int, ...]:
-    """Lengths at which the folder is compared in any case: those at which it is small."""
-    if family is None:
-        return SAMPLE
-    return tuple(n for n in SAMPLE if n < family.least or number_at(family.design.padding, n) <= MOST_SLOTS)
 
 
 def _subject(name: str, kind: str, precision: int) -> str:
@@ -175,10 +197,12 @@ class _Attempt:
     precision: Precision
     engine: Engine
     family: Family | None
-    lengths: tuple[int, ...]
     own: bool
     """Is it the compiler's own family?"""
+    lengths: tuple[int, ...] = ()
+    not_compared: tuple[int, ...] = ()
     ledger: Ledger = field(default_factory=Ledger)
+    compared: list[int] = field(default_factory=list)
 
     @property
     def statement(self) -> str:
@@ -203,7 +227,17 @@ class _Attempt:
         self, verdict: str, *, counterexample: Refutation | None = None, reason: str | None = None
     ) -> EveryLength:
         obligations, questions = tuple(self.ledger.obligations), dict(self.ledger.questions)
-        return EveryLength(verdict, self.statement, obligations, counterexample, reason, questions)
+        compared, left = tuple(sorted(self.compared)), tuple(set(self.not_compared) - set(self.compared))
+        return EveryLength(
+            verdict,
+            self.statement,
+            obligations,
+            counterexample,
+            reason,
+            questions,
+            compared=compared,
+            not_compared=tuple(sorted(left)),
+        )
 
     def answer(self) -> EveryLength:
         if self.family is None:
@@ -218,11 +252,13 @@ class _Attempt:
                 self._short(length)
             claim = self._prove(arithmetic)
             lengths = dict.fromkeys((*range(LEAST_ASKED), *self.lengths))
-            check_lengths(self.compiler, self.family, self.precision, lengths, self.ledger)
+            check_lengths(self.compiler, self.family, self.precision, lengths, self.ledger, self.compared)
         except Open as found:
             reason, suspects = str(found), found.lengths
         except (NotAFamily, WeightsError) as found:
             reason = str(found)
+        except AssertionError as found:
+            reason = internal_failure(found)
         if reason is None:
             return replace(self._found("proved"), claim=claim)
         refuted = self._refutation(suspects)

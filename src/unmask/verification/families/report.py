@@ -1,29 +1,22 @@
 """EveryLength → a page: the statement, every obligation with how it was settled, and what is trusted."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from html import escape
 
 from unmask.verification.families.prove import EveryLength
 
-TRUSTED = (
-    "Python, NumPy, and the SMT solver's answers `unsat`; with a certificate these can be asked of another solver.",
-    "`verification/families`: that its obligations, one file per kind, imply the statement. The argument stands at the "
-    "top of each file.",
-    "`programs/language/instance.py`: that a program of every N becomes that of one N as it says. For the lengths that "
-    "were compared, the folder was compared with the family entry by entry, by other code.",
-    "`verification/symbolic` and `verification/proofs`, for the shortest lengths, which are proved as folders.",
-    "Products, sums and MLPs of `engines/shared`, which the enumerations use, and F_p in `numerics`.",
-    "Of powers of two: that those below K are the halves of those up to K, that every u >= 2 lies in some (q, 2q], "
-    "that ⌈log2 N⌉ = log2 K + [K < N] for K <= N < 2K, N <= 2^⌈log2 N⌉, that K is 1 or even, and that ⌈log2(2m - 1)⌉ = "
-    "⌈log2 m⌉ + 1 for m >= 2. Of division: that n is q·W + r in one way.",
-    "Problem → automaton (`problems/`), which compiling and proving share; of a program, that its rules are functions.",
-    "Positions are computed in 64 bits, for N < 2^40; a folder of that size is refused.",
-)
-
-
-def report(answer: EveryLength, seconds: float, *, html: bool, trusted: Sequence[str] = TRUSTED) -> str:
+def report(answer: EveryLength, seconds: float, *, html: bool) -> str:
     """The page, as HTML or Markdown."""
-    return "\n".join((_html if html else _markdown)(answer, seconds, trusted)) + "\n"
+    return "\n".join((_html if html else _markdown)(answer, seconds)) + "\n"
+
+
+def compared_lengths(answer: EveryLength) -> str:
+    """The sentence that says at which lengths the compiler's output was compared with what is proved."""
+    if not answer.compared:
+        return "What the compiler writes was compared with the family at no length."
+    listed = ", ".join(map(str, answer.compared))
+    left = f" Not at N = {', '.join(map(str, answer.not_compared))}: too large." if answer.not_compared else ""
+    return f"What the compiler writes was compared with the family, entry by entry, at N = {listed}.{left}"
 
 
 def _verdict(answer: EveryLength) -> str:
@@ -44,7 +37,7 @@ def _rows(answer: EveryLength) -> Iterator[tuple[str, ...]]:
         yield obligation.name, obligation.method, obligation.verdict, milliseconds, obligation.detail
 
 
-def _markdown(answer: EveryLength, seconds: float, trusted: Sequence[str]) -> Iterator[str]:
+def _markdown(answer: EveryLength, seconds: float) -> Iterator[str]:
     yield from (f"# {_verdict(answer)}", "", _plain(answer.statement), "")
     if (wrong := _wrong(answer)) is not None:
         yield from (_plain(wrong), "")
@@ -52,8 +45,8 @@ def _markdown(answer: EveryLength, seconds: float, trusted: Sequence[str]) -> It
     yield from ("| obligation | method | | time | |", "|---|---|---|---|---|")
     for row in _rows(answer):
         yield f"| {' | '.join(_plain(cell) for cell in row)} |"
-    yield from ("", "## What is trusted", "")
-    yield from (f"- {line}" for line in trusted)
+    yield from ("", "## Compared lengths", "", _plain(compared_lengths(answer)), "", "## What is trusted", "")
+    yield from (f"- {line}" for line in answer.trusted)
 
 
 def _plain(text: str) -> str:
@@ -61,7 +54,7 @@ def _plain(text: str) -> str:
     return "".join(f"\\{c}" if c in "\\|*_<>[]" else c for c in " ".join(text.split()))
 
 
-def _html(answer: EveryLength, seconds: float, trusted: Sequence[str]) -> Iterator[str]:
+def _html(answer: EveryLength, seconds: float) -> Iterator[str]:
     yield "<!doctype html><html lang=en><meta charset=utf-8><meta name=generator content=unmask>"
     yield f"<title>{escape(_verdict(answer))}</title>"
     yield "<style>body{font:16px/1.5 system-ui;max-width:70em;margin:2em auto;padding:0 1em}"
@@ -74,6 +67,7 @@ def _html(answer: EveryLength, seconds: float, trusted: Sequence[str]) -> Iterat
     for row in _rows(answer):
         cells = "".join(f"<td>{escape(cell)}" for cell in row)
         yield f"<tr class={'open' if row[2] == 'open' else 'proved'}>{cells}</tr>"
-    yield "</table><h2>What is trusted</h2><ul>"
-    yield from (f"<li>{escape(line)}</li>" for line in trusted)
+    yield f"</table><h2>Compared lengths</h2><p>{escape(compared_lengths(answer))}</p>"
+    yield "<h2>What is trusted</h2><ul>"
+    yield from (f"<li>{escape(line)}</li>" for line in answer.trusted)
     yield "</ul></html>"

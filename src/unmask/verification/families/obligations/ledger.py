@@ -34,6 +34,11 @@ class Open(Exception):
         self.lengths = lengths
 
 
+def internal_failure(error: AssertionError) -> str:
+    """The reason that a verdict gives for an assertion that failed in the compiler or in the prover."""
+    return f"an internal check failed: {error}" if str(error) else "an internal check failed"
+
+
 @dataclass
 class Ledger:
     """Obligations in the order in which they were settled."""
@@ -43,11 +48,15 @@ class Ledger:
     """What the solver was asked, in SMT-LIB, by the name of the obligation: it holds if the answer is `unsat`."""
 
     def settle(self, name: str, method: str, show: Callable[[], str | None]) -> None:
-        """`show` returns a detail where it succeeds, and raises `Open` where it does not."""
+        """Run `show`, which returns a detail if it succeeds and raises `Open` if it does not.
+
+        A failed assertion proves nothing either: it leaves the obligation open.
+        """
         start = perf_counter()
         try:
             detail = show() or ""
-        except Open as reason:
+        except (Open, AssertionError) as found:
+            reason = found if isinstance(found, Open) else Open(internal_failure(found))
             self.obligations.append(Obligation(name, method, "open", perf_counter() - start, str(reason)))
-            raise
+            raise reason from found
         self.obligations.append(Obligation(name, method, "proved", perf_counter() - start, detail))
