@@ -154,7 +154,9 @@ def show_verdict(verdict: Verdict) -> None:
 
 
 def show_every_length(answer: "EveryLength", seconds: float) -> None:
-    """The statement, how many obligations of which kind were settled, and what is wrong or open."""
+    """Print the verdict, how many obligations each method settled, and what was compared and is trusted."""
+    from unmask.verification.families.report import compared_lengths
+
     out = console()
     style = {"proved": "bold green", "refuted": "bold red", "unknown": "bold yellow"}[answer.verdict]
     for_every = "proved for every N" if answer.verdict == "proved" else answer.verdict
@@ -170,6 +172,10 @@ def show_every_length(answer: "EveryLength", seconds: float) -> None:
         )
     if answer.reason:
         out.print(literal(answer.reason))
+    if answer.verdict == "proved":
+        if answer.compared:
+            out.print(literal(compared_lengths(answer)))
+        out.print(f"{len(answer.trusted)} things are trusted, not proved: --json and --out list them.")
 
 
 def show_installation(installation: "Installation") -> None:

@@ -1,4 +1,4 @@
-"""`unmask prove`: PROBLEM × kind, or a theorem → is the model right for every length at once?"""
+"""`unmask prove`: PROBLEM × kind, or a theorem → is the model right for every length N?"""
 
 import time
 from pathlib import Path
@@ -7,112 +7,146 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from unmask.commands.budgeted import budgeted
-from unmask.commands.options import DEFAULT_LIMIT, Json, LimitOption, PrecisionOption, Problem, TimeoutOption
+from unmask.commands.completion import complete_problem
+from unmask.commands.options import DEFAULT_LIMIT, Json, LimitOption, PrecisionOption, TimeoutOption
 from unmask.weights.kinds import Kind
 
 if TYPE_CHECKING:
     from unmask.verification.families.prove import EveryLength
 
 THEOREM = "theorem:"
-"""What stands before the name of a conversion, in the place of a problem."""
+"""The prefix that selects a conversion instead of a problem."""
+
+Subject = Annotated[
+    str,
+    typer.Argument(
+        metavar="PROBLEM|theorem:STEM",
+        help="A problem, such as `(a|b)*abb`, `group:A5`, `program:FILE.py` or `family:parity`; or a conversion, such "
+        "as `theorem:cot_to_pcot`.",
+        show_default=False,
+        autocompletion=complete_problem,
+    ),
+]
+
+ToOption = Annotated[
+    Kind | None,
+    typer.Option(
+        "--to", help="The framework that PROBLEM is compiled to. A theorem implies its own.", show_default="mdm"
+    ),
+]
+EveryLengthOption = Annotated[
+    bool, typer.Option("--every-length", help="Accepted for older scripts: every proof is for every N.", hidden=True)
+]
+CheckLengthOption = Annotated[
+    list[int] | None,
+    typer.Option(
+        "--check-length",
+        metavar="N",
+        min=0,
+        help="Also compare the compiled model of this length with what is proved. May be repeated.",
+        show_default=False,
+    ),
+]
+LikeOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--like",
+        metavar="DIR",
+        help="For a theorem: prove it for every source model of the shape of this one.",
+        show_default=False,
+    ),
+]
+ReportOption = Annotated[
+    Path | None, typer.Option("--out", metavar="FILE", help="Write a report, .html or .md.", show_default=False)
+]
+CertificateOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--certificate",
+        metavar="STEM",
+        help="Write STEM.json (obligations), STEM.smt2 (questions to the solver) and, for a regular language, "
+        "STEM.family.json (for `python -m unmask.checker.families`).",
+        show_default=False,
+    ),
+]
 
 
 def prove(
-    problem: Problem,
-    to: Annotated[
-        Kind | None,
-        typer.Option("--to", help="The framework that it is compiled to; a theorem implies it.", show_default=False),
-    ] = None,
-    every_length: Annotated[bool, typer.Option("--every-length", help="For all N at once.")] = False,
+    problem: Subject,
+    to: ToOption = None,
+    every_length: EveryLengthOption = False,  # noqa: ARG001
     precision: PrecisionOption = 2,
-    check_length: Annotated[
-        list[int] | None,
-        typer.Option(
-            "--check-length",
-            metavar="N",
-            min=0,
-            help="Compare the folder of this length with the family, entry by entry; may be given again.",
-            show_default=False,
-        ),
-    ] = None,
-    like: Annotated[
-        Path | None,
-        typer.Option(
-            "--like",
-            metavar="DIR",
-            help="Of a theorem: for every source with the symbols, columns, layers, heads and units of this one.",
-            show_default=False,
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="FILE", help="Write a report, .html or .md.", show_default=False),
-    ] = None,
-    certificate: Annotated[
-        Path | None,
-        typer.Option(
-            "--certificate",
-            metavar="STEM",
-            help="Keep the obligations, STEM.json, the solver's questions, STEM.smt2, and STEM.family.json, to replay.",
-            show_default=False,
-        ),
-    ] = None,
+    check_length: CheckLengthOption = None,
+    like: LikeOption = None,
+    out: ReportOption = None,
+    certificate: CertificateOption = None,
     limit: LimitOption = DEFAULT_LIMIT,
     timeout: TimeoutOption = None,
     as_json: Json = False,
 ) -> None:
-    """Prove that the model of PROBLEM is right for every length N. Exit code: 0 proved, 1 refuted, 2 error or unknown.
+    """Prove a compiled model, or a conversion, for every length N at once.
 
-    The weights of a family depend on N in the number of bits of an address alone, and positions are expressions in N.
-    A refutation is a word, or a folder beyond its bounds, at one N.
+    A problem: for every N, the model that `compile` writes for N gives the answer of the problem on every word of
+    length N. It can be a regular language, a program or a family of circuits. If the verdict is refuted, a word and its
+    N are printed.
 
-    `theorem:STEM` in the place of PROBLEM is the conversion of that name: for every source of a shape and every N, it
-    does what its source does. A refutation is then a random source, by its seed, and a word.
+    A conversion, `theorem:STEM`: for every N and every source model of a shape, the converted model does what its
+    source does. There are proofs of `theorem:cot_to_pcot` and `theorem:mdm_to_smdm`.
 
-    Example: [bold]unmask prove '(a|b)*abb' --to mdm --every-length[/bold]
-    Example: [bold]unmask prove theorem:cot_to_pcot --every-length[/bold]
+    Exit code: 0 proved, 1 refuted, 2 error or unknown. For one model folder use `unmask verify DIR --method prove`.
+
+    Example: [bold]unmask prove '(a|b)*abb'[/bold]
+
+    Example: [bold]unmask prove group:A5 --to cot --out report.html[/bold]
+
+    Example: [bold]unmask prove theorem:cot_to_pcot[/bold]
     """
-    from unmask.commands.output_file import REPORT, write_stem, write_text
-    from unmask.console import show_every_length
     from unmask.errors import UnmaskError
-    from unmask.terminal import print_document
-    from unmask.verification.families.report import report
 
-    if not every_length:
-        raise UnmaskError("say --every-length; a proof for one length is `unmask verify DIR --method prove`")
     theorem = problem.removeprefix(THEOREM) if problem.startswith(THEOREM) else None
-    if theorem is None and to is None:
-        raise UnmaskError("say --to KIND, the framework that the problem is compiled to")
     if theorem is None and like is not None:
-        raise UnmaskError("--like is for a theorem; a problem has no source")
+        raise UnmaskError("--like is for a theorem; leave it out, or prove theorem:STEM")
     _check_files(out, certificate)
     start = time.perf_counter()
-    with_budget = {"limit": limit, "timeout": timeout, "as_json": as_json}
+    lengths, budget = check_length or [], {"limit": limit, "timeout": timeout, "as_json": as_json}
     if theorem is None:
-        assert to is not None
-        answer = _of_problem(problem, to, precision, check_length or [], **with_budget)
+        answer = _of_problem(problem, to or "mdm", precision, lengths, **budget)
     else:
-        answer = _of_theorem(theorem, to, like, precision, check_length or [], **with_budget)
+        answer = _of_theorem(theorem, to, like, precision, lengths, **budget)
     seconds = time.perf_counter() - start
+    _write_files(answer, seconds, out, certificate)
+    _show(answer, seconds, as_json=as_json)
+    raise typer.Exit(answer.exit_code)
+
+
+def _write_files(answer: "EveryLength", seconds: float, out: Path | None, certificate: Path | None) -> None:
+    from unmask.commands.output_file import REPORT, write_stem, write_text
+    from unmask.verification.families.report import report
+
     if out is not None:
         write_text(out, report(answer, seconds, html=out.suffix == ".html"), earlier=REPORT)
     if certificate is not None:
         write_stem(certificate, answer.files())
+
+
+def _show(answer: "EveryLength", seconds: float, *, as_json: bool) -> None:
+    from unmask.console import show_every_length
+    from unmask.terminal import print_document
+
     if as_json:
         print_document({**answer.to_json(), "seconds": seconds})
     else:
         show_every_length(answer, seconds)
-    raise typer.Exit(answer.exit_code)
 
 
 def _check_files(out: Path | None, certificate: Path | None) -> None:
-    """What is to be written can be, before anything is proved."""
+    """Raise if a file cannot be written, before anything is proved."""
     from unmask.commands.output_file import REPORT, check_stem, check_writable
     from unmask.errors import UnmaskError
 
     if out is not None:
         if out.suffix not in (".html", ".md"):
-            raise UnmaskError(f"a report is .html or .md, not {out.suffix or 'a file without an ending'}")
+            raise UnmaskError(f"--out {out}: the name of a report ends in .html or .md; choose one of them")
         check_writable(out, "report.html", earlier=REPORT)
     if certificate is not None:
         check_stem(certificate, (".json", ".smt2", ".family.json"))
@@ -141,5 +175,5 @@ def _of_theorem(
         with budgeted("proving", **budget):
             return prove_conversion(theorem, to, like=like, precision=precision, lengths=lengths)
     except OutOfTime as end:  # while the source was being read
-        subject = f"For every N, what `convert` writes by {theorem} does what its source does."
+        subject = f"For every N, the model that `convert` writes by {theorem} does what its source does."
         return EveryLength("unknown", subject, (), reason=str(end))

@@ -76,11 +76,11 @@ def test_the_command(unmask, tmp_path):
     )  # fmt: skip
     document = json.loads(out)
     assert (code, document["verdict"], document["counterexample"]) == (0, "proved", None)
-    assert set(document) == {"verdict", "statement", "obligations", "counterexample", "seconds"}
+    fields = {"verdict", "statement", "obligations", "counterexample", "seconds"}
+    assert set(document) == fields | {"compared", "not_compared", "trusted"}
     assert any(o["name"].startswith("N = 19, ") for o in document["obligations"])
     assert "every source" in page.read_text()
     for arguments, sentence in (
-        (("abb", "--every-length"), "--to KIND"),
         (("abb", "--to", "mdm", "--every-length", "--like", str(tmp_path / "cot")), "--like is for a theorem"),
         (("theorem:abb", "--every-length"), "there is no theorem"),
     ):

@@ -11,7 +11,8 @@ def test_a_proof_its_page_and_its_questions(unmask, tmp_path):
     )  # fmt: skip
     document = json.loads(out)
     assert code == 0
-    assert set(document) == {"verdict", "statement", "obligations", "counterexample", "seconds"}
+    fields = {"verdict", "statement", "obligations", "counterexample", "seconds"}
+    assert set(document) == fields | {"compared", "not_compared", "trusted"}
     assert (document["verdict"], document["counterexample"]) == ("proved", None)
     assert all({"name", "method", "seconds", "verdict"} <= set(o) for o in document["obligations"])
     assert "N = 57: `compile` writes the family's weights" in [o["name"] for o in document["obligations"]]
@@ -41,7 +42,6 @@ def test_nothing_settled_is_said_as_such(unmask):
 
 def test_bad_input_is_one_sentence(unmask, tmp_path):
     for arguments, sentence in (
-        (("a", "--to", "mdm"), "--every-length"),
         (("a", "--to", "mdm", "--every-length", "--out", str(tmp_path / "page.pdf")), ".html or .md"),
         (("a", "--to", "mdm", "--every-length", "--precision", "1"), "at least 2"),
         (("a(", "--to", "mdm", "--every-length"), "unmask: "),
@@ -51,3 +51,22 @@ def test_bad_input_is_one_sentence(unmask, tmp_path):
         assert sentence in errors
         assert len(errors.strip().splitlines()) == 1
     assert not list(tmp_path.iterdir())
+
+
+def test_a_problem_needs_no_option(unmask):
+    """It is compiled to mdm, and `--every-length` changes nothing."""
+    code, out, _ = unmask("prove", "a*")
+    assert code == 0
+    assert out.startswith("proved for every N: For every N >= 0, the mdm ")
+    assert "compared with this proof, entry by entry, at N = 2, 3, 4, " in out
+    assert "trusted, not proved" in out
+    old = unmask("prove", "a*", "--to", "mdm", "--every-length")
+    assert old[0] == 0
+    assert old[1].splitlines()[0] == out.splitlines()[0]
+
+
+def test_the_help_names_conversions(unmask):
+    code, out, _ = unmask("prove", "--help")
+    assert code == 0
+    assert "theorem:cot_to_pcot" in out
+    assert "--every-length" not in out

@@ -110,7 +110,9 @@ class EveryLength:
     @classmethod
     def unreached(cls, name: str, kind: str, precision: int, reason: str) -> "EveryLength":
         """Return the verdict for a problem about which nothing was tried."""
-        return cls("unknown", f"{_subject(name, kind, precision)} decides every word of length N.", (), reason=reason)
+        return cls(
+            "unknown", f"{_subject(name, kind, precision)} is right for every word of length N.", (), reason=reason
+        )
 
     @property
     def exit_code(self) -> int:
@@ -213,12 +215,10 @@ class _Attempt:
             return system_statement(subject, "the answers of the program", self.family)
         steps, slots = {
             "plt": ("⌈log2 N⌉ loops", "one pad"),
-            "cot": ("max(1, N) steps", "a symbol each"),
+            "cot": ("max(1, N) steps", "one symbol each"),
             "pcot": ("max(1, ⌈log2 N⌉) steps", "max(1, ⌈N/2⌉) symbols each"),
         }.get(self.kind, ("max(1, ⌈log2 N⌉) steps", "max(1, N - 1) slots"))
-        return (
-            f"{subject} decides every word of length N as the automaton of the problem does, in {steps} with {slots}."
-        )
+        return f"{subject} accepts exactly the words of length N that the problem accepts, in {steps} with {slots}."
 
     def unknown(self, reason: str) -> EveryLength:
         return self._found("unknown", reason=reason)

@@ -5,6 +5,7 @@ from html import escape
 
 from unmask.verification.families.prove import EveryLength
 
+
 def report(answer: EveryLength, seconds: float, *, html: bool) -> str:
     """The page, as HTML or Markdown."""
     return "\n".join((_html if html else _markdown)(answer, seconds)) + "\n"
@@ -13,10 +14,10 @@ def report(answer: EveryLength, seconds: float, *, html: bool) -> str:
 def compared_lengths(answer: EveryLength) -> str:
     """The sentence that says at which lengths the compiler's output was compared with what is proved."""
     if not answer.compared:
-        return "What the compiler writes was compared with the family at no length."
+        return "No compiled model was compared with this proof."
     listed = ", ".join(map(str, answer.compared))
     left = f" Not at N = {', '.join(map(str, answer.not_compared))}: too large." if answer.not_compared else ""
-    return f"What the compiler writes was compared with the family, entry by entry, at N = {listed}.{left}"
+    return f"The compiled models were compared with this proof, entry by entry, at N = {listed}.{left}"
 
 
 def _verdict(answer: EveryLength) -> str:

@@ -185,7 +185,7 @@ def system_statement(subject: str, what: str, family: Family | None) -> str:
     if family is not None:
         steps, slots = (_readable(size) for size in (family.design.steps, family.design.padding))
         price = f", in {steps} {'step' if steps == '1' else 'steps'} with {slots} slots from N = {family.least} on"
-    return f"{subject} gives {what} for every word of length N, where there are any{price}."
+    return f"{subject} gives {what} for every word of length N{price}."
 
 
 def _readable(size: Size) -> str:
