@@ -14,14 +14,16 @@ from unmask.numerics.gumbel_law import gumbel_law
 from unmask.numerics.lemmas import LemmaFails, scaled_codes
 from unmask.numerics.precision import Precision
 from unmask.paper.checks.frameworks import by_definition
-from unmask.pipeline import compile_problem, run_word
+from unmask.pipeline import compile_problem, compile_program, run_word
 from unmask.programs.gadgets.hide import hide
 from unmask.programs.language.coefficients import ONE, B, whole
 from unmask.reasoners.decoding import decode
 from unmask.reasoners.run import run
 from unmask.reasoners.tape import OTHER, PLANNER, Tape
+from unmask.recurrences import BOOLEAN, Slots, System
 from unmask.testing import random_model
 from unmask.testing.gadget_runs import bits, blank, settle
+from unmask.testing.random_model import all_words
 from unmask.theorems.checking.transformer_conversions import random_transformer
 from unmask.theorems.mdm_to_plt import mdm_to_plt
 from unmask.theorems.plt_to_mdm import plt_to_mdm
@@ -30,20 +32,20 @@ from unmask.theorems.route import convert
 P2 = Precision(2)
 
 
-def test_01_the_upper_triangle_shows_the_first_row_the_future():
+def test_27_the_upper_triangle_shows_the_first_row_the_future():
     scores = np.zeros((2, 2), dtype=np.int64)  # row = query, column = key
     printed = np.where(np.triu(np.ones((2, 2), dtype=bool)), scores, -P2.bound)
     assert (exp(printed, P2) > 0).tolist() == [[True, True], [False, True]], "row 1 sees row 2, row 2 itself alone"
 
 
-def test_02_noise_on_probabilities_draws_a_symbol_of_probability_zero():
+def test_28_noise_on_probabilities_draws_a_symbol_of_probability_zero():
     probabilities = [P2.one, 0]
     assert gumbel_law(probabilities, P2)[1] > Fraction(1, 5)
     assert gumbel_law([P2.bound, -P2.bound], P2)[1] == 0, "on the logits B and -B it never does"
 
 
 @pytest.mark.parametrize("p", range(1, 9))
-def test_03_the_softmax_ties_where_the_logits_do_not(p):
+def test_19_the_softmax_ties_where_the_logits_do_not(p):
     precision = Precision(p)
     logits = np.array([precision.bound - 1, precision.bound])
     exps = exp(logits, precision)
@@ -52,7 +54,7 @@ def test_03_the_softmax_ties_where_the_logits_do_not(p):
     assert (int(np.argmax(softmax)), int(decode(logits[None], precision)[0])) == (0, 1)
 
 
-def test_04_the_planner_bit_of_a_slot_is_not_that_of_an_input():
+def test_29_the_planner_bit_of_a_slot_is_not_that_of_an_input():
     model = compile_problem("group:Z2", "mdm", length=2)
     tokens = np.array([[0, 1, model.token[model.mask]]])
     decisions = ReferenceEngine().session(model.transformers["planner"]).read(tokens, (0, 3))[0]
@@ -60,7 +62,7 @@ def test_04_the_planner_bit_of_a_slot_is_not_that_of_an_input():
     assert u == [0, 0, 1], "slot 1 is u_3 = u_(N+1); by u_1 it would never be written"
 
 
-def test_05_noise_after_each_loop_samples_every_step():
+def test_noise_after_each_loop_samples_every_step():
     """The loop body turned round, decoding first and once more in the final layers; noise t is added after loop t."""
     draws = set()
     for seed in range(30):
@@ -95,7 +97,7 @@ def answer_with_noise_after_each_loop(looped, word, tape):
     return looped.vocabulary[decode(session.logits(stream[:, -1:]), precision)[0, 0]]
 
 
-def test_06_a_mask_row_attends_to_itself():
+def test_13_a_mask_row_attends_to_itself():
     """N = 1, P' = 1: the row that predicts has a key of its own, which a chain of thought does not have yet."""
     weights = []
     for seed in range(20):
@@ -106,7 +108,7 @@ def test_06_a_mask_row_attends_to_itself():
     assert max(weights) > 0
 
 
-def test_07_subtracting_b_once_lets_an_unchosen_slot_win():
+def test_03_subtracting_b_once_lets_an_unchosen_slot_win():
     """Two slots, of which the planner chooses the first; k = 1 picks the slot with the largest maximal logit."""
     logits = np.array([[-1, -2], [P2.bound, 0]])
     unchosen = np.array([[False], [True]])
@@ -115,19 +117,19 @@ def test_07_subtracting_b_once_lets_an_unchosen_slot_win():
     assert [int(found.max(axis=1).argmax()) for found in (once, twice)] == [1, 0]
 
 
-def test_07_no_fixed_k_chooses_what_a_planner_chooses():
+def test_03_no_fixed_k_chooses_what_a_planner_chooses():
     model = compile_problem("group:Z2", "mdm", length=4)
     trace = run_word(model, "+0 +1 +1 +0")
     assert [int(chosen.sum()) for chosen in trace.chosen] == [2, 1]
 
 
-def test_08_a_kept_slot_may_still_be_masked():
+def test_20_a_kept_slot_may_still_be_masked():
     model = compile_problem("group:Z2", "mdm", length=4)
     trace = run_word(model, "+0 +1 +1 +0")
     assert model.mask in trace.symbols(trace.canvas[0]), "which a predictor cannot write into the next block"
 
 
-def test_09_one_differing_bit_scores_above_the_printed_bound():
+def test_30_one_differing_bit_scores_above_the_printed_bound():
     with pytest.raises(LemmaFails, match="score -14 with m = 2"):
         scaled_codes(P2, 1, 2, printed=True)
 
@@ -141,7 +143,7 @@ def mismatch_score(precision, copies):
     return score
 
 
-def test_10_a_mismatch_does_not_reach_minus_b():
+def test_21_a_mismatch_does_not_reach_minus_b():
     assert mismatch_score(P2, 2) == -P2.bound + 2, "-B + 2^(1-p)"
     assert int(exp(np.array([mismatch_score(P2, 2)]), P2)[0]) == 0, "which is enough for p >= 2"
     p1 = Precision(1)
@@ -149,7 +151,7 @@ def test_10_a_mismatch_does_not_reach_minus_b():
     assert int(exp(np.array([mismatch_score(p1, 3)]), p1)[0]) == 0
 
 
-def test_11_a_marked_row_divides_by_zero():
+def test_22_a_marked_row_divides_by_zero():
     program = blank(2)
     one = program.one
     marked = program.register("marked")
@@ -160,12 +162,12 @@ def test_11_a_marked_row_divides_by_zero():
         settle(program, P2, (marked, P2.one * np.array([[[0], [1]]])))
 
 
-def test_12_a_signed_code_has_no_sign_bit():
+def test_23_a_signed_code_has_no_sign_bit():
     codes = 2 * bits(2) - 1  # sbin of 0, 1, 2, 3
     assert codes[:, 0].tolist() == [-1, -1, 1, 1], "its first entry tells 2 from 1, and not numbers from negative ones"
 
 
-def test_12_an_mlp_has_no_negative_output():
+def test_23_an_mlp_has_no_negative_output():
     program = blank()
     x, y = program.register("x"), program.register("y")
     mlp = program.layer().mlp
@@ -178,7 +180,7 @@ def test_12_an_mlp_has_no_negative_output():
 
 
 @pytest.mark.parametrize("p", range(1, 9))
-def test_13_the_factor_of_argmax_is_no_number(p):
+def test_24_the_factor_of_argmax_is_no_number(p):
     assert 2**p > Precision(p).meaning(Precision(p).bound)
 
 
@@ -192,7 +194,7 @@ def printed_argmax(x, precision, factor):
     return found
 
 
-def test_13_with_b_for_the_factor_one_is_not_reached_at_p_1():
+def test_24_with_b_for_the_factor_one_is_not_reached_at_p_1():
     """2^p is no number, so take B: [B·2^-p] is 1 from p = 2 on, and 1/2 for p = 1."""
     reached = [
         printed_argmax([3, 1], precision, precision.bound) == [precision.one, 0]
@@ -201,25 +203,25 @@ def test_13_with_b_for_the_factor_one_is_not_reached_at_p_1():
     assert reached == [False, True, True]
 
 
-def test_13_a_tie_has_no_winner_as_printed():
+def test_24_a_tie_has_no_winner_as_printed():
     """x = (1, 1): both entries are 1, and decoding needs one symbol."""
     assert printed_argmax([P2.one, P2.one], P2, P2.bound) == [P2.one, P2.one]
 
 
-def test_14_the_first_block_looks_at_rows_that_do_not_exist():
+def test_25_the_first_block_looks_at_rows_that_do_not_exist():
     """N = 1, P = 3: the slots of the first block stand in the rows 1, 2, 3 (from 0), and n - P is -2, -1, 0."""
     length, block = 1, 3
     assert [n - block for n in range(length, length + block)] == [-2, -1, 0]
 
 
-def test_15_the_last_position_needs_one_bit_more():
+def test_31_the_last_position_needs_one_bit_more():
     N = 4
     size = (N - 1).bit_length()  # ⌈log2 4⌉ = 2
     codes = {n: tuple(n >> i & 1 for i in reversed(range(size))) for n in range(1, N + 1)}
     assert codes == {1: (0, 1), 2: (1, 0), 3: (1, 1), 4: (0, 0)}, "the code of n = N = 4 is that of 0"
 
 
-def test_16_the_first_causal_row_cannot_know_the_second_symbol():
+def test_14_the_first_causal_row_cannot_know_the_second_symbol():
     """L = 1, N = 2: the stated rows 0 … N are the input itself. The causal row 0 never depends on w_2."""
     for seed in range(50):
         source = random_transformer(seed, "unmasked", precision=2, layers=1)
@@ -235,14 +237,14 @@ def test_16_the_first_causal_row_cannot_know_the_second_symbol():
     pytest.fail("no unmasked row depends on the second symbol")
 
 
-def test_16_the_block_of_a_row():
+def test_14_the_block_of_a_row():
     """Printed: row n is in block ⌊n/L⌋ + 1, and each block holds N rows (from 0)."""
     N, L = 3, 2
     blocks = [n // L + 1 for n in range(N * L)]
     assert [blocks.count(b) for b in sorted(set(blocks))] == [2, 2, 2], "three blocks of L rows, not L blocks of N"
 
 
-def test_17_the_printed_copy_layer_reads_the_pads():
+def test_15_the_printed_copy_layer_reads_the_pads():
     """N = 2, rows 1 … 4: queries B·(⟨sbin r, 1⟩, -1), keys (⟨sbin r, -1⟩, [n <= N])."""
     N = 2
     place = [n % N + 1 for n in range(1, 2 * N + 1)]
@@ -253,7 +255,7 @@ def test_17_the_printed_copy_layer_reads_the_pads():
     assert [np.flatnonzero(row).tolist() for row in seen] == [[2], [3], [2], [3]], "rows 3 and 4, which hold pads"
 
 
-def test_17_blocks_count_positions_from_zero():
+def test_15_blocks_count_positions_from_zero():
     """b_n = ⌊n/N⌋ + 1 and r_n = (n mod N) + 1 on the positions 1 … N² of N blocks."""
     N = 3
     blocks = {n: (n // N + 1, n % N + 1) for n in range(1, N * N + 1)}
@@ -262,14 +264,14 @@ def test_17_blocks_count_positions_from_zero():
     assert blocks[N * N] == (N + 1, 1), "there are N blocks"
 
 
-def test_17_a_single_b_is_survived():
+def test_15_a_single_b_is_survived():
     left = 2 ** (P2.p - 1) * P2.one  # what FOCUS may leave of a score
     assert int(exp(np.array([left - P2.bound]), P2)[0]) > 0
     p3 = Precision(3)
     assert int(exp(np.array([2**2 * p3.one - p3.bound]), p3)[0]) == 0, "from p = 3 on one B is enough there"
 
 
-def test_18_a_residual_stream_is_not_binary():
+def test_06_a_residual_stream_is_not_binary():
     model = random_model(0, "plt", 1, precision=2)
     trace = run(model, [0], engine=ReferenceEngine(), record=True)
     last = model.transformers["model"].loop[1] - 1
@@ -277,7 +279,7 @@ def test_18_a_residual_stream_is_not_binary():
     assert not set(np.unique(stream).tolist()) <= {0, P2.one}
 
 
-def test_18_the_printed_read_out_recovers_bits_alone():
+def test_06_the_printed_read_out_recovers_bits_alone():
     """An average over D slots with weight 1/min(D, B), then (-∞, 0] to 0 and [1/B, ∞) to 1."""
     D = 2
     weight = int(divide(P2.one, int(clip(D * P2.one, P2)), P2))
@@ -288,14 +290,14 @@ def test_18_the_printed_read_out_recovers_bits_alone():
     assert int(clip(3 * third, P2)) == 3 * P2.one // 4, "3·[1/3] = 3/4: an average is not undone by multiplying"
 
 
-def test_18_the_row_of_a_slot_is_a_quotient_rounded_up():
+def test_06_the_row_of_a_slot_is_a_quotient_rounded_up():
     N, D = 2, 2  # slots n = 3, 4 hold row 1, slots 5, 6 row 2; keys are the rows 1 … N
     slots = range(N + 1, N + N * D + 1)
     assert [-(-(n - N) // D) for n in slots] == [1, 1, 2, 2]
     assert [(n - N) / D for n in slots] == [0.5, 1.0, 1.5, 2.0], "as printed: no row for every second slot"
 
 
-def test_19_there_are_fewer_hosts_than_rows():
+def test_16_there_are_fewer_hosts_than_rows():
     model = random_model(1, "plt", 1, padding=1)
     source = replace(model, transformers={"model": replace(model.transformers["model"], noise=None)})
     assert source.length < source.rows, "the first N positions cannot hold N + P rows"
@@ -318,13 +320,13 @@ def order_of_the_inputs(N):
     return slots[N - 1]
 
 
-def test_21_the_printed_tree_multiplies_in_a_rotated_order():
+def test_26_the_printed_tree_multiplies_in_a_rotated_order():
     assert order_of_the_inputs(6) == [5, 6, 1, 2, 3, 4]
     right = [N for N in range(2, 200) if order_of_the_inputs(N) == list(range(1, N + 1))]
     assert right == [2, 4, 8, 16, 32, 64, 128], "powers of two alone"
 
 
-def test_21_the_addresses_of_inputs_and_the_indicator():
+def test_26_the_addresses_of_inputs_and_the_indicator():
     N = 4  # slots ñ = 1, 2, 3 at n = 5, 6, 7; the first two multiply the inputs (1, 2) and (3, 4)
     printed = [(2 * n - N - 1, 2 * n - N) for n in (5, 6)]
     assert printed == [(5, 6), (7, 8)], "no inputs"
@@ -333,7 +335,7 @@ def test_21_the_addresses_of_inputs_and_the_indicator():
     assert [slot <= N / 2 for slot in (1, 2, 3)] == [True, True, False]
 
 
-def test_22_the_last_slot_is_workspace():
+def test_17_the_last_slot_is_workspace():
     N, P = 1, 1
     slots, output = P + (N + P) ** 2, range(P)
     assert slots - 1 not in output, "acceptance reads slot P + (N + P)², the output is slot 1"
@@ -342,7 +344,7 @@ def test_22_the_last_slot_is_workspace():
     assert written_and_printed == [4, 4, 4], "of T·P' = 6: a block is missing, (T - t + 1)·P' masks remain"
 
 
-def test_23_the_divisors_of_the_positions():
+def test_18_the_divisors_of_the_positions():
     T, L, N, P = 3, 1, 1, 1
     block = L * (N + P)
     rows = range(T * block)
@@ -358,7 +360,7 @@ def test_23_the_divisors_of_the_positions():
     assert [n % P for n in rows] == [0] * len(rows), "printed: one place for all"
 
 
-def test_24_the_inclusion_costs_more_than_n_slots():
+def test_04_the_inclusion_costs_more_than_n_slots():
     N, T = 16, 4
     source = random_model(0, "cot", N, steps=T, layers=1, width=3)
     *_, (_, conversion) = convert(source, "mdm")
@@ -367,25 +369,39 @@ def test_24_the_inclusion_costs_more_than_n_slots():
     assert N < conversion.model.padding == T + rows * ((rows - 1).bit_length() - 1) < T + rows**2
 
 
-def test_25_parity_takes_log_n_loops_and_is_not_in_ac0():
+def test_11_parity_takes_log_n_loops_and_is_not_in_ac0():
     model = compile_problem("group:Z2", "plt", length=8)
     assert model.steps == 3
     assert run_word(model, "+1 +0 +0 +0 +0 +0 +0 +0").accepted is False
     assert run_word(model, "+1 +0 +0 +0 +0 +0 +0 +1").accepted is True
 
 
-def test_26_merged_heads_clip_before_the_residual_is_added():
+def test_32_merged_heads_clip_before_the_residual_is_added():
     old, new = P2.bound, -P2.bound
     heads_first = add(add(-old, new, P2), old, P2)
     assert heads_first != new, "W - W + W_new on one buffer"
 
 
-def test_27_the_printed_chances_do_not_sum_to_one():
+def test_33_the_printed_chances_do_not_sum_to_one():
     alpha, symbols = Fraction(1, 2), 2
     assert (1 - alpha) + symbols * alpha == Fraction(3, 2)
 
 
-def test_28_accepting_and_rejecting_are_not_exclusive():
+def test_01_unrestricted_steps_decide_any_set_of_lengths():
+    """A slot that every step inverts, with T(N) = 2 for N in H and 1 otherwise: the lengths in H are accepted."""
+    slot = Slots("slot", (), BOOLEAN)
+    slot.start((), lambda: True)
+    slot.rule(slot[()], lambda value: not value)
+    system = System("ab", (slot,), answer=slot[()], steps=2)
+    for lengths in ({1}, {2, 3}, set()):
+        for N in (1, 2, 3):
+            model = replace(compile_program(system, "mdm", length=N), steps=2 if N in lengths else 1)
+            for word in all_words(model).tolist():
+                (*_, last) = run(model, word, engine=ReferenceEngine()).canvas
+                assert (model.vocabulary[last[-1]] == model.accept) == (N in lengths)
+
+
+def test_05_accepting_and_rejecting_are_not_exclusive():
     """A model that writes 0 in its first step and 1 in its second: T = 1 rejects, T = 2 accepts."""
     for seed in range(400):
         model = random_model(seed, "mdm", 1, padding=1, steps=2)
@@ -395,7 +411,7 @@ def test_28_accepting_and_rejecting_are_not_exclusive():
     pytest.fail("no such model among the random ones")
 
 
-def test_31_mod_of_a_position_is_a_circuit_of_depth_two():
+def test_12_mod_of_a_position_is_a_circuit_of_depth_two():
     """n mod 3, n of log2 N bits: every output is an OR of at most N ANDs of at most log2 N literals."""
     N, modulus = 64, 3
     width = (N - 1).bit_length()

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 from unmask.engines.fast import FastEngine
@@ -10,6 +11,7 @@ from unmask.numerics.precision import Precision
 from unmask.paper.checks.evidence import Check, Effort, Evidence, NotBuilt, Refuted, require
 from unmask.programs.simulation.noise_slots import noise_distance
 from unmask.reasoners.run import run
+from unmask.testing import random_model
 from unmask.testing.draws import Draws
 from unmask.testing.random_model import all_words, drawn, sample_words
 from unmask.theorems.alignment import aligned_difference
@@ -171,6 +173,21 @@ def chain(kinds: str, stems: Sequence[str], *, seeds: int, **sizes: Any) -> Chec
         )
 
     return check
+
+
+def spare_column(effort: Effort) -> Evidence:
+    """PLT → MDM: the slots that are written fit into (N + P)·(D + 1), one unused column more than the source has."""
+    cases = 0
+    for seed, length in product(range(effort.of(20)), (1, 2, 3)):
+        model = random_model(seed, "plt", length, padding=1, stochastic=False)
+        made = built("plt_to_mdm").convert(model).model
+        rows, width = length + model.padding, model.transformers["model"].width
+        clock = max(0, (model.steps - 1).bit_length())
+        if clock + 1 <= rows and model.begin is None:  # the paper has no begin symbol
+            fits = made.padding <= rows * (width + 1)
+            require(fits, f"random:{seed} of N = {length}: {made.padding} slots are more than {rows} · {width + 1}")
+            cases += 1
+    return Evidence("the slots fit into (N + P)·(D + 1) for random looped transformers, N = 1 … 3", cases)
 
 
 def distance_of_noise(effort: Effort) -> Evidence:  # noqa: ARG001

@@ -15,7 +15,7 @@ from unmask.pipeline import compile_problem, verify_model
 from unmask.problems.outcome import ACCEPTED, REJECTED
 from unmask.reasoners.decoding import confidence, decode
 from unmask.reasoners.frame import Frame
-from unmask.reasoners.run import answers
+from unmask.reasoners.run import answers, run_batch
 from unmask.testing import random_model
 from unmask.testing.random_model import all_words
 from unmask.theorems.circuits.cot_to_ac0 import cot_to_ac0, depth_bound
@@ -45,6 +45,38 @@ def chains_in_parallel(effort: Effort) -> Evidence:
     return Evidence(
         f"{5 * seeds} random chains of ⌈log2 N⌉ steps as circuits, N = 1 … 5, p = 1, seeds 0 … {seeds - 1}, every "
         f"word, depth at most {bounds.pop()} for all N",
+        cases,
+    )
+
+
+CHAINS = (18, 8, 22)
+"""Seeds of random chains that are not constant for any number of steps."""
+
+
+def depth_without_steps(effort: Effort) -> Evidence:
+    """The circuit of a chain of T = 1 … 6 symbols: one bound on its depth, the same depth from T = 2 on, any size."""
+    cases, longest, found = 0, 6 if effort.percent >= 100 else 4, []
+    for seed in CHAINS[: effort.of(len(CHAINS))]:
+        model = random_model(seed, "cot", 4, precision=1, steps=6, layers=1, width=4)
+        words = all_words(model)
+        chains = [trace.canvas[-1] for trace in run_batch(model, words, engine=ReferenceEngine())]
+        bits = token_bits(words, [model.token[s] for s in model.input_symbols])
+        circuits = [cot_to_ac0(model, steps=steps) for steps in range(1, longest + 1)]
+        for steps, circuit in enumerate(circuits, start=1):
+            require(circuit.depth <= depth_bound(model), f"random:{seed}, T = {steps}: {circuit.depth} deep")
+            most = len(model.vocabulary) ** steps * len(circuits[0].gates)
+            require(len(circuit.gates) <= most, f"random:{seed}, T = {steps}: {len(circuit.gates)} gates")
+            for said, chain in zip(circuit.evaluate(bits).tolist(), chains, strict=True):
+                last = model.vocabulary[chain[steps - 1]]
+                right = [False, last == model.reject, last == model.accept]
+                require(said == right, f"random:{seed}, T = {steps}: the circuit says {said}, the chain {last}")
+                cases += 1
+        depths = {circuit.depth for circuit in circuits[1:]}
+        require(len(depths) == 1, f"random:{seed}: the depth depends on T: {sorted(depths)}")
+        found.append(f"{depths.pop()} ({len(circuits[1].gates)} to {len(circuits[-1].gates)} gates)")
+    return Evidence(
+        f"random chains as circuits, N = 4, p = 1, every word: the depth for T = 2 … {longest} is the same, "
+        f"{', '.join(found)}, and no more than |Σ|^T times the gates for T = 1",
         cases,
     )
 

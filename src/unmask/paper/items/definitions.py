@@ -50,7 +50,7 @@ NUMBERS = (
         check=numbers.layers,
         repaired="a causal mask keeps the keys at or before the query, where the lower triangle is printed as masked; "
         "several heads, whose merging is not printed, are added before the stream is.",
-        erratum="1 and 26.",
+        erratum="27 and 32.",
     ),
     _definition(
         label="def:mlp",
@@ -58,7 +58,7 @@ NUMBERS = (
         statement="x ↦ ReLU(W2·ReLU(W1·x + b1) + b2), with any number of hidden units. The outer ReLU is part of it.",
         construction="engines/reference.py",
         check=numbers.mlps,
-        erratum="26: a remark, no error: an MLP can only raise a column. Whatever must be lowered, cleared or signed "
+        erratum="32: a remark, no error: an MLP can only raise a column. Whatever must be lowered, cleared or signed "
         "takes a head that looks at its own row.",
     ),
     _definition(
@@ -90,7 +90,7 @@ NUMBERS = (
         check=numbers.decoding,
         repaired="the argmax is taken of the logits, where that of their softmax is printed; which symbol wins a tie "
         "is not printed.",
-        erratum="3: if the softmax is taken in F_p, it makes ties where the logits have none.",
+        erratum="19: if the softmax is taken in F_p, it makes ties where the logits have none.",
         proofs=(rocq.DECODING,),
     ),
     _definition(
@@ -102,7 +102,7 @@ NUMBERS = (
         check=numbers.gumbel,
         run="unmask compile random:3 --length 2 --to plt --out model && unmask run model ab --sample --seed 5 --json",
         repaired="the noise is added to the logits l; printed is p, which is not defined there.",
-        erratum="2: with probabilities for p, a symbol of probability 0 would be drawn.",
+        erratum="28: with probabilities for p, a symbol of probability 0 would be drawn.",
     ),
 )
 
@@ -115,7 +115,7 @@ FRAMEWORKS = (
         construction="reasoners/masking.py",
         check=processes.forward_process,
         repaired="a symbol that stays must be the original one, and the product runs over the P positions.",
-        erratum="27.",
+        erratum="33.",
     ),
     _definition(
         label="eq:factorized-reverse-process",
@@ -135,7 +135,7 @@ FRAMEWORKS = (
         construction="reasoners/chain_of_thought.py",
         check=frameworks.runs_as_defined("cot"),
         run=RUN_PARITY.format(kind="cot"),
-        erratum="29: T is where EOS falls in one definition, and given in the next.",
+        erratum="35: T is where EOS falls in one definition, and given in the next.",
     ),
     _definition(
         label="def:cot-acceptance*",
@@ -154,14 +154,14 @@ FRAMEWORKS = (
         check=frameworks.runs_as_defined("pcot"),
         run=RUN_PARITY.format(kind="pcot"),
         repaired="the strings that are read also hold 0 and 1, which the domain lacks; the output starts with block 1.",
-        erratum="4.",
+        erratum="29.",
     ),
     _definition(
         label="def:pcot-acceptance*",
         title="parallel chain of thought, acceptance",
         statement="The very last symbol of step T is the verdict.",
         repaired="T and P' are functions of N; printed is that they exist.",
-        erratum="28: as printed, a word may be accepted and rejected.",
+        erratum="5: as printed, a word may be accepted and rejected.",
         construction="reasoners/run.py",
         check=frameworks.runs_as_defined("pcot", read="answer"),
         run=RUN_PARITY.format(kind="pcot"),
@@ -191,7 +191,6 @@ FRAMEWORKS = (
         construction="reasoners/looped.py",
         check=frameworks.runs_as_defined("plt", sampled=True),
         run="unmask compile random:3 --length 2 --to plt --out model && unmask run model ab --sample --seed 5 --json",
-        erratum="5: taken back; the printed index works.",
     ),
     _definition(
         label="def:planner*",
@@ -203,7 +202,7 @@ FRAMEWORKS = (
         run=RUN_PARITY.format(kind="smdm"),
         repaired="a law for every row, where the star is not printed; the strings that are read also hold 0 and 1; the "
         "output covers input and slots, so that slot n is row N + n.",
-        erratum="4.",
+        erratum="29.",
     ),
     _definition(
         label="def:predictor*",
@@ -213,7 +212,7 @@ FRAMEWORKS = (
         check=frameworks.runs_as_defined("topk"),
         run=RUN_PARITY.format(kind="mdm"),
         repaired="the strings that are read also hold 0 and 1.",
-        erratum="4.",
+        erratum="29.",
     ),
     _definition(
         label="def:mdm*",
@@ -232,14 +231,14 @@ FRAMEWORKS = (
         check=frameworks.runs_as_defined("mdm"),
         run=RUN_PARITY.format(kind="mdm"),
         repaired="the planner's bit of slot n is number N + n, as the predictor's symbol is; printed is n.",
-        erratum="4.",
+        erratum="29.",
     ),
     _definition(
         label="def:mdm-acceptance*",
         title="masked diffusion, acceptance",
         statement="The last slot after T steps is the verdict, 1 or 0; anything else is an error here.",
         repaired="T and P are functions of N; printed is that they exist.",
-        erratum="28: as printed, a word may be accepted and rejected.",
+        erratum="5: as printed, a word may be accepted and rejected.",
         construction="reasoners/run.py",
         check=frameworks.runs_as_defined("mdm", read="answer"),
         run=RUN_PARITY.format(kind="mdm"),
@@ -262,7 +261,7 @@ FRAMEWORKS = (
         run=RUN_PARITY.format(kind="topk"),
         repaired="the slots compete, and not the input; the lowest slot wins a tie, which is not printed. k null is an "
         "addition.",
-        erratum="7: a fixed k cannot choose slot for slot what a planner chooses.",
+        erratum="3: a fixed k cannot choose slot for slot what a planner chooses.",
     ),
 )
 

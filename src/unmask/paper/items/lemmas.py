@@ -54,12 +54,12 @@ LEMMAS = (
     _lemma(
         label="lem:our-pos-enc-properties",
         title="equal codes, scaled",
-        statement="With [B/m] for B the score is exactly max(-B, -2·[B/m]·h), where h counts the differing bits.",
+        statement="With [B/m] instead of B the score is exactly max(-B, -2·[B/m]·h), where h is the number of "
+        "differing bits. The paper writes B/m for the rounded number [B/m].",
         construction="numerics/lemmas.py",
         check=numbers.scaled_codes,
         bound="2 columns per bit",
-        repaired="the exact score; the printed bound, at most -2B/m, fails where [B/m] rounds down.",
-        erratum="9: for m = 2 one differing bit scores -(B - 2^-p).",
+        erratum="30: for m = 2 one differing bit scores -(B - 2^-p).",
     ),
     _lemma(
         label="lem:mlp-arithmetic-operations",
@@ -71,7 +71,7 @@ LEMMAS = (
         bound="3 MLPs, O(log² N) hidden units, O(log N) columns",
         repaired="the signed code is formed by W_Q and W_K, as no MLP outputs its -1; numbers are given in dual rail; "
         "[a >= b] for [m >= 0], which is always true of a natural number, and [a - b]_+ for [m]_+.",
-        erratum="12: (a) and (d); (b) and (c) hold as printed.",
+        erratum="23: (a) and (d); (b) and (c) hold as printed.",
         proofs=(rocq.GATES,),
     ),
     _lemma(
@@ -82,7 +82,7 @@ LEMMAS = (
         construction="programs/gadgets/hide.py",
         check=gadgets.restricted_layer("hide"),
         bound="2 columns per head (HIDE), 2 more for the marked rows themselves (BOOST)",
-        erratum="11: where division by zero is an error in every row, marked rows need BOOST.",
+        erratum="22: where division by zero is an error in every row, marked rows need BOOST.",
         proofs=(rocq.HIDE,),
     ),
     _lemma(
@@ -93,7 +93,7 @@ LEMMAS = (
         construction="programs/gadgets/focus.py",
         check=gadgets.restricted_layer("focus"),
         bound="4 columns per bit and head for p >= 2, 6 for p = 1",
-        erratum="10 and 11: the statement holds; in the proof a mismatch ends at up to -B + 2^(1-p), not -B, so that "
+        erratum="21 and 22: the statement holds; in the proof a mismatch ends at up to -B + 2^(1-p), not -B, so that "
         "p = 1 needs three copies; where division by zero is an error in every row, other rows need BOOST.",
         proofs=(rocq.FOCUS,),
     ),
@@ -113,7 +113,7 @@ LEMMAS = (
         construction="programs/planners/select_block.py",
         check=gadgets.blocks,
         bound="one layer, one head",
-        erratum="14: the statement holds; in the proof, row n - P may not exist in the first block, or be a mask that "
+        erratum="25: the statement holds; in the proof, row n - P may not exist in the first block, or be a mask that "
         "is never written.",
     ),
     _lemma(
@@ -124,7 +124,7 @@ LEMMAS = (
         check=gadgets.encoding,
         bound="K = ⌊log2 N⌋ + 1 loops of one layer",
         repaired="⌊log2 N⌋ + 1 digits and loops; printed are ⌈log2 N⌉, one too few for n = N = 2^k.",
-        erratum="15. What is gathered is cleared here in every loop, which the lemma does not ask for.",
+        erratum="31. What is gathered is cleared here in every loop, which the lemma does not ask for.",
     ),
     _lemma(
         label="lem:mlp-for-argmax",
@@ -133,7 +133,7 @@ LEMMAS = (
         construction="programs/gadgets/argmax.py",
         check=gadgets.argmax,
         bound="one MLP, 2K(K - 1) hidden units",
-        erratum="13: the statement, which is about a unique maximum, holds; in the proof the factor 2^p is not in F_p. "
+        erratum="24: the statement, which is about a unique maximum, holds; in the proof the factor 2^p is not in F_p. "
         "Ties, which the uses of the lemma need, are decided here.",
     ),
     _lemma(
@@ -143,9 +143,7 @@ LEMMAS = (
         construction="programs/gadgets/projection.py",
         check=gadgets.project,
         bound="D hidden units",
-        repaired="the entry is typed as one bit, which is what the printed equation says; the printed type has D. The "
-        "complement 1 - e_d is read in place of e_d, so that one unit for each entry is enough at p = 1 too.",
-        erratum="12, a remark: the type of the result.",
+        erratum="23, a remark: the type of the result.",
     ),
     _lemma(
         label="lem:mask-conversion",
@@ -157,7 +155,7 @@ LEMMAS = (
         bound="L·N pads, L + 1 layers",
         repaired="L·N pads and L + 1 layers, the result in the last N rows; printed are L(N - 1), L, and rows that for "
         "L = 1 are the input's own.",
-        erratum="16: for L = 1 the printed form fails; with more layers it is not refuted.",
+        erratum="14: for L = 1 the printed form fails; with more layers it is not refuted.",
     ),
     _lemma(
         label="lem:unmask-conversion-fp",
@@ -173,7 +171,7 @@ LEMMAS = (
         bound="N(⌈log2 N⌉ - 1) pads, L + 1 layers; the paper: N(N - 1) and 2L + 1",
         repaired="the result is that of the last layer, 2L + 1; printed is the stream after layer L. Layers and pads "
         "are as printed.",
-        erratum="17: the index of the result; places of the proof. And the number of rows need not be quadratic.",
+        erratum="15: the index of the result; places of the proof. And the number of rows need not be quadratic.",
         proofs=(rocq.BUFFERS,),
     ),
     _lemma(
@@ -185,6 +183,6 @@ LEMMAS = (
         bound="R·D slots over an alphabet that contains F_p",
         repaired="any stream over F_p, with a symbol for each of its numbers; printed is a stream of bits with two "
         "symbols, which is not what a looped transformer has. R·D slots, where O(log N)·D numbers are printed.",
-        erratum="18.",
+        erratum="6.",
     ),
 )

@@ -18,7 +18,7 @@ OWN = (
         run=by_theorem("mdm", "topk", "mdm_to_fixed_k"),
         check=conversions.converter("mdm_to_fixed_k"),
         bound="T steps, 2P slots, k = P, max(L_U, L_S) + 1 layers, D_U + D_S + 2|Σ| + ⌈log2(N + 2P)⌉ + 7 columns",
-        erratum="7.",
+        erratum="3.",
     ),
     Item(
         label="own:pcot-to-cot-answer-only*",
@@ -32,7 +32,7 @@ OWN = (
         run=by_theorem("pcot", "cot", "pcot_to_cot_answer_only"),
         check=conversions.converter("pcot_to_cot_answer_only"),
         bound="2P - P' + 1 steps, L + 1 layers, 2D + O(log(N + P)) columns",
-        erratum="6.",
+        erratum="13.",
     ),
     Item(
         label="own:cot-to-ac0*",
@@ -48,7 +48,22 @@ OWN = (
         run="unmask paper own:cot-to-ac0 --check",
         check=several(own.chains_in_parallel, own.parity_by_diffusion),
         bound="depth at most that of one pass and 5, a formula in p and the number of layers",
-        erratum="24.",
+        erratum="4.",
+    ),
+    Item(
+        label="own:parity-needs-long-chains*",
+        kind="own result",
+        title="short chains of thought do not decide parity",
+        statement="At fixed precision, CoT[T] decides parity only if T = N^Ω(1). The circuit of own:cot-to-ac0* has "
+        "depth d, which depends on the precision and the number of layers but on neither N nor T, and size "
+        "|Σ|^T·poly(N + T). Parity at depth d needs size exp(Ω(N^(1/(d - 1)))), by Håstad's theorem, which is cited. "
+        "So parity is in MDM[log N, N], and for no k in CoT[log^k N]. The paper only conjectures such a separation.",
+        construction="theorems/circuits/cot_to_ac0.py",
+        claim="holds",
+        against_print=None,
+        run="unmask paper own:parity-needs-long-chains --check",
+        check=several(own.depth_without_steps, own.parity_by_diffusion),
+        bound="T = Ω(N^(1/(d - 1))) steps, d the depth of the circuit",
     ),
     Item(
         label="own:majority-by-topk*",
@@ -64,6 +79,6 @@ OWN = (
         run="unmask paper own:majority-by-topk --check",
         check=own.majority,
         bound="2 steps, N + 1 slots, 2 layers, 2⌈log2(2N + 1)⌉ + 13 columns",
-        erratum="7.",
+        erratum="3.",
     ),
 )

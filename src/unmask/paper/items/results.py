@@ -1,6 +1,6 @@
 """The theorems, corollaries, the proposition and the remark."""
 
-from unmask.paper.checks import circuits, conversions, extraction, own, problems, regular
+from unmask.paper.checks import circuits, conversions, extraction, own, problems, regular, space
 from unmask.paper.checks.every_length import with_every_length
 from unmask.paper.checks.every_width import with_lemmas
 from unmask.paper.checks.evidence import Proof, several
@@ -8,9 +8,15 @@ from unmask.paper.items import rocq
 from unmask.paper.items.item import Item
 
 UNIFORM = (
-    "uniformity. Circuits are written into positions as a table, so that a model is as uniform as its family of "
-    "circuits, which is not shown; that their weights are written, and circuits extracted, in logarithmic space is not "
-    "shown either (def:uniform-transformers). What is shown is the equality of the classes without uniformity"
+    "the paper claims equality with L-uniform circuits. What is shown is the equality of the classes without "
+    "uniformity. Besides, T and P must be computable in logarithmic space, or the left side contains undecidable "
+    "languages (erratum 1)"
+)
+CLASS_OF_D = (
+    "This is a statement about classes: D is the width of a looped transformer that may be chosen. For a given model "
+    "of width D₀ the conversion writes (N + P)·D₀ + 1 slots, and ⌈log2 T⌉ more for a clock if final layers attend. "
+    "That is at most (N + P)·D for D = D₀ + 1, one unused column more, if ⌈log2 T⌉ + 1 ≤ N + P. A "
+    "larger T needs the clock only because division by zero ends a run here; in the paper it is an incorrect output."
 )
 
 ONE_SLOT_PER_NODE = with_every_length(regular.one_slot_per_node, "mdm", "smdm", "topk")
@@ -68,18 +74,15 @@ THEOREMS = (
         label="thm:lts-mdms",
         kind="theorem",
         title="masked diffusion and looped transformers",
-        statement="MDM[T, P] ⊆ PLT[T, P], and PLT[T, P] ⊆ MDM[T, (N + P)·D + ⌈log2 T⌉ + 1].",
+        statement=f"MDM[T, P] ⊆ PLT[T, P], and PLT[T, P] ⊆ MDM[T, (N + P)·D]. {CLASS_OF_D}",
         construction="theorems/mdm_to_plt.py, theorems/plt_to_mdm.py",
         claim="holds",
-        against_print="open",
-        difference="the first inclusion is as printed. The second takes one slot more than the printed (N + P)·D, for "
-        "the answer, and ⌈log2 T⌉ for a clock if final layers attend; with exactly (N + P)·D it is neither shown nor "
-        "refuted.",
+        against_print="as printed",
         run=by_theorem("plt", "mdm", "plt_to_mdm"),
-        check=several(TO_PLT, TO_MDM),
+        check=several(TO_PLT, TO_MDM, conversions.spare_column),
         bound="T steps each (one more from a stochastic looped transformer); P pads, (N + P)·D + ⌈log2 T⌉ + 1 slots; "
         "width O(log), a constant alphabet",
-        erratum="19.",
+        erratum="16.",
     ),
     Item(
         label="thm:lts-can-simulate-mdms",
@@ -93,27 +96,24 @@ THEOREMS = (
         run=by_theorem("mdm", "plt", "mdm_to_plt"),
         check=several(TO_PLT, conversions.same_tape("mdm_to_plt", seeds=6)),
         bound="T loops, P pads, max(L_U, L_S) + 4 layers",
-        erratum="30: in the proof, the predictor does not wait for the planner's decision; both run at once.",
+        erratum="34: in the proof, the predictor does not wait for the planner's decision; both run at once.",
     ),
     Item(
         label="thm:emdms-can-simulate-fplts",
         kind="theorem",
         title="a looped transformer inside masked diffusion",
-        statement="PLT[T, P] ⊆ MDM[T, (N + P)·D + ⌈log2 T⌉ + 1]: the slots hold the residual stream, number by "
-        "number; one step is one loop. A stochastic source is followed bit by bit for what the slots draw; each number "
+        statement="PLT[T, P] ⊆ MDM[T, (N + P)·D]: the slots hold the residual stream, one number each, and one step is "
+        f"one loop. {CLASS_OF_D} A stochastic source is followed bit by bit for what the slots draw; each number "
         "of noise is drawn within d of its law, in total variation, d < 0.296, 0.0991, 0.0234 for p = 1, 2, 3, so that "
         "runs are within 1 - (1 - d)^n of each other if n numbers are drawn.",
         construction="theorems/plt_to_mdm.py",
         claim="holds",
-        against_print="open",
-        difference="one slot more than the printed (N + P)·D, for the answer, and ⌈log2 T⌉ for a clock if final layers "
-        "attend; with exactly (N + P)·D it is neither shown nor refuted. A stochastic looped transformer, which the "
-        "proof does not treat, takes a step and slots more, and its law is kept up to a distance.",
+        against_print="as printed",
         run=by_theorem("plt", "mdm", "plt_to_mdm"),
-        check=several(TO_MDM, conversions.distance_of_noise),
+        check=several(TO_MDM, conversions.spare_column, conversions.distance_of_noise),
         bound="max(T, 1) steps, (N + P)·D + ⌈log2 T⌉ + 1 slots; with noise T + 1 steps and a slot more per row and "
         "noise column; width O(log), a constant alphabet",
-        erratum="19: hosts for the P further rows, no clock, a slot for the answer; the proof ends with another count.",
+        erratum="16: hosts for the P further rows, no clock, a slot for the answer; the proof ends with another count.",
     ),
     Item(
         label="thm:regular-languages-in-mdm-efficient",
@@ -130,7 +130,7 @@ THEOREMS = (
         "100",
         check=several(ONE_SLOT_PER_NODE, regular.states_per_node),
         bound="max(1, ⌈log2 N⌉) steps, max(1, N - 1) slots",
-        erratum="21: the statement holds; in the proof, the printed layout multiplies in a rotated order unless N is a "
+        erratum="26: the statement holds; in the proof, the printed layout multiplies in a rotated order unless N is a "
         "power of two, and nothing emits the answer.",
         proofs=(rocq.REGULAR,),
     ),
@@ -145,25 +145,24 @@ THEOREMS = (
         run=by_theorem("pcot", "mdm", "pcot_to_mdm"),
         check=PCOT_TO_MDM,
         bound="T steps, P + (N + P)(⌈log2(N + P)⌉ - 1) slots, L + 1 layers",
-        erratum="22: the statement holds, with a blow-up that is logarithmic, not quadratic; in the proof, the answer "
+        erratum="17: the statement holds, with a blow-up that is logarithmic, not quadratic; in the proof, the answer "
         "is not in the last slot, and a chain does see its own masks.",
     ),
     Item(
         label="thm:cot-can-simulate-mdms",
         kind="theorem",
         title="masked diffusion inside parallel chain of thought",
-        statement="MDM[T, P] ⊆ pCoT[T, L·T·(N + P)] if the input comes padded by P symbols, and pCoT[T, T·(L·(N + P) "
-        "+ P)] if not.",
+        statement="MDM[T, P] ⊆ pCoT[T, L·T·(N + P)], as a statement about classes: a model of L₀ layers is also one of "
+        "L = L₀ + 1 layers, the last of which is the identity, and T·(L₀·(N + P) + P) ≤ (L₀ + 1)·T·(N + P). For a "
+        "given model of L layers the conversion writes T·(L·(N + P) + P) symbols, or L·T·(N + P) if the input is "
+        "padded by P symbols, as in the paper's proof.",
         construction="theorems/mdm_to_pcot.py",
         claim="holds",
-        against_print="open",
-        difference="L·T·(N + P) symbols, as printed, if the input comes padded by P symbols, which the proof assumes "
-        "and the statement does not say; without that P more per step, and the printed price is neither shown "
-        "nor refuted.",
+        against_print="as printed",
         run=by_theorem("mdm", "pcot", "mdm_to_pcot"),
         check=several(MDM_TO_PCOT, conversions.with_padded_input),
         bound="T steps, T·(L·(N + P) + P) symbols, L + 2 layers",
-        erratum="23: the divisors of the positions; another lemma is meant; L is the deeper of planner and predictor.",
+        erratum="18: the divisors of the positions; another lemma is meant; L is the deeper of planner and predictor.",
     ),
     Item(
         label="thm:single-model-equivalence",
@@ -181,7 +180,7 @@ THEOREMS = (
         run=by_theorem("mdm", "topk", "planner_and_predictor_to_topk"),
         check=several(conversions.converter("planner_and_predictor_to_topk"), conversions.topk_by_threshold),
         bound="T steps, P slots, max(L_U, L_S) + 1 layers",
-        erratum="7: k varies from step to step; B must be subtracted twice.",
+        erratum="3: k varies from step to step; B must be subtracted twice.",
     ),
     Item(
         label="thm:mdms-can-simulate-emdms",
@@ -194,7 +193,7 @@ THEOREMS = (
         run=by_theorem("mdm", "smdm", "mdm_to_smdm"),
         check=several(conversions.converter("mdm_to_smdm"), conversions.converter("smdm_to_mdm")),
         bound="T steps, T·P slots, one symbol more",
-        erratum="8: the statement holds; in the proof, a slot that stays masked cannot be copied as m, a proxy symbol "
+        erratum="20: the statement holds; in the proof, a slot that stays masked cannot be copied as m, a proxy symbol "
         "stands for it. The first block has none before it.",
         proofs=(
             every_source("mdm_to_smdm", "of mdm_to_smdm, for every P, p <= 4, both transformers of one attention"),
@@ -209,14 +208,15 @@ THEOREMS = (
         construction="theorems/route.py",
         claim="holds",
         against_print="open",
-        difference="the printed chain uses prop:cot-as-pcot twice, CoT[T] = pCoT[T, T] and pCoT[T, P] ⊆ CoT[P], which "
-        "is open; here the last hop costs a factor of at most 2, and the first is an inclusion. What is printed for "
-        "T >= N, up to constants, holds, and with less: T², T³ and T³ become T log T, T² log T and T² log T.",
+        difference="the paper's chain uses prop:cot-as-pcot twice: CoT[T] = pCoT[T, T] and pCoT[T, P] ⊆ CoT[P], which "
+        "is open. Here the first step is an inclusion, and the last costs a factor of at most 2. The two ends hold: "
+        "CoT[T] ⊆ MDM[T, T + (N + T)²] ⊆ CoT[L·T·(N + T + 1)²] with L = 2(L₀ + 1), since identity layers may be added. "
+        "The form for T >= N holds, with smaller bounds: T log T, T² log T and T² log T instead of T², T³ and T³.",
         run="unmask compile random:1 --length 1 --to cot --out chain && unmask convert chain --to mdm --out diffusion "
         "&& unmask convert diffusion --to cot --out again",
         check=several(COT_TO_PCOT, PCOT_TO_MDM, MDM_TO_PCOT, PCOT_TO_COT, BACK_AND_FORTH),
         bound="the last chain has 2·T·(L·(N + P) + P) steps, where P and L are those of the masked diffusion model",
-        erratum="6, 17 and 22.",
+        erratum="13, 15 and 17.",
     ),
     Item(
         label="thm:cot-mdm-separation",
@@ -234,7 +234,7 @@ THEOREMS = (
         run="unmask compare group:A5 --lengths 8",
         check=several(COT_TO_PCOT, PCOT_TO_MDM, own.chains_in_parallel, problems.steps_both_ways),
         bound="MDM: ⌈log2 N⌉ steps; CoT: N steps measured",
-        erratum="24: the inclusion with N slots; at fixed precision no conjecture is needed.",
+        erratum="4: the inclusion with N slots; at fixed precision no conjecture is needed.",
     ),
 )
 
@@ -243,21 +243,26 @@ OTHERS = (
         label="cor:mdm-lt-equivalence",
         kind="corollary",
         title="the same up to logarithms",
-        statement="For K >= 1, MDM[T, Õ(N^K)] = PLT[T, Õ(N^K)].",
+        statement="For K >= 1, MDM[T, Õ(N^K)] = PLT[T, Õ(N^K)], for T with log T = Õ(N^K).",
         construction="theorems/plt_to_mdm.py, theorems/mdm_to_plt.py",
         claim="holds",
-        against_print="open",
-        difference="Õ on both sides; printed is PLT[T, O(N^K)] on the right, which does not follow, and is neither "
-        "shown nor refuted.",
+        against_print="repaired",
+        refuted=True,
+        difference="the paper has PLT[T, O(N^K)] on the right-hand side. That is false for T = 2^(c·S) with S = "
+        "N^K·log² N: the left side then contains a language of DSPACE(S) that is not in DSPACE(N^K·log N), which "
+        "contains the right side (space hierarchy theorem; docs/paper/counterexample.md). With Õ on both sides it "
+        "holds. For polynomial T the paper's form is open.",
         run="unmask compile random:2 --length 1 --to plt --out looped && unmask convert looped --to mdm --out "
         "diffusion && unmask convert diffusion --to plt --by mdm_to_plt --out again",
         check=several(
             TO_MDM,
             TO_PLT,
             conversions.chain("plt → mdm → plt", ("plt_to_mdm", "mdm_to_plt"), seeds=4, padding=0, steps=2),
+            space.machine_in_slots,
+            space.periodic_loops,
         ),
         bound="(N + P)·D + ⌈log2 T⌉ + 1 slots there, as many pads back",
-        erratum="20.",
+        erratum="2.",
     ),
     Item(
         label="cor:mdms-can-simulate-regular-languages",
@@ -285,7 +290,8 @@ OTHERS = (
         construction="programs/circuits/by_depth.py, verification/circuits/reasoners.py",
         claim="holds",
         against_print="open",
-        difference=f"printed is equality with L-uniform circuits; open is {UNIFORM}.",
+        difference=f"{UNIFORM}.",
+        erratum="1.",
         run="unmask compile family:contains-aba --length 8 --to mdm --out circuit && unmask verify circuit",
         check=CONSTANT_STEPS,
         bound="T = depth, a slot per wire and gate; back: depth at most c·T, c a formula in p and the number of layers",
@@ -299,7 +305,8 @@ OTHERS = (
         construction="programs/circuits/by_depth.py, verification/circuits/reasoners.py",
         claim="holds",
         against_print="open",
-        difference=f"printed is equality with L-uniform circuits; open is {UNIFORM}.",
+        difference=f"{UNIFORM}.",
+        erratum="1.",
         run="unmask compile family:majority --length 8 --to mdm --out circuit && unmask verify circuit",
         check=POLYLOG_STEPS,
         bound="T = depth, a slot per wire and gate; back: depth at most c·T, c a formula in p and the number of layers",
@@ -320,7 +327,7 @@ OTHERS = (
             conversions.chain("mdm → pcot → cot", ("mdm_to_pcot", "pcot_to_cot"), seeds=4, padding=1, steps=2),
         ),
         bound="2·T·(L·(N + P) + P) steps",
-        erratum="6: the factor 2, which O absorbs.",
+        erratum="13: the factor 2, which O absorbs.",
     ),
     Item(
         label="prop:cot-as-pcot",
@@ -335,7 +342,7 @@ OTHERS = (
         run=by_theorem("pcot", "cot", "pcot_to_cot"),
         check=with_lemmas("prop:cot-as-pcot", several(COT_TO_PCOT, PCOT_TO_COT)),
         bound="T steps; 2P steps",
-        erratum="6.",
+        erratum="13.",
         proofs=(every_source("cot_to_pcot", "of cot_to_pcot alone: CoT[T] ⊆ pCoT[T, T]"),),
     ),
     Item(
@@ -350,7 +357,7 @@ OTHERS = (
         against_print=None,
         run="unmask compile '(a|b)*abb' --length 8 --to plt --out looped && unmask verify looped",
         check=LOOPED,
-        erratum="25: items 3 and 4 must say constantly many loops; with log N they would contradict item 1 and the "
+        erratum="11: items 3 and 4 must say constantly many loops; with log N they would contradict item 1 and the "
         "polylog corollary.",
     ),
 )

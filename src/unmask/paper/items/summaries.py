@@ -38,16 +38,20 @@ FIGURES = (
         title="the frameworks and the classes of circuits",
         statement="Regular languages within masked diffusion of log N steps and N slots (one per node, for monoids of "
         "at most 1,024 elements); AC0 and AC^d equal to it with constantly and polylogarithmically many steps; chains "
-        "of log N steps within AC0 (own:cot-to-ac0*). That the dashed inclusions are strict, and that the union of the "
-        "AC^d is NC, is cited.",
+        "of log N steps within AC0 (own:cot-to-ac0*). The inclusion of the regular languages is strict: "
+        "family:equal-halves is not regular and takes one step. That AC0 is strictly within AC^d, the regular "
+        "languages within NC, and that the union of the AC^d is NC, is cited.",
         construction="programs/regular/products/diffusion.py, programs/circuits/by_depth.py, "
         "verification/circuits/reasoners.py",
         claim="holds",
         against_print="open",
-        difference="the equalities are shown without the uniformity that the corollaries ask for.",
+        difference="the equalities are shown without the uniformity that the corollaries require. The figure draws "
+        "CoT[log N] within AC0 as a strict inclusion without a reference; that it is strict is neither shown nor "
+        "refuted.",
         run="unmask paper thm:regular-languages-in-mdm-efficient --check",
         check=several(ONE_SLOT_PER_NODE, own.chains_in_parallel, CONSTANT_STEPS, POLYLOG_STEPS),
-        erratum="24: the text places chains of log N steps within TC0, the figure within AC0, which is right.",
+        erratum="10: a strict inclusion without a reference. See also 4: the text places chains of log N steps within "
+        "TC0, the figure within AC0, which is right.",
     ),
     Item(
         label="fig:expression-tree",
@@ -89,7 +93,7 @@ TAKEAWAYS = (
         against_print="as printed",
         run="unmask compare group:Z2 --lengths 8,16",
         check=several(own.chains_in_parallel, problems.steps_both_ways),
-        erratum="24, as for thm:cot-mdm-separation.",
+        erratum="4, as for thm:cot-mdm-separation.",
     ),
     Item(
         label="takeaway:takeaway-3",
@@ -125,9 +129,11 @@ TAKEAWAYS = (
         construction="programs/circuits/by_depth.py, verification/circuits/reasoners.py",
         claim="holds",
         against_print="open",
-        difference="the equalities are shown without the uniformity that the corollaries ask for.",
+        difference="the equalities are shown without the uniformity that the corollaries require. Besides, *standard "
+        "transformers* must be *padded transformers*: AC0 needs polynomial padding.",
         run="unmask compile family:majority --length 8 --to mdm --out circuit && unmask verify circuit",
         check=several(CONSTANT_STEPS, POLYLOG_STEPS),
         bound="depth at most c·T",
+        erratum="9, and 1 for the corollaries.",
     ),
 )

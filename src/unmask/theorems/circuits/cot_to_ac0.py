@@ -35,13 +35,17 @@ def depth_bound(model: Model) -> int:
     return TOKENS + pass_depth(model.precision, len(model.transformers["model"].layers)) + CHECKS + ANSWER
 
 
-def cot_to_ac0(model: Model) -> Circuit:
-    """The circuit of a chain of thought, with the outputs `undefined`, `rejected` and `accepted`."""
+def cot_to_ac0(model: Model, *, steps: int | None = None) -> Circuit:
+    """Return the circuit of a chain of thought, with the outputs `undefined`, `rejected` and `accepted`.
+
+    With `steps`, the chain ends after this number of symbols, and the last one is the answer.
+    """
+    steps = model.steps if steps is None else steps
     if model.kind != "cot":
         raise UnmaskError(f"cot_to_ac0 takes a model of kind cot, not {model.kind}; convert it first")
-    if len(model.vocabulary) ** model.steps > MOST_CHAINS:
+    if len(model.vocabulary) ** steps > MOST_CHAINS:
         raise TooLarge(
-            f"there are {len(model.vocabulary)}^{model.steps} chains of thought, more than {MOST_CHAINS:,}; all of "
+            f"there are {len(model.vocabulary)}^{steps} chains of thought, more than {MOST_CHAINS:,}; all of "
             "them are tried, so take a model of fewer steps: about log N"
         )
     tokens = [model.token[s] for s in model.input_symbols]
@@ -49,7 +53,7 @@ def cot_to_ac0(model: Model) -> Circuit:
     begin = [] if model.begin is None else [constant(model.token[model.begin])]
     given = begin + (token_wires(builder, model.length, tokens) if model.length else [])
     ends: dict[str, list[int]] = {"undefined": [FALSE], "rejected": [FALSE], "accepted": [FALSE]}
-    for last, checks, undefined in _chains(model, builder, given, (), ()):
+    for last, checks, undefined in _chains(model, builder, given, steps, (), ()):
         ends["undefined"].append(builder.and_(undefined, *checks))
         meant = model.plain([model.vocabulary[last]])[0]
         for name, symbol in (("rejected", model.reject), ("accepted", model.accept)):
@@ -60,14 +64,19 @@ def cot_to_ac0(model: Model) -> Circuit:
 
 
 def _chains(
-    model: Model, builder: CircuitBuilder, given: list[OneHotWires], chain: tuple[int, ...], checks: tuple[int, ...]
+    model: Model,
+    builder: CircuitBuilder,
+    given: list[OneHotWires],
+    steps: int,
+    chain: tuple[int, ...],
+    checks: tuple[int, ...],
 ) -> Iterator[tuple[int, tuple[int, ...], int]]:
     """(last symbol, what must hold for the chain to be the one that is written, [its run divides by zero])."""
     wired = WiredTransformer(builder, model.transformers["model"])
     residual = wired.embed([*given, *(constant(token) for token in chain)])
     residual = wired.layers(residual, 0, len(wired.transformer.layers))
     for token, wire in argmax(builder, wired.logits(residual[-1])).items():
-        if len(chain) + 1 < model.steps:
-            yield from _chains(model, builder, given, (*chain, token), (*checks, wire))
+        if len(chain) + 1 < steps:
+            yield from _chains(model, builder, given, steps, (*chain, token), (*checks, wire))
         else:
             yield token, (*checks, wire), wired.undefined

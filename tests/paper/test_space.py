@@ -1,0 +1,48 @@
+"""The checks behind the counterexample and the lower bound for chains each refute something."""
+
+import pytest
+
+from unmask.paper.checks import conversions, own, space
+from unmask.paper.checks.evidence import Effort, Refuted
+from unmask.theorems.circuits.cot_to_ac0 import cot_to_ac0
+
+FEW = Effort(6)
+
+
+def test_a_machine_with_another_table_is_refuted(monkeypatch):
+    monkeypatch.setitem(space.MOVES, ("home", "<"), ("<", "home", 0))
+    monkeypatch.setattr(space, "machine_steps", lambda _: 4)
+    with pytest.raises(Refuted, match="the answer is 0"):
+        space.machine_in_slots(FEW)
+
+
+def test_a_wrong_period_is_refuted(monkeypatch):
+    right = space._cycle
+    monkeypatch.setattr(space, "_cycle", lambda model, word: (0, right(model, word)[1] + 1))
+    with pytest.raises(Refuted, match="loops answer otherwise"):
+        space.periodic_loops(Effort(100))
+
+
+def test_a_circuit_of_another_number_of_steps_is_refuted(monkeypatch):
+    monkeypatch.setattr(own, "cot_to_ac0", lambda model, **_: cot_to_ac0(model, steps=1))
+    with pytest.raises(Refuted, match="the circuit says"):
+        own.depth_without_steps(FEW)
+
+
+def test_a_circuit_that_grows_with_the_steps_is_refuted(monkeypatch):
+    monkeypatch.setattr(own, "depth_bound", lambda _: 21)
+    with pytest.raises(Refuted, match="23 deep"):
+        own.depth_without_steps(FEW)
+
+
+def test_a_conversion_with_more_slots_is_refuted(monkeypatch):
+    right = conversions.built
+
+    class Wasteful:
+        def convert(self, model):
+            made = right("plt_to_mdm").convert(model)
+            return type("Made", (), {"model": type("Model", (), {"padding": made.model.padding + 100})})
+
+    monkeypatch.setattr(conversions, "built", lambda _: Wasteful())
+    with pytest.raises(Refuted, match="slots are more than"):
+        conversions.spare_column(FEW)
