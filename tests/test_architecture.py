@@ -165,8 +165,8 @@ MAY_IMPORT = {
         "traces weights"
     ),
     "paper/checks": (
-        "checker/families pipeline theorems theorems/checking theorems/circuits verification/* testing programs/* "
-        "problems/* reasoners engines traces weights numerics errors"
+        "checker/families pipeline recurrences theorems theorems/checking theorems/circuits verification/* testing "
+        "programs/* problems/* reasoners engines traces weights numerics errors"
     ),
     "paper/items": "paper/checks numerics errors",
     "paper": "paper/items paper/checks terminal",
