@@ -51,6 +51,28 @@ def cube():
     return System("ab", cell, answer=cell[N - 1, 1, N - 1])
 
 
+def queue():
+    """A tree as a queue, and one more slot that only reads its root."""
+    node = Slots("node", i.range(N - 1), "ab")
+    entries = [pick(e < N, letter(e), node[e - N]) for e in (2 * i, 2 * i + 1)]
+    node.rule(entries, lambda x, y: "a" if x == y else "b")
+    root = Slots("root", (), BOOLEAN)
+    root.rule(node[N - 2], lambda x: x == "b")
+    return System("ab", (node, root), answer=root[()])
+
+
+def orchard():
+    """Slots that read the letters, a tree over these slots, and two slots after it."""
+    leaf = Slots("leaf", i.range(N), BOOLEAN)
+    leaf.rule(letter(i), lambda x: x == "b")
+    node = Slots("node", j.range(N - 1), BOOLEAN)
+    node.rule([pick(e < N, leaf[e], node[e - N]) for e in (2 * j, 2 * j + 1)], lambda x, y: x != y)
+    root, other = Slots("root", (), BOOLEAN), Slots("other", (), BOOLEAN)
+    root.rule(node[N - 2], lambda x: x)
+    other.rule(root[()], lambda x: not x)
+    return System("ab", (leaf, node, root, other), answer=other[()])
+
+
 def heap():
     """A tree as a heap: node j reads 2j and 2j + 1, and the leaves behind the nodes are the letters."""
     node = Slots("node", j.range(1, N), "ab")
@@ -72,7 +94,7 @@ def alternating():
     return System("ab", (even, odd), answer=odd[N - 1])
 
 
-PROGRAMS = {f.__name__: f for f in (chain, backward, grid, cube, heap, alternating)}
+PROGRAMS = {f.__name__: f for f in (chain, backward, grid, cube, heap, queue, orchard, alternating)}
 
 
 def triangle():
@@ -178,6 +200,8 @@ SABOTAGES = {
     "a step too few": (chain, "mdm", with_steps(lambda steps: steps - 1)),
     "half the steps": (grid, "smdm", with_steps(lambda steps: steps // 2)),
     "a step too few in a tree": (heap, "mdm", with_steps(lambda steps: steps - 1)),
+    "a step too few after a tree": (queue, "mdm", with_steps(lambda steps: steps - 1)),
+    "a step too few around a tree": (orchard, "mdm", with_steps(lambda steps: steps - 1)),
     "an impatient planner": (chain, "mdm", of("planner", impatient)),
     "a head that brings nothing": (grid, "mdm", of("predictor", deaf)),
     "a bit too few": (chain, "mdm", of("predictor", one_bit_less)),

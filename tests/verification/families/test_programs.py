@@ -19,6 +19,7 @@ QUICK = (
     "a region off by one",
     "a wrong entry",
     "a step too few in a tree",
+    "a step too few after a tree",
     "another guard",
     "wrong from 21 on",
     "wrong at 0 alone",
@@ -116,6 +117,17 @@ def test_what_has_no_program_of_every_length_is_unknown():
     assert "rewritten in every step" in found.reason
     found = prove_family("program:examples/programs/ends_in_abb.py", "cot")
     assert found.verdict == "unknown"
+
+
+def test_an_order_that_is_not_found_says_what_to_change():
+    """Slot i reads slot i div 2: the step of a slot is the logarithm of its index."""
+    (i,) = indices("i")
+    path = Slots("path", i.range(N), "ab")
+    path.rule((path[i // 2], letter(i)), lambda above, x: x if above == "a" else "a", where=i > 0)
+    path.rule(letter(i), lambda x: x)
+    found, _ = proved(System("ab", path, answer=path[N - 1]), lengths=())
+    assert found.verdict == "unknown"
+    assert "Number the slots" in found.reason
 
 
 @pytest.mark.parametrize("name", ["grid", "cube", "heap"])

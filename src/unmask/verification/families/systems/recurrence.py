@@ -26,6 +26,14 @@ from unmask.verification.families.systems.ranks import Ranks, find_ranks
 from unmask.verification.families.systems.rows import Part
 from unmask.verification.families.systems.slots import AnySlot, Group, Search
 
+NO_RANKS = (
+    "no order was found in which the slots are written within the steps, the same for every N. It is found for chains "
+    "and grids, in which the step of a slot is a sum of its indices and N, and for trees in which slot i reads the "
+    "slots or letters near 2·i. A group before or after a tree may add a step. Number the slots in one of these ways, "
+    "and put slots that read in different ways into different groups"
+)
+"""The reason of a verdict, with what to change."""
+
 
 def prove_system(claim: SystemClaim) -> None:
     """All obligations."""
@@ -158,7 +166,7 @@ def _ranks(claim: SystemClaim) -> None:
         ranks = find_ranks(claim.system, steps, claim.family.least, arithmetic)
         if ranks is None:
             short = tuple(claim.family.least + k for k in range(3))
-            raise Open("no affine ranks were found that end within the steps, nor such that halve", short)
+            raise Open(NO_RANKS, short)
         found.append(ranks)
         return "by halves" if ranks.halves else "by steps"
 
@@ -166,7 +174,7 @@ def _ranks(claim: SystemClaim) -> None:
     ranks = found[0]
     for group, slot in claim.slots.items():
         rank = ranks.of(group, list(slot.indices.values()), space)
-        bounded = ranks.bounded(rank, limit, arithmetic)
+        bounded = ranks.bounded(group, rank, limit, arithmetic)
         arithmetic.require(f"layout: {slot.name} is within the steps", bounded, slot.given)
     for place in (*claim.places, *claim.finding):
         group = place.slot.group
@@ -174,7 +182,11 @@ def _ranks(claim: SystemClaim) -> None:
         reads = [o for o in place.branch.operands if o.group is not None]
         if isinstance(group, Slots) and reads:
             rank = ranks.of(group, [place.slot.indices[over.name] for over in group.ranges], space)
-            earlier = [ranks.earlier(ranks.of(o.group, o.places, space), rank) for o in reads if o.group]
+            earlier = [
+                ranks.earlier(group, rank, o.group, ranks.of(o.group, o.places, space), arithmetic.z3)
+                for o in reads
+                if o.group
+            ]
             name = f"layout: {place.name} reads what is written earlier"
             arithmetic.require(name, arithmetic.z3.And(*earlier), place.given)
 
@@ -185,7 +197,7 @@ def system_statement(subject: str, what: str, family: Family | None) -> str:
     if family is not None:
         steps, slots = (_readable(size) for size in (family.design.steps, family.design.padding))
         price = f", in {steps} {'step' if steps == '1' else 'steps'} with {slots} slots from N = {family.least} on"
-    return f"{subject} gives {what} for every word of length N{price}."
+    return f"{subject} gives {what} for every word of length N, if there are words of this length{price}."
 
 
 def _readable(size: Size) -> str:
@@ -193,4 +205,4 @@ def _readable(size: Size) -> str:
     K = str(power_of_two_below(LENGTH))
     named = str(size).replace(str(log2_above(LENGTH)), "⌈log2 N⌉")
     named = named.replace(f"(if [{K} < N] then {K}·2 else {K})", "2^⌈log2 N⌉").replace(K, "2^⌊log2 N⌋")
-    return named.replace(" - 2 + 1", " - 1")
+    return named.replace(" - 2 + 1", " - 1").replace(" - 1 + 1", "")
