@@ -172,10 +172,10 @@ MAY_IMPORT = {
     "paper": "paper/items paper/checks terminal",
     "commands": (
         "console installation terminal paper/* pipeline views traces viewer playground export/* lab/* samplers/* "
-        "verification/* theorems problems/* reasoners engines weights budget interrupts files writing errors"
+        "verification/* theorems problems/* reasoners engines weights budget escapes interrupts files writing errors"
     ),
     "cli": "interrupts commands terminal errors __init__",
-    "start": "cli interrupts",
+    "start": "cli escapes interrupts",
     "__main__": "start",
 }
 TO_COME: set[str] = set()

@@ -7,6 +7,7 @@ import sys
 import traceback
 from contextlib import suppress
 from pathlib import Path
+from types import FrameType
 from typing import Annotated, NoReturn, TextIO
 
 import typer
@@ -180,11 +181,21 @@ def _last_word(error: Exception) -> str:
         return f"{shortened(str(error.filename))}: {error.strerror or error}"
     if isinstance(error, RecursionError):
         return "the input is nested too deeply; use a simpler one"
+    program = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if _is_of_a_program(frame)]
+    if program:
+        frame, line = program[-1]
+        name, raised = Path(frame.f_code.co_filename).name, type(error).__name__
+        return f"the program {shortened(name)} raises {shortened(raised)} at line {line}; mend it there"
     where = traceback.extract_tb(error.__traceback__)[-1]
     return (
         f"this should not happen: {type(error).__name__} in line {where.lineno} of {Path(where.filename).name}; "
         "please report this bug with the output under UNMASK_DEBUG=1"
     )
+
+
+def _is_of_a_program(frame: FrameType) -> bool:
+    """Return whether this is a frame of program:FILE.py, which `runpy.run_path` runs under this name."""
+    return frame.f_globals.get("__name__") == "<run_path>"
 
 
 def _interrupted() -> int:

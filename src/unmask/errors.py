@@ -14,6 +14,10 @@ UnmaskError                  one sentence: what is wrong, where, what to do
 OutOfTime                    the seconds of a budget are over: nothing that is within it goes on
 """
 
+import sys
+from collections.abc import Callable
+from typing import Any
+
 
 class UnmaskError(Exception):
     """Base of all errors of the library; its text is one sentence that says what to do.
@@ -92,3 +96,38 @@ class EditsWrittenSlot(UnmaskError):
 def shortened(text: str, *, most: int = 60) -> str:
     """The text, cut in the middle when it is long, so that an error stays one readable sentence."""
     return text if len(text) <= most else f"{text[: most // 2]}…{text[-(most // 2) :]}"
+
+
+def shown_value(value: Any, write: Callable[[Any], str] = repr) -> str:
+    """Return `repr` or `str` of a value for an error message: short, and never an error itself."""
+    try:
+        return shortened(text_of(value, write))
+    except ProblemError:
+        if isinstance(value, int):
+            return "an integer of thousands of digits"
+        return f"a value of the class {shortened(type(value).__name__)}"
+
+
+def message_of(error: BaseException, most: int) -> str:
+    """Return the message of an error that a program raised, whose own `__str__` may fail."""
+    try:
+        return shortened(text_of(error, str), most=most)
+    except ProblemError:
+        return "an error that cannot be printed"
+
+
+def text_of(value: Any, write: Callable[[Any], str]) -> str:
+    """Call `str` or `repr` of a value that the user's program has made: `__str__` is the user's code, too."""
+    try:
+        return str.__str__(write(value))
+    except (KeyboardInterrupt, OutOfTime):
+        raise
+    except BaseException as error:
+        name = shortened(type(value).__name__)
+        if isinstance(value, int):
+            reason = f"it is an integer with more than {sys.get_int_max_str_digits():,} digits"
+        else:
+            reason = f"its text cannot be made, which raises {shortened(type(error).__name__)}"
+        raise ProblemError(
+            f"a value of the class {name} cannot be written as a symbol: {reason}; take a string in its place"
+        ) from None

@@ -26,11 +26,15 @@ def main() -> NoReturn:
         try:
             mmap.mmap(-1, ROOM).close()
             from unmask import cli
+            from unmask.escapes import escape_to_the_end
         except (MemoryError, ImportError, OSError, KeyboardInterrupt) as error:
             if os.environ.get("UNMASK_DEBUG") == "1":
                 raise
             _give_up(error)
-        cli.main()
+        try:
+            cli.main()
+        finally:
+            escape_to_the_end()  # functions that a program of the user has registered with `atexit` may print
 
 
 def _give_up(error: BaseException) -> NoReturn:

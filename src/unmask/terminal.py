@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from unmask.escapes import visible
+from unmask.escapes import stream, visible
 
 if TYPE_CHECKING:  # `--help` asks for none of it
     from rich.console import Console
@@ -35,7 +35,7 @@ def console(*, stderr: bool = False) -> "Console":
     """Return a console that wraps lines between words on a terminal, and never in a pipe."""
     from unmask.careful_console import CarefulConsole
 
-    out = CarefulConsole(highlight=False, quiet=_quiet, stderr=stderr)
+    out = CarefulConsole(highlight=False, quiet=_quiet, stderr=stderr, file=stream(stderr=stderr))
     out.soft_wrap = not out.is_terminal
     return out
 

@@ -12,6 +12,7 @@ import typer
 
 from unmask.budget import SECOND, Budget
 from unmask.errors import OutOfTime
+from unmask.escapes import escaped_streams
 from unmask.interrupts import must_wait
 
 AGAIN = SECOND // 100  # nanoseconds between two alarms after the deadline
@@ -26,16 +27,17 @@ def budgeted(
     """Limit the memory and time of the work inside; show the label while no stage of the work is shown.
 
     Without a label there are no progress bars, for work that prints its own lines. With patience they appear after that
-    many seconds. With `as_json`, output of the user's program goes to standard error.
+    many seconds. Output of the user's program is escaped; with `as_json` it goes to
+    standard error.
     """
     from unmask.terminal import bars
 
-    apart = redirect_stdout(sys.stderr) if as_json else nullcontext()
     with (
         bars(label, patience) as show,
         Budget(memory=limit, seconds=timeout, show=show) as budget,
         _alarm(budget),
-        apart,
+        escaped_streams(),
+        redirect_stdout(sys.stderr) if as_json else nullcontext(),
     ):
         yield budget
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from unmask.errors import OutOfTime, ProblemError, UnmaskError, shortened
+from unmask.errors import OutOfTime, ProblemError, UnmaskError, message_of, shortened
 from unmask.files import read_file
 from unmask.problems.outcome import Outcome
 from unmask.problems.problem import Problem, Word
@@ -153,7 +153,7 @@ def parse_program(path: str) -> ProgramProblem:
     except BaseException as error:  # of whatever class the file has made up
         line = _line_in(path, error)
         where = f" at line {line}" if line is not None else ""
-        what = f"raises {type(error).__name__}{where} ({shortened(str(error), most=MOST_SAID)})"
+        what = f"raises {type(error).__name__}{where} ({message_of(error, MOST_SAID)})"
         raise ProblemError(f"the program {shortened(path)} {what}; mend it there") from error
     system = _system(namespace, path)
     return ProgramProblem(f"program:{Path(path).name}", system, sha256_of(content))

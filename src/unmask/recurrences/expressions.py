@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from unmask.errors import ProblemError, shortened
+from unmask.errors import ProblemError, shortened, shown_value
 
 Number = Any
 """An int, or an array of them: expressions are evaluated for one slot or for all slots of a group at once."""
@@ -250,10 +250,13 @@ def lifted(value: Expression | int) -> Expression:
             hint = "write the formula itself, without quotes"
         elif not isinstance(value, bool):
             hint = "an address is a formula and not what a slot holds; to look for a place, read over a range"
-        shown = shortened(repr(value) if isinstance(value, str) else str(value))
+        shown = shown_value(value, repr if isinstance(value, str) else str)
         raise ProblemError(f"an index expression is made of whole numbers, N and indices, not of {shown}; {hint}")
     if abs(int(value)) > LARGEST:
-        raise _too_large(constant(int(value)))
+        raise ProblemError(
+            f"{shown_value(int(value))} is beyond {BITS} bits, and the positions of a model are computed with 64; "
+            "take a smaller number"
+        )
     return constant(int(value))
 
 

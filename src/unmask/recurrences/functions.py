@@ -11,7 +11,7 @@ from io import StringIO
 from itertools import cycle, islice
 from typing import Any
 
-from unmask.errors import ProblemError, shortened
+from unmask.errors import ProblemError, message_of, shortened, shown_value
 from unmask.recurrences.lines import line_of_function
 from unmask.recurrences.naming import value_name
 
@@ -33,7 +33,7 @@ def called(function: Callable[..., Any], given: tuple[Any, ...], where: str, lin
             raise ProblemError(
                 f"{rule} has {reads}, and its function takes another number of values; give it a parameter for each"
             ) from error
-        said = shortened(str(error), most=MOST_SAID)
+        said = message_of(error, MOST_SAID)
         raise ProblemError(
             f"{rule} raises {type(error).__name__} ({said}) "
             f"for {shown(given)}; it must be defined for all values that its reads may have"
@@ -68,7 +68,10 @@ def shown(given: tuple[Any, ...]) -> str:
 
 
 def _one(value: Any) -> str:
-    return shortened(value_name(value))
+    try:
+        return shortened(value_name(value))
+    except ProblemError:
+        return shown_value(value)
 
 
 def _takes(function: Callable[..., Any], count: int) -> bool:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import product
 from typing import Any
 
-from unmask.errors import ProblemError, WordError, shortened
+from unmask.errors import ProblemError, WordError, message_of, shortened, shown_value
 from unmask.recurrences.functions import MOST_SAID, called, check_function, in_line, shown
 from unmask.recurrences.lines import at_line
 from unmask.recurrences.slots import Case, Each, Mapped, Over, Read, Slots
@@ -142,7 +142,7 @@ def as_set(value: Any, read: Read, line: str) -> frozenset:
     if isinstance(value, frozenset):
         return value
     error = ProblemError(
-        f"{read} is given {shortened(repr(value))}, which is no set; read it without each(…), or map it to a set"
+        f"{read} is given {shown_value(value)}, which is no set; read it without each(…), or map it to a set"
     )
     raise at_line(line, error)
 
@@ -155,7 +155,7 @@ def mapped(read: Mapped, value: Any) -> Any:
             result = frozenset(result)
         hash(result)
     except (Exception, SystemExit) as error:
-        said = shortened(str(error), most=MOST_SAID)
+        said = message_of(error, MOST_SAID)
         found = ProblemError(
             f"the function of {read} raises {type(error).__name__} ({said}) for {shown((value,))}; "
             "it must be defined for all values that are read there, and give what can be looked up"
@@ -170,7 +170,7 @@ def _collection(over: Over, result: Any, where: Key | str) -> set[Any]:
     except TypeError:
         raise ProblemError(
             f"collect in the rule of {_where(where)}{in_line(over.function, over.line)} is given "
-            f"{shortened(repr(result))}, which is no collection of values; "
+            f"{shown_value(result)}, which is no collection of values; "
             "return a set or a tuple of them, {} or () for none"
         ) from None
 
@@ -189,7 +189,7 @@ def result_of(group: Slots, case: Case, given: tuple[Any, ...], where: Key | str
         return _members(group)[result]
     except (KeyError, TypeError):
         raise ProblemError(
-            f"the rule of {_where(where)}{in_line(case.rule, case.line)} gives {shortened(repr(result))} "
+            f"the rule of {_where(where)}{in_line(case.rule, case.line)} gives {shown_value(result)} "
             f"for {shown(given)}, which is not among the values of {group.name}; add it there, or mend the rule"
         ) from None
 

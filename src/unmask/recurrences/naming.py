@@ -6,6 +6,7 @@ symbols by which a model accepts and rejects; any other value has a name of its 
 
 from typing import Any
 
+from unmask.errors import text_of
 from unmask.recurrences.system import System
 
 USUAL_SPECIAL = ("0", "1", "m", "□")
@@ -17,7 +18,7 @@ def value_name(value: Any) -> str:
         return "{" + ",".join(sorted(map(value_name, value))) + "}"
     if isinstance(value, tuple):
         return "(" + ",".join(map(value_name, value)) + ")"
-    return "".join("␣" if c.isspace() else c for c in str(value)) or "ε"
+    return "".join("␣" if c.isspace() else c for c in text_of(value, str)) or "ε"
 
 
 def is_truth(value: Any) -> bool:

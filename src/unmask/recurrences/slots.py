@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations, islice
 from typing import Any, Literal
 
-from unmask.errors import ProblemError, TooLarge, shortened
+from unmask.errors import ProblemError, TooLarge, shown_value
 from unmask.recurrences.expressions import Expression, Range, lifted
 from unmask.recurrences.lines import line_of_caller
 
@@ -275,7 +275,7 @@ def _condition(where: Expression | None) -> Expression | None:
 def _function(function: Rule) -> Rule:
     if not callable(function):
         raise ProblemError(
-            f"a rule is a function of the values that are read, and {shortened(repr(function))} is none; "
+            f"a rule is a function of the values that are read, and {shown_value(function)} is none; "
             "write lambda x: … with a parameter for each read"
         )
     return function
@@ -296,10 +296,9 @@ def _fixed(value: Any, of: str) -> Value:
     """The value, if it can be looked up in a table."""
     try:
         hash(value)
-    except TypeError:
+    except Exception:  # a TypeError, or whatever the `__hash__` of the program raises
         raise ProblemError(
-            f"the value {shortened(repr(value))} of {of} can change, so it cannot be looked up; "
-            "take a tuple or a frozenset"
+            f"the value {shown_value(value)} of {of} can change, so it cannot be looked up; take a tuple or a frozenset"
         ) from None
     return value
 
