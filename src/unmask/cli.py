@@ -24,6 +24,7 @@ from unmask.commands.prove import prove
 from unmask.commands.run import run
 from unmask.commands.sample import sample
 from unmask.commands.samplers import samplers
+from unmask.commands.schedule import schedule
 from unmask.commands.serve import serve
 from unmask.commands.shell import CONTEXT, Command, Commands
 from unmask.commands.verify import verify
@@ -46,6 +47,7 @@ COMMANDS = {
     "paper": paper,
     "sample": sample,
     "samplers": samplers,
+    "schedule": schedule,
     "doctor": doctor,
 }
 

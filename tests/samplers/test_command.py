@@ -22,7 +22,7 @@ def test_the_document_of_an_exam(unmask):
     document = json.loads(out)
     assert (document["slots"], document["steps"], document["budgets"]) == (7, 3, [7, 4, 3])
     by_name = {entry["sampler"]: entry for entry in document["samplers"]}
-    assert len(by_name) == 22
+    assert len(by_name) == 23
     assert by_name["own planner"]["least"] == {"steps": None, "passes": 3}
     llada = by_name["llada low_confidence"]
     assert llada["least"] == {"steps": 4, "passes": 4}

@@ -12,6 +12,7 @@ from unmask.errors import shortened
 from unmask.samplers.passes.blocks import block_count
 from unmask.samplers.passes.parameters import SamplerError
 from unmask.samplers.passes.state import Sampler
+from unmask.samplers.rules.bisection import Bisection
 from unmask.samplers.rules.dream import Dream
 from unmask.samplers.rules.entropy_bound import EntropyBound
 from unmask.samplers.rules.fast_dllm import FastDllm
@@ -26,6 +27,7 @@ RULES: dict[str, type[Any]] = {
     "eb": EntropyBound,
     "p2": P2,
     "remdm": Remdm,
+    "bisection": Bisection,
 }
 NOT_TYPED = ("planner",)  # parameters that are functions
 ZOO = (
@@ -50,6 +52,7 @@ ZOO = (
     "remdm:variant=cap",
     "remdm:variant=rescale",
     "remdm:variant=conf",
+    "bisection",
 )
 """What is compared by default; QUARTER is a quarter of the slots."""
 

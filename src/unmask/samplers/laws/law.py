@@ -3,10 +3,13 @@
     P_N(x) = α · A_{x1} · … · A_{xN} · ω / Z_N,        Z_N = Σ over all strings of length N
 
 α [states] are the weights to start in a state, A_a [states, states] those to write a and move, ω [states] those to end.
-N-grams, probabilistic automata and hidden Markov models are of this form; `law_file.py` reads them.
+N-grams, probabilistic automata and hidden Markov models are of this form; `law_file.py` reads them. The weights are
+rational numbers (`exact`); the arrays of floats are made from them.
 """
 
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
 from itertools import product
 
 import numpy as np
@@ -17,13 +20,37 @@ MOST_STRINGS = 1 << 14
 
 
 @dataclass(frozen=True, eq=False)
+class ExactWeights:
+    """α, A and ω as rational numbers; zeros of A are left out: steps[symbol][state] = {next state: weight}."""
+
+    initial: tuple[Fraction, ...]
+    steps: tuple[tuple[dict[int, Fraction], ...], ...]
+    final: tuple[Fraction, ...]
+
+
+@dataclass(frozen=True, eq=False)
 class Law:
     name: str
     alphabet: tuple[str, ...]
-    initial: np.ndarray
-    steps: np.ndarray
-    """[symbols, states, states]"""
-    final: np.ndarray
+    exact: ExactWeights
+
+    @cached_property
+    def initial(self) -> np.ndarray:
+        return np.array([float(weight) for weight in self.exact.initial])
+
+    @cached_property
+    def steps(self) -> np.ndarray:
+        """[symbols, states, states]"""
+        steps = np.zeros((len(self.alphabet), len(self.exact.initial), len(self.exact.initial)))
+        for a, step in enumerate(self.exact.steps):
+            for i, row in enumerate(step):
+                for j, weight in row.items():
+                    steps[a, i, j] = float(weight)
+        return steps
+
+    @cached_property
+    def final(self) -> np.ndarray:
+        return np.array([float(weight) for weight in self.exact.final])
 
     def forward(self, weights: np.ndarray) -> np.ndarray:
         """Σ over strings of weight · Π_i weights[b, i, x_i], before every slot: [batch, slots + 1, states]."""

@@ -20,12 +20,10 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from unmask import documents
 from unmask.errors import ProblemError, TooLarge, shortened
 from unmask.files import read_file
-from unmask.samplers.laws.law import Law
+from unmask.samplers.laws.law import ExactWeights, Law
 
 MOST_BYTES = 1_000_000
 MOST_STATES = 512
@@ -73,7 +71,7 @@ def _ngram(document: dict[str, Any], name: str) -> Law:
     contexts = [context for k in range(order) for context in product(range(len(alphabet)), repeat=k)]
     number = {context: i for i, context in enumerate(contexts)}
     rows = {_context(key, alphabet, order): row for key, row in _object(document["contexts"], "contexts").items()}
-    steps = np.zeros((len(alphabet), count, count))
+    steps = _no_steps(alphabet, count)
     reached: set[tuple[int, ...]] = set()
     waiting: list[tuple[int, ...]] = [()]
     while waiting:
@@ -86,64 +84,69 @@ def _ngram(document: dict[str, Any], name: str) -> Law:
             raise ProblemError(f"contexts lacks {written!r}, which has a positive probability; give its probabilities")
         for a, p in _distribution(rows[context], alphabet, f"contexts[{_shown(context, alphabet)!r}]").items():
             after = (*context, a)[-(order - 1) :] if order > 1 else ()
-            steps[a, number[context], number[after]] = p
+            steps[a][number[context]][number[after]] = p
             if p > 0:
                 waiting.append(after)
-    initial = np.zeros(count)
-    initial[0] = 1
-    return Law(name, tuple(alphabet), initial, steps, np.ones(count))
+    return _law(name, alphabet, {0: Fraction(1)}, steps, None)
 
 
 def _hmm(document: dict[str, Any], name: str) -> Law:
     alphabet, states = _names(document, "alphabet", MOST_SYMBOLS), _names(document, "states", MOST_STATES)
     moves, emits = _object(document["transitions"], "transitions"), _object(document["emissions"], "emissions")
-    steps = np.zeros((len(alphabet), len(states), len(states)))
+    steps = _no_steps(alphabet, len(states))
     _check_states(moves, states, "transitions")
     _check_states(emits, states, "emissions")
     for i, state in enumerate(states):
         to = _distribution(moves.get(state, {}), states, f"transitions[{state!r}]")
         for a, p in _distribution(emits.get(state, {}), alphabet, f"emissions[{state!r}]").items():
             for j, q in to.items():
-                steps[a, i, j] = p * q
-    return Law(name, tuple(alphabet), _vector(document["initial"], states, "initial"), steps, np.ones(len(states)))
+                steps[a][i][j] = p * q
+    return _law(name, alphabet, _distribution(document["initial"], states, "initial"), steps, None)
 
 
 def _automaton(document: dict[str, Any], name: str) -> Law:
     alphabet, states = _names(document, "alphabet", MOST_SYMBOLS), _names(document, "states", MOST_STATES)
     moves = _object(document["transitions"], "transitions")
     _check_states(moves, states, "transitions")
-    ends = {} if "final" not in document else _weights(document["final"], states, "final")
-    steps = np.zeros((len(alphabet), len(states), len(states)))
+    ends = None if "final" not in document else _weights(document["final"], states, "final")
+    steps = _no_steps(alphabet, len(states))
     for i, state in enumerate(states):
-        where, left = f"transitions[{state!r}]", ends.get(i, Fraction(0))
+        where, left = f"transitions[{state!r}]", (ends or {}).get(i, Fraction(0))
         for symbol, targets in _object(moves.get(state, {}), where).items():
             if symbol not in alphabet:
                 raise ProblemError(f"{where} names {shortened(symbol)!r}, which is not in the alphabet; mend it")
             for j, p in _weights(targets, states, f"{where}[{symbol!r}]").items():
-                steps[alphabet.index(symbol), i, j] = float(p)
+                steps[alphabet.index(symbol)][i][j] = p
                 left += p
         _check_sum(left, where + (" and final" if ends else ""))
-    final = np.ones(len(states)) if "final" not in document else _filled(ends, len(states))
-    return Law(name, tuple(alphabet), _vector(document["initial"], states, "initial"), steps, final)
+    return _law(name, alphabet, _distribution(document["initial"], states, "initial"), steps, ends)
 
 
-def _distribution(row: Any, names: list[str], where: str) -> dict[int, float]:
+Steps = list[list[dict[int, Fraction]]]
+
+
+def _no_steps(alphabet: list[str], states: int) -> Steps:
+    return [[{} for _ in range(states)] for _ in alphabet]
+
+
+def _law(
+    name: str, alphabet: list[str], initial: dict[int, Fraction], steps: Steps, final: dict[int, Fraction] | None
+) -> Law:
+    """The law with these weights; without `final` a string may end in every state."""
+    states = range(len(steps[0]))
+    weights = ExactWeights(
+        initial=tuple(initial.get(i, Fraction(0)) for i in states),
+        steps=tuple(map(tuple, steps)),
+        final=tuple(Fraction(1) if final is None else final.get(i, Fraction(0)) for i in states),
+    )
+    return Law(name, tuple(alphabet), weights)
+
+
+def _distribution(row: Any, names: list[str], where: str) -> dict[int, Fraction]:
     """Probabilities that sum to one."""
     weights = _weights(row, names, where)
     _check_sum(sum(weights.values(), Fraction(0)), where)
-    return {i: float(p) for i, p in weights.items()}
-
-
-def _vector(row: Any, names: list[str], where: str) -> np.ndarray:
-    _distribution(row, names, where)
-    return _filled(_weights(row, names, where), len(names))
-
-
-def _filled(weights: dict[int, Fraction], size: int) -> np.ndarray:
-    vector = np.zeros(size)
-    for i, p in weights.items():
-        vector[i] = float(p)
-    return vector
+    return weights
 
 
 def _weights(row: Any, names: list[str], where: str) -> dict[int, Fraction]:
