@@ -10,7 +10,7 @@ RUN_PARITY = "unmask compile group:Z2 --length 4 --to {kind} --out parity && unm
 
 
 def _definition(*, label: str, run: str | None = None, repaired: str | None = None, **words: Any) -> Item:
-    """A definition as it is printed, or `repaired`: what is put in its place."""
+    """Return the item of a definition; `repaired` says what replaces the paper's text."""
     run = run or f"unmask paper '{label}' --check"
     against: dict[str, Any] = {"against_print": "repaired" if repaired else "as printed", "difference": repaired}
     return Item(label=label, kind="definition", claim="defined", run=run, **{**against, **words})
@@ -28,28 +28,30 @@ NUMBERS = (
     _definition(
         label="def:rounding*",
         title="rounding",
-        statement="[x] is the number of F_p that is closest to x, of two the one nearer to 0; what lies outside "
-        "becomes ±B. Every operation on two numbers is the exact one, rounded; dividing by 0 is an error.",
+        statement="[x] is the number of F_p that is closest to x; of two equally close numbers, the one nearer to 0. "
+        "Numbers outside the range become ±B. Every operation on two numbers is computed exactly and then rounded. "
+        "Division by 0 is an error.",
         construction="numerics/arithmetic.py",
         check=numbers.rounding,
     ),
     _definition(
         label="def:iterative-sum*",
         title="sum with rounding after every term",
-        statement="SUM adds from left to right and rounds after every addition, so that the order matters once a sum "
-        "clips: (B + B) - B = 0, but B + (B - B) = B. Inner and matrix products are SUMs of rounded products.",
+        statement="SUM adds from left to right and rounds after every addition. So the order matters once a sum "
+        "clips: (B + B) - B = 0, but B + (B - B) = B. Inner products and matrix products are SUMs of rounded "
+        "products.",
         construction="numerics/arithmetic.py",
         check=numbers.summation,
     ),
     _definition(
         label="def:transformer-layer*",
         title="a transformer layer",
-        statement="Per head softmax(mask(Q·Kᵀ))·V with Q, K, V linear in the stream, without biases and without "
-        "subtracting a maximum; the heads are added in order, then the stream, then the MLP of the result.",
+        statement="For each head softmax(mask(Q·Kᵀ))·V. Q, K and V are linear in the stream, without biases, and no "
+        "maximum is subtracted. The heads are added in order, then the stream, then the MLP of the result.",
         construction="engines/reference.py",
         check=numbers.layers,
-        repaired="a causal mask keeps the keys at or before the query, where the lower triangle is printed as masked; "
-        "several heads, whose merging is not printed, are added before the stream is.",
+        repaired="a causal mask keeps the keys at or before the query; the paper masks the lower triangle. The paper "
+        "does not say how several heads are merged; here they are added before the stream.",
         erratum="27 and 32.",
     ),
     _definition(
@@ -58,27 +60,27 @@ NUMBERS = (
         statement="x ↦ ReLU(W2·ReLU(W1·x + b1) + b2), with any number of hidden units. The outer ReLU is part of it.",
         construction="engines/reference.py",
         check=numbers.mlps,
-        erratum="32: a remark, no error: an MLP can only raise a column. Whatever must be lowered, cleared or signed "
-        "takes a head that looks at its own row.",
+        erratum="32: a remark, not an error. An MLP can only increase a column. To decrease, clear or change the "
+        "sign of a column, a head must attend to its own row.",
     ),
     _definition(
         label="def:uniform-transformers",
         title="uniform families of transformers",
-        statement="One machine within a class X writes down the transformer for each N, another computes the "
-        "positional encoding of (n, N). About the second, for logarithmic space: every compiler and every conversion "
-        "declares its positions, and whether these are formulas of logspace operators on numbers of O(log N) bits is "
-        "checked. Regular languages are, in both layouts (one slot per node, |Q| per node), and so are reachability, "
-        "families and programs that are recurrences in N, and addition; conversions are if their source is; a circuit, "
-        "an expression or a program that is listed as a table cannot be claimed uniform, least of all one that is "
-        "given as a file. About the first: where a compiler writes one program for every N (regular languages with one "
-        "slot per node, these families and programs), weights are one finite table whose places depend on N by the "
-        "bits of codes alone, and models are compared with it entry by entry.",
+        statement="One machine within a class X writes the transformer for each N. Another machine computes the "
+        "positional encoding of (n, N). For the second machine and logarithmic space: every compiler and every "
+        "conversion declares its positions, and a check tests whether they are formulas of logspace operators on "
+        "numbers of O(log N) bits. This holds for regular languages in both layouts (one slot per node, |Q| slots "
+        "per node), reachability, addition, and families and programs that are recurrences in N. It holds for "
+        "conversions if it holds for their source. A circuit, an expression or a program that is stored as a table "
+        "cannot be claimed to be uniform. For the first machine: where a compiler writes one program for every N, "
+        "the weights are one finite table whose positions depend on N through the bits of codes only, and models are "
+        "compared with it entry by entry.",
         construction="verification/uniformity/walk.py",
         check=uniformity.uniformity,
         against_print="open",
-        difference="that the families here are L-uniform is shown for positions, and for weights where one program is "
-        "that of every N. That the first machine needs logarithmic space only for the other weights, conversions "
-        "among them, is neither shown nor refuted (docs/background/uniformity.md).",
+        difference="uniformity of the families here is shown for positions, and for weights where one program serves "
+        "every N. For all other weights, including those of conversions, it is neither shown nor refuted that the "
+        "first machine needs logarithmic space only (docs/background/uniformity.md).",
         run="unmask paper def:uniform-transformers --check",
     ),
     _definition(
@@ -88,8 +90,8 @@ NUMBERS = (
         "wins a tie.",
         construction="reasoners/decoding.py",
         check=numbers.decoding,
-        repaired="the argmax is taken of the logits, where that of their softmax is printed; which symbol wins a tie "
-        "is not printed.",
+        repaired="the argmax is taken over the logits; the paper takes it over their softmax. The paper does not say "
+        "which symbol wins a tie.",
         erratum="19: if the softmax is taken in F_p, it makes ties where the logits have none.",
         proofs=(rocq.DECODING,),
     ),
@@ -101,7 +103,7 @@ NUMBERS = (
         construction="reasoners/decoding.py",
         check=numbers.gumbel,
         run="unmask compile random:3 --length 2 --to plt --out model && unmask run model ab --sample --seed 5 --json",
-        repaired="the noise is added to the logits l; printed is p, which is not defined there.",
+        repaired="the noise is added to the logits l. The paper adds it to p, which is not defined there.",
         erratum="28: with probabilities for p, a symbol of probability 0 would be drawn.",
     ),
 )
@@ -128,14 +130,14 @@ FRAMEWORKS = (
     _definition(
         label="def:cot-generation*",
         title="chain of thought, generation",
-        statement="One symbol per step is drawn from the last row and appended; what is generated is read in the next "
-        "step. T is given.",
-        repaired="T is a function of N, as in the definition of acceptance; printed is a chain that ends with the "
+        statement="In each step one symbol is drawn from the last row and appended. The next step reads it. T is "
+        "given.",
+        repaired="T is a function of N, as in the definition of acceptance. In the paper a chain ends with the "
         "symbol EOS.",
         construction="reasoners/chain_of_thought.py",
         check=frameworks.runs_as_defined("cot"),
         run=RUN_PARITY.format(kind="cot"),
-        erratum="35: T is where EOS falls in one definition, and given in the next.",
+        erratum="35: in one definition T is the position of EOS, in the next it is given.",
     ),
     _definition(
         label="def:cot-acceptance*",
@@ -153,15 +155,16 @@ FRAMEWORKS = (
         construction="reasoners/chain_of_thought.py",
         check=frameworks.runs_as_defined("pcot"),
         run=RUN_PARITY.format(kind="pcot"),
-        repaired="the strings that are read also hold 0 and 1, which the domain lacks; the output starts with block 1.",
+        repaired="the strings that are read also contain 0 and 1, which the paper's domain lacks. The output starts "
+        "with block 1.",
         erratum="29.",
     ),
     _definition(
         label="def:pcot-acceptance*",
         title="parallel chain of thought, acceptance",
         statement="The very last symbol of step T is the verdict.",
-        repaired="T and P' are functions of N; printed is that they exist.",
-        erratum="5: as printed, a word may be accepted and rejected.",
+        repaired="T and P' are functions of N. The paper only asks that they exist.",
+        erratum="5: as stated, a word may be both accepted and rejected.",
         construction="reasoners/run.py",
         check=frameworks.runs_as_defined("pcot", read="answer"),
         run=RUN_PARITY.format(kind="pcot"),
@@ -187,7 +190,7 @@ FRAMEWORKS = (
         label="def:stochastic-looped-transformer",
         title="stochastic looped transformer",
         statement="Gumbel noise is added to the stream, in columns that the model names, before each of the T loops. "
-        "Printed is after each of them: the same up to a rotation of the loop body.",
+        "The paper adds it after each loop, which is the same up to a rotation of the loop body.",
         construction="reasoners/looped.py",
         check=frameworks.runs_as_defined("plt", sampled=True),
         run="unmask compile random:3 --length 2 --to plt --out model && unmask run model ab --sample --seed 5 --json",
@@ -200,18 +203,18 @@ FRAMEWORKS = (
         construction="reasoners/masked_diffusion.py",
         check=frameworks.mask_dominated,
         run=RUN_PARITY.format(kind="smdm"),
-        repaired="a law for every row, where the star is not printed; the strings that are read also hold 0 and 1; the "
-        "output covers input and slots, so that slot n is row N + n.",
+        repaired="the planner returns a distribution for every row (the paper omits the star). The strings that are "
+        "read also contain 0 and 1. The output covers input and slots, so slot n is row N + n.",
         erratum="29.",
     ),
     _definition(
         label="def:predictor*",
         title="symbol predictor",
-        statement="Gives a law over symbols for every slot. It can never write the mask.",
+        statement="Returns a distribution over symbols for every slot. It can never write the mask.",
         construction="reasoners/masked_diffusion.py",
         check=frameworks.runs_as_defined("topk"),
         run=RUN_PARITY.format(kind="mdm"),
-        repaired="the strings that are read also hold 0 and 1.",
+        repaired="the strings that are read also contain 0 and 1.",
         erratum="29.",
     ),
     _definition(
@@ -230,15 +233,15 @@ FRAMEWORKS = (
         construction="reasoners/masked_diffusion.py",
         check=frameworks.runs_as_defined("mdm"),
         run=RUN_PARITY.format(kind="mdm"),
-        repaired="the planner's bit of slot n is number N + n, as the predictor's symbol is; printed is n.",
+        repaired="the planner's bit for slot n has index N + n, like the predictor's symbol. The paper has index n.",
         erratum="29.",
     ),
     _definition(
         label="def:mdm-acceptance*",
         title="masked diffusion, acceptance",
         statement="The last slot after T steps is the verdict, 1 or 0; anything else is an error here.",
-        repaired="T and P are functions of N; printed is that they exist.",
-        erratum="5: as printed, a word may be accepted and rejected.",
+        repaired="T and P are functions of N. The paper only asks that they exist.",
+        erratum="5: as stated, a word may be both accepted and rejected.",
         construction="reasoners/run.py",
         check=frameworks.runs_as_defined("mdm", read="answer"),
         run=RUN_PARITY.format(kind="mdm"),
@@ -259,8 +262,8 @@ FRAMEWORKS = (
         construction="reasoners/masked_diffusion.py",
         check=frameworks.runs_as_defined("topk"),
         run=RUN_PARITY.format(kind="topk"),
-        repaired="the slots compete, and not the input; the lowest slot wins a tie, which is not printed. k null is an "
-        "addition.",
+        repaired="only slots compete, not the input. The lowest slot wins a tie, which the paper does not say. k = "
+        "null is an addition.",
         erratum="3: a fixed k cannot choose slot for slot what a planner chooses.",
     ),
 )

@@ -11,7 +11,7 @@ from unmask.paper.items.item import Item
 
 
 def _lemma(*, label: str, check: Check, repaired: str | None = None, **words: Any) -> Item:
-    """A lemma as it is printed, or `repaired`: what is put in its place; with the gadgets that it rests on."""
+    """Return the item of a lemma, with the proofs of its gadgets; `repaired` says what replaces the paper's text."""
     return Item(
         label=label,
         kind="lemma",
@@ -69,8 +69,8 @@ LEMMAS = (
         construction="programs/gadgets/integers.py",
         check=gadgets.arithmetic,
         bound="3 MLPs, O(log² N) hidden units, O(log N) columns",
-        repaired="the signed code is formed by W_Q and W_K, as no MLP outputs its -1; numbers are given in dual rail; "
-        "[a >= b] for [m >= 0], which is always true of a natural number, and [a - b]_+ for [m]_+.",
+        repaired="the signed code is formed by W_Q and W_K, because no MLP outputs its -1. Numbers are given in dual "
+        "rail. [a >= b] replaces [m >= 0], which is always true for a natural number, and [a - b]_+ replaces [m]_+.",
         erratum="23: (a) and (d); (b) and (c) hold as printed.",
         proofs=(rocq.GATES,),
     ),
@@ -119,12 +119,12 @@ LEMMAS = (
     _lemma(
         label="lem:binary-encoding",
         title="from digits to a code",
-        statement="On & b_1 … b_K one layer, looped K times, brings the K bits together in the row of the last one.",
+        statement="On & b_1 … b_K one layer, looped K times, gathers the K bits in the row of the last one.",
         construction="programs/gadgets/binary_encoding.py",
         check=gadgets.encoding,
         bound="K = ⌊log2 N⌋ + 1 loops of one layer",
-        repaired="⌊log2 N⌋ + 1 digits and loops; printed are ⌈log2 N⌉, one too few for n = N = 2^k.",
-        erratum="31. What is gathered is cleared here in every loop, which the lemma does not ask for.",
+        repaired="⌊log2 N⌋ + 1 digits and loops. The paper has ⌈log2 N⌉, which is one too few for n = N = 2^k.",
+        erratum="31. Here every loop clears what it gathers, which the lemma does not require.",
     ),
     _lemma(
         label="lem:mlp-for-argmax",
@@ -153,8 +153,8 @@ LEMMAS = (
         construction="theorems/unmasked_to_causal.py",
         check=conversions.of_transformers("unmasked_to_causal", "unmasked", seeds=40),
         bound="L·N pads, L + 1 layers",
-        repaired="L·N pads and L + 1 layers, the result in the last N rows; printed are L(N - 1), L, and rows that for "
-        "L = 1 are the input's own.",
+        repaired="L·N pads and L + 1 layers, with the result in the last N rows. The paper has L(N - 1) pads, L "
+        "layers, and a result in rows that are those of the input for L = 1.",
         erratum="14: for L = 1 the printed form fails; with more layers it is not refuted.",
     ),
     _lemma(
@@ -169,8 +169,8 @@ LEMMAS = (
             conversions.of_transformers("causal_to_unmasked_by_blocks", "causal", seeds=20),
         ),
         bound="N(⌈log2 N⌉ - 1) pads, L + 1 layers; the paper: N(N - 1) and 2L + 1",
-        repaired="the result is that of the last layer, 2L + 1; printed is the stream after layer L. Layers and pads "
-        "are as printed.",
+        repaired="the result is the output of the last layer, 2L + 1; the paper names the stream after layer L. "
+        "Layers and pads are as in the paper.",
         erratum="15: the index of the result; places of the proof. And the number of rows need not be quadratic.",
         proofs=(rocq.BUFFERS,),
     ),
@@ -181,8 +181,8 @@ LEMMAS = (
         construction="theorems/plt_to_mdm.py",
         check=conversions.dumped,
         bound="R·D slots over an alphabet that contains F_p",
-        repaired="any stream over F_p, with a symbol for each of its numbers; printed is a stream of bits with two "
-        "symbols, which is not what a looped transformer has. R·D slots, where O(log N)·D numbers are printed.",
+        repaired="any stream over F_p, with one symbol for each number, in R·D slots. The paper has a stream of bits "
+        "with two symbols, which a looped transformer does not have, and O(log N)·D numbers.",
         erratum="6.",
     ),
 )

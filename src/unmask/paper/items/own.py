@@ -24,8 +24,8 @@ OWN = (
         label="own:pcot-to-cot-answer-only*",
         kind="own result",
         title="a parallel chain in fewer than twice the steps",
-        statement="pCoT[T, P] ⊆ CoT[2P - P' + 1], so P + 1 steps for T = 1: of the last block only the answer is "
-        "written. Printed is CoT[P] (prop:cot-as-pcot), which stays open.",
+        statement="pCoT[T, P] ⊆ CoT[2P - P' + 1], so P + 1 steps for T = 1: only the answer of the last block is "
+        "written. The paper claims CoT[P] (prop:cot-as-pcot), which is open.",
         construction="theorems/pcot_to_cot_answer_only.py",
         claim="holds",
         against_print=None,
@@ -38,10 +38,10 @@ OWN = (
         label="own:cot-to-ac0*",
         kind="own result",
         title="log N steps of chain of thought are within AC0",
-        statement="What T steps of chain of thought decide at fixed precision, a circuit decides whose depth depends "
-        "neither on N nor on T, by trying all chains in parallel: |Σ|^T passes, polynomially many for T = O(log N). "
-        "Parity is not in AC0, which is cited; all else of the separation from masked diffusion, which decides parity "
-        "in ⌈log2 N⌉ steps, is run here.",
+        statement="T steps of chain of thought at fixed precision are decided by a circuit whose depth depends on "
+        "neither N nor T: it tries all chains in parallel. It has |Σ|^T passes, which is polynomial for T = O(log "
+        "N). That parity is not in AC0 is cited. Everything else in the separation from masked diffusion, which "
+        "decides parity in ⌈log2 N⌉ steps, is run here.",
         construction="theorems/circuits/cot_to_ac0.py",
         claim="holds",
         against_print=None,
@@ -69,10 +69,10 @@ OWN = (
         label="own:majority-by-topk*",
         kind="own result",
         title="top-k counts",
-        statement="Majority in two steps by a top-k model with k = ⌊N/2⌋ + 1. Majority is not in AC0, which is cited, "
-        "so that no masked diffusion of constantly many steps decides it. Two caveats: k must grow with N, since for a "
-        "constant k top-k is within AC0; and ties are broken for the lowest slot: with the other rule one word of 16 "
-        "fails at N = 4.",
+        statement="A top-k model with k = ⌊N/2⌋ + 1 decides majority in two steps. That majority is not in AC0 is "
+        "cited, so no masked diffusion model with constantly many steps decides it. Two caveats: k must grow with N, "
+        "because for a constant k top-k is within AC0; and the lowest slot must win a tie, because with the other "
+        "rule one word of 16 fails at N = 4.",
         construction="theorems/majority_by_topk.py",
         claim="holds",
         against_print=None,

@@ -58,11 +58,11 @@ THEOREMS = (
         label="thm:perfect-approximation-limitation",
         kind="theorem",
         title="perfect prediction with uniform unmasking is weak",
-        statement="A model that predicts perfectly in every context and unmasks uniformly computes nothing outside "
-        "AC0: the answer may come first, so that one pass must know it. That one pass is within AC0 is cited. The "
-        "experiment: parity's predictor, planned, is always right; unmasked uniformly it is right with probability "
-        "exactly 1/2 + 1/2·Π 1/h(v), h(v) the size of the subtree of slot v; and it is imperfect exactly at slots "
-        "that wait.",
+        statement="A model that predicts perfectly in every context and unmasks in uniform order computes nothing "
+        "outside AC0: the answer may come first, so one pass must know it. That one pass is within AC0 is cited. The "
+        "experiment: with its planner, the predictor of parity is always right. In uniform order it is right with "
+        "probability exactly 1/2 + 1/2·Π 1/h(v), where h(v) is the size of the subtree of slot v. It is imperfect "
+        "exactly at slots whose operands are missing.",
         construction="paper/checks/problems.py",
         claim="cited",
         against_print=None,
@@ -174,9 +174,9 @@ THEOREMS = (
         construction="theorems/planner_and_predictor_to_topk.py",
         claim="holds",
         against_print="repaired",
-        difference="a threshold, above -B, chooses the slots, where a fixed k is printed: one k cannot choose slot for "
-        "slot what a planner chooses. With P dummy slots it can: own:mdm-to-fixed-k*. The law is kept at the chosen "
-        "slots, where all slots are printed.",
+        difference="a threshold (logits above -B) chooses the slots. The paper fixes k, but one k cannot choose the "
+        "same slots as a planner in every step. With P dummy slots it can: own:mdm-to-fixed-k*. The distribution is "
+        "kept at the chosen slots; the paper claims all slots.",
         run=by_theorem("mdm", "topk", "planner_and_predictor_to_topk"),
         check=several(conversions.converter("planner_and_predictor_to_topk"), conversions.topk_by_threshold),
         bound="T steps, P slots, max(L_U, L_S) + 1 layers",
@@ -229,8 +229,9 @@ THEOREMS = (
         construction="theorems/pcot_to_mdm.py, theorems/circuits/cot_to_ac0.py, verification/compare.py",
         claim="holds",
         against_print="open",
-        difference="CoT[log N] ⊆ MDM[log N, N] is printed; for unmasked models it is neither shown nor refuted with N "
-        "slots. (With a causally masked model it is immediate.) That the two differ does not need it.",
+        difference="the paper claims CoT[log N] ⊆ MDM[log N, N]. For unmasked models with N slots this is neither "
+        "shown nor refuted; it holds with N·log N slots. That the inclusion is strict is shown, without a "
+        "conjecture.",
         run="unmask compare group:A5 --lengths 8",
         check=several(COT_TO_PCOT, PCOT_TO_MDM, own.chains_in_parallel, problems.steps_both_ways),
         bound="MDM: ⌈log2 N⌉ steps; CoT: N steps measured",
@@ -337,8 +338,9 @@ OTHERS = (
         construction="theorems/cot_to_pcot.py, theorems/pcot_to_cot.py",
         claim="holds",
         against_print="open",
-        difference="printed are pCoT[T, T] = CoT[T] and pCoT[T, P] ⊆ CoT[P]. CoT[T] ⊆ pCoT[T, T] holds; the other way, "
-        "P steps are neither shown nor refuted: a mask's own key does not fit into a chain of symbols.",
+        difference="the paper claims pCoT[T, T] = CoT[T] and pCoT[T, P] ⊆ CoT[P]. CoT[T] ⊆ pCoT[T, T] holds. In the "
+        "other direction, P steps are neither shown nor refuted, because a chain of symbols has no row for the key "
+        "of a mask.",
         run=by_theorem("pcot", "cot", "pcot_to_cot"),
         check=with_lemmas("prop:cot-as-pcot", several(COT_TO_PCOT, PCOT_TO_COT)),
         bound="T steps; 2P steps",

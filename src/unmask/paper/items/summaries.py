@@ -86,8 +86,9 @@ TAKEAWAYS = (
         label="takeaway:takeaway-2",
         kind="takeaway",
         title="masked diffusion is faster on parallel problems",
-        statement="thm:cot-mdm-separation, whose slots the takeaway does not count: parity takes ⌈log2 N⌉ steps of "
-        "masked diffusion, and chains of log N steps are circuits of constant depth. That parity has none is cited.",
+        statement="This is thm:cot-mdm-separation without its number of slots: parity takes ⌈log2 N⌉ steps of masked "
+        "diffusion, and chains of log N steps are circuits of constant depth. That parity has no such circuit is "
+        "cited.",
         construction="theorems/circuits/cot_to_ac0.py, verification/compare.py",
         claim="holds",
         against_print="as printed",
