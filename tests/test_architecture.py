@@ -125,6 +125,7 @@ MAY_IMPORT = {
     "export/torch": "export/check export/files export/real reasoners engines weights numerics errors",
     "export/onnx": "export/torch export/check export/files export/real engines weights numerics errors",
     "export/stock": "export/check export/files export/real engines weights numerics errors",
+    "export/rope": "export/stock export/check export/files export/real weights numerics errors",
     "export": "export/* weights budget errors",
     # front doors
     "__init__": "viewer traces",

@@ -29,36 +29,54 @@ def has_unmask(**_):
     return True
 
 
-def stock(folder, auto, dtype="float32"):
+def stock(folder, auto, dtype="float32", **options):
     import transformers
 
-    model, info = getattr(transformers, auto).from_pretrained(folder, dtype=dtype, output_loading_info=True)
+    model, info = getattr(transformers, auto).from_pretrained(folder, dtype=dtype, output_loading_info=True, **options)
     assert not any(info.values()), info  # nothing missing, nothing left over
-    return model.eval(), transformers.AutoTokenizer.from_pretrained(folder)
+    own = model.config.model_type == "qwen2"  # AutoTokenizer takes Qwen2's own, whatever the folder says
+    reads = transformers.PreTrainedTokenizerFast if own else transformers.AutoTokenizer
+    return model.eval(), reads.from_pretrained(folder)
 
 
-def bert(folder, words, padding, threshold=0.9, dtype="float32"):
-    """Fill the masks by confidence, as many as are sure each time: no order is given. Returns slots, passes."""
+def bert(folder, words, padding, **options):
+    return fill(folder, words, padding, auto="AutoModelForMaskedLM", **options)
+
+
+def fill(folder, words, padding, auto, threshold=0.9, dtype="float32", spare=0, left_pads=0, **options):
+    """Fill the masks by confidence, as many as are sure each time: no order is given. Returns slots, passes.
+
+    `spare` masks are put behind the canvas: what is written there is returned apart.
+    """
     import torch
 
-    model, tokenizer = stock(folder, "AutoModelForMaskedLM", dtype)
+    model, tokenizer = stock(folder, auto, dtype, **options)
     ids = torch.tensor(tokenizer(words).input_ids)
-    canvas = torch.full((len(words), padding), tokenizer.mask_token_id)
+    canvas = torch.full((len(words), padding + spare), tokenizer.mask_token_id)
+    ids = torch.cat([torch.full((len(words), left_pads), tokenizer.pad_token_id), ids], dim=1)
+    mask = torch.ones(len(words), ids.shape[1] + canvas.shape[1], dtype=torch.long)
+    mask[:, :left_pads] = 0
     passes = 0
     while True:
         with torch.no_grad():
-            chance = model(torch.cat([ids, canvas], dim=1)).logits[:, -padding:].float().softmax(-1)
+            logits = model(torch.cat([ids, canvas], dim=1), attention_mask=mask if left_pads else None).logits
+        chance = logits[:, -padding - spare :].float().softmax(-1)
         sure = (chance.amax(-1) > threshold) & (canvas == tokenizer.mask_token_id)
         if not sure.any():
-            return {"slots": [tokenizer.convert_ids_to_tokens(row) for row in canvas.tolist()], "passes": passes}
+            slots = [tokenizer.convert_ids_to_tokens(row) for row in canvas.tolist()]
+            return {
+                "slots": [row[:padding] for row in slots],
+                "spare": sorted({name for row in slots for name in row[padding:]}),
+                "passes": passes,
+            }
         canvas, passes = torch.where(sure, chance.argmax(-1), canvas), passes + 1
 
 
-def planner(folder, words, padding):
+def planner(folder, words, padding, auto="AutoModelForMaskedLM"):
     """Which slots of an empty canvas the planner takes."""
     import torch
 
-    model, tokenizer = stock(folder, "AutoModelForMaskedLM")
+    model, tokenizer = stock(folder, auto)
     ids = torch.tensor(tokenizer(words).input_ids)
     with torch.no_grad():
         logits = model(torch.cat([ids, torch.full((len(words), padding), tokenizer.mask_token_id)], dim=1)).logits
@@ -71,6 +89,15 @@ def gpt2(folder, words, steps):
     asked = tokenizer(words, return_tensors="pt")
     answer = model.generate(**asked, do_sample=False, max_new_tokens=steps)[:, asked.input_ids.shape[1] :]
     return [tokenizer.convert_ids_to_tokens(row) for row in answer.tolist()]
+
+
+def generated(folder, word):
+    """What `generate` writes if nobody says for how long."""
+    model, tokenizer = stock(folder, "AutoModelForCausalLM")
+    model.generation_config.min_new_tokens, model.generation_config.max_new_tokens = None, 1000
+    asked = tokenizer(word, return_tensors="pt")
+    answer = model.generate(**asked, do_sample=False)[0, asked.input_ids.shape[1] :]
+    return tokenizer.convert_ids_to_tokens(answer.tolist())
 
 
 def albert(folder, words, padding):
@@ -189,8 +216,10 @@ JOBS = {
         has_unmask,
         albert,
         bert,
+        fill,
         planner,
         gpt2,
+        generated,
         tokens,
         torch_model,
         torch_refusal,

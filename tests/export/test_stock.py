@@ -46,7 +46,7 @@ def test_a5_against_permutations(exported, outside):
     assert done["passes"] == 6
     assert report["agreement"]["least_margin"] > 7
     config = json.loads((folder / "config.json").read_text())
-    assert (config["hidden_size"], config["num_hidden_layers"], config["num_attention_heads"]) == (266, 3, 2)
+    assert (config["hidden_size"], config["num_hidden_layers"], config["num_attention_heads"]) == (288, 3, 3)
 
 
 @pytest.mark.parametrize(("problem", "kind", "form"), [("group:A5", "mdm", "bert"), ("(a|b)*abb", "cot", "gpt2")])
@@ -58,6 +58,16 @@ def test_what_is_decided_is_certain_in_float64(problem, kind, form, exported):
     row[0] = 0.0
     assert np.exp(row).sum() == 1.0
     assert (len(row) - 1) * np.exp(-clear) < 2.0**-53
+
+
+@pytest.mark.parametrize("spare", [1, 17])
+def test_a_longer_canvas(spare, exported, outside):
+    """Slots behind those of the model are never read, and become [EOS] in the first pass."""
+    model, folder, _ = exported("group:A5", "mdm", "bert", length=16)
+    drawn = a5_words(model.input_symbols, 16, 8, seed=9)
+    done = outside("bert", folder=folder, words=[word for word, _ in drawn], padding=15, spare=spare)
+    assert [slots[-1] == "1" for slots in done["slots"]] == [right for _, right in drawn]
+    assert (done["spare"], done["passes"]) == (["[EOS]"], 4)
 
 
 @pytest.mark.long

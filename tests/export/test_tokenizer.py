@@ -52,7 +52,7 @@ def test_a_begin_symbol_stands_first(outside, tmp_path):
 
     model = random_model(3, "cot", 0, engine=FastEngine())
     tokens = token_names(model)
-    files = {name: as_json(content) for name, content in tokenizer_files(model, tokens).items()}
+    files = {name: as_json(content) for name, content in tokenizer_files(model, tokens, 64).items()}
     folder = write_folder(files, tmp_path / "tokenizer")
     assert outside("tokens", folder=folder, words=["ab"]) == [[model.token["^"], model.token["a"], model.token["b"]]]
 

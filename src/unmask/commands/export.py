@@ -8,7 +8,7 @@ import typer
 from unmask.commands.budgeted import budgeted
 from unmask.commands.options import DEFAULT_LIMIT, Folder, Json, LimitOption, TimeoutOption
 
-Form = Literal["bert", "gpt2", "albert", "torch", "onnx"]
+Form = Literal["bert", "gpt2", "albert", "torch", "onnx", "eurobert", "llama", "qwen2", "llada", "dream"]
 Part = Literal["planner", "predictor"]
 
 
@@ -30,25 +30,45 @@ def export(
         ),
     ] = None,
     exact: Annotated[bool, typer.Option("--exact", help="Compute exactly as in F_p (torch and onnx only).")] = False,
+    order: Annotated[
+        str | None,
+        typer.Option(
+            "--order",
+            metavar="ORDER",
+            help="Order of the slots on the canvas: heap (the compiler's own), reversed, or a list such as 2,0,1.",
+            show_default=False,
+        ),
+    ] = None,
+    rope_theta: Annotated[
+        float | None,
+        typer.Option("--rope-theta", help="Base of the rotary positions; by default chosen.", show_default=False),
+    ] = None,
+    head_dim: Annotated[
+        int | None,
+        typer.Option("--head-dim", help="Width of a head; by default chosen.", show_default=False),
+    ] = None,
     limit: LimitOption = DEFAULT_LIMIT,
     timeout: TimeoutOption = None,
     as_json: Json = False,
 ) -> None:
-    """Export a model as a Hugging Face BERT, GPT-2 or ALBERT checkpoint, as a torch file, or as ONNX.
+    """Write a model in a form that other tools load: a checkpoint, GGUF, a torch file, or ONNX.
 
-    The export is compared with the model. If a decision differs, nothing is written. `export.json` records the smallest
-    margin of a decision.
+    BERT, GPT-2, ALBERT, EuroBERT, Llama and Qwen2 load with transformers, LLaDA and Dream with their published classes,
+    GGUF with llama.cpp. The export is compared with the model. If a decision differs, nothing is written. `export.json`
+    records the smallest margin of a decision.
 
     Example: [bold]unmask export models/abb --to bert --out models/abb-bert[/bold]
     """
     from unmask.export.export import export_files
     from unmask.export.files.folder import check_free, write_folder
+    from unmask.export.rope.weights import RopeChoice
     from unmask.pipeline import load_model
     from unmask.terminal import console, literal, print_document
 
     check_free(out)
     with budgeted("exporting", limit=limit, timeout=timeout):
-        files, report = export_files(load_model(folder), to, part=part, exact=exact)
+        chosen = RopeChoice(rope_theta, head_dim)
+        files, report = export_files(load_model(folder), to, part=part, exact=exact, order=order, rope=chosen)
         write_folder(files, out)
     if as_json:
         print_document({"folder": str(out), **report})

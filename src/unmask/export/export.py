@@ -4,9 +4,13 @@ import os
 from pathlib import Path
 from typing import Any
 
+from unmask.errors import UnmaskError
 from unmask.export.check.words import check_words
 from unmask.export.files.folder import Files, check_free, write_folder
 from unmask.export.part import Form, Part, chosen_part
+from unmask.export.rope.containers import CONTAINERS
+from unmask.export.rope.folder import rope_folder
+from unmask.export.rope.weights import RopeChoice
 from unmask.export.size import check_size
 from unmask.export.stock.folder import albert_folder, bert_folder, gpt2_folder
 from unmask.weights.model import Model
@@ -34,15 +38,27 @@ def export_model(
 
 
 def export_files(
-    model: Model, form: Form, *, part: Part | None = None, exact: bool = False
+    model: Model,
+    form: Form,
+    *,
+    part: Part | None = None,
+    exact: bool = False,
+    order: str | None = None,
+    rope: RopeChoice | None = None,
 ) -> tuple[Files, dict[str, Any]]:
-    """The files, and what export.json says; a form that would not decide as the model does is refused."""
+    """Return the files, and what export.json says; a form that would not decide as the model does is refused.
+
+    `order` arranges the slots of a stock form, `rope` fixes θ and the head width of a rotary one.
+    """
+    check_options(form, order, rope)
     name = chosen_part(model, form, part, exact=exact)
     count = word_count(model)
     check_size(model, form, list(model.transformers) if form == "torch" else [name], count)
     words = check_words(model, count)
     if form == "bert":
-        return bert_folder(model, name, words)
+        return bert_folder(model, name, words, order=order)
+    if form in CONTAINERS:
+        return rope_folder(model, form, name, words, order=order, choice=rope or RopeChoice())
     if form == "gpt2":
         return gpt2_folder(model, name, words)
     if form == "albert":
@@ -54,6 +70,16 @@ def export_files(
     from unmask.export.onnx.folder import onnx_folder
 
     return onnx_folder(model, name, words, exact=exact)
+
+
+def check_options(form: Form, order: str | None, rope: RopeChoice | None) -> None:
+    """Refuse options that this form does not have."""
+    if order is not None and form not in ("bert", "gguf", *CONTAINERS):
+        raise UnmaskError(f"--order is for bert, gguf, {', '.join(CONTAINERS)}, not for {form}; leave it out")
+    if rope not in (None, RopeChoice()) and form not in ("gguf", *CONTAINERS):
+        raise UnmaskError(
+            f"--rope-theta and --head-dim are for gguf, {', '.join(CONTAINERS)}, not for {form}; leave them out"
+        )
 
 
 def word_count(model: Model) -> int:

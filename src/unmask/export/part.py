@@ -5,7 +5,7 @@ from typing import Literal, get_args
 from unmask.errors import UnmaskError
 from unmask.weights.model import Kind, Model
 
-Form = Literal["bert", "gpt2", "albert", "torch", "onnx"]
+Form = Literal["bert", "gpt2", "albert", "torch", "onnx", "eurobert", "llama", "qwen2", "llada", "dream"]
 FORMS: tuple[Form, ...] = get_args(Form)
 Part = Literal["planner", "predictor"]
 KINDS_OF: dict[Form, tuple[Kind, ...]] = {
@@ -14,6 +14,11 @@ KINDS_OF: dict[Form, tuple[Kind, ...]] = {
     "albert": ("plt",),
     "torch": ("mdm", "smdm", "topk", "plt", "cot", "pcot"),
     "onnx": ("mdm", "smdm", "topk", "plt", "cot", "pcot"),
+    "eurobert": ("mdm", "smdm", "topk"),
+    "llama": ("mdm", "smdm", "topk", "cot"),
+    "qwen2": ("mdm", "smdm", "topk"),
+    "llada": ("mdm", "smdm", "topk"),
+    "dream": ("mdm", "smdm", "topk"),
 }
 
 
@@ -31,7 +36,7 @@ def chosen_part(model: Model, form: Form, part: Part | None, *, exact: bool) -> 
     if part is not None and form == "torch":
         raise UnmaskError("the torch form holds planner and predictor and runs them; leave out --part")
     name = next(iter(model.transformers)) if len(model.transformers) == 1 else part or "predictor"
-    if form in ("bert", "albert") and model.transformers[name].attention == "causal":
+    if form not in ("torch", "onnx") and model.kind != "cot" and model.transformers[name].attention == "causal":
         raise UnmaskError(
             f"{form.upper()} attends in both directions, the {name} is causal; use --to torch or --to onnx"
         )

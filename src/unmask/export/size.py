@@ -22,7 +22,10 @@ def check_size(model: Model, form: str, parts: list[str], words: int) -> None:
 
 def memory_of(model: Model, form: str, parts: list[str], words: int) -> int:
     """Bytes that an export takes."""
-    count = stock_numbers if form in ("bert", "gpt2", "albert") else dense_numbers
+    count = {
+        **dict.fromkeys(("bert", "gpt2", "albert"), stock_numbers),
+        **dict.fromkeys(("torch", "onnx"), dense_numbers),
+    }.get(form, rotary_numbers)
     numbers = sum(count(model.transformers[part]) for part in parts)
     outputs = sum(model.transformers[part].out.shape[0] for part in parts)
     written = model.padding if model.kind in DIFFUSION else model.block or 1
@@ -51,14 +54,19 @@ def dense_numbers(transformer: Transformer) -> int:
     return total
 
 
-def stock_numbers(transformer: Transformer) -> int:
+def rotary_numbers(transformer: Transformer) -> int:
+    """The same with further columns and layers for positions: a bit per head, and a hidden unit per row."""
+    return stock_numbers(transformer, columns=32, layers=4, hidden=len(transformer.positions))
+
+
+def stock_numbers(transformer: Transformer, *, columns: int = 0, layers: int = 0, hidden: int = 0) -> int:
     """Every layer of a stock architecture is as wide as all heads of the widest together, and may be split in two."""
     heads = max((len(layer.heads) for layer in transformer.layers), default=0)
     widest = max((_width(head) for layer in transformer.layers for head in layer.heads), default=0)
-    width = max(transformer.width, heads * widest)
-    hidden = max((layer.mlp.w1.shape[1] for layer in transformer.layers), default=0)
+    width = max(transformer.width + columns, heads * widest)
+    hidden = max(hidden, *(layer.mlp.w1.shape[1] for layer in transformer.layers), 0)
     tables = len(transformer.positions) + transformer.embed.shape[0] + transformer.out.shape[0]
-    return width * (tables + 2 * len(transformer.layers) * (4 * width + 2 * hidden))
+    return width * (tables + (2 * len(transformer.layers) + layers) * (4 * width + 2 * hidden))
 
 
 def _width(head: Head) -> int:

@@ -13,19 +13,21 @@ tags: [unmask, compiled, {kind}]
 ---
 """
 
+LOAD = """folder = "."  # where this file is
+model, tokenizer = {auto}.from_pretrained(folder{remote}), {reads}.from_pretrained(folder)
+word = tokenizer({word!r}, return_tensors="pt"){ids}
+"""
+
 DENOISE = """```python
 import json
 
 import torch
-from transformers import AutoModelForMaskedLM, AutoTokenizer
+from transformers import {auto}, {reads}
 
-folder = "."  # where this file lies
-model, tokenizer = AutoModelForMaskedLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
-word = tokenizer({word!r}, return_tensors="pt").input_ids
-canvas = torch.full((1, {padding}), tokenizer.mask_token_id)
+{load}canvas = torch.full((1, {padding}), tokenizer.mask_token_id)
 for slots in json.load(open(f"{{folder}}/export.json"))["order"]:  # the right order
     with torch.no_grad():
-        logits = model(torch.cat([word, canvas], dim=1)).logits[:, -{padding}:]
+        logits = model(torch.cat([word, canvas], dim=1)).logits[:, {rows}]
     canvas[:, slots] = logits.argmax(-1)[:, slots]
 print(tokenizer.convert_ids_to_tokens(canvas[0].tolist()))
 ```
@@ -33,15 +35,12 @@ print(tokenizer.convert_ids_to_tokens(canvas[0].tolist()))
 
 DENOISE_SURE = """```python
 import torch
-from transformers import AutoModelForMaskedLM, AutoTokenizer
+from transformers import {auto}, {reads}
 
-folder = "."  # where this file lies
-model, tokenizer = AutoModelForMaskedLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
-word = tokenizer({word!r}, return_tensors="pt").input_ids
-canvas = torch.full((1, {padding}), tokenizer.mask_token_id)
+{load}canvas = torch.full((1, {padding}), tokenizer.mask_token_id)
 for _ in range({steps}):
     with torch.no_grad():
-        chance = model(torch.cat([word, canvas], dim=1)).logits[:, -{padding}:].softmax(-1)
+        chance = model(torch.cat([word, canvas], dim=1)).logits[:, {rows}].softmax(-1)
     sure = (chance.amax(-1) > 0.9) & (canvas == tokenizer.mask_token_id)
     canvas = torch.where(sure, chance.argmax(-1), canvas)
 print(tokenizer.convert_ids_to_tokens(canvas[0].tolist()))
@@ -50,26 +49,20 @@ print(tokenizer.convert_ids_to_tokens(canvas[0].tolist()))
 
 PLAN = """```python
 import torch
-from transformers import AutoModelForMaskedLM, AutoTokenizer
+from transformers import {auto}, {reads}
 
-folder = "."  # where this file lies
-model, tokenizer = AutoModelForMaskedLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
-word = tokenizer({word!r}, return_tensors="pt").input_ids
-canvas = torch.full((1, {padding}), tokenizer.mask_token_id)
+{load}canvas = torch.full((1, {padding}), tokenizer.mask_token_id)
 with torch.no_grad():
-    logits = model(torch.cat([word, canvas], dim=1)).logits[:, -{padding}:]
+    logits = model(torch.cat([word, canvas], dim=1)).logits[:, {rows}]
 print((logits.argmax(-1) == tokenizer.convert_tokens_to_ids({take!r}))[0].nonzero().flatten().tolist())  # write these
 ```
 """
 
 LOOP = """```python
 import torch
-from transformers import AutoModelForMaskedLM, AutoTokenizer
+from transformers import {auto}, {reads}
 
-folder = "."  # where this file lies
-model, tokenizer = AutoModelForMaskedLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
-word = tokenizer({word!r}, return_tensors="pt").input_ids
-pads = torch.full((1, {padding}), tokenizer.pad_token_id)
+{load}pads = torch.full((1, {padding}), tokenizer.pad_token_id)
 with torch.no_grad():
     answer = model(torch.cat([word, pads], dim=1)).logits[:, -1].argmax(-1)
 print(tokenizer.convert_ids_to_tokens(answer.tolist()))
@@ -77,25 +70,42 @@ print(tokenizer.convert_ids_to_tokens(answer.tolist()))
 """
 
 GENERATE = """```python
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import {auto}, {reads}
 
-folder = "."  # where this file lies
-model, tokenizer = AutoModelForCausalLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
-word = tokenizer({word!r}, return_tensors="pt")
-answer = model.generate(**word, do_sample=False, max_new_tokens={steps})[0, word.input_ids.shape[1]:]
+{load}answer = model.generate(**word, do_sample=False, max_new_tokens={steps})[0, word.input_ids.shape[1]:]
 print(tokenizer.convert_ids_to_tokens(answer.tolist()))
 ```
 """
 
+CLASSES = {
+    **dict.fromkeys(("bert", "albert", "eurobert"), "AutoModelForMaskedLM"),
+    **dict.fromkeys(("gpt2", "llama", "qwen2"), "AutoModelForCausalLM"),
+    **dict.fromkeys(("llada", "dream"), "AutoModel"),
+}
+PUBLISHED = {
+    "llada": "`configuration_llada.py` and `modeling_llada.py` (class `LLaDAModelLM`)",
+    "dream": "`configuration_dream.py`, `modeling_dream.py` and what they import (class `DreamModel`)",
+}
+
 
 def stock_card(model: Model, report: dict[str, Any], tokens: TokenNames, words: np.ndarray) -> str:
-    """The card of a BERT or GPT-2 folder."""
-    part, order = report["part"], report["order"]
+    """The card of a folder that transformers loads; `AutoTokenizer` ignores how a Qwen2 folder splits words."""
+    form, part, order = report["form"], report["part"], report["order"]
     denoise = PLAN if part == "planner" else DENOISE if order else DENOISE_SURE
-    code = {"gpt2": GENERATE, "albert": LOOP}.get(report["form"], denoise)
-    shown = code.format(
+    code = {"cot": GENERATE, "plt": LOOP}.get(model.kind, denoise)
+    names = {"auto": CLASSES[form], "reads": "PreTrainedTokenizerFast" if form == "qwen2" else "AutoTokenizer"}
+    load = LOAD.format(
+        **names,
+        remote=", trust_remote_code=True" * (form in PUBLISHED),
         word=written_word(model, tokens, words),
+        ids="" if model.kind == "cot" else ".input_ids",
+    )
+    shifted = report.get("shifted", False)
+    shown = code.format(
+        **names,
+        load=load,
         padding=model.padding,
+        rows=f"-{model.padding + 1}:-1" if shifted else f"-{model.padding}:",
         steps=model.steps,
         take=tokens.special.get("take", ""),
     )
@@ -105,12 +115,36 @@ def stock_card(model: Model, report: dict[str, Any], tokens: TokenNames, words: 
             *_what(model, report),
             *_order(model, report),
             "## Run it\n",
+            *_published(form),
             shown,
             *_guarantee(model, report),
+            *_precisions(report),
             "Every weight was computed, none was trained. `registers.json` names the coordinates of the residual "
             "stream and what each head compares; `export.json` has the measurements.\n",
         ]
     )
+
+
+def _published(form: str) -> list[str]:
+    """The modelling code of LLaDA and Dream is not part of transformers, and not of this folder."""
+    if form not in PUBLISHED:
+        return []
+    return [
+        f"Put {PUBLISHED[form]} into this folder first, from the repository NVlabs/Fast-dLLM (`{form}/model/`) or "
+        f"from a published {'LLaDA' if form == 'llada' else 'Dream'} checkpoint. Checked with the files of Fast-dLLM "
+        "at 24cc59e, transformers 4.49.0 and torch 2.13.0; transformers 5 does not load these classes.\n",
+    ]
+
+
+def _precisions(report: dict[str, Any]) -> list[str]:
+    """Of a form that was checked in several number formats."""
+    if "margins" not in report:
+        return []
+    right = [f"{name} (least margin {margin})" for name, margin in report["margins"].items() if margin is not None]
+    wrong = [name for name, margin in report["margins"].items() if margin is None]
+    told = [f"Number formats in which all checked decisions agree: {', '.join(right)}."]
+    told += [f"Do not run it in {' or '.join(wrong)}: there decisions differ."] if wrong else []
+    return [" ".join(told) + "\n"]
 
 
 def plain_card(model: Model, report: dict[str, Any], code: str) -> str:
@@ -146,7 +180,9 @@ def _what(model: Model, report: dict[str, Any]) -> list[str]:
         "plt": f"loops {model.steps} times over them and {model.padding} pads, and answers in the last row",
         "cot": f"writes {model.steps} symbols, one per step; the last is the answer",
         "pcot": f"writes {model.padding} symbols, {model.block} per step; the last is the answer",
-    }.get(model.kind, f"fills {model.padding} masked slots in {model.steps} steps; the last is the answer")
+    }.get(
+        model.kind, f"fills {model.padding} masked slots in {model.steps} steps; {_answer(model, report)} is the answer"
+    )
     accept, reject = (report.get(name, getattr(model, name)) for name in ("accept", "reject"))
     return [
         f"# {title}\n",
@@ -154,6 +190,11 @@ def _what(model: Model, report: dict[str, Any]) -> list[str]:
         f"rejects. Numbers of F_{model.precision.p}.\n",
         *([f"{report['accepts']}\n"] if report["accepts"] else []),
     ]
+
+
+def _answer(model: Model, report: dict[str, Any]) -> str:
+    slot = report.get("answer_slot")
+    return "the last" if slot in (None, model.padding - 1) else f"slot {slot}, counted from 0,"
 
 
 def _part(report: dict[str, Any]) -> str:

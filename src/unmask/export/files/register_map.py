@@ -9,6 +9,8 @@ import numpy as np
 
 from unmask.export.real.weights import RealTransformer
 
+OF_EVERY_HEAD = ("zero", "minus the sum", "outside", "constant")  # what hides spare rows, and what a norm needs
+
 
 def register_map(transformer: RealTransformer) -> dict[str, Any]:
     """`columns` in order, `registers` by name, and per layer its heads with the registers that they read and write."""
@@ -19,7 +21,7 @@ def register_map(transformer: RealTransformer) -> dict[str, Any]:
     layers, before = [], None
     for layer in transformer.layers:
         what = f"layer {layer.source}" if layer.source != before else f"outer ReLU of layer {layer.source}"
-        before = layer.source
+        what, before = layer.does or what, layer.source
         heads = [
             {
                 "head": i,
@@ -42,4 +44,4 @@ def _register(name: str) -> str:
 def _named(matrix: np.ndarray, names: tuple[str, ...]) -> list[str]:
     """The registers whose columns have a weight."""
     registers = (_register(names[column]) for column in np.flatnonzero(matrix.any(axis=1)))
-    return [name for name in dict.fromkeys(registers) if name not in ("zero", "minus the sum")]
+    return [name for name in dict.fromkeys(registers) if name not in OF_EVERY_HEAD]

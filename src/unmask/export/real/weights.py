@@ -43,12 +43,13 @@ class RealMlp:
 
 @dataclass(frozen=True, eq=False)
 class RealLayer:
-    """`outer_relu` says whether a ReLU stands around the MLP; `source` names the layer of the model."""
+    """`outer_relu`: a ReLU follows the MLP; `source` is the layer of the model, `does` describes further layers."""
 
     heads: tuple[RealHead, ...]
     mlp: RealMlp
     source: int
     outer_relu: bool = True
+    does: str = ""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,8 @@
-"""RealTransformer → what a stock architecture can hold: no outer ReLU, heads of one width, a norm that changes nothing.
+"""RealTransformer → what a stock architecture can hold: no outer ReLU, spare rows, heads of one width, idle norms.
 
 outer ReLU   y = ReLU(G·W1 + b1)·W2 + b2 goes to scratch columns where it may be negative; a further layer without
              attention adds ReLU(y) to its column, and ReLU(-y) - ReLU(y) to the scratch column, which is 0 again
+spare rows   column `outside` is 1 in rows behind the model's canvas: no head attends to them, their logit is [EOS]
 layer norm   a column holds minus the sum of all others, so that the mean is 0; ε, which a norm adds to the variance, is
              2^30, beside which a variance below 64 is nothing in float32; a gain of √ε = 2^15 gives back what went in.
              What a kernel finds instead of the mean 0 shifts all columns alike: a column that is always 0 shows by how
@@ -19,13 +20,17 @@ from unmask.export.real.weights import RealHead, RealLayer, RealMlp, RealTransfo
 
 EPSILON = 2.0**30
 GAIN = 2.0**15
-ZERO, CONSTANT = -3, -2
-MORE_NAMES = ("zero", "constant", "minus the sum")
+NEVER = -(2.0**13)  # logit of a token that is never predicted; -10^4 is not a number of bfloat16
+HIDDEN = 120.0  # a spare row scores at least this much less than any other row
+SPARE_ROWS, ROWS_PER_BLOCK = 16, 32
+HEAD_WIDTHS = (32, 64, 80, 96, 112, 128, 160, 192, 224, 256, 512)  # what the attention kernels of engines accept
+ZERO = -2
+MORE_NAMES = ("zero", "minus the sum")
 
 
 @dataclass(frozen=True, eq=False)
 class StockTransformer:
-    """Layers without an outer ReLU, over D columns; the last are always 0, always 1, and minus the sum."""
+    """Layers without an outer ReLU, over D columns; the last two are always 0, and minus the sum of all others."""
 
     real: RealTransformer
     heads: int
@@ -37,11 +42,55 @@ class StockTransformer:
         return self.heads * self.head_width
 
     @property
-    def first_row(self) -> np.ndarray:
-        """What every row starts with besides its embedding: the constant, and minus it."""
-        row = np.zeros(self.width)
-        row[CONSTANT], row[CONSTANT + 1] = 1, -1
-        return row
+    def constant(self) -> int:
+        """The column that is 1 in every row."""
+        return added_column(self.real, "constant")
+
+
+def most_rows(rows: int) -> int:
+    """Return how many rows a stock form has room for: those of the model, and at least 16 spare ones."""
+    return ROWS_PER_BLOCK * ceil((rows + SPARE_ROWS) / ROWS_PER_BLOCK)
+
+
+def with_spare_rows(transformer: RealTransformer, vocabulary: int) -> RealTransformer:
+    """Add the columns `outside` and `constant`, and hide from every head the rows where `outside` is 1.
+
+    `constant` is 1 in every row. `outside` is 1 in the embedding of every token, and the position table takes it away
+    in the rows of the model: it is 1 exactly in the rows that the table does not have. Every head gets one more score
+    column, which is 0 for the rows of the model, so that their scores stay what they were to the last bit.
+    """
+    wide = widened(transformer, 2, ("outside", "constant"))
+    outside, constant = transformer.width, transformer.width + 1
+    embed = np.zeros((vocabulary, wide.width))
+    embed[: len(wide.embed)] = wide.embed
+    embed[:, [outside, constant]] = 1
+    positions = wide.positions.copy()
+    positions[:, outside] = -1
+
+    def hiding(head: RealHead) -> RealHead:
+        query, key = np.zeros((wide.width, 1)), np.zeros((wide.width, 1))
+        query[constant], key[outside] = -hiding_score(head), 1
+        return replace(head, wq=np.hstack([head.wq, query]), wk=np.hstack([head.wk, key]))
+
+    layers = tuple(replace(layer, heads=tuple(map(hiding, layer.heads))) for layer in wide.layers)
+    return replace(wide, embed=embed, positions=positions, layers=layers)
+
+
+def hiding_score(head: RealHead) -> float:
+    """Return a score above what any two rows of zeros and ones can differ by."""
+    return 64.0 * ceil((2 * np.abs(head.wq @ head.wk.T).sum() + HIDDEN) / 64)
+
+
+def added_column(transformer: RealTransformer, name: str) -> int:
+    """Return the last column of this name; a register of the model may have the same name."""
+    return len(transformer.names) - 1 - transformer.names[::-1].index(name)
+
+
+def with_eos_in_spare_rows(transformer: RealTransformer, scale: float) -> RealTransformer:
+    """Add an output, that of [EOS]: it is certain in spare rows and impossible in all others."""
+    row = np.zeros((1, transformer.width))
+    row[0, added_column(transformer, "outside")] = -2 * NEVER / scale
+    return replace(transformer, out=np.vstack([transformer.out, row]), bias=np.append(transformer.bias, NEVER / scale))
 
 
 def stock_transformer(
@@ -53,8 +102,7 @@ def stock_transformer(
         flat = replace(flat, layers=(_clearing(flat.layers[0], cleared), *flat.layers[1:]))
     heads = max(1, max((len(layer.heads) for layer in flat.layers), default=1))
     needed = max((head.width for layer in flat.layers for head in layer.heads), default=1)
-    width = max(flat.width + len(MORE_NAMES), least_width, heads * needed)
-    head_width = ceil(width / heads)
+    heads, head_width = head_sizes(heads, needed, max(flat.width + len(MORE_NAMES), least_width))
     padding = heads * head_width - flat.width - len(MORE_NAMES)
     wide = widened(flat, padding + len(MORE_NAMES), (*[f"unused:{i}" for i in range(padding)], *MORE_NAMES))
     scale = 2.0 ** ceil(np.log2(sqrt(head_width)))
@@ -62,6 +110,13 @@ def stock_transformer(
     balanced = replace(wide, embed=_minus_sum(wide.embed), positions=_minus_sum(wide.positions), layers=layers)
     hidden = max(1, max((len(layer.mlp.b1) for layer in layers), default=1))
     return StockTransformer(balanced, heads, head_width, hidden)
+
+
+def head_sizes(heads: int, needed: int, width: int) -> tuple[int, int]:
+    """Return the number of heads and their width: the narrowest that engines accept, further heads being idle."""
+    widths = [size for size in HEAD_WIDTHS if size >= needed] or [ROWS_PER_BLOCK * ceil(needed / ROWS_PER_BLOCK)]
+    sizes = [(max(heads, ceil(width / size)), size) for size in widths]
+    return min(sizes, key=lambda pair: (pair[0] * pair[1], pair[0]))
 
 
 def without_outer_relu(transformer: RealTransformer) -> RealTransformer:

@@ -17,9 +17,16 @@ import numpy as np
 from unmask.export.files.token_names import TokenNames
 from unmask.export.real.forward import FLOAT, Passes, in_parts, softmax, visible
 from unmask.export.real.weights import RealLayer, RealTransformer
-from unmask.export.stock.architecture import EPSILON, GAIN, ZERO, StockTransformer, stock_transformer
+from unmask.export.stock.architecture import (
+    EPSILON,
+    GAIN,
+    NEVER,
+    ZERO,
+    StockTransformer,
+    most_rows,
+    stock_transformer,
+)
 
-NEVER = -1e4
 OFF = 2.0**-22
 Tensors = dict[str, np.ndarray]
 
@@ -45,7 +52,7 @@ def bert(
     read = np.flatnonzero(transformer.out.any(axis=0))
     stock = stock_transformer(transformer, least_width=2 * len(read) + 1, cleared=cleared)
     tensors = {
-        **embeddings(stock, len(tokens.names)),
+        **embeddings(stock),
         **{
             f"bert.encoder.layer.{i}.{name}": tensor
             for i, layer in enumerate(stock.real.layers)
@@ -64,7 +71,7 @@ def bert(
         "hidden_act": "relu",
         "hidden_dropout_prob": 0.0,
         "attention_probs_dropout_prob": 0.0,
-        "max_position_embeddings": len(stock.real.positions),
+        "max_position_embeddings": most_rows(len(stock.real.positions)),
         "type_vocab_size": 2,
         "layer_norm_eps": EPSILON,
         "tie_word_embeddings": False,
@@ -75,16 +82,19 @@ def bert(
     return Written({name: np.ascontiguousarray(t, dtype=FLOAT) for name, t in tensors.items()}, config, stock)
 
 
-def embeddings(stock: StockTransformer, vocabulary: int) -> Tensors:
-    """Tokens behind those of the model embed as 0."""
-    words = np.zeros((vocabulary, stock.width))
-    words[: len(stock.real.embed)] = stock.real.embed
+def embeddings(stock: StockTransformer) -> Tensors:
+    """The tables; spare rows have zeros for a position."""
     return {
-        "bert.embeddings.word_embeddings.weight": words,
-        "bert.embeddings.position_embeddings.weight": stock.real.positions,
-        "bert.embeddings.token_type_embeddings.weight": np.tile(stock.first_row, (2, 1)),
+        "bert.embeddings.word_embeddings.weight": stock.real.embed,
+        "bert.embeddings.position_embeddings.weight": with_zero_rows(stock.real.positions),
+        "bert.embeddings.token_type_embeddings.weight": np.zeros((2, stock.width)),
         **norm("bert.embeddings.LayerNorm", stock),
     }
+
+
+def with_zero_rows(positions: np.ndarray) -> np.ndarray:
+    """The position table, with zeros for the spare rows."""
+    return np.pad(positions, ((0, most_rows(len(positions)) - len(positions)), (0, 0)))
 
 
 def norm(name: str, stock: StockTransformer) -> Tensors:

@@ -4,7 +4,7 @@
     layer    G = H + proj(attention(LN(H))),   H' = G + proj(ReLU(fc(LN(G))))        causal
     logits = lm_head(LN(h))
 
-`lm_head` has no bias: the column that holds 1 serves as one.
+`lm_head` has no bias: the column `constant` serves as one.
 """
 
 from typing import Any
@@ -14,22 +14,21 @@ import numpy as np
 from unmask.export.files.token_names import TokenNames
 from unmask.export.real.forward import FLOAT, Passes, in_parts
 from unmask.export.real.weights import RealLayer, RealTransformer
-from unmask.export.stock.architecture import CONSTANT, EPSILON, ZERO, StockTransformer, stock_transformer
-from unmask.export.stock.bert import NEVER, Tensors, Written, attend, layer_norm, norm
+from unmask.export.stock.architecture import EPSILON, NEVER, ZERO, StockTransformer, most_rows, stock_transformer
+from unmask.export.stock.bert import Tensors, Written, attend, layer_norm, norm, with_zero_rows
 
 
-def gpt2(transformer: RealTransformer, tokens: TokenNames, *, scale: float) -> Written:
-    """Logits of the tokens that the model does not have are far below all others."""
+def gpt2(transformer: RealTransformer, tokens: TokenNames, *, scale: float, outputs: np.ndarray) -> Written:
+    """`outputs[i]` is the token whose logit the transformer's output i is; all others are never predicted."""
     stock = stock_transformer(transformer)
-    count = len(stock.real.embed)
-    words, lm_head = np.zeros((len(tokens.names), stock.width)), np.zeros((len(tokens.names), stock.width))
-    words[:count], lm_head[:count] = stock.real.embed, stock.real.out * scale
-    lm_head[:count, ZERO] = -lm_head[:count].sum(axis=1)
-    lm_head[:count, CONSTANT] += stock.real.bias * scale
-    lm_head[count:, CONSTANT] = NEVER
+    lm_head = np.zeros((len(tokens.names), stock.width))
+    lm_head[:, stock.constant] = NEVER
+    lm_head[outputs] = stock.real.out * scale
+    lm_head[outputs, stock.constant] += stock.real.bias * scale
+    lm_head[:, ZERO] = -lm_head.sum(axis=1)
     tensors = {
-        "transformer.wte.weight": words,
-        "transformer.wpe.weight": stock.real.positions + stock.first_row,
+        "transformer.wte.weight": stock.real.embed,
+        "transformer.wpe.weight": with_zero_rows(stock.real.positions),
         **{
             f"transformer.h.{i}.{name}": tensor
             for i, layer in enumerate(stock.real.layers)
@@ -42,7 +41,7 @@ def gpt2(transformer: RealTransformer, tokens: TokenNames, *, scale: float) -> W
         "architectures": ["GPT2LMHeadModel"],
         "model_type": "gpt2",
         "vocab_size": len(tokens.names),
-        "n_positions": len(stock.real.positions),
+        "n_positions": most_rows(len(stock.real.positions)),
         "n_embd": stock.width,
         "n_layer": len(stock.real.layers),
         "n_head": stock.heads,

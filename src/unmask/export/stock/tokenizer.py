@@ -10,7 +10,7 @@ from unmask.export.files.token_names import CharacterClass, TokenNames
 from unmask.weights.model import Model
 
 
-def tokenizer_files(model: Model, tokens: TokenNames) -> dict[str, dict[str, Any]]:
+def tokenizer_files(model: Model, tokens: TokenNames, max_rows: int) -> dict[str, dict[str, Any]]:
     """File name → its JSON."""
     special = {role: name for role, name in tokens.special.items() if role != "unk" or not tokens.catch_all}
     added = [
@@ -43,7 +43,7 @@ def tokenizer_files(model: Model, tokens: TokenNames) -> dict[str, dict[str, Any
         },
         "tokenizer_config.json": {
             "tokenizer_class": "PreTrainedTokenizerFast",
-            "model_max_length": model.rows,
+            "model_max_length": max_rows,
             "clean_up_tokenization_spaces": False,
             "model_input_names": ["input_ids", "attention_mask"],
             **{
