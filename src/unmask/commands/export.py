@@ -15,7 +15,13 @@ Part = Literal["planner", "predictor"]
 def export(
     folder: Folder,
     to: Annotated[
-        Form, typer.Option("--to", metavar="FORMAT", help="bert, gpt2, albert, torch or onnx.", show_default=False)
+        Form,
+        typer.Option(
+            "--to",
+            metavar="FORMAT",
+            help="bert, gpt2, albert, eurobert, llama, qwen2, llada, dream, torch or onnx.",
+            show_default=False,
+        ),
     ],
     out: Annotated[
         Path, typer.Option("--out", metavar="DIR2", help="Folder to write; it must not exist.", show_default=False)

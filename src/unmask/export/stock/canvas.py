@@ -22,7 +22,10 @@ NAMED_ORDERS = ("heap", "reversed")
 
 @dataclass(frozen=True, eq=False)
 class Canvas:
-    """What stands in which row; `begin` is the token put before the model's rows, or None."""
+    """What stands in which row; `begin` is the token put before the model's rows, or None.
+
+    `eos` is what spare rows predict; None in a loop, where they are invisible and what they hold may grow.
+    """
 
     rows: int
     max_rows: int
@@ -30,7 +33,7 @@ class Canvas:
     order: tuple[int, ...]
     begin: int | None
     filler: int
-    eos: int
+    eos: int | None
     shifted: bool = False
 
     @property
@@ -79,7 +82,7 @@ class Canvas:
             logits = whole(canvas)
             first = canvas.shape[1] - spare - self.shifted
             said = logits[:, first : canvas.shape[1] - self.shifted].argmax(axis=-1)
-            if (said != self.eos).any():
+            if self.eos is not None and (said != self.eos).any():
                 raise Disagreement(f"the {form} form predicts a symbol in a spare row, where it should predict [EOS]")
             return self.logits(logits, tokens.shape[1])[..., outputs]
 

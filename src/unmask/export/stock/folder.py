@@ -74,7 +74,7 @@ class Task:
             order=slots,
             begin=begin,
             filler=ids["mask"] if model.kind in DIFFUSION else ids["pad"],
-            eos=ids["eos"],
+            eos=None if model.kind == "plt" else ids["eos"],
         )
         spare = with_spare_rows(replace(real, bias=-TIE / scale * np.arange(len(real.out))), len(tokens.names))
         arranged = replace(spare, positions=spare.positions[canvas.permutation])
