@@ -8,7 +8,14 @@ import typer
 
 from unmask.commands.budgeted import budgeted
 from unmask.commands.completion import complete_problem
-from unmask.commands.options import DEFAULT_LIMIT, Json, LimitOption, PrecisionOption, TimeoutOption
+from unmask.commands.options import (
+    DEFAULT_LIMIT,
+    Json,
+    LimitOption,
+    PrecisionOption,
+    TimeoutOption,
+    not_a_bare_path,
+)
 from unmask.weights.kinds import Kind
 
 if TYPE_CHECKING:
@@ -25,6 +32,7 @@ Subject = Annotated[
         "as `theorem:cot_to_pcot`.",
         show_default=False,
         autocompletion=complete_problem,
+        callback=not_a_bare_path,
     ),
 ]
 

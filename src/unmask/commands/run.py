@@ -93,7 +93,7 @@ def run(
             "standard input is closed; give words on standard input, one per line, or a word instead of -"
         )
     if word == "-" and trace is not None:
-        raise UnmaskError("--trace takes the run of one word; give the word instead of -")
+        raise UnmaskError("--trace records the run of one word; give the word instead of -")
     if trace is not None:
         check_writable(trace, "trace.json", earlier=TRACE)
     with budgeted(None if word == "-" else "running", limit=limit, timeout=timeout, patience=1):
