@@ -130,7 +130,7 @@ MAY_IMPORT = {
     # front doors
     "__init__": "viewer traces",
     "named_problem": "programs/compilers problems/* weights errors",
-    "running": "tables reasoners engines traces weights errors",
+    "running": "tables reasoners budget engines traces weights errors",
     "pipeline": (
         "running named_problem verification/* theorems programs/compilers problems/* recurrences reasoners engines "
         "traces weights"

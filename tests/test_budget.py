@@ -13,6 +13,7 @@ import pytest
 import typer
 
 from command_line import in_this_process
+from unmask import budget
 from unmask.budget import DEFAULT_MEMORY, Budget, check, current, foresee, in_words, stage
 from unmask.commands.budgeted import PATIENCE, budgeted
 from unmask.commands.options import read_bytes
@@ -215,3 +216,23 @@ def test_numbers_beyond_those_of_the_machine(tmp_path):
     code, printed = in_this_process(f"unmask sample language --count {10**30} --timeout 1 --json", tmp_path)
     assert code == 2
     assert "the time of 1 s was over at sampling" in printed
+
+
+@pytest.mark.parametrize(("total", "given", "refused"), [(5000, None, True), (50, None, False), (5000, 10**6, False)])
+def test_work_that_would_take_minutes_is_refused_with_an_estimate(monkeypatch, total, given, refused):
+    """Every step takes a tenth of a second on this clock."""
+    now = [0]
+
+    def work():
+        for _ in budget.stage("steps", range(total)):
+            now[0] += budget.SECOND // 10
+        return "done"
+
+    monkeypatch.setattr(budget, "monotonic_ns", lambda: now[0])
+    with budget.Budget(seconds=given):
+        if refused:
+            with pytest.raises(TooLarge, match=r"a run would take about 5\d\d seconds; allow it with --timeout 1"):
+                budget.foresee_time(work, "a run")
+        else:
+            assert budget.foresee_time(work, "a run") == "done"
+    assert budget.foresee_time(work, "a run") == "done"  # outside a budget nothing is refused

@@ -20,6 +20,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextvars import ContextVar, Token
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from time import monotonic_ns
 from typing import TypeVar
@@ -172,6 +173,47 @@ def stage(label: str, items: Iterable[Item], total: int | None = None) -> Iterat
             here.done += 1
     finally:
         budget.stages.remove(here)
+
+
+def foresee_time(work: Callable[[], Item], what: str, *, trial: int = 3, most: int = 60) -> Item:
+    """Return what the work returns, or raise TooLarge if it would take more than `most` seconds.
+
+    The work is tried for a few seconds, and its open stages say how far it came. It is never refused where a time was
+    given, nor outside a budget. It must have no effect besides its result.
+    """
+    budget = _current.get()
+    if budget._outer is None or budget.deadline is not None:
+        return work()
+    share = Fraction(0)
+
+    def show(stages: list[Stage]) -> None:
+        nonlocal share
+        share = _share(stages)
+        if budget.show is not None:
+            budget.show(stages)
+
+    try:
+        with Budget(memory=budget.memory, seconds=trial, show=show):
+            return work()
+    except OutOfTime:
+        pass
+    if share and trial > most * share:
+        seconds = round(trial / share)
+        raise TooLarge(
+            f"{what} would take about {seconds:,} seconds; allow it with --timeout {2 * seconds}, or use fewer steps"
+        )
+    return work()
+
+
+def _share(stages: list[Stage]) -> Fraction:
+    """The share of the work that is done, as the open stages say, the outermost first."""
+    share, part = Fraction(0), Fraction(1)
+    for here in stages:
+        if not here.total:
+            break
+        share += part * here.done / here.total
+        part /= here.total
+    return share
 
 
 def resident() -> int | None:

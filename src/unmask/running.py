@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from unmask.budget import foresee_time
 from unmask.engines.engine import Engine, Watch
 from unmask.engines.fast import FastEngine
 from unmask.engines.reference import ReferenceEngine
@@ -119,7 +121,10 @@ def decide_words(
 def run_both(model: Model, word: str | Sequence[str], **options: Any) -> Trace:
     """Run the fast engine and the reference, compare all that they computed, and return the run of the fast one."""
     fast, reference = (
-        run_word(model, word, engine=engine, record=True, **options) for engine in (FastEngine(), ReferenceEngine())
+        foresee_time(
+            partial(run_word, model, word, engine=engine, record=True, **options), f"a run of the {name} engine"
+        )
+        for name, engine in (("fast", FastEngine()), ("reference", ReferenceEngine()))
     )
     difference = first_difference(fast, reference)
     if difference is not None:

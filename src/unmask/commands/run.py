@@ -6,13 +6,14 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from unmask.budget import foresee_time
 from unmask.commands.budgeted import budgeted
 from unmask.commands.engines import engine_named
 from unmask.commands.lines import lines_of
@@ -140,7 +141,9 @@ class _Runner:
         if self.engine is RunEngineName.both:
             trace = run_both(self.model, word, **options)
         else:
-            trace = run_word(self.model, word, engine=engine_named(self.engine), record=record, **options)
+            work = partial(run_word, self.model, word, engine=engine_named(self.engine), record=record, **options)
+            is_slow = self.engine is RunEngineName.reference
+            trace = foresee_time(work, "a run of the reference engine") if is_slow else work()
         return trace, time.perf_counter() - start
 
     def outcomes(self, words: Iterable[str | UnmaskError]) -> Iterator[tuple["Trace | UnmaskError", float]]:
