@@ -376,6 +376,9 @@ class Model:
         need(not special & set(config["input_symbols"]), "a special symbol is an input symbol")
         self.begin = [] if config["begin"] is None else [self.ids[config["begin"]]]
         self.rows = len(self.begin) + self.length + self.padding
+        self.outputs = 1 if config.get("outputs") is None else config["outputs"]
+        need(type(self.outputs) is int and self.outputs >= 1, "outputs is not a positive integer")
+        need(self.outputs <= (self.rows if self.kind == "plt" else self.padding), "there are more outputs than symbols")
         names = ("planner", "predictor") if self.kind in ("mdm", "smdm") else ("model",)
         need(set(config["transformers"]) == set(names), f"a {self.kind} has the transformers {names}")
         self.transformers = {name: self._transformer(folder, name) for name in names}
@@ -480,7 +483,7 @@ def top_k(model, prefix, tape):
 
 
 def padded_loop(model, prefix, tape):
-    """plt: layers [0, l1) once, [l1, l2) T times, the rest once; the last row decodes to the answer."""
+    """plt: layers [0, l1) once, [l1, l2) T times, the rest once; the last `outputs` rows decode to the answers."""
     transformer, entry = model.transformers["model"], model.config["transformers"]["model"]
     first, last = entry["loop"]
     need(0 <= first <= last <= len(transformer.layers), f"the loop {entry['loop']} is not within the layers")
@@ -497,8 +500,8 @@ def padded_loop(model, prefix, tape):
                             row[column] = model.fp.add(row[column], noise.at(position, i))
         state = transformer.through(state, first, last)
     state = transformer.through(state, last, len(transformer.layers))
-    answer = [argmax(transformer.logits(state[-1]))]
-    return answer, [answer]
+    answers = [argmax(transformer.logits(row)) for row in state[-model.outputs :]]
+    return answers, [answers]
 
 
 def chain_of_thought(model, prefix, tape):

@@ -138,10 +138,17 @@ def show_verdict(verdict: Verdict) -> None:
     out = console()
     if verdict.proof is not None:
         how = ", ".join(f"{name} {value}" for name, value in verdict.proof.items() if name not in ("by", "invariant"))
-        words = "every word" if verdict.about is None else "every word that both models read"
+        words = "every word" if verdict.about is None else "every word that was compared"
         out.print(f"[{style[verdict.status]}]proved[/] for {words}, by {verdict.proof['by']} ({how})")
+    elif verdict.status == "held":
+        number = f"{'all ' if verdict.complete else ''}{verdict.cases:,} word{'' if verdict.cases == 1 else 's'}"
+        out.print(f"[{style[verdict.status]}]no counterexample found[/] ({number})")
+    elif not verdict.comparable:
+        out.print(f"[{style[verdict.status]}]not comparable[/]")
     else:
-        out.print(f"[{style[verdict.status]}]{verdict.status}[/] on {verdict.cases} cases ({verdict.method})")
+        out.print(f"[{style[verdict.status]}]{verdict.status}[/]")
+    if verdict.compared is not None:
+        out.print(f"compared: {escape(verdict.compared)}")
     if verdict.counterexample is not None:
         out.print(
             f"counterexample {literal(repr(verdict.counterexample))}: "
@@ -226,7 +233,9 @@ def notes_answers(model: Model) -> bool:
 
 
 def answers_told(model: Model) -> int:
-    """How many symbols at the end of a run are its answer; conversions keep them there, a looped model has the last."""
+    """How many symbols at the end of a run are its answers."""
+    if model.outputs is not None and notes_answers(model):
+        return model.outputs
     return max(1, model.problem["outputs"]) if notes_answers(model) else 1
 
 

@@ -23,7 +23,7 @@ from unmask.reasoners.cost import words_at_once
 from unmask.running import Decided, decide_words, generate, run_both, run_word, run_words, tape_of
 from unmask.traces.result import outputs_of, result
 from unmask.verification.compare import Row, measure
-from unmask.verification.question.standard import output_count
+from unmask.verification.question.standard import answer_count, output_count, with_stated_outputs
 from unmask.weights.model import Kind, Model
 from unmask.weights.storage import check_replaceable
 from unmask.weights.storage import load as load_model
@@ -40,6 +40,7 @@ if TYPE_CHECKING:  # compilers, theorems and proofs are imported by what uses th
 __all__ = [
     "ENGINES",
     "Decided",
+    "answer_count",
     "check_replaceable",
     "compare_frameworks",
     "compile_again",
@@ -120,7 +121,7 @@ def convert_model(model: Model, kind: Kind, *, by: str | None = None) -> Iterato
     """
     from unmask.theorems.route import convert
 
-    return convert(model, kind, by=by)
+    return convert(with_stated_outputs(model), kind, by=by)
 
 
 def compare_frameworks(
@@ -150,13 +151,18 @@ def verify_model(
     engine: Engine | None = None,
     certified: bool = False,
     by: str | None = None,
+    letters: str | None = None,
     progress: "Progress | None" = None,
 ) -> "Verdict":
-    """Compare a model with its problem (as its folder names it), another problem, or another model.
+    """Compare a model with its problem (as its folder names it), another problem, a function, or another model.
 
     `exhaustive` runs every word of the model's length, `sample` some; by default all where they are few. `prove`
     decides for all words at once, from the weights; `certified` keeps a certificate of it, `by` ("induction" or
-    "sat") allows one way alone. `progress` is given the words and how many there are, and passes them on.
+    "sat") allows one way alone. Where another problem has other letters than the model, the two are not comparable:
+    `letters` ("common", "model" or "problem") chooses over which letters words are compared.
+
+    A function takes a word and returns True or False, or a list of all outputs. `progress` is given the words and how
+    many there are, and passes them on.
 
     Examples:
         >>> model = compile_problem("(a|b)*abb", "mdm", length=64)
@@ -164,6 +170,9 @@ def verify_model(
         'proved'
         >>> verify_model(model, method="prove", against="(a|b)*ab").counterexample[-5:]
         'aaaab'
+        >>> parity = compile_problem("family:parity", "mdm", length=6)
+        >>> verify_model(parity, method="prove", against=lambda word: word.count("1") % 2 == 1).status
+        'proved'
     """
     from unmask.verification.verify import verify
 
@@ -176,6 +185,7 @@ def verify_model(
         engine=engine or FastEngine(),
         certified=certified,
         by=by,
+        letters=letters,
         progress=progress,
     )
 

@@ -71,7 +71,7 @@ def test_a_looped_model_adds_noise_before_every_turn():
         "layers",
         *["noisy", "layers"] * 3,
         "layers",
-        "last_row",
+        "last_rows",
         "decode",
         "written",
     ]

@@ -19,7 +19,7 @@ MOST_LAYERS = 1 << 20
 
 
 def answer(model: Model, network: Network, steps: Steps, cuts: Cuts) -> Token:
-    """The last slot after all steps: (part, the symbol of each label)."""
+    """The last slot after all steps: (part, the symbol of each label). Every row of a loop that answers is computed."""
     loops = {"plt": _looped, "cot": _chain, "pcot": _chain}
     last = loops.get(model.kind, _diffusion)(model, network, steps, cuts)
     need(not cuts, "a row is cut where none should be")
@@ -35,7 +35,8 @@ def _looped(model: Model, network: Network, steps: Steps, cuts: Cuts) -> Token:
     need(len(cuts) >= len(ends) * len(tokens), "a row is cut to no variable after a turn of the loop")
     need(len(ends) * (last - first) <= MOST_LAYERS, f"the loop has more than {MOST_LAYERS:,} layers when unrolled")
     layers = [*range(first), *[*range(first, last)] * len(ends), *range(last, len(transformer.layers))]
-    part, logits = Run(model, "model", network, ends).logits(tokens, layers, [len(tokens) - 1], cuts)[len(tokens) - 1]
+    asked = range(len(tokens) - model.answer_rows, len(tokens))
+    part, logits = Run(model, "model", network, ends).logits(tokens, layers, asked, cuts)[len(tokens) - 1]
     return part, logits.argmax(axis=1)
 
 

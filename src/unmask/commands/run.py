@@ -177,9 +177,9 @@ class _Runner:
 
     @cached_property
     def outputs(self) -> int:
-        from unmask.pipeline import output_count
+        from unmask.pipeline import answer_count
 
-        return output_count(self.model)
+        return answer_count(self.model)
 
 
 def _run_lines(runner: _Runner, tables: bool | None, *, as_json: bool) -> int:

@@ -26,7 +26,11 @@ def verify(
     folder: Folder,
     against: Annotated[
         str | None,
-        typer.Option("--against", metavar="PROBLEM|DIR", help="Compare with this instead of the folder's own problem."),
+        typer.Option(
+            "--against",
+            metavar="PROBLEM|DIR|FILE.py:FUNCTION",
+            help="Compare with this instead of the folder's own problem: a problem, a model, or a Python function.",
+        ),
     ] = None,
     method: Annotated[
         str | None,
@@ -48,11 +52,20 @@ def verify(
         str | None,
         typer.Option("--by", metavar="induction|sat", help="With prove: in this way alone.", show_default=False),
     ] = None,
+    letters: Annotated[
+        str | None,
+        typer.Option(
+            "--letters",
+            metavar="common|model|problem",
+            help="Where the alphabets differ: compare words over the letters of both, of the model, or of the problem.",
+            show_default=False,
+        ),
+    ] = None,
     limit: LimitOption = DEFAULT_LIMIT,
     timeout: TimeoutOption = None,
     as_json: Json = False,
 ) -> None:
-    """Compare a model with its problem. Exit code: 0 proved or held, 1 refuted, 2 error or unknown.
+    """Compare a model with its problem. Exit code: 0 no difference was found, 1 refuted, 2 error or unknown.
 
     `prove` settles all words of the model's length at once, from the weights alone. A certificate keeps the proof that
     was found: of an induction for `python -m unmask.checker DIR FILE`, of a SAT solver for any DRAT checker.
@@ -83,6 +96,7 @@ def verify(
                 engine=engine_named(engine),
                 certified=certificate is not None,
                 by=by,
+                letters=letters,
             )
     except OutOfTime as end:  # while a folder was being read
         verdict = Verdict.out_of_time(method, end)

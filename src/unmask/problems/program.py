@@ -9,6 +9,7 @@ import runpy
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from unmask.errors import OutOfTime, ProblemError, UnmaskError, message_of, shortened
 from unmask.files import read_file
@@ -141,29 +142,34 @@ def parse_program(path: str) -> ProgramProblem:
     """program:FILE.py: run the file and take its System."""
     if not path:
         raise ProblemError("program: names no file; write program:FILE.py")
-    content = read_file(path, f"the program {shortened(path)}", most=MOST_BYTES, error=ProblemError)
+    content, namespace = run_file(path, "program")
+    system = _system(namespace, path)
+    return ProgramProblem(f"program:{Path(path).name}", system, sha256_of(content))
+
+
+def run_file(path: str, kind: str) -> tuple[bytes, dict[str, Any]]:
+    """(content, names) of a Python file of the user, which is run; an error of it becomes an error message."""
+    content = read_file(path, f"the {kind} {shortened(path)}", most=MOST_BYTES, error=ProblemError)
     try:
-        namespace = runpy.run_path(path)
+        return content, runpy.run_path(path)
     except UnmaskError as error:
-        line = _line_in(path, error)
+        line = line_in(path, error)
         where = f"line {line} of {shortened(Path(path).name)}: " if line is not None else ""
         raise type(error)(f"{where}{error}") from error
     except (KeyboardInterrupt, OutOfTime):
         raise
     except BaseException as error:  # of whatever class the file has made up
-        line = _line_in(path, error)
+        line = line_in(path, error)
         where = f" at line {line}" if line is not None else ""
         what = f"raises {type(error).__name__}{where} ({message_of(error, MOST_SAID)})"
-        raise ProblemError(f"the program {shortened(path)} {what}; mend it there") from error
-    system = _system(namespace, path)
-    return ProgramProblem(f"program:{Path(path).name}", system, sha256_of(content))
+        raise ProblemError(f"the {kind} {shortened(path)} {what}; mend it there") from error
 
 
 def sha256_of(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def _line_in(path: str, error: BaseException) -> int | None:
+def line_in(path: str, error: BaseException) -> int | None:
     """The line of the file in which an error was raised."""
     if isinstance(error, SyntaxError):
         return error.lineno

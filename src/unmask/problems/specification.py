@@ -7,6 +7,7 @@
 | Shape           | its value, or that it is no expression of this shape |
 | Recurrences     | the values of the answer slots                       |
 | Grammar         | whether it is derived                                |
+| DecisionGraph   | its outputs, as a function said of every word        |
 
 `verification/proofs` turns each of them into gates.
 """
@@ -19,7 +20,7 @@ from unmask.problems.expressions.shape import Shape
 from unmask.problems.grammars.notation import Grammar
 from unmask.recurrences.interpreter import Interpreter
 
-__all__ = ["Automaton", "Grammar", "LetteredCircuit", "Recurrences", "Shape", "Specification"]
+__all__ = ["Automaton", "DecisionGraph", "Grammar", "LetteredCircuit", "Recurrences", "Shape", "Specification"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,4 +38,15 @@ class Recurrences:
     interpreter: Interpreter
 
 
-Specification = Automaton | LetteredCircuit | Shape | Recurrences | Grammar
+@dataclass(frozen=True, eq=False)
+class DecisionGraph:
+    """levels[i][node][letter] is the node of the next level, or the leaf after the last; node 0 is the root.
+
+    A leaf is a tuple of outputs: accept (True), reject (False), or the name of another symbol.
+    """
+
+    levels: list[list[tuple[int, ...]]]
+    leaves: list[tuple[bool | str, ...]]
+
+
+Specification = Automaton | LetteredCircuit | Shape | Recurrences | Grammar | DecisionGraph

@@ -86,9 +86,9 @@ class Arrays(TokenArrays):
         prefix = f"steps.{moment}" if isinstance(moment, int) else moment
         return self._session("model").layers(residual, first, last, watch=self.frame.watching(f"{prefix}.model"))
 
-    def last_row(self, residual: np.ndarray) -> RowLogits:
+    def last_rows(self, residual: np.ndarray, count: int) -> RowLogits:
         """Without noise: a stochastic loop has had its noise in the residual stream."""
-        return RowLogits(self._session("model").logits(residual[:, -1:]))
+        return RowLogits(self._session("model").logits(residual[:, -count:]))
 
     def _session(self, name: str) -> Session:
         if name not in self._sessions:

@@ -25,7 +25,7 @@ def run_cost(model: Model, engine: Engine, batch: int, *, watched: bool = False)
 def canvas_cost(model: Model, *, planned: bool = False) -> int:
     """Bytes of all canvases of one word; a planner from outside may take as many steps as there are slots."""
     if model.kind == "plt":
-        return PER_STEP + PER_SLOT
+        return PER_STEP + PER_SLOT * model.answer_rows
     steps = max(model.steps, model.padding) if planned else model.steps
     slots = model.padding if model.block is None and model.kind != "cot" else (model.padding + (model.block or 1)) // 2
     return steps * (PER_STEP + PER_SLOT * slots)

@@ -63,6 +63,11 @@ class Reasoner(Protocol):
     def token(self) -> Mapping[str, int]: ...
 
     @property
+    def answer_rows(self) -> int:
+        """The number of last rows that a looped model decodes."""
+        ...
+
+    @property
     def loop(self) -> tuple[int, int, int]:
         """(l1, l2, the number of layers) of a looped model."""
         ...
@@ -138,6 +143,6 @@ class Medium(Protocol[Tokens, Logits, Symbols, Choice, Residual]):
         """After the layers [first, last)."""
         ...
 
-    def last_row(self, residual: Residual) -> Logits:
-        """The logits of the last row."""
+    def last_rows(self, residual: Residual, count: int) -> Logits:
+        """The logits of the last `count` rows."""
         ...

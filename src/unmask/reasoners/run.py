@@ -130,7 +130,7 @@ def steps(frame: Frame) -> Iterator[Step]:
         raise PlannerError(
             f"a {kind} has no planner that could be replaced; use a model of kind {', '.join(DIFFUSION)}"
         )
-    fresh = frame.model.block or 1
+    fresh = frame.model.answer_rows if kind == "plt" else frame.model.block or 1
     return _in_one_go(frame) or (Step(canvas, _last_slots(canvas, fresh)) for canvas in canvases(arrays))
 
 
@@ -149,5 +149,5 @@ def _in_one_go(frame: Frame) -> Iterator[Step] | None:
 
 
 def _last_slots(canvas: np.ndarray, count: int) -> np.ndarray:
-    """Flags of the last slots, those that a chain has just written; of a looped model, its answer."""
+    """Flags of the last slots, those that a chain has just written; of a looped model, its answers."""
     return np.broadcast_to(np.arange(canvas.shape[1]) >= canvas.shape[1] - count, canvas.shape)

@@ -96,7 +96,7 @@ def _by_engine(model: Model, words: np.ndarray, engine: Engine) -> Tabled:
         return Tabled(by_engine(model, words, engine=engine), "engine", {})
     except (AttendsToNothing, EditsWrittenSlot):
         pass
-    slots = np.zeros((len(words), 1 if model.kind == "plt" else model.padding), dtype=np.int64)
+    slots = np.zeros((len(words), model.symbols_written), dtype=np.int64)
     failed: dict[int, AttendsToNothing | EditsWrittenSlot] = {}
     for i in range(len(words)):
         try:

@@ -73,6 +73,7 @@ def pcot_to_cot(source: Model, *, answer_only: bool = False) -> Conversion:
         "pcot_to_cot_answer_only" if answer_only else "pcot_to_cot",
         kind="cot",
         block=None,
+        outputs=None if source.outputs is None else min(source.outputs, 1 if answer_only else layout.block),
         steps=layout.steps,
         padding=layout.steps,
         vocabulary=vocabulary,

@@ -4,11 +4,12 @@ Statement:    PLT[T, P] ⊆ MDM[T, (N + P)·D + ⌈log2 T⌉ + 1]: every looped 
               model that takes one step per loop and keeps the residual stream of all N + P rows in its slots. Its
               alphabet does not depend on N and T, its width only by logarithms.
 Construction: the alphabet is that of the source and F_p; slot (r, d) holds entry d of row r as after the last loop,
-              the last slot the answer. The planner takes every slot in every step. The predictor
+              the last slots the answers, one for each row that the source decodes. The planner takes every slot in
+              every step. The predictor
               (`simulation.looped_in_slots`) reads the stored stream, or takes the initial one where nothing is stored
               yet, runs the looped layers on it, stores the result, and answers by the final layers.
-Bounds:       max(T, 1) steps, (F + P)·D + 1 slots with F = N, or N + 1 with a begin symbol; 3 layers more
-              than the source; 4 if it has no final layers; 1 more for the single-head read (D > 32) if it has no
+Bounds:       max(T, 1) steps, (F + P)·D + k slots with k answers and F = N, or N + 1 with a begin symbol; 3 layers
+              more than the source; 4 if it has no final layers; 1 more for the single-head read (D > 32) if it has no
               initial layers. 2^(2p+1) symbols more, whatever N and T are. If final layers attend, ⌈log2 T⌉ slots
               and 2·⌈log2 T⌉ + 9 columns more for the clock. Width O(D + |Σ| + 4^p + log(N + P) + log T); a causal
               source costs two columns per row, which is not logarithmic.
@@ -58,7 +59,7 @@ def bound(source: Size) -> Price:
     entries, one_head = model.width + noise, model.width > MOST_HEADS
     steps = max(source.steps, 1) + int(noise > 0)
     clock = clock_slots(steps) if model.final_attends else 0
-    padding = source.rows * entries + clock + 1
+    padding = source.rows * entries + clock + source.answers
     given = source.rows - source.padding
     addresses = bits_for(given + padding) + 3 * bits_for(source.rows + 1) + bits_for(entries)
     streams = (5 + int(noise > 0)) * model.width + entries
@@ -133,7 +134,7 @@ def _alignment(source: Model, shape: Shape, alphabet: Alphabet, predictor: Predi
     else:
         after_loop = f"initial.model.{f'layers.{shape.initial - 1}.residual' if shape.initial else 'embed'}"
     copies.append(Stored(after_loop, stored))
-    answer = slots(lambda t: np.array([shape.slots - 1]), lambda t: shape.steps - 1)  # noqa: ARG005
+    answer = slots(lambda t: np.arange(shape.slots - shape.answers, shape.slots), lambda t: shape.steps - 1)  # noqa: ARG005
     return Alignment(answer, tuple(copies))
 
 

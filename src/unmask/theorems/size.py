@@ -47,6 +47,8 @@ class Size:
     block: int
     precision: int
     transformers: dict[str, TransformerSize]
+    answers: int = 1
+    """Of a looped model: the number of rows that it decodes."""
 
     @classmethod
     def of(cls, model: Model) -> "Size":
@@ -59,6 +61,7 @@ class Size:
             block=model.block or 1,
             precision=model.precision.p,
             transformers={name: TransformerSize.of(t) for name, t in model.transformers.items()},
+            answers=model.answer_rows if model.kind == "plt" else 1,
         )
 
     @property

@@ -199,7 +199,9 @@ class Trace:
         _require(self.mask is None or self.mask in self.vocabulary, "the mask is not in the vocabulary")
         _require(len(self.canvas) > 0 and self.canvas[-1].size > 0, "there is no canvas, or the last one is empty")
         _require(len(self.word) == self.length, "its word has another length than it says")
-        _require(all(tokens.size <= self.padding for tokens in self.canvas), "a canvas has more slots than it says")
+        rows = 1 + self.length if self.kind == "plt" else 0  # the answers of a looped model may be in rows of the input
+        most = self.padding + rows
+        _require(all(tokens.size <= most for tokens in self.canvas), "a canvas has more slots than it says")
         _require(self.steps_taken >= 0, "its steps are fewer than none")
         _require(self.kind == "plt" or len(self.canvas) <= self.steps_taken, "it has more canvases than steps")
         for tokens in (_integers(self.word, axes=1), *self.canvas):

@@ -96,7 +96,7 @@ def measure(model: Model, bound: tuple[int, int], extent: Extent, problem: Probl
     with tempfile.TemporaryDirectory() as scratch:
         model = load(save(model, Path(scratch) / "model"))
     steps, seconds, correct = model.steps, None, None
-    outputs = 1 if model.kind == "plt" else problem.outputs(model.length)
+    outputs = problem.outputs(model.length)
     try:
         for word in islice(problem.words(model.length, random.Random(model.length)), WORDS):
             tokens = read_word(model, word)

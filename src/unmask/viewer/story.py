@@ -115,8 +115,9 @@ def _looped(trace: Trace, recording: Recording, blocks: Blocks) -> Story:
             change[1:-1] = held[1:] != held[:-1]
     if register is None:
         tokens[0, recording.first_slot - trace.length : recording.first_slot] = trace.word
-    tokens[-1, -1] = trace.canvas[-1][-1]
-    change[-1, -1] = WRITTEN
+    answers = trace.canvas[-1]
+    tokens[-1, columns - answers.size :] = answers
+    change[-1, columns - answers.size :] = WRITTEN
     return Story(trace, symbols, tokens, change, recording.first_slot, register)
 
 

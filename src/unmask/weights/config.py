@@ -86,6 +86,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     padding: Whole
     block: Whole | None = None
     k: Whole | None = None
+    outputs: Whole | None = None
     vocabulary: Symbols
     input_symbols: Symbols
     mask: Symbol | None = None
@@ -113,6 +114,7 @@ def config_of(model: Model) -> dict[str, Any]:
         "reasoner": model.kind,
         "precision": model.precision.p,
         **{name: getattr(model, name) for name in ("length", "steps", "padding", "block", "k")},
+        **({} if model.outputs is None else {"outputs": model.outputs}),
         "vocabulary": list(model.vocabulary),
         "input_symbols": list(model.input_symbols),
         **{name: getattr(model, name) for name in ("mask", "pad", "accept", "reject", "begin")},

@@ -37,6 +37,8 @@ class Model:
     begin: str | None = None
     block: int | None = None
     k: int | None = None
+    outputs: int | None = None
+    """The last `outputs` symbols are the answers, in order; None: one for a plt, unstated for other kinds."""
     aliases: dict[str, str] = field(default_factory=dict)
     characters: tuple[tuple[int, int, str], ...] | None = None
     problem: Any = field(default_factory=dict)
@@ -50,6 +52,16 @@ class Model:
     def rows(self) -> int:
         """S: begin symbol, input, and slots or pads."""
         return (self.begin is not None) + self.length + self.padding
+
+    @property
+    def answer_rows(self) -> int:
+        """The number of last rows that a looped model decodes: one per answer."""
+        return self.outputs or 1
+
+    @property
+    def symbols_written(self) -> int:
+        """The number of symbols that a run ends with: the answers of a looped model, else all slots."""
+        return self.answer_rows if self.kind == "plt" else self.padding
 
     @property
     def loop(self) -> tuple[int, int, int]:
@@ -125,6 +137,10 @@ class Model:
             raise WeightsError("block must be given for pcot, and for no other kind")
         if self.k is not None and (self.kind != "topk" or self.k < 1):
             raise WeightsError("k must be a positive integer, for topk alone")
+        most = self.rows if self.kind == "plt" else self.padding
+        if self.outputs is not None and not 1 <= self.outputs <= most:
+            rows = "rows" if self.kind == "plt" else "slots"
+            raise WeightsError(f"outputs must be from 1 to {most}, the number of {rows}, not {self.outputs}")
         expected = {"cot": self.steps, "pcot": self.steps * (self.block or 0)}.get(self.kind, self.padding)
         if self.padding != expected or self.block == 0:
             formula = "steps" if self.kind == "cot" else "steps times block, with a positive block"

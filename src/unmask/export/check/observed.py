@@ -65,9 +65,9 @@ class _Observed:
         return self.session.layers(residual, first, last, watch=watch)
 
     def logits(self, residual: np.ndarray) -> np.ndarray:
-        """Of a looped model: the last row."""
+        """Of a looped model: the last rows."""
         logits = self.session.logits(residual)
-        self.passes.append(Pass(self.tokens, (self.tokens.shape[1] - 1, self.tokens.shape[1]), logits))
+        self.passes.append(Pass(self.tokens, (self.tokens.shape[1] - logits.shape[1], self.tokens.shape[1]), logits))
         return logits
 
 

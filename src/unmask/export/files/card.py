@@ -176,8 +176,13 @@ def _what(model: Model, report: dict[str, Any]) -> list[str]:
     title = report["problem"] or "a model of unmask"
     reads = f"{model.length} symbols" if model.length else "nothing"
     begin = " after a begin symbol" if model.begin is not None else ""
+    answers = (
+        "answers in the last row"
+        if model.answer_rows == 1
+        else (f"gives {model.answer_rows} answers in its last {model.answer_rows} rows; the last is the verdict")
+    )
     does = {
-        "plt": f"loops {model.steps} times over them and {model.padding} pads, and answers in the last row",
+        "plt": f"loops {model.steps} times over them and {model.padding} pads, and {answers}",
         "cot": f"writes {model.steps} symbols, one per step; the last is the answer",
         "pcot": f"writes {model.padding} symbols, {model.block} per step; the last is the answer",
     }.get(

@@ -60,6 +60,11 @@ print(np.flatnonzero(logits(masks)[-len(masks):].argmax(-1) == 1).tolist())  # t
 LOOP = """last = logits([token.get(about["pad"], 0)] * about["padding"])[-1].argmax()
 """
 
+LOOP_OF_MANY = """rows = logits([token.get(about["pad"], 0)] * about["padding"])[-about["outputs"]:]
+print([about["vocabulary"][symbol] for symbol in rows.argmax(-1)])  # all answers, in order; the last is the verdict
+last = rows[-1].argmax()
+"""
+
 CHAIN = """block, made = [token.get(about["mask"], 0)] * (about["block"] or 0), []
 for _ in range(about["steps"]):
     made += logits(made + block)[-max(1, len(block)):].argmax(-1).tolist()
@@ -91,7 +96,8 @@ def _body(model: Model, report: dict[str, Any]) -> str:
         return CANVAS.format(**IN_ORDER) + TELL if report["order"] is not None else PREDICT
     if model.kind == "topk":
         return CANVAS.format(**SUREST) + TELL
-    return (LOOP if model.kind == "plt" else CHAIN) + TELL
+    loop = LOOP if model.answer_rows == 1 else LOOP_OF_MANY
+    return (loop if model.kind == "plt" else CHAIN) + TELL
 
 
 def reading(model: Model) -> dict[str, Any]:
@@ -105,5 +111,6 @@ def reading(model: Model) -> dict[str, Any]:
         "input_symbols": list(model.input_symbols),
         "characters": None if model.characters is None else [list(entry) for entry in model.characters],
         **{name: getattr(model, name) for name in ("mask", "pad", "begin", "accept", "reject", "block", "k")},
+        **({} if model.outputs is None else {"outputs": model.outputs}),
         "aliases": dict(model.aliases),
     }

@@ -128,7 +128,7 @@ class Model:
         return torch.tensor([[self.token[s] for s in word]], device=self.device)
 
     def run(self, words: Tensor) -> "list[Tensor]":
-        """Token ids [batch, N] → the slots after every step (the answer alone, for a loop)."""
+        """Token ids [batch, N] → the slots after every step (the answers alone, for a loop)."""
         kind = self.config["reasoner"]
         return (
             self.loop(words) if kind == "plt" else self.chain(words) if kind in ("cot", "pcot") else self.denoise(words)
@@ -154,10 +154,10 @@ class Model:
         return canvases
 
     def loop(self, words: Tensor) -> "list[Tensor]":
-        """The input and P pads through the loop; the last row is the answer."""
+        """The input and P pads through the loop; the last rows are the answers."""
         pads = self._copies(words, self.token.get(self.config["pad"], 0), self.config["padding"])
         logits = self.transformers["model"](self._before(words, pads), self.config["steps"])
-        return [logits[:, -1:].argmax(-1)]
+        return [logits[:, -(self.config.get("outputs") or 1) :].argmax(-1)]
 
     def chain(self, words: Tensor) -> "list[Tensor]":
         """One symbol per step from the last row, or a block of masks at once."""

@@ -120,11 +120,11 @@ class NetworkMedium(TokenArrays):
                 residual = network.embed(read_out, places)
             return network.pass_through(residual, places, self._told(f"steps.{moment}.model"))
 
-    def last_row(self, residual: Tensor) -> Reading:
+    def last_rows(self, residual: Tensor, count: int) -> Reading:
         network = self.trained.network
         with torch.inference_mode():
-            logits = network.logits(network.norm(residual[:, -1:]))
-        return Reading(logits.double().cpu().numpy(), self.copies(self.trained.pad, 1), self.trained.steps)
+            logits = network.logits(network.norm(residual[:, -count:]))
+        return Reading(logits.double().cpu().numpy(), self.copies(self.trained.pad, count), self.trained.steps)
 
     def _told(self, prefix: str) -> Watch | None:
         watch = self._watch

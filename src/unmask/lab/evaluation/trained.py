@@ -66,6 +66,10 @@ class Trained:
         return None
 
     @property
+    def answer_rows(self) -> int:
+        return 1
+
+    @property
     def loop(self) -> tuple[int, int, int]:
         """All layers are looped."""
         count = self.config.shape.layers

@@ -22,7 +22,7 @@ from unmask.programs.circuits.uniform import least_length, uniform_system
 from unmask.programs.compilers.addition import Adder, AdditionFamily
 from unmask.programs.compilers.every_length import SystemFamily
 from unmask.programs.compilers.family import ForEveryLength
-from unmask.programs.compilers.model import model_of
+from unmask.programs.compilers.model import model_of, stated_outputs
 from unmask.programs.compilers.recurrences import SystemCompiler
 from unmask.programs.language.program import Program
 from unmask.programs.recurrences.diffusion import system_planner, system_predictor
@@ -118,7 +118,9 @@ class CircuitCompiler:
 
     def _model(self, kind: Kind, programs: dict[str, Program], precision: Precision, plan: Plan, **frame: Any) -> Model:
         vocabulary = plan.symbols.vocabulary
-        return model_of(kind, programs, precision, vocabulary, length=plan.length, problem=self.problem, **frame)
+        outputs = stated_outputs(kind, len(plan.unfolding.answers))
+        frame = {"length": plan.length, "problem": self.problem, "outputs": outputs, **frame}
+        return model_of(kind, programs, precision, vocabulary, **frame)
 
 
 def _planned(system: System, length: int, roles: tuple[str, ...], precision: Precision) -> Plan:

@@ -20,6 +20,14 @@ def model_of(
     return Model(kind=kind, steps=steps, transformers=transformers, **vocabulary.fields(), **frame)
 
 
+def stated_outputs(kind: Kind, answers: int) -> int | None:
+    """What a compiled folder states as `outputs`: a looped model with several answers says how many rows it decodes.
+
+    Other kinds write all their slots, and the problem says how many of the last ones are answers.
+    """
+    return answers if kind == "plt" and answers > 1 else None
+
+
 def check_precision(precision: Precision, least: int) -> None:
     """Refuse a precision at which the gadgets of a program are not exact."""
     if precision.p < least:

@@ -19,7 +19,7 @@ from unmask.numerics.precision import Precision
 from unmask.programs.compilers.every_length import SystemFamily, system_family, why_no_family
 from unmask.programs.compilers.extent import extent_of
 from unmask.programs.compilers.family import ForEveryLength
-from unmask.programs.compilers.model import model_of
+from unmask.programs.compilers.model import model_of, stated_outputs
 from unmask.programs.language.instance import program_at
 from unmask.programs.language.program import Program
 from unmask.programs.recurrences.diffusion import system_planner, system_predictor
@@ -166,8 +166,9 @@ class SystemCompiler:
         **frame: Any,
     ) -> Model:
         problem = self._described(plan.unfolding, names)
-        vocabulary = plan.symbols.vocabulary
-        return model_of(kind, programs, precision, vocabulary, length=plan.length, problem=problem, **frame)
+        vocabulary, outputs = plan.symbols.vocabulary, stated_outputs(kind, len(plan.unfolding.answers))
+        frame = {"length": plan.length, "problem": problem, "outputs": outputs, **frame}
+        return model_of(kind, programs, precision, vocabulary, **frame)
 
     def _described_at(self, plan: EveryPlan, length: int) -> dict[str, Any]:
         unfolding = self._unfolding(length)

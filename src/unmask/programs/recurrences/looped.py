@@ -23,7 +23,7 @@ from unmask.programs.recurrences.plan import Plan, Planned
 
 
 def system_loop(plan: Plan) -> Program:
-    """One or three looped layers; the last row holds the last answer."""
+    """One or three looped layers; the last rows hold the answers, in order."""
     vocabulary = plan.symbols.vocabulary
     program = Program(vocabulary.symbols, len(vocabulary.symbols), plan.length, plan.rows)
     node = Node.of(program, plan)
@@ -79,7 +79,7 @@ def _brought(plan: Plan, h: int, result: Features, fetched: Features) -> tuple[C
 
 
 def _read_out(program: Program, plan: Plan, result: Features) -> None:
-    """B for what the last row holds, or 0 for a set, which loses B for every item that is wrong; -B for all others."""
+    """B for what an answer row holds, or 0 for a set, which loses B for every item that is wrong; -B for all others."""
     group = plan.groups[-1]
     tokens = plan.symbols.tokens(group.values)
     if not plan.coded_as_sets(group):

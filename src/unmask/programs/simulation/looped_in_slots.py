@@ -8,7 +8,7 @@ The predictor of thm:emdms-can-simulate-fplts, layer by layer:
     merge     SELF adds both, and the noise that was drawn for this loop
     loop      the looped layers
     tail      the final layers; meanwhile slots look up their host and SELECT (1st), ONEHOT their number (2nd)
-    deliver   the last slot looks up the logits of the last row, ARGMAX; with one final layer or none, within the tail
+    deliver   the last slots look up the logits of the last rows, ARGMAX; with one final layer or none, within the tail
 
 Given rows and the first slot of every pad's group host the rows of the source; nobody sees the other rows, and they
 BOOST. All logits are ±B, but for noise slots.
@@ -42,7 +42,7 @@ class Predictor:
         self.source, self.shape, self.alphabet = source, shape, alphabet
         self.model, self.precision = source.transformers["model"], source.precision
         given = N + int(source.begin is not None)
-        layout = Layout(given, given + source.padding, shape.entries)
+        layout = Layout(given, given + source.padding, shape.entries, shape.counter, shape.answers)
         program = Program(alphabet.symbols, len(alphabet.symbols), source.length, rows)
         self.program = program
         self.here = program.code("here", n)

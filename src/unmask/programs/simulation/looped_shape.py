@@ -26,6 +26,7 @@ class Shape:
     steps: int
     clock: int
     one_head: bool
+    answers: int = 1
 
     @classmethod
     def of(cls, source: Model, most_heads: int = MOST_HEADS) -> "Shape":
@@ -45,6 +46,7 @@ class Shape:
             steps=steps,
             clock=steps if any(layer.heads for layer in model.layers[last:]) else 1,
             one_head=model.width > most_heads,
+            answers=source.answer_rows,
         )
 
     @property
@@ -58,7 +60,7 @@ class Shape:
 
     @property
     def slots(self) -> int:
-        return self.rows * self.entries + self.counter + 1
+        return self.rows * self.entries + self.counter + self.answers
 
     @property
     def expand(self) -> int:

@@ -34,11 +34,16 @@ from unmask.programs.language.program import Program, bits_for
 
 @dataclass(frozen=True)
 class Layout:
-    """`rows` rows of `entries` numbers each, stored in the slots from position `first` on, row by row."""
+    """`rows` rows of `entries` numbers each, stored in the slots from position `first` on, row by row.
+
+    Behind them are `between` slots of the last row, then one slot for each of the last `answers` rows.
+    """
 
     first: Expression
     rows: Expression
     entries: int
+    between: int = 0
+    answers: int = 1
 
     @property
     def storing(self) -> Expression:
@@ -51,8 +56,12 @@ class Layout:
 
     @property
     def row(self) -> Expression:
-        """The row whose number is stored here; a given row is its own, any slot beyond belongs to the last."""
-        return choose(n < self.first, n, choose(self.storing, (n - self.first) // self.entries, self.rows - 1))
+        """The row whose number is stored here; a given row is its own; behind, the row of the answer, or the last."""
+        behind = self.rows - 1
+        if self.answers > 1:
+            first_answer = self.first + self.rows * self.entries + self.between
+            behind = choose(n < first_answer, behind, self.rows - self.answers + (n - first_answer))
+        return choose(n < self.first, n, choose(self.storing, (n - self.first) // self.entries, behind))
 
     @property
     def hosting(self) -> Expression:

@@ -15,7 +15,7 @@ from unmask.weights.model import Model
 
 def extracted_circuit(model: Model, *, outputs: int = 1) -> Circuit:
     """The circuit of the last `outputs` slots; of several, the last is the answer."""
-    slots = 1 if model.kind == "plt" else model.padding
+    slots = model.symbols_written
     if not 1 <= outputs <= slots:
         raise UnmaskError(f"the model has {slots} slots, so that {outputs} outputs cannot be taken; take 1 … {slots}")
     symbols = range(len(model.input_symbols))

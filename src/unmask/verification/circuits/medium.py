@@ -107,5 +107,5 @@ class Wires:
     def layers(self, moment: Moment, residual: list[OneHotRow], first: int, last: int) -> list[OneHotRow]:  # noqa: ARG002
         return self._transformers["model"].layers(residual, first, last)
 
-    def last_row(self, residual: list[OneHotRow]) -> list[OneHotRow]:
-        return [self._transformers["model"].logits(residual[-1])]
+    def last_rows(self, residual: list[OneHotRow], count: int) -> list[OneHotRow]:
+        return [self._transformers["model"].logits(row) for row in residual[-count:]]

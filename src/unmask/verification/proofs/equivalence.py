@@ -34,7 +34,10 @@ def prove(question: Question) -> Verdict:
         extraction = extract(question.model)
     except TooLarge as error:
         return _unknown(str(error))
-    specification = question.standard.specification()
+    try:
+        specification = question.standard.specification()
+    except TooLarge as error:
+        return _unknown(str(error))
     if specification is None:
         raise UnmaskError(f"{question.standard.name} cannot be proved about yet; use --method sample or exhaustive")
     if isinstance(specification, Automaton) and question.by != "sat":

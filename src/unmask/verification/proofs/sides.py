@@ -12,6 +12,7 @@ import numpy as np
 from unmask.problems.automata.automaton import Automaton
 from unmask.problems.circuits.circuit import FALSE, TRUE, Circuit, CircuitBuilder
 from unmask.problems.expressions.shape import Shape, applied
+from unmask.problems.specification import DecisionGraph
 from unmask.reasoners.typed_expressions import is_integer
 from unmask.verification.proofs.network_gates import NetworkGates
 from unmask.verification.symbolic.extract import ACCEPT, REJECT, Extraction
@@ -127,6 +128,35 @@ class AutomatonSide:
 
 
 @dataclass(frozen=True, eq=False)
+class GraphSide:
+    """Level by level, one literal per node."""
+
+    graph: DecisionGraph
+
+    def decide(self, builder: CircuitBuilder, letters: list[list[int]]) -> Decision:
+        nodes = {0: TRUE}
+        for place, level in zip(letters, self.graph.levels, strict=True):
+            reached: dict[int, list[int]] = {}
+            for node, literal in nodes.items():
+                into: dict[int, list[int]] = {}
+                for letter, child in enumerate(level[node]):
+                    into.setdefault(child, []).append(place[letter])
+                for child, read in into.items():
+                    moves = literal if len(into) == 1 else builder.and_(literal, builder.or_(*read))
+                    reached.setdefault(child, []).append(moves)
+            nodes = {child: builder.or_(*terms) for child, terms in reached.items()}
+        answers: list[dict[str, list[int]]] = [{} for _ in self.graph.leaves[0]]
+        for leaf, literal in nodes.items():
+            for terms, output in zip(answers, self.graph.leaves[leaf], strict=True):
+                name = {True: ACCEPT, False: REJECT}.get(output, f"symbol {output}")
+                terms.setdefault(name, []).append(literal)
+        count = len(nodes)
+        return Decision(
+            [{name: TRUE if len(x) == count else builder.or_(*x) for name, x in terms.items()} for terms in answers]
+        )
+
+
+@dataclass(frozen=True, eq=False)
 class CircuitSide:
     """A circuit over bits; `bits[letter]` is what it reads. Only the last `outputs` count."""
 
@@ -157,7 +187,7 @@ class ExpressionSide:
     def decide(self, builder: CircuitBuilder, letters: list[list[int]]) -> Decision:
         here = [dict(zip(self.letters, place, strict=True)) for place in letters]
         shape = self.shape
-        fits = [here[i][symbol] for i, symbol in enumerate(shape.symbols) if symbol is not None]
+        fits = [here[i].get(symbol, FALSE) for i, symbol in enumerate(shape.symbols) if symbol is not None]
         values: list[dict[int, int]] = []
         for place in shape.operands:
             numbers = {int(s): x for s, x in here[place].items() if is_integer(s)}

@@ -7,6 +7,7 @@
 | Shape           | operation by operation, a literal per value  |
 | Recurrences     | slot by slot, a literal per value            |
 | Grammar         | span by span, from the rules as written      |
+| DecisionGraph   | level by level, a literal per node           |
 | Model           | extracted from its weights                   |
 """
 
@@ -15,10 +16,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from unmask.errors import WordError, shortened
-from unmask.problems.specification import Automaton, Grammar, LetteredCircuit, Recurrences, Specification
+from unmask.problems.specification import Automaton, DecisionGraph, Grammar, LetteredCircuit, Recurrences, Specification
 from unmask.verification.proofs.grammar_side import GrammarSide
 from unmask.verification.proofs.recurrence_side import RecurrenceSide
-from unmask.verification.proofs.sides import AutomatonSide, CircuitSide, ExpressionSide, ModelSide, Side
+from unmask.verification.proofs.sides import AutomatonSide, CircuitSide, ExpressionSide, GraphSide, ModelSide, Side
 from unmask.verification.question.letters import symbol_of
 from unmask.verification.symbolic.extract import extract
 from unmask.weights.model import Model
@@ -35,6 +36,8 @@ def side_of(specification: Specification | Model, letters: Sequence[str], output
         return CircuitSide(specification.circuit, bits, outputs)
     if isinstance(specification, Recurrences):
         return RecurrenceSide(specification.interpreter, letters, outputs)
+    if isinstance(specification, DecisionGraph):
+        return GraphSide(specification)
     if isinstance(specification, Grammar):
         return GrammarSide(specification, letters)
     return ExpressionSide(specification, letters)

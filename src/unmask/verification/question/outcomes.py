@@ -38,8 +38,8 @@ def outcome_of_symbols(model: Model, symbols: list[str], answers: frozenset[str]
     bits = [meaning[symbol] for symbol in symbols if symbol in meaning]
     if len(bits) == len(symbols):
         return Outcome.of_bits(bits)
-    if is_value(symbols[-1], model.vocabulary):
-        return Outcome(value=symbols[-1])
+    if len(symbols) == 1 and is_value(symbols[0], model.vocabulary):
+        return Outcome(value=symbols[0])
     return Outcome(undecided=" ".join(symbols))
 
 

@@ -27,6 +27,11 @@ class Question:
     by: str | None = None
     """The only way to prove that may be taken: induction or sat."""
 
+    @property
+    def unreadable(self) -> list[str]:
+        """The letters of the standard that the model cannot read."""
+        return [letter for letter, symbol in self.readings.items() if symbol is None] if self.model.length else []
+
     @cached_property
     def readings(self) -> dict[str, str | None]:
         """What words are made of, as it is typed, and the symbol that the model reads for it, if it does."""

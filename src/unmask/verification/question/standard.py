@@ -7,7 +7,7 @@ all is checked when it is made.
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from unmask.engines.engine import Engine
@@ -15,7 +15,7 @@ from unmask.errors import ProblemError, UnmaskError, shortened
 from unmask.problems.catalogue import problem_from_json
 from unmask.problems.outcome import Outcome
 from unmask.problems.problem import Problem, Words
-from unmask.problems.specification import Specification
+from unmask.problems.specification import Automaton, Specification
 from unmask.problems.word_draws import words_over
 from unmask.verification.question.letters import Ranges, gap_between, read_letters, words_of_letters
 from unmask.verification.question.outcomes import outcomes
@@ -30,7 +30,12 @@ class Standard(Protocol):
 
     @property
     def outputs(self) -> int:
-        """How many of the last symbols of a model are its answer."""
+        """How many answers are compared: that many of the last symbols of the model."""
+        ...
+
+    @property
+    def answers(self) -> int:
+        """How many answers there are; `outputs` is smaller where the model does not give all of them."""
         ...
 
     @property
@@ -61,7 +66,14 @@ class Standard(Protocol):
 
     def every_word(self) -> Words: ...
 
-    def specification(self) -> Specification | Model | None: ...
+    @property
+    def lists_every_word(self) -> bool:
+        """Does `every_word` list all words, or only those that an exhaustive check tries?"""
+        ...
+
+    def specification(self) -> Specification | Model | None:
+        """What a proof compares the model with; raises TooLarge with the reason if it cannot be made."""
+        ...
 
 
 def standard_of(model: Model, against: Problem | Model, engine: Engine) -> Standard:
@@ -78,23 +90,19 @@ class ProblemStandard:
     model: Model
     problem: Problem
     outputs: int
+    answers: int
 
     @classmethod
     def of(cls, model: Model, problem: Problem) -> "ProblemStandard":
         if not problem.has_answers:
             raise ProblemError(problem.why_no_answers)
-        outputs = 1 if model.kind == "plt" else problem.outputs(model.length)  # a looped model has only the last one
-        if outputs > model.padding and model.kind != "plt":
-            raise UnmaskError(
-                f"the model writes {model.padding} symbols and {shortened(problem.name)} has {outputs} outputs; "
-                "compare like with like"
-            )
         if problem.length not in (None, model.length):
             raise UnmaskError(
                 f"the model reads {model.length} symbols and {shortened(problem.name)} has {problem.length}; "
                 "compare like with like"
             )
-        return cls(model, problem, outputs)
+        answers = problem.outputs(model.length)
+        return cls(model, problem, min(answers, answers_available(model)), answers)
 
     @property
     def name(self) -> str:
@@ -113,8 +121,11 @@ class ProblemStandard:
         return self.problem.characters
 
     @property
-    def about(self) -> None:
-        return None
+    def about(self) -> str | None:
+        alone = letter_read_by_model_alone(self.model, self)
+        if alone is None:
+            return None
+        return f"every word of {shortened(self.name)}; it has no letter {shortened(alone)!r}, and the model reads it"
 
     def right(self, word: str) -> Outcome:
         return self.problem.outcome(word).last(self.outputs)
@@ -124,6 +135,10 @@ class ProblemStandard:
 
     def every_word(self) -> Words:
         return self.problem.every_word(self.model.length) or _every_word(self.model, self)
+
+    @property
+    def lists_every_word(self) -> bool:
+        return self.problem.every_word(self.model.length) is None
 
     def specification(self) -> Specification | None:
         return self.problem.specification(self.model.length)
@@ -136,18 +151,24 @@ class ModelStandard:
     model: Model
     other: Model
     outputs: int
+    answers: int
     engine: Engine
 
     @classmethod
     def of(cls, model: Model, other: Model, engine: Engine) -> "ModelStandard":
-        """Outputs are those that both models name."""
+        """As many answers as the model with more of them has; a model that does not say how many gives all its slots.
+
+        Where one model gives fewer, the verdict says so.
+        """
         if other.length != model.length:
             raise UnmaskError(
                 f"the models read words of length {model.length} and {other.length}; compare like with like"
             )
         if other.length and other.characters == ():
             raise UnmaskError("the other model can read no character, so that it says nothing about any word")
-        return cls(model, other, min(_written(m) for m in (model, other)), engine)
+        answers = max(stated_answers(m) or 1 for m in (model, other))
+        given = [stated_answers(m) or answers_available(m) for m in (model, other)]
+        return cls(model, other, min(answers, *given), answers, engine)
 
     @property
     def name(self) -> str:
@@ -167,11 +188,10 @@ class ModelStandard:
 
     @property
     def about(self) -> str | None:
-        own = read_letters(self.other, self.model.input_symbols, self.model.characters)
-        unread = next((letter for letter, symbol in own.items() if symbol is None), None)
-        if unread is None or not self.model.length:
+        alone = letter_read_by_model_alone(self.model, self)
+        if alone is None:
             return None
-        return f"every word that the other model reads; it reads no {shortened(unread)!r}, and this one does"
+        return f"every word that the other model reads; it reads no {shortened(alone)!r}, and this one does"
 
     def right(self, word: str) -> Outcome:
         return outcomes(self.other, [word], self.engine, outputs=self.outputs)[0]
@@ -183,25 +203,137 @@ class ModelStandard:
     def every_word(self) -> Words:
         return _every_word(self.model, self)
 
+    @property
+    def lists_every_word(self) -> bool:
+        return True
+
     def specification(self) -> Model:
         return self.other
 
 
+@dataclass(frozen=True, eq=False)
+class RestrictedStandard:
+    """Another standard, for words over some of its letters."""
+
+    model: Model
+    whole: Standard
+    letters: Sequence[str]
+
+    @property
+    def name(self) -> str:
+        return self.whole.name
+
+    @property
+    def outputs(self) -> int:
+        return self.whole.outputs
+
+    @property
+    def answers(self) -> int:
+        return self.whole.answers
+
+    @property
+    def answer_symbols(self) -> frozenset[str]:
+        return self.whole.answer_symbols
+
+    @property
+    def characters(self) -> None:
+        return None
+
+    @property
+    def about(self) -> str:
+        return f"every word over the letters {shortened(' '.join(self.letters))}"
+
+    def right(self, word: str) -> Outcome:
+        return self.whole.right(word)
+
+    def words(self, rng: random.Random) -> Iterator[str]:
+        """The words of the whole standard that have these letters alone, and words drawn over the letters."""
+        gap, allowed = self._gap, set(self.letters)
+        for drawn, any_word in zip(self.whole.words(rng), words_over(self.letters, self.model.length, rng, gap=gap)):  # noqa: B905
+            if allowed.issuperset(drawn.split(" ") if gap else drawn):
+                yield drawn
+            yield any_word
+
+    def every_word(self) -> Words:
+        return words_of_letters(self.letters, self.model.length, self._gap)
+
+    @property
+    def lists_every_word(self) -> bool:
+        return True
+
+    def specification(self) -> Specification | Model | None:
+        """An automaton loses the letters that are left out, so that its certificate speaks of these alone."""
+        found = self.whole.specification()
+        if not isinstance(found, Automaton) or self._gap:
+            return found
+        tokens = [int(found.token_ids([letter])[0]) for letter in self.letters]
+        return Automaton(tuple(self.letters), found.delta[:, tokens], found.start, found.accepting)
+
+    @property
+    def _gap(self) -> str:
+        return gap_between(self.whole.letters, self.whole.characters)
+
+
+def letter_read_by_model_alone(model: Model, standard: Standard) -> str | None:
+    """A letter that the model reads and the standard does not have; None if there is none."""
+    if not model.length:
+        return None
+    if model.characters is None and standard.characters is None:
+        return next((symbol for symbol in model.input_symbols if symbol not in standard.letters), None)
+    own = _as_ranges(model.input_symbols, model.characters)
+    rest = sorted((first, last) for first, last, *_ in _as_ranges(standard.letters, standard.characters))
+    for low, last, *_ in own:
+        for start, end in rest:
+            if start > low or low > last:
+                break
+            low = max(low, end + 1)
+        if low <= last:
+            points = range(low, min([last, low + 128, *(start - 1 for start, _ in rest if start > low)]) + 1)
+            return next((c for c in map(chr, points) if c.isprintable() and not c.isspace()), chr(low))
+    return None
+
+
+def _as_ranges(letters: Sequence[str], characters: Ranges | None) -> Ranges:
+    """Ranges of code points; letters of several characters are not text and have none."""
+    return characters if characters is not None else [(ord(x), ord(x), x) for x in sorted(letters) if len(x) == 1]
+
+
 def output_count(model: Model) -> int:
-    """How many outputs the circuit has that the folder names; 1 where it names none."""
-    try:
-        return problem_from_json(model.problem).outputs(model.length)
-    except ProblemError:
-        return 1
+    """How many answers the problem has that the folder names; 1 where it names none."""
+    return _outputs_of_problem(model) or 1
 
 
 def answer_count(model: Model) -> int:
-    """How many of the last symbols of a model are its answer: a looped model says one bit, a circuit may have more."""
-    return 1 if model.kind == "plt" else output_count(model)
+    """How many of the last symbols of a model are its answers."""
+    return stated_answers(model) or 1
 
 
-def _written(model: Model) -> int:
-    return 1 if model.kind == "plt" else min(output_count(model), model.padding)
+def stated_answers(model: Model) -> int | None:
+    """The number of answers as the folder states it (`outputs`), else as its problem says; None if neither does."""
+    if model.outputs is not None or model.kind == "plt":
+        return model.answer_rows
+    outputs = _outputs_of_problem(model)
+    return None if outputs is None else min(outputs, model.padding)
+
+
+def answers_available(model: Model) -> int:
+    """How many symbols at the end of a run can be answers."""
+    return model.symbols_written if model.outputs is None else model.outputs
+
+
+def with_stated_outputs(model: Model) -> Model:
+    """The same model, with `outputs` stated where its problem has several answers: conversions carry the number on."""
+    outputs = output_count(model)
+    if model.outputs is not None or outputs == 1:
+        return model
+    return replace(model, outputs=1 if model.kind == "plt" else min(outputs, model.padding))
+
+
+def _outputs_of_problem(model: Model) -> int | None:
+    try:
+        return max(1, problem_from_json(model.problem).outputs(model.length)) if model.problem else None
+    except UnmaskError:
+        return None
 
 
 def _every_word(model: Model, standard: Standard) -> Words:

@@ -34,6 +34,12 @@ class Verdict:
     proof: dict[str, Any] | None = None
     certificate: Certificate | None = None
     about: str | None = None
+    compared: str | None = None
+    """Which answers were compared, where there are several."""
+    complete: bool = False
+    """Were all words compared?"""
+    comparable: bool = True
+    """False if the two sides read different alphabets, so that nothing can be said."""
 
     def __post_init__(self) -> None:
         if (self.status == "refuted") != (self.counterexample is not None):
@@ -62,7 +68,11 @@ class Verdict:
             "cases": self.cases,
             "counterexample": self.counterexample,
         }
-        for name in ("expected", "got", "reason", "proof", "about"):
+        for name in ("expected", "got", "reason", "proof", "about", "compared"):
             if getattr(self, name) is not None:
                 document[name] = getattr(self, name)
+        if self.complete:
+            document["complete"] = True
+        if not self.comparable:
+            document["comparable"] = False
         return document

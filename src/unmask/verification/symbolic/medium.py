@@ -168,11 +168,11 @@ class Tables:
             cuts = (*cuts, len(layers) - 1)
         return replace(residual, layers=layers, cuts=cuts)
 
-    def last_row(self, residual: Unrolled) -> list[Labelled | None]:
+    def last_rows(self, residual: Unrolled, count: int) -> list[Labelled | None]:
         symbolic = self._pass("model", residual.layers, residual.cuts)
-        (row,) = symbolic.run(residual.tokens, [len(residual.tokens) - 1])
+        rows = symbolic.run(residual.tokens, range(len(residual.tokens) - count, len(residual.tokens)))
         self.cut_rows = symbolic.cut_to
-        return [Labelled(row.cases, symbolic.logits(row))]
+        return [Labelled(row.cases, symbolic.logits(row)) for row in rows]
 
     @property
     def _mask(self) -> int:
