@@ -76,7 +76,7 @@ def test_verify_against_other_problems_and_folders(unmask, compiled):
 def test_verify_without_a_verdict(unmask, compiled):
     code, out, _ = unmask("verify", compiled("(a|b)*abb", length=30), "--method", "exhaustive")
     assert code == 2
-    assert "unknown on 0 cases" in out
+    assert out.startswith("unknown\n")
     assert "use --method prove" in out
 
 

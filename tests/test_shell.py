@@ -217,7 +217,7 @@ def test_a_bar_while_words_are_run(models):
     code, out = in_terminal(*verify)
     assert code == 0
     assert "running words" in out
-    assert in_pipe(*verify) == (0, "held on 20 cases (sample)\n", "")
+    assert in_pipe(*verify) == (0, "no counterexample found (20 words)\n", "")
 
 
 @pytest.mark.parametrize("width", [40, 80])
