@@ -144,11 +144,12 @@ def show_verdict(verdict: Verdict) -> None:
         number = f"{'all ' if verdict.complete else ''}{verdict.cases:,} word{'' if verdict.cases == 1 else 's'}"
         out.print(f"[{style[verdict.status]}]no counterexample found[/] ({number})")
     elif not verdict.comparable:
-        out.print(f"[{style[verdict.status]}]not comparable[/]")
+        out.print(literal(verdict.reason or ""), style=style[verdict.status])
+        return
     else:
         out.print(f"[{style[verdict.status]}]{verdict.status}[/]")
     if verdict.compared is not None:
-        out.print(f"compared: {escape(verdict.compared)}")
+        out.print(f"compared: {literal(verdict.compared)}")
     if verdict.counterexample is not None:
         out.print(
             f"counterexample {literal(repr(verdict.counterexample))}: "

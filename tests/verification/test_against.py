@@ -83,7 +83,7 @@ def test_what_is_printed(unmask, tmp_path, parity):
     assert out == "no counterexample found (10 words)\n"
     code, out, _ = unmask("verify", str(folder), "--against", ODD)
     assert code == 2
-    assert out.startswith("not comparable\n")
+    assert out.startswith("not comparable: the alphabets differ")
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -174,3 +174,13 @@ def test_a_function_in_a_file(unmask, tmp_path, parity):
         assert said in " ".join(err.split())
     code, _, err = unmask("verify", str(folder), "--against", f"{tmp_path}/absent.py:odd")
     assert code == 2
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("letters", [("0", "1"), ("0", "1", "ten")])
+def test_words_are_written_as_each_side_reads_them(method, letters):
+    """With a letter of several characters, letters are separated by blanks."""
+    others = ("0", "1", "ten") if len(letters) == 2 else ("0", "1")
+    model = compile_program(parity_over(letters), "mdm", length=3)
+    for right in (parity_over(others), compile_program(parity_over(others), "plt", length=3)):
+        assert verify_model(model, against=right, method=method, letters="common").exit_code == 0

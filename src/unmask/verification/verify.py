@@ -210,7 +210,8 @@ def _is_own_problem(model: Model, right: Problem | Model | Oracle) -> bool:
     names = []
     for stored in (model.problem, right.problem if isinstance(right, Model) else right.to_json()):
         try:
-            names.append(problem_from_json(stored).name)
+            problem = problem_from_json(stored)
+            names.append((problem.name, getattr(problem, "sha256", "")))
         except UnmaskError:
             return False
     return names[0] == names[1]

@@ -113,7 +113,8 @@ def _about(question: Question) -> list[str]:
         f"words of {question.model.length} letters, each in {Encoding(len(letters), 1).width} bits from variable 2 on, "
         "low bit first",
         f"letters by code, the last for all larger codes too: {' '.join(letters)}",
-        "satisfiable if and only if the model and the problem differ on some word",
+        f"compared: the last {question.standard.outputs} of {question.standard.answers} answers",
+        "satisfiable if and only if these differ on some word",
     ]
 
 

@@ -127,7 +127,7 @@ class OracleStandard:
 
     def words(self, rng: random.Random) -> Iterator[str]:
         """In turn a word over the letters, and one that the folder's own problem tries, if it can be read."""
-        anything = words_over(self.letters or ("",), self.model.length, rng, gap=self._gap)
+        anything = words_over(self.letters or ("",), self.model.length, rng, gap=self.gap)
         try:
             own = problem_from_json(self.model.problem).words(self.model.length, rng)
             next(own)
@@ -136,11 +136,11 @@ class OracleStandard:
         allowed = set(self.letters)
         for one, other in zip(anything, own, strict=False):
             yield one
-            if allowed.issuperset(other.split() if self._gap else other):
+            if allowed.issuperset(other.split() if self.gap else other):
                 yield other
 
     def every_word(self) -> Words:
-        return words_of_letters(self.letters, self.model.length, self._gap)
+        return words_of_letters(self.letters, self.model.length, self.gap)
 
     @property
     def lists_every_word(self) -> bool:
@@ -155,7 +155,7 @@ class OracleStandard:
                 "use --method sample"
             )
         said = [
-            self._outputs(self._gap.join(word))[-self.outputs :]
+            self._outputs(self.gap.join(word))[-self.outputs :]
             for word in stage("asking the function", product(self.letters, repeat=length), count)
         ]
         graph = decision_graph(said, len(self.letters), length)
@@ -167,7 +167,7 @@ class OracleStandard:
     def _outputs(self, word: str) -> tuple[Output, ...]:
         known = self._known.get(word)
         if known is None:
-            given: str | list[str] = word if is_plain(self.letters) and not self._gap else word.split()
+            given: str | list[str] = word if is_plain(self.letters) and not self.gap else word.split()
             known = self._read(word, self.oracle.ask(given))
             if self._again:
                 self._again -= 1
@@ -213,7 +213,7 @@ class OracleStandard:
         )
 
     @property
-    def _gap(self) -> str:
+    def gap(self) -> str:
         return "" if is_plain(self.letters) and not reads_expressions(self.letters) else " "
 
 

@@ -8,7 +8,7 @@ from unmask.engines.engine import Engine
 from unmask.errors import WordError
 from unmask.problems.outcome import Outcome
 from unmask.reasoners.words import read_word
-from unmask.verification.question.letters import gap_between, read_letters
+from unmask.verification.question.letters import read_letters
 from unmask.verification.question.outcomes import outcomes
 from unmask.verification.question.standard import Standard
 from unmask.verification.question.verdict import Verdict
@@ -45,7 +45,7 @@ class Question:
     def word(self, numbers: Sequence[int]) -> str:
         """The word of these letters."""
         letters = self.letters
-        return self._gap.join(letters[k] for k in numbers)
+        return self.standard.gap.join(letters[k] for k in numbers)
 
     def said(self, words: Sequence[str]) -> list[Outcome]:
         """What the model says of each word."""
@@ -58,14 +58,10 @@ class Question:
         odd = next((letter for letter, symbol in self.readings.items() if symbol is None), plain)
         if odd is None or not self.model.length:
             return None
-        word = self._gap.join([plain or odd] * (self.model.length - 1) + [odd])
+        word = self.standard.gap.join([plain or odd] * (self.model.length - 1) + [odd])
         try:
             read_word(self.model, word)
         except WordError as error:
             expected = str(self.standard.right(word))
             return Verdict("refuted", method, 1, counterexample=word, expected=expected, got=f"error: {error}")
         return None
-
-    @property
-    def _gap(self) -> str:
-        return gap_between(self.standard.letters, self.standard.characters)

@@ -54,6 +54,11 @@ class Standard(Protocol):
         ...
 
     @property
+    def gap(self) -> str:
+        """What is written between two letters of a word."""
+        ...
+
+    @property
     def about(self) -> str | None:
         """Which words it speaks of, where it says nothing of others that the model reads."""
         ...
@@ -119,6 +124,10 @@ class ProblemStandard:
     @property
     def characters(self) -> Ranges | None:
         return self.problem.characters
+
+    @property
+    def gap(self) -> str:
+        return gap_between(self.letters, self.characters)
 
     @property
     def about(self) -> str | None:
@@ -187,6 +196,10 @@ class ModelStandard:
         return self.other.characters
 
     @property
+    def gap(self) -> str:
+        return gap_between(self.letters, self.characters)
+
+    @property
     def about(self) -> str | None:
         alone = letter_read_by_model_alone(self.model, self)
         if alone is None:
@@ -240,22 +253,29 @@ class RestrictedStandard:
         return None
 
     @property
+    def gap(self) -> str:
+        """As the model reads words; the whole standard may write them in another way."""
+        return gap_between(self.model.input_symbols, self.model.characters)
+
+    @property
     def about(self) -> str:
         return f"every word over the letters {shortened(' '.join(self.letters))}"
 
     def right(self, word: str) -> Outcome:
-        return self.whole.right(word)
+        return self.whole.right(self.whole.gap.join(word.split(self.gap) if self.gap else word))
 
     def words(self, rng: random.Random) -> Iterator[str]:
-        """The words of the whole standard that have these letters alone, and words drawn over the letters."""
-        gap, allowed = self._gap, set(self.letters)
-        for drawn, any_word in zip(self.whole.words(rng), words_over(self.letters, self.model.length, rng, gap=gap)):  # noqa: B905
-            if allowed.issuperset(drawn.split(" ") if gap else drawn):
-                yield drawn
-            yield any_word
+        """In turn a word over the letters, and one of the whole standard, if it has these letters alone."""
+        anything = words_over(self.letters, self.model.length, rng, gap=self.gap)
+        allowed, apart = set(self.letters), self.whole.gap
+        for one, other in zip(anything, self.whole.words(rng), strict=False):
+            yield one
+            letters = other.split(apart) if apart else list(other)
+            if allowed.issuperset(letters):
+                yield self.gap.join(letters)
 
     def every_word(self) -> Words:
-        return words_of_letters(self.letters, self.model.length, self._gap)
+        return words_of_letters(self.letters, self.model.length, self.gap)
 
     @property
     def lists_every_word(self) -> bool:
@@ -264,14 +284,10 @@ class RestrictedStandard:
     def specification(self) -> Specification | Model | None:
         """An automaton loses the letters that are left out, so that its certificate speaks of these alone."""
         found = self.whole.specification()
-        if not isinstance(found, Automaton) or self._gap:
+        if not isinstance(found, Automaton):
             return found
         tokens = [int(found.token_ids([letter])[0]) for letter in self.letters]
         return Automaton(tuple(self.letters), found.delta[:, tokens], found.start, found.accepting)
-
-    @property
-    def _gap(self) -> str:
-        return gap_between(self.whole.letters, self.whole.characters)
 
 
 def letter_read_by_model_alone(model: Model, standard: Standard) -> str | None:
