@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from unmask.budget import stage
-from unmask.errors import OutOfTime, ProblemError, TooLarge, UnmaskError, shortened
+from unmask.errors import OutOfTime, ProblemError, TooLarge, UnmaskError, message_of, shortened
 from unmask.problems.catalogue import problem_from_json
 from unmask.problems.outcome import Outcome
 from unmask.problems.problem import Words
@@ -59,7 +59,7 @@ class Oracle:
             line = None if self.path is None else line_in(self.path, error)
             where = f" at line {line}" if line is not None else ""
             raise ProblemError(
-                f"{self.name} raises {type(error).__name__}{where} ({shortened(str(error), most=MOST_SAID)}) "
+                f"{self.name} raises {type(error).__name__}{where} ({message_of(error, MOST_SAID)}) "
                 f"for the word {shortened(repr(word))}; it must return an answer for every word"
             ) from error
 
