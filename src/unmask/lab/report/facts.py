@@ -9,7 +9,7 @@ from unmask.lab.sweep.presets import PRESETS, preset
 
 
 def runs(cells: Cells) -> str:
-    """Return one sentence: cells, training runs and time."""
+    """Return the number of cells and training runs, and the time they took."""
     results = _results(cells)
     trained = sum("right" in result for result in results.values())
     return (

@@ -173,6 +173,6 @@ def gumbel(_: Effort) -> Evidence:
                 chances[int(drawn[0])] += weight
             law = [Fraction(chance, DRAWS**size) for chance in chances]
             require(law == gumbel_law(list(logits), precision), f"the law of the logits {logits} is another")
-            require(sum(law) == 1, "the law is no distribution")
+            require(sum(law) == 1, "the probabilities do not sum to 1")
             cases += 1
     return Evidence("the exact law for logits of two and three symbols against all noises, p = 1", cases)
