@@ -12,7 +12,7 @@ from unmask.programs.compilers.compiler import compiler_for
 from unmask.programs.compilers.regular import RegularCompiler
 from unmask.programs.language import positions
 from unmask.programs.language.positions import N
-from unmask.verification.families.check_lengths import hashed_lengths
+from unmask.verification.families.check_lengths import FIRST, THEN, hashed_lengths
 from unmask.verification.families.prove import prove_every_length
 
 P = Precision(2)
@@ -69,6 +69,38 @@ def test_a_compiler_that_is_wrong_at_long_lengths_is_not_proved(monkeypatch, sab
     answer = found("cot")
     assert answer.verdict in ("refuted", "unknown")
     assert any(o.verdict == "open" and o.name.startswith("N = ") for o in answer.obligations)
+
+
+@pytest.mark.parametrize("sabotage", [swapping, dropping])
+@pytest.mark.parametrize("kind", ["mdm", "plt"])
+def test_a_compiler_that_is_wrong_at_a_length_that_is_not_compared_is_refuted(monkeypatch, sabotage, kind):
+    """Tracing finds the comparison `n == 389`, and the model of that length is then proved wrong."""
+    sabotage(monkeypatch, lambda n: n == 389)
+    answer = found(kind)
+    assert 389 not in (*FIRST, *THEN, *hashed_lengths(answer.statement))
+    assert answer.verdict == "refuted"
+    assert answer.counterexample.length == 389
+    assert "N == 389, in <lambda> (test_wrong_compilers.py:" in answer.reason
+
+
+@pytest.mark.parametrize("sabotage", [swapping, dropping])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda n: n == 123_456,
+        lambda n: n > 70_000,
+        lambda n: n in {5_000},
+        lambda n: n % 4_001 == 4_000,
+        lambda n: str(n) == "5000",
+        lambda n: 9_999 <= n < 10_001,
+        lambda n: n.bit_length() == 17,
+    ],
+)
+def test_a_compiler_that_looks_at_a_long_length_is_not_proved(monkeypatch, sabotage, wrong):
+    sabotage(monkeypatch, wrong)
+    answer = found("cot")
+    assert answer.verdict == "unknown"
+    assert "the code also uses N in this way" in answer.reason
 
 
 def test_powers_of_two_that_end_at_seven_bits_are_not_proved(monkeypatch):
