@@ -135,7 +135,7 @@ MAY_IMPORT = {
         "running named_problem verification/* theorems programs/compilers problems/* recurrences reasoners engines "
         "traces weights"
     ),
-    "views": "pipeline viewer reasoners engines weights budget errors",
+    "views": "pipeline problems viewer reasoners engines weights budget errors",
     "samplers/exam": (
         "samplers samplers/passes samplers/predictors samplers/report pipeline verification/question problems/* "
         "reasoners weights budget errors"

@@ -58,6 +58,70 @@ def test_a_document_holds_the_symbols(unmask, typed, shift, how):
     assert alone["outputs"] == among_many["outputs"] == ["y", "y", "x", "y"]
 
 
+def test_symbols_are_an_answer_and_anything_else_is_not(unmask, shift):
+    """The folder says which symbols an answer may be; a model that writes another one has not answered."""
+    assert unmask("run", shift, "xyxx")[0] == 0
+    config = json.loads((shift / "config.json").read_text())
+    assert config["problem"]["symbols"] == ["x", "y"]
+    config["problem"]["symbols"] = ["x"]
+    (shift / "config.json").write_text(json.dumps(config))
+    code, out, _ = unmask("run", shift, "xyxx", "--no-canvas")
+    assert (code, out) == (2, "undecided: y y x y, and 'y' is not an answer of the program after 2 steps\n")
+    del config["problem"]["symbols"]  # as in older folders
+    (shift / "config.json").write_text(json.dumps(config))
+    assert unmask("run", shift, "xyxx")[0] == 0
+    config["problem"] = {}
+    (shift / "config.json").write_text(json.dumps(config))
+    assert unmask("run", shift, "xyxx")[0] == 2  # nothing says that these symbols are an answer
+
+
+SHOWN = """from unmask.recurrences import N, Slots, System, indices, letter
+
+(i,) = indices("i")
+sum_ = Slots("sum", i.range(N), [0, 1, 2, 5], SHOW)
+sum_.rule(letter(i + 1).or_else("5"), int)
+program = System("0125", sum_, answer=sum_)
+"""
+
+
+@pytest.mark.parametrize(
+    ("show", "answer"),
+    [
+        ("show=None", "=1 =5 =0 =5"),
+        ("show=lambda value: f'v{value}'", "v1 v5 v0 v5"),
+        ("show={0: 'none', 5: 'five'}", "=1 five none five"),
+    ],
+)
+def test_a_group_says_how_its_values_are_shown(unmask, tmp_path, show, answer):
+    file, folder = tmp_path / "digits.py", tmp_path / "digits"
+    file.write_text(SHOWN.replace("SHOW", show))
+    code, out, _ = unmask("compile", f"program:{file}", "--length", 4, "--to", "mdm", "--out", folder)
+    assert code == 0
+    assert "note: no slot reads letter 0 of 4, counted from 0" in out
+    code, out, _ = unmask("run", folder, "2150", "--no-canvas")
+    assert (code, out) == (0, f"answer: {answer} after 1 step\n")
+    code, out, _ = unmask("verify", folder, "--against", f"program:{file}", "--method", "prove")
+    assert (code, out[:21]) == (0, "proved for every word")
+
+
+@pytest.mark.parametrize(
+    ("show", "sentence"),
+    [
+        ("show={5: '5'}", "sum shows 5 as '5', which is a letter or another symbol of the model"),
+        ("show={7: 'x'}", "show of sum names 7, which is not among its values"),
+        ("show=lambda value: 'x'", "show of sum gives one symbol for two values"),
+        ("show={5: 'a b'}", "show of sum gives 'a b' for 5; a symbol is a string without blanks"),
+        ("show=3", "show of sum is a function of a value, such as str, or a dictionary"),
+    ],
+)
+def test_names_that_cannot_be_shown(unmask, tmp_path, show, sentence):
+    file = tmp_path / "digits.py"
+    file.write_text(SHOWN.replace("SHOW", show))
+    code, _, err = unmask("compile", f"program:{file}", "--length", 4, "--to", "mdm", "--out", tmp_path / "out")
+    assert code == 2
+    assert sentence in err
+
+
 def test_what_is_masked_is_no_answer(shift):
     model = load_model(shift)
     assert said_of(model, [model.mask, "x", "x", "y"]) == (f"answer: {model.mask} x x y", False)

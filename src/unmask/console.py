@@ -213,6 +213,11 @@ def said_of(model: Model, output: Sequence[str]) -> tuple[str, bool]:
     verdict = verdict_of(model, output[-1])
     if len(answers) == 1 and (verdict[1] or not notes_answers(model)):
         return verdict
+    allowed = model.problem.get("symbols")
+    if isinstance(allowed, list):  # what an answer may be; folders of older versions do not say it
+        wrong = next((symbol for symbol in answers if symbol not in (*allowed, model.accept, model.reject)), None)
+        if wrong is not None and wrong != model.mask:
+            return f"undecided: {' '.join(answers)}, and {wrong!r} is not an answer of the program", False
     return f"answer: {' '.join(answers)}", model.mask not in answers
 
 
@@ -231,6 +236,12 @@ def notes_answers(model: Model) -> bool:
     """Does the folder say how many slots answer? That of a program does; its answers may be any symbols."""
     stored = model.problem  # anything at all, in a folder that others made
     return isinstance(stored, dict) and isinstance(stored.get("slots"), list) and type(stored.get("outputs")) is int
+
+
+def answers_in_symbols(model: Model) -> bool:
+    """Does the folder say that answers may be other symbols than accept and reject: of a program, of an expression?"""
+    stored = model.problem
+    return notes_answers(model) or (isinstance(stored, dict) and stored.get("kind") == "expression")
 
 
 def answers_told(model: Model) -> int:

@@ -21,6 +21,28 @@ def problem_accepts(model: Model) -> str | None:
         return None
 
 
+def problem_states(model: Model) -> dict[str, str]:
+    """State symbol of a chain of thought → a shortest word that leads to it; {} for models without states."""
+    from unmask.programs.compilers.regular import state_names
+
+    try:
+        automaton = problem_from_json(model.problem).automaton
+    except ProblemError:
+        return {}
+    if automaton is None or model.kind not in ("cot", "pcot"):
+        return {}
+    words: dict[int, list[int]] = {automaton.start: []}
+    waiting = [automaton.start]
+    for state in waiting:
+        for letter, following in enumerate(automaton.delta[state].tolist()):
+            if following not in words:
+                words[following] = [*words[state], letter]
+                waiting.append(following)
+    names = state_names(automaton)
+    found = {names[state]: automaton.spelled(word) for state, word in sorted(words.items())}
+    return found if set(found) <= set(model.vocabulary) else {}
+
+
 def compile_again(model: Model, kind: Kind) -> Model:
     """The problem that a folder names, compiled into another kind for the same words; a comment, so not a proof."""
     from unmask.programs.compilers.compiler import compiler_for

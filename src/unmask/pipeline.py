@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from unmask.engines.engine import Engine
 from unmask.engines.fast import FastEngine
 from unmask.engines.reference import ReferenceEngine
-from unmask.named_problem import compile_again, problem_accepts, problem_name
+from unmask.named_problem import compile_again, problem_accepts, problem_name, problem_states
 from unmask.problems.catalogue import parse_problem
 from unmask.problems.program import program_problem
 from unmask.reasoners.cost import words_at_once
@@ -55,6 +55,7 @@ __all__ = [
     "outputs_of",
     "problem_accepts",
     "problem_name",
+    "problem_states",
     "prove_conversion",
     "prove_family",
     "result",

@@ -1,6 +1,7 @@
 """Model × word → View: the run, and beside it the same word in other frameworks."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,8 @@ from unmask.budget import fits, foresee
 from unmask.engines.engine import Engine
 from unmask.engines.fast import FastEngine
 from unmask.errors import ProblemError, UnmaskError
-from unmask.pipeline import compile_again, convert_model, problem_name, run_word
+from unmask.pipeline import compile_again, compile_problem, convert_model, problem_name, run_word
+from unmask.problems.catalogue import parse_problem
 from unmask.reasoners.cost import canvas_cost, run_cost
 from unmask.viewer.panel import Panel
 from unmask.viewer.recording import MOST_REGISTERS, MOST_WEIGHTS, Recording
@@ -21,14 +23,21 @@ PAGE_OVER_CANVAS = 32  # bytes of a view, while it is made, for each byte of its
 PER_WEIGHT = 32  # bytes of an attention weight that is kept
 
 
-def view_of(model: Model, word: str | Sequence[str], compare: Sequence[Kind], **options: Any) -> View:
-    """The model's own run first; `options` are those of `run_word`, for this run alone."""
+def view_of(
+    model: Model, word: str | Sequence[str], compare: Sequence[Kind], *, program: str | None = None, **options: Any
+) -> View:
+    """The model's own run first; `options` are those of `run_word`, for this run alone.
+
+    Other frameworks are compiled from the problem that the folder names, or from the file `program`; where neither is
+    possible they are converted, and the panel says by which theorems.
+    """
     panels, remarks = [panel_of(model, word, **options)], []
     if not model.problem and compare:
         remarks.append("The folder names no problem, so other frameworks come from conversions of the model itself.")
     for kind in compare:
         try:
-            panels.append(panel_of(_as_kind(model, kind), word))
+            other, theorems = _as_kind(model, kind, program)
+            panels.append(replace(panel_of(other, word), converted_by=theorems))
         except UnmaskError as error:
             remarks.append(f"There is no {kind} beside it: {error}.")
     answers = {panel.trace.accepted for panel in panels}
@@ -83,18 +92,30 @@ def default_comparison(model: Model) -> tuple[Kind, ...]:
     return ("mdm",) if model.kind == "cot" else ("cot",)
 
 
-def _as_kind(model: Model, kind: Kind) -> Model:
-    """Compiled from the problem that the folder names, else converted."""
-    if problem_name(model) is not None:
-        try:
-            return compile_again(model, kind)
-        except ProblemError:
-            pass  # a kind that only a conversion gives
-    *_, model = _converted(model, kind)
-    return model
+def check_program(model: Model, file: str) -> str:
+    """Return the PROBLEM string of the file, if it is the program that the model was compiled from."""
+    stored = model.problem if isinstance(model.problem, dict) else {}
+    if stored.get("kind") != "program":
+        raise UnmaskError("this model was not compiled from a program; leave out --program")
+    problem = f"program:{file}"
+    if getattr(parse_problem(problem), "sha256", None) != stored.get("sha256"):
+        raise UnmaskError(
+            f"{file} is not the program that this model was compiled from (its SHA-256 differs); give that file"
+        )
+    return problem
 
 
-def _converted(model: Model, kind: Kind) -> Iterator[Model]:
-    yield model
-    for _, conversion in convert_model(model, kind):
-        yield conversion.model
+def _as_kind(model: Model, kind: Kind, program: str | None) -> tuple[Model, tuple[str, ...]]:
+    """The model in another kind, and the theorems that it was converted by: none where it was compiled."""
+    try:
+        if program is not None:
+            return compile_problem(program, kind, length=model.length, precision=model.precision.p), ()
+        if problem_name(model) is not None:
+            return compile_again(model, kind), ()
+    except ProblemError:
+        pass  # a kind that only a conversion gives
+    theorems = []
+    for theorem, conversion in convert_model(model, kind):
+        theorems.append(theorem.stem)
+        model = conversion.model
+    return model, tuple(theorems)

@@ -116,6 +116,20 @@ def test_chains_of_thought_by_generate(pattern, exported, outside):
     assert answers == [report["accept" if re.fullmatch(pattern, word) else "reject"] for word in words]
 
 
+def test_the_card_says_which_state_a_symbol_is(exported):
+    """Of a group, the element: the states are products of letters."""
+    model, folder, report = exported("group:A5", "cot", "gpt2", length=12)
+    assert len(report["states"]) == 60
+    assert sorted(report["states"].values()) == sorted(["", *(x for x in model.input_symbols if x != "e")])
+    for name, word in list(report["states"].items())[1:5]:
+        trace = run_word(model, " ".join([word, *["e"] * 11]))
+        assert trace.output[0] == name
+        assert f"`{name}` after `{word}`" in (folder / "README.md").read_text()
+    _, folder, report = exported("(a|b)*abb", "cot", "gpt2", length=8)
+    assert report["states"]["q3"] == "abb"
+    assert "`q3` after `abb`" in (folder / "README.md").read_text()
+
+
 def test_a5_by_generate(exported, outside):
     model, folder, report = exported("group:A5", "cot", "gpt2", length=12)
     drawn = a5_words(model.input_symbols, 12, 16, seed=7)

@@ -129,6 +129,29 @@ FILES = {
     "a.rule(letter(i), len, where=i < 2)": (
         r"line 4 of slip\.py: nobody writes a\[2\] at N = 3: .*; add a\.rule\(…\) without a condition"
     ),
+    "a.rule(a[i - 1].or_else(a[i]), abs)": (
+        r"line 4 of slip\.py: a\[i - 1\]\.or_else\(…\) takes a value, .* not a\[i\], .* pick\(condition, a\[i - 1\],"
+    ),
+    "a.rule(a[i - 1].or_else(i), abs)": r"line 4 of slip\.py: .* takes a value, .* not i, .*, number\(i\)\)",
+    "a.rule(letter(i) == 'a', len)": (
+        r"line 4 of slip\.py: a rule reads letters and slots, .* not False; .*\(letter\(i\), lambda x: x == \"a\"\)"
+    ),
+    "a.rule(i, abs)": r"line 4 of slip\.py: .* not i; .* value of a formula, write number\(i, among=\[0, 1\]\)",
+    "a.rule(a, abs)": r"line 4 of slip\.py: .* name a slot of a: a\[i\]",
+    "a.rule(letter(i), lambda x: 1 if i == 0 else 0)": (
+        r"line 4 of slip\.py: the function of a rule uses i, .* add number\(i, among=\[…\]\) to the reads"
+    ),
+    "half = i // 2\na.rule(letter(i), lambda x: half)": r"line 5 of slip\.py: .* uses half = i div 2, which has no",
+    "def f(x):\n    return [i for _ in x]\na.rule(letter(i), f)": r"line 6 of slip\.py: .* uses i, which has no value",
+    "def g():\n    return i\na.rule(letter(i), lambda x: g() + 1)": (
+        r"the rule of a \(line 6 of slip\.py\) gives the formula i \+ 1 for \(a\), .* add number\(i \+ 1, among"
+    ),
+    "def g():\n    return i\na.rule(letter(i), lambda x: 0 if g() == 0 else 1)": (
+        r"in the rule of a \(line 6 of slip\.py\): Python's == compares objects, so i == 0 .* write i\.equals\(0\)"
+    ),
+    "a = Slots('a', range(4), (0, 1))": (
+        r"line 4 of slip\.py: .* Python's range\(0, 4\) has none; write \(i,\) = indices\(\"i\"\) and .* i\.range\(4\)"
+    ),
     "a.rule(letter(i), lambda x: {}[x])": r"the rule of a \(line 4 of slip\.py\) raises KeyError \('a'\) for \(a\)",
     "a.rule(letter(i), lambda x: __import__('sys').exit(3))": r"the rule of a .* raises SystemExit \(3\)",
     "a.rule(a[letter(i)], abs)": r"line 4 of slip\.py: .* not of letter\(i\); an address is a formula",

@@ -64,6 +64,32 @@ def test_a_model_without_a_problem_stands_alone_or_is_converted(unmask, folders,
     assert "names no problem" in (tmp_path / "both.html").read_text(encoding="utf-8")
 
 
+ODD = """from unmask.recurrences import BOOLEAN, N, Slots, System, indices, letter
+
+(i,) = indices("i")
+odd = Slots("odd", i.range(N), BOOLEAN)
+odd.rule((odd[i - 1].or_else(False), letter(i)), lambda before, x: before != (x == "b"))
+program = System("ab", odd, answer=odd[N - 1])
+"""
+
+
+def test_a_conversion_is_called_one_and_a_program_is_compiled(unmask, tmp_path):
+    """A folder does not hold its program: without the file, the chain of thought is converted, and larger."""
+    file, folder = tmp_path / "odd.py", tmp_path / "odd"
+    file.write_text(ODD)
+    assert unmask("compile", f"program:{file}", "--length", 3, "--to", "mdm", "--out", folder)[0] == 0
+    converted = unmask("view", folder, "aba", "--text")[1]
+    assert "chain of thought, converted by mdm_to_pcot, pcot_to_cot" in converted
+    code, compiled, err = unmask("view", folder, "aba", "--text", "--program", file)
+    assert (code, err) == (0, "")
+    assert "chain of thought" in compiled
+    assert "converted" not in compiled
+    assert len(compiled) < len(converted) / 4
+    file.write_text(ODD + "# changed")
+    code, _, err = unmask("view", folder, "aba", "--text", "--program", file)
+    assert (code, "is not the program that this model was compiled from" in err) == (2, True)
+
+
 def test_what_cannot_be_compared_is_left_out_and_said(unmask, folders, tmp_path, monkeypatch):
     from unmask import views
     from unmask.errors import TooLarge

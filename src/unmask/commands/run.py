@@ -82,11 +82,14 @@ def run(
 ) -> None:
     """Run a model on WORD. Exit code: 0 accepted, 1 rejected, 2 error.
 
+    Where the answer of a problem is symbols or a number, such as the value of an expression, the exit code is 0; a run
+    that ends without an answer has the exit code 2.
+
     If the canvases of all steps do not fit into --limit, only the last one is stored, and the output says so.
 
     Example: [bold]unmask run models/random abba --planner uniform:1 --seed 3[/bold]
     """
-    from unmask.console import show_run
+    from unmask.console import answers_in_symbols, said_of, show_run
     from unmask.pipeline import load_model
 
     if word == "-" and sys.stdin is None:
@@ -108,7 +111,8 @@ def run(
         print_document(runner.document(ran, seconds))
     else:
         show_run(runner.model, ran, canvas=runner.canvas)
-    raise typer.Exit({True: 0, False: 1, None: 2}[ran.accepted])
+    answered = answers_in_symbols(runner.model) and said_of(runner.model, ran.output)[1]
+    raise typer.Exit({True: 0, False: 1, None: 0 if answered else 2}[ran.accepted])
 
 
 @dataclass(frozen=True)

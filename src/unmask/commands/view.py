@@ -43,6 +43,15 @@ def view(
             show_default=False,
         ),
     ] = None,
+    program: Annotated[
+        str | None,
+        typer.Option(
+            "--program",
+            metavar="FILE.py",
+            help="The program of the model, so that other frameworks are compiled from it and not converted.",
+            show_default=False,
+        ),
+    ] = None,
     planner: PlannerOption = None,
     sample: SampleOption = False,
     seed: SeedOption = 0,
@@ -64,12 +73,14 @@ def view(
     from unmask.viewer.picture import picture
     from unmask.viewer.render import render
     from unmask.viewer.text import text_of
-    from unmask.views import default_comparison, view_of
+    from unmask.views import check_program, default_comparison, view_of
 
     with budgeted("running", limit=limit, timeout=timeout):
         model = load_model(folder)
         kinds = default_comparison(model) if compare is None else _kinds(compare)
-        seen = view_of(model, word, kinds, engine=engine_named(engine), planner=planner, sample=sample, seed=seed)
+        source = None if program is None else check_program(model, program)
+        options = {"engine": engine_named(engine), "planner": planner, "sample": sample, "seed": seed}
+        seen = view_of(model, word, kinds, program=source, **options)
         for path, make, earlier in ((out, render, PAGE), (svg, picture, PICTURE)):
             if path is not None:
                 write_text(path, make(seen), earlier=earlier)

@@ -86,12 +86,16 @@ class ProgramProblem(Problem):
 
 
 class StoredProgram(Stored, frozen=True, tag="program"):
-    """The name of the program and the hash of its file; how many answers there are, and how its slots are called."""
+    """The name of the program and the hash of its file, the number of its answers, the names of its slots.
+
+    `symbols` are what an answer may be besides accept and reject: [] for truth values, None in older folders.
+    """
 
     name: str
     sha256: str = ""
     outputs: int = 1
     slots: tuple[str, ...] = ()
+    symbols: tuple[str, ...] | None = None
 
     def problem(self) -> "AbsentProgram":
         return AbsentProgram(self.name, self.sha256, self.outputs)

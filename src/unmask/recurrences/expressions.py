@@ -12,9 +12,12 @@ the same of all slots at once, may go astray in branches that a slot does not ta
 ('2·i + j - 1', 6)
 """
 
+import dis
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -118,6 +121,16 @@ class Expression:
             "write both(…, …) for `and` or a chain of comparisons, either(…, …) for `or`, ~(…) for `not`, "
             "choose(…, …, …) for `if`"
         )
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, int | str) and self.names:
+            raise ProblemError(
+                f"Python's == compares objects, so {self} == {other!r} and {self} != {other!r} say nothing about an "
+                f"index; write i.equals({other}) or i.differs({other}) in a condition"
+            )
+        return self is other
+
+    __hash__ = object.__hash__
 
     def __index__(self) -> int:
         raise ProblemError(
@@ -238,6 +251,25 @@ def indices(names: str) -> tuple[Index, ...]:
 
 def constant(value: int) -> Expression:
     return Expression("constant", value=int(value))
+
+
+def index_used_by(function: Callable[..., Any]) -> tuple[str, Expression] | None:
+    """The first variable in the code of a function that is an index expression, and its value."""
+    code = getattr(function, "__code__", None)
+    known = dict(getattr(function, "__globals__", {}))
+    for name, cell in zip(getattr(code, "co_freevars", ()), getattr(function, "__closure__", None) or (), strict=False):
+        with suppress(ValueError):  # a variable that has no value yet
+            known[name] = cell.cell_contents
+    waiting = [code] if code is not None else []
+    while waiting:
+        part = waiting.pop()
+        for instruction in dis.get_instructions(part):
+            if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_FROM_DICT_OR_DEREF"):
+                value = known.get(instruction.argval)
+                if isinstance(value, Expression):
+                    return instruction.argval, value
+        waiting += [constant for constant in part.co_consts if isinstance(constant, CodeType)]
+    return None
 
 
 def lifted(value: Expression | int) -> Expression:

@@ -24,8 +24,9 @@ def called(function: Callable[..., Any], given: tuple[Any, ...], where: str, lin
     """The result of a function of the program; what it raises becomes a sentence."""
     try:
         return function(*given)
-    except ProblemError:
-        raise
+    except ProblemError as error:
+        found = in_line(function, line, error)
+        raise type(error)(f"in the rule of {where}{found}: {error}") from error
     except (Exception, SystemExit) as error:  # a rule that calls exit() would end the command without a word
         rule = f"the rule of {where}{in_line(function, line, error)}"
         if isinstance(error, TypeError) and not _takes(function, len(given)):

@@ -11,6 +11,7 @@ from itertools import product
 from typing import Any
 
 from unmask.errors import ProblemError, WordError, message_of, shortened, shown_value
+from unmask.recurrences.expressions import Expression
 from unmask.recurrences.functions import MOST_SAID, called, check_function, in_line, shown
 from unmask.recurrences.lines import at_line
 from unmask.recurrences.slots import Case, Each, Mapped, Over, Read, Slots
@@ -188,6 +189,11 @@ def result_of(group: Slots, case: Case, given: tuple[Any, ...], where: Key | str
     try:
         return _members(group)[result]
     except (KeyError, TypeError):
+        if isinstance(result, Expression):
+            raise ProblemError(
+                f"the rule of {_where(where)}{in_line(case.rule, case.line)} gives the formula {result} for "
+                f"{shown(given)}, and a function has no indices; add number({result}, among=[…]) to the reads"
+            ) from None
         raise ProblemError(
             f"the rule of {_where(where)}{in_line(case.rule, case.line)} gives {shown_value(result)} "
             f"for {shown(given)}, which is not among the values of {group.name}; add it there, or mend the rule"

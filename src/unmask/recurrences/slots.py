@@ -8,13 +8,13 @@ A slot takes the first of its rules whose condition holds. A rule is a function 
 must be defined for all values that they may have, and give one of the values of the group.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, islice
 from typing import Any, Literal
 
 from unmask.errors import ProblemError, TooLarge, shown_value
-from unmask.recurrences.expressions import Expression, Range, lifted
+from unmask.recurrences.expressions import Expression, Range, index_used_by, lifted
 from unmask.recurrences.lines import line_of_caller
 
 Value = Hashable
@@ -49,7 +49,7 @@ class Letter(Read):
     default: Any = _NOTHING
 
     def or_else(self, value: Value) -> "Letter":
-        return replace(self, default=_fixed(value, f"{self}.or_else(…)"))
+        return replace(self, default=_default(self, value))
 
     @property
     def places(self) -> tuple[Expression, ...]:
@@ -68,7 +68,7 @@ class Slot(Read):
     default: Any = _NOTHING
 
     def or_else(self, value: Value) -> "Slot":
-        return replace(self, default=_fixed(value, f"{self}.or_else(…)"))
+        return replace(self, default=_default(self, value))
 
     def __str__(self) -> str:
         return f"{self.group.name}[{', '.join(map(str, self.places))}]"
@@ -173,11 +173,40 @@ Reads = Read | Sequence[Read]
 
 
 def as_reads(reads: Reads) -> tuple[Read, ...]:
-    listed = (reads,) if isinstance(reads, Read) else tuple(reads)
+    many = isinstance(reads, Iterable) and not isinstance(reads, str)
+    listed: tuple[Any, ...] = tuple(reads) if many else (reads,)
     for read in listed:
         if not isinstance(read, Read):
-            raise ProblemError(f"a rule reads letters and slots, such as letter(i) or cell[i, j], not {read!r}")
+            raise ProblemError(
+                f"a rule reads letters and slots, such as letter(i) or cell[i, j], not {shown_value(read)}"
+                f"{_instead_of_read(read)}"
+            )
     return listed
+
+
+def _instead_of_read(given: object) -> str:
+    """What to write in place of something that is not a read."""
+    if isinstance(given, bool):
+        return (
+            '; to compare what is read, compare in the function: rule(letter(i), lambda x: x == "a"), '
+            "and write conditions on indices as where=i < 2"
+        )
+    if isinstance(given, Expression):
+        return f"; to read the value of a formula, write number({given}, among=[0, 1]) with all values that it has"
+    if isinstance(given, Slots):
+        return f"; name a slot of {given}: {given}[{', '.join(over.name for over in given.ranges) or '()'}]"
+    return ""
+
+
+def _default(read: Read, value: Value) -> Value:
+    """The value of `or_else`, which is no read: it is given where nothing can be read."""
+    if isinstance(value, Read | Expression):
+        raise ProblemError(
+            f"{read}.or_else(…) takes a value, such as 0, and not {value}, which is read or computed; to read that "
+            f"instead, write pick(condition, {read}, {value if isinstance(value, Read) else f'number({value})'}), "
+            "with the condition in the indices under which the first exists"
+        )
+    return _fixed(value, f"{read}.or_else(…)")
 
 
 def subsets(items: Iterable[Value]) -> tuple[frozenset, ...]:
@@ -203,16 +232,25 @@ class Slots:
     """A group of slots: its name, the ranges of its indices (a later range may depend on earlier indices), its values.
 
     `rule` says what a slot becomes. In a system with steps, where slots are rewritten in every step, `start` says what
-    it is before the first.
+    it is before the first. `show` gives the symbols under which values appear in a model, in runs and in the viewer: a
+    function of a value, such as `str`, or a dictionary {value: symbol}.
     """
 
     name: str
     ranges: tuple[Range, ...]
     values: tuple[Any, ...]
+    shown: dict[Any, str] = field(default_factory=dict, init=False)
     rules: list[Case] = field(default_factory=list, init=False)
     starts: list[Case] = field(default_factory=list, init=False)
 
-    def __init__(self, name: str, ranges: Range | Sequence[Range], values: Iterable[Value]) -> None:
+    def __init__(
+        self,
+        name: str,
+        ranges: Range | Sequence[Range],
+        values: Iterable[Value],
+        *,
+        show: "Mapping[Any, str] | Callable[[Any], str] | None" = None,
+    ) -> None:
         if not isinstance(name, str) or not name:
             raise ProblemError(f"a group of slots has a name to be shown by, and {name!r} is none; give a string")
         self.name = name
@@ -228,6 +266,7 @@ class Slots:
                 raise ProblemError(f"{_VALUES.format(name)}, and {value} is a formula; hold a number by its digits")
         if not self.values or len(set(self.values)) < len(self.values):
             raise ProblemError(f"the values of {name} must be distinct, and at least one, not {list(self.values)!r}")
+        self.shown = _shown(name, self.values, show)
 
     def __getitem__(self, at: Expression | int | tuple[Expression | int, ...]) -> Slot:
         places = at if isinstance(at, tuple) else (at,)
@@ -278,10 +317,53 @@ def _function(function: Rule) -> Rule:
             f"a rule is a function of the values that are read, and {shown_value(function)} is none; "
             "write lambda x: … with a parameter for each read"
         )
+    used = index_used_by(function)
+    if used is not None:
+        name, expression = used
+        shown = name if name == str(expression) else f"{name} = {expression}"
+        raise ProblemError(
+            f"the function of a rule uses {shown}, which has no value there: it is given what is read, nothing else; "
+            f"add number({name}, among=[…]) to the reads and a parameter for it, or give a rule of its own with "
+            f"where={name}.equals(…)"
+        )
     return function
 
 
+def _shown(group: str, values: tuple[Any, ...], show: "Mapping[Any, str] | Callable[[Any], str] | None") -> dict:
+    """The symbol of every value that `show` names."""
+    if show is None:
+        return {}
+    if isinstance(show, Mapping):
+        unknown = next((value for value in show if value not in values), _NOTHING)
+        if unknown is not _NOTHING:
+            raise ProblemError(f"show of {group} names {shown_value(unknown)}, which is not among its values")
+        named = dict(show)
+    elif callable(show):
+        named = {value: show(value) for value in values}
+    else:
+        raise ProblemError(
+            f"show of {group} is a function of a value, such as str, or a dictionary {{value: symbol}}, "
+            f"not {shown_value(show)}"
+        )
+    for value, symbol in named.items():
+        if not isinstance(symbol, str) or not symbol or any(c.isspace() for c in symbol):
+            raise ProblemError(
+                f"show of {group} gives {shown_value(symbol)} for {shown_value(value)}; "
+                "a symbol is a string without blanks"
+            )
+    if len(set(named.values())) < len(named):
+        raise ProblemError(f"show of {group} gives one symbol for two values; give each its own")
+    return named
+
+
 def _as_ranges(ranges: Range | Sequence[Range], name: str) -> tuple[Range, ...]:
+    if isinstance(ranges, range):
+        steps = "" if ranges.step == 1 else " (the step is always 1; multiply in the rules)"
+        bounds = f"{ranges.start}, {ranges.stop}" if ranges.start else str(ranges.stop)
+        raise ProblemError(
+            f"the slots of {name} are counted by an index, and Python's {ranges!r} has none; "
+            f'write (i,) = indices("i") and Slots({name!r}, i.range({bounds}), …){steps}'
+        )
     listed = tuple(ranges) if isinstance(ranges, Sequence) else (ranges,)
     for given in listed:
         if not isinstance(given, Range):

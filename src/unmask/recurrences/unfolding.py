@@ -129,6 +129,13 @@ class Unfolding:
         return slots_in(self.rules[key].operands)
 
     @cached_property
+    def unread_letters(self) -> list[int]:
+        """The places of the word that no slot reads, counted from 0."""
+        steps = [*self.rules.values(), *(self.starts.values() if self.system.edits else ())]
+        read = {place for step in steps for place in _letters_in(step.operands)}
+        return [place for place in range(self.length) if place not in read]
+
+    @cached_property
     def order(self) -> list[Key]:
         """Every slot after those that it reads; refused where a slot needs itself."""
         done: dict[Key, bool] = {}
@@ -293,6 +300,18 @@ def slots_in(operands: Sequence[Operand]) -> Iterator[Key]:
         elif isinstance(operand, Found):
             for listed in operand.operands:
                 yield from slots_in(listed)
+
+
+def _letters_in(operands: Sequence[Operand]) -> Iterator[int]:
+    """The places of letters among operands."""
+    for operand in operands:
+        if isinstance(operand, FromLetter):
+            yield operand.place
+        elif isinstance(operand, Through):
+            yield from _letters_in((operand.operand,))
+        elif isinstance(operand, Found):
+            for listed in operand.operands:
+                yield from _letters_in(listed)
 
 
 def _number(expression: Expression, length: int) -> int:

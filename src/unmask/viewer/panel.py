@@ -59,6 +59,8 @@ class Panel:
     k: int | None = None
     planner: str | None = None
     sampled: bool = False
+    converted_by: tuple[str, ...] = ()
+    """The theorems by which the model was converted for this view, where it was not compiled."""
     detail: Detail = Detail.everything
 
     @classmethod
@@ -90,7 +92,9 @@ class Panel:
 
     @property
     def name(self) -> str:
-        return NAMES[self.trace.kind] + (f", planner {self.planner}" if self.planner else "")
+        planner = f", planner {self.planner}" if self.planner else ""
+        converted = f", converted by {', '.join(self.converted_by)}" if self.converted_by else ""
+        return f"{NAMES[self.trace.kind]}{planner}{converted}"
 
     @property
     def steps(self) -> str:

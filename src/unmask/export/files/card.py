@@ -7,6 +7,7 @@ import numpy as np
 from unmask.export.files.token_names import TokenNames
 from unmask.weights.model import DIFFUSION, Model
 
+MOST_STATES = 64
 FRONT = """---
 library_name: {library}
 tags: [unmask, compiled, {kind}]
@@ -194,6 +195,20 @@ def _what(model: Model, report: dict[str, Any]) -> list[str]:
         f"{_part(report)} compiled {model.kind}: it reads {reads}{begin}, {does}: `{accept}` accepts, `{reject}` "
         f"rejects. Numbers of F_{model.precision.p}.\n",
         *([f"{report['accepts']}\n"] if report["accepts"] else []),
+        *_states(report),
+    ]
+
+
+def _states(report: dict[str, Any]) -> list[str]:
+    """Which state each symbol of a chain of thought is: a shortest word that leads to it."""
+    states = report.get("states", {})
+    if not states:
+        return []
+    shown = [f"`{name}` after {f'`{word}`' if word else 'no letter'}" for name, word in states.items()]
+    more = f", and {len(shown) - MOST_STATES} more in `export.json`" if len(shown) > MOST_STATES else ""
+    return [
+        "The symbols are states, each named here by a shortest word that leads to it: "
+        f"{', '.join(shown[:MOST_STATES])}{more}.\n"
     ]
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from unmask.pipeline import problem_accepts, problem_name
+from unmask.pipeline import problem_accepts, problem_name, problem_states
 from unmask.weights.model import Model
 from unmask.weights.storage import content_hash
 
@@ -17,6 +17,7 @@ def summary(model: Model, form: str, part: str, *, exact: bool = False) -> dict[
         "part": part,
         "problem": problem_name(model),
         "accepts": problem_accepts(model),
+        **({"states": states} if (states := problem_states(model)) else {}),
         "kind": model.kind,
         "precision": model.precision.p,
         "length": model.length,

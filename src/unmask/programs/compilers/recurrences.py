@@ -29,6 +29,7 @@ from unmask.programs.recurrences.placement import Placement, chain, levels, with
 from unmask.programs.recurrences.plan import Plan, most_added
 from unmask.programs.recurrences.strings import system_string
 from unmask.programs.recurrences.symbols import symbols_of
+from unmask.recurrences.naming import is_truth, symbol_names
 from unmask.recurrences.system import System
 from unmask.recurrences.unfolding import Unfolding
 from unmask.weights.model import Kind, Model
@@ -66,7 +67,9 @@ class SystemCompiler:
         finding = f", and {_counted(rows, 'row')} for reads over a range" if rows else ""
         how = "rewritten in every step" if self.system.edits else "each written once"
         made = f"{_counted(plan.slots - rows, 'slot')}, {how}{finding}"
-        return f"{made}; {_counted(len(plan.regions), 'region')}, at most {_counted(len(plan.heads), 'read')}"
+        layout = f"{made}; {_counted(len(plan.regions), 'region')}, at most {_counted(len(plan.heads), 'read')}"
+        unread = self._unfolding(length).unread_letters
+        return layout if not unread or not self.names_slots else f"{layout}; note: {_unread(unread, length)}"
 
     def bound(self, kind: Kind, length: int) -> tuple[int, int]:
         """(steps, padding) that the construction promises: by counting the recurrence, not the rows of the model."""
@@ -178,7 +181,11 @@ class SystemCompiler:
         """What a folder keeps of a program says how many answers there are, and how its slots are called."""
         if not self.names_slots:
             return self.problem
-        return {**self.problem, "outputs": len(unfolding.answers), "slots": names} if self.problem else {}
+        if not self.problem:
+            return {}
+        symbols = symbol_names(self.system)
+        told = [symbols[value] for value in self.system.answer_group.values if not is_truth(value)]
+        return {**self.problem, "outputs": len(unfolding.answers), "slots": names, "symbols": told}
 
     def plan(self, kind: Kind, length: int, precision: Precision = USUAL) -> Plan:
         """The plan of one kind and length."""
@@ -207,6 +214,14 @@ class SystemCompiler:
             return Plan(self._unfolding(length), symbols_of(self.system, roles), most_added=most)
 
         return lru_cache(maxsize=8)(planned)
+
+
+def _unread(places: list[int], length: int) -> str:
+    """Say which letters of a word no slot reads."""
+    if len(places) == length:
+        return f"no slot reads any of the {length} letters"
+    named = ", ".join(map(str, places[:8])) + (f" and {len(places) - 8} more" if len(places) > 8 else "")
+    return f"no slot reads letter{'' if len(places) == 1 else 's'} {named} of {length}, counted from 0"
 
 
 def _counted(count: int, what: str) -> str:

@@ -1,6 +1,6 @@
 """Vocabularies of compiled problems: letters, what slots may hold, and the symbols that steer a reasoner."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -50,13 +50,16 @@ class Vocabulary:
         return np.array([self["reject"], self["accept"]])
 
 
-def vocabulary_of(symbols: Sequence[str], letters: int, roles: Sequence[str]) -> Vocabulary:
-    """Symbols, then one for each role under a name that is free."""
+def vocabulary_of(
+    symbols: Sequence[str], letters: int, roles: Sequence[str], *, preferred: Mapping[str, str] | None = None
+) -> Vocabulary:
+    """Symbols, then one for each role under a name that is free; `preferred` names are tried first."""
     named = list(symbols)
     special = {}
     for role in roles:
         special[role] = len(named)
-        named.append(free_name(SPECIAL_NAMES[role], named))
+        first = [preferred[role]] if preferred and role in preferred else []
+        named.append(free_name([*first, *SPECIAL_NAMES[role]], named))
     return Vocabulary(tuple(named), letters, special)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from unmask.programs.language.vocabulary import Vocabulary, vocabulary_of
-from unmask.recurrences.naming import symbol_names
+from unmask.recurrences.naming import symbol_names, truth_names
 from unmask.recurrences.system import System
 
 
@@ -23,6 +23,8 @@ class Symbols:
 def symbols_of(system: System, roles: Sequence[str]) -> Symbols:
     """Letters, then the other values in the order of the groups, then the special symbols."""
     names = symbol_names(system)
-    vocabulary = vocabulary_of(list(names.values()), len(system.letters), (*roles, "reject", "accept"))
+    vocabulary = vocabulary_of(
+        list(names.values()), len(system.letters), (*roles, "reject", "accept"), preferred=truth_names(system)
+    )
     token = {value: i for i, value in enumerate(names)}
     return Symbols(vocabulary, {**token, False: vocabulary["reject"], True: vocabulary["accept"]})

@@ -106,7 +106,9 @@ function dot(pen, x, y, colour, radius) {
   pen.fill();
 }
 
-// A symbol, as large as its cell allows; what would be too small to read is a mark.
+const SMALLEST = 6;
+
+// A symbol, as large as its cell allows. One that is too long ends in "…"; in a cell that is too small it is a mark.
 function label(pen, panel, text, x, y, colour) {
   const room = Math.min(panel.w, 34) - 3;
   let size = Math.min(panel.h * 0.62, 15);
@@ -114,7 +116,12 @@ function label(pen, panel, text, x, y, colour) {
   pen.font = `500 ${size}px ${ink.mono}`;
   const width = pen.measureText(text).width;
   if (width > room) size = Math.max(size * (room / width), 0);
-  if (size >= 6) {
+  const letters = [...text], fitting = Math.floor(room / (0.62 * SMALLEST)) - 1;
+  if (size < SMALLEST && fitting >= 2 && panel.h * 0.62 >= SMALLEST) {
+    size = SMALLEST;
+    text = `${letters.slice(0, fitting).join("")}…`;
+  }
+  if (size >= SMALLEST) {
     pen.font = `500 ${size}px ${ink.mono}`;
     pen.fillText(text, x, y + 0.5);
   } else {
