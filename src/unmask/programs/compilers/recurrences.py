@@ -185,7 +185,8 @@ class SystemCompiler:
             return {}
         symbols = symbol_names(self.system)
         told = [symbols[value] for value in self.system.answer_group.values if not is_truth(value)]
-        return {**self.problem, "outputs": len(unfolding.answers), "slots": names, "symbols": told}
+        answers = {"symbols": told} if self.problem.get("kind") == "program" else {}
+        return {**self.problem, "outputs": len(unfolding.answers), "slots": names, **answers}
 
     def plan(self, kind: Kind, length: int, precision: Precision = USUAL) -> Plan:
         """The plan of one kind and length."""
