@@ -39,7 +39,7 @@ def symbol_names(system: System) -> dict[Any, str]:
                 name = group.shown[value]
                 if name in names.values() or name in USUAL_SPECIAL[2:]:
                     raise ProblemError(
-                        f"{group.name} shows {shown_value(value)} as {name!r}, which is a letter or another symbol of the model; "
+                        f"{group.name} shows {shown_value(value)} as {name!r}, which is a letter or another symbol; "
                         "choose another name in show"
                     )
             else:
