@@ -408,7 +408,7 @@ class Model:
         tokens = [token for first, last, token in self.config["characters"] if first <= ord(character) <= last]
         need(len(tokens) == 1, f"{len(tokens)} ranges of characters cover {character!r}")
         symbol = self.vocabulary[tokens[0]] if isinstance(tokens[0], int) else tokens[0]
-        need(symbol in self.config["input_symbols"], f"{character!r} leads to {symbol!r}, which is no input symbol")
+        need(symbol in self.config["input_symbols"], f"{character!r} leads to {symbol!r}, which is not an input symbol")
         return self.ids[symbol]
 
     def id(self, role):

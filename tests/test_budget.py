@@ -27,7 +27,9 @@ def test_work_without_an_end_ends_with_its_time():
 
     with (
         Budget(seconds=1 / 100),
-        pytest.raises(OutOfTime, match=r"the time of 0\.01 s was over at counting \([0-9,]+ of 1,000,000,000,000\)"),
+        pytest.raises(
+            OutOfTime, match=r"the time limit of 0\.01 s was reached at counting \([0-9,]+ of 1,000,000,000,000\)"
+        ),
     ):
         work()
 
@@ -136,7 +138,9 @@ def test_every_long_command_ends_with_its_time_and_leaves_nothing_half_written(l
     before = sorted(path.name for path in tmp_path.iterdir())
     code, printed = in_this_process(f"{line} --timeout 0.001", tmp_path)
     assert code == 2
-    assert re.search(r"unmask: the time of 0\.001 s was over.*; give more with --timeout SECONDS$", printed.strip())
+    assert re.search(
+        r"unmask: the time limit of 0\.001 s was reached.*; give more with --timeout SECONDS$", printed.strip()
+    )
     left = sorted(path.name for path in tmp_path.iterdir() if path.name != "run")  # a training keeps its config
     assert left == before
 
@@ -148,7 +152,7 @@ def test_every_long_command_keeps_to_its_limit(name, tmp_path):
     (tmp_path / "config.json").write_text(json.dumps(wide))
     code, printed = in_this_process(f"{LONG[name]} --limit 1K", tmp_path)
     assert code == 2
-    assert re.search(r"beyond the limit of .*; .* lift the limit with --limit", printed)
+    assert re.search(r"beyond the limit of .*; .* raise the limit with --limit", printed)
     assert not {"bert", "report.html"} & {path.name for path in tmp_path.iterdir()}
 
 

@@ -154,7 +154,7 @@ def test_a_symbol_that_cannot_be_printed_does_not_stop_the_run(process, tmp_path
 @pytest.mark.parametrize(
     ("word", "sentence"),
     [
-        ("b", "the model reads words of length 2, this one has length 1; take another word or compile with --length 1"),
+        ("b", "the model reads words of length 2, this one has length 1; use another word or compile with --length 1"),
         ("bbb", "has length 3"),
         ("", "has length 0"),
         ("bc", "'c' at position 1 of the word is not an input symbol; use a b"),
@@ -331,7 +331,7 @@ def test_samples_of_a_language_model(unmask, tmp_path, hand):
     assert ["".join(s["output"]) for s in document["samples"]] == lines
     assert [s["seed"] for s in document["samples"]] == [3, 4, 5, 6, 7]
     assert unmask("sample", folder, "--seed", 4)[1].splitlines() == lines[1:2]
-    refused(unmask("sample", hand), "sampling starts from the empty input")
+    refused(unmask("sample", hand), "sampling needs a model that reads no input")
     refused(unmask("sample", folder, "--count", 0), "--count")
 
 

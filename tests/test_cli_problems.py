@@ -132,7 +132,7 @@ REFUSED = {
     "no such group": ("group:Q8", "'Q8' is not the name of a group"),
     "large group": ("group:S9", "more than 10,000 elements"),
     "missing file": ("dfa:nowhere.json", "the automaton nowhere.json cannot be read"),
-    "no file": ("dfa:", "names no file"),
+    "no file": ("dfa:", "has no file name"),
     "state explosion": ("(a|b)*a(a|b){40}", "needs more than 20,000 states"),
 }
 

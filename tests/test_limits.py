@@ -69,7 +69,7 @@ def test_a_million_steps_end_with_their_time(tmp_path, kind, padding):
     folder = greedy_folder(tmp_path / "steps", kind, padding=padding, steps=1 << 20)
     code, printed = in_this_process(f"unmask run {folder} a --timeout 1", tmp_path)
     assert code == 2
-    assert "the time of 1 s was over" in printed
+    assert "the time limit of 1 s was reached" in printed
 
 
 class Finalized:
@@ -129,7 +129,7 @@ def test_a_proof_without_an_end_in_sight_is_unknown(tmp_path, problem, length, h
     code, printed = in_this_process(f"unmask verify m {how} --timeout 3 --json", tmp_path)
     verdict = json.loads(printed)
     assert (code, verdict["verdict"], verdict["method"]) == (2, "unknown", "prove")
-    assert "the time of 3 s was over" in verdict["reason"]
+    assert "the time limit of 3 s was reached" in verdict["reason"]
     assert sorted(p.name for p in tmp_path.iterdir()) == [".printed", "m"]
 
 
@@ -138,7 +138,7 @@ def test_time_that_is_over_while_a_folder_is_read_is_unknown_too(tmp_path):
     code, printed = in_this_process("unmask verify m --method prove --timeout 0.001 --json", tmp_path)
     verdict = json.loads(printed)
     assert (code, verdict["verdict"], verdict["method"]) == (2, "unknown", "prove")
-    assert "the time of 0.001 s was over" in verdict["reason"]
+    assert "the time limit of 0.001 s was reached" in verdict["reason"]
 
 
 def test_compare_shows_what_it_has_when_the_time_is_over(tmp_path):
@@ -146,7 +146,7 @@ def test_compare_shows_what_it_has_when_the_time_is_over(tmp_path):
     lengths = ",".join(str(n) for n in range(4, 400))
     code, printed = in_this_process(f"unmask compare '(a|b)*abb' --lengths {lengths} --timeout 2", tmp_path)
     assert code == 2
-    assert "the time of 2 s was over at measuring" in printed
+    assert "the time limit of 2 s was reached at measuring" in printed
 
 
 def test_an_interrupt_ends_the_work_and_leaves_nothing(tmp_path):

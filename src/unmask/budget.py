@@ -119,7 +119,7 @@ class Budget:
                 where = f" at {self.so_far()}" if self.stages else ""
                 raise TooLarge(
                     f"the work has taken {in_words(grown)} of memory{where}, beyond the limit of "
-                    f"{in_words(self.memory)}; take a smaller model, or lift the limit with --limit BYTES"
+                    f"{in_words(self.memory)}; use a smaller model, or raise the limit with --limit BYTES"
                 )
         if self.show is not None:
             self.show(self.stages)
@@ -133,7 +133,7 @@ class Budget:
         if self.memory is not None and size > self.memory:
             raise TooLarge(
                 f"{what} would take about {in_words(size)} of memory, beyond the limit of {in_words(self.memory)}; "
-                f"take a smaller model, or lift the limit with --limit {size}"
+                f"use a smaller model, or raise the limit with --limit {size}"
             )
 
 

@@ -49,7 +49,7 @@ def parse(content: bytes, what: str, *, error: type[UnmaskError], decimal: Calla
     try:
         return json.loads(content.decode("utf-8"), object_pairs_hook=distinct_keys(error), parse_float=decimal)
     except (ValueError, RecursionError) as problem:
-        raise error(f"{what} is not JSON in UTF-8 ({problem}); mend the file") from None
+        raise error(f"{what} is not JSON in UTF-8 ({problem}); correct the file") from None
 
 
 def distinct_keys(error: type[UnmaskError], where: str = "") -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:

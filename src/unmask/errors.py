@@ -25,7 +25,7 @@ class UnmaskError(Exception):
     Examples:
         >>> compile_problem("(a|b", "mdm", length=9)
         Traceback (most recent call last):
-        unmask.errors.PatternError: Python cannot parse it (missing ), unterminated subpattern): mend it at column 1 ...
+        unmask.errors.PatternError: Python cannot parse it (missing ), unterminated subpattern): correct it ...
     """
 
 
@@ -68,7 +68,7 @@ class OutOfTime(BaseException):
     def __init__(self, seconds: float, so_far: str) -> None:
         self.seconds, self.so_far = seconds, so_far
         where = f" at {so_far}" if so_far else ""
-        super().__init__(f"the time of {seconds:g} s was over{where}; give more with --timeout SECONDS")
+        super().__init__(f"the time limit of {seconds:g} s was reached{where}; give more with --timeout SECONDS")
 
 
 class AttendsToNothing(UnmaskError):
@@ -89,7 +89,7 @@ class EditsWrittenSlot(UnmaskError):
         self.step, self.slot, self.symbol = step, slot, symbol
         super().__init__(
             f"the planner of an smdm may choose masked slots only, but step {step} chose slot {slot}, "
-            f"which holds {symbol!r}; run it as reasoner 'mdm' or mend the planner"
+            f"which holds {symbol!r}; run it as reasoner 'mdm' or correct the planner"
         )
 
 

@@ -58,9 +58,9 @@ def _check(status: os.stat_result, what: str, most: int, error: type[UnmaskError
         kind = KINDS.get(stat.S_IFMT(status.st_mode), "something else")
         raise error(f"{what} is not a file but {kind}; save its content in a file and name that")
     if status.st_size > most:
-        raise TooLarge(f"{what} has more than {most:,} bytes; take a smaller one")
+        raise TooLarge(f"{what} has more than {most:,} bytes; use a smaller one")
 
 
 def _without_waiting(path: str, flags: int) -> int:
-    """A pipe that nobody writes to would keep `open` waiting."""
+    """A pipe without a writer would keep `open` waiting."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))

@@ -141,7 +141,7 @@ def generate(model: Model, *, seed: int, engine: Engine | None = None) -> Trace:
     """
     if model.length:
         raise UnmaskError(
-            f"sampling starts from the empty input, but this model reads words of length {model.length}; "
+            f"sampling needs a model that reads no input, but this one reads words of length {model.length}; "
             "compile it with --length 0, or use `run --sample`"
         )
     return run_word(model, [], engine=engine, sample=True, seed=seed)

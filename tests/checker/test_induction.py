@@ -226,7 +226,7 @@ def test_the_command(tmp_path, capsys):
     for nonsense in ("", "[]", "{}", "3", '{"format": "unmask-induction/2"}', "[" * 100_000):
         path.write_text(nonsense)
         assert main([str(folder), str(path)]) == 1
-        assert capsys.readouterr().out.startswith("refused: this is no certificate")
+        assert capsys.readouterr().out.startswith("refused: this is not a certificate")
     assert main([str(folder), str(tmp_path / "nowhere")]) == 2
     path.write_text(json.dumps(document))
     assert main([str(tmp_path / "nowhere"), str(path)]) == 2

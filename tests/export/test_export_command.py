@@ -67,7 +67,7 @@ def test_out_exists(folder, unmask, tmp_path):
     (tmp_path / "there").mkdir()
     code, _, err = unmask("export", folder, "--to", "bert", "--out", tmp_path / "there")
     assert code == 2
-    assert "exists; an export replaces nothing, choose another name" in err
+    assert "exists; an export never replaces files; choose another name" in err
     assert list((tmp_path / "there").iterdir()) == []
 
 

@@ -71,7 +71,7 @@ def test_more_outputs_than_slots_are_refused(tmp_path, unmask):
     model = save_model(compile_problem("a*", "mdm", length=3), tmp_path / "m")
     code, _, err = unmask("extract", model, "--outputs", 10**9, "--out", tmp_path / "x")
     assert code == 2
-    assert "1000000000 outputs cannot be taken; take 1 …" in err
+    assert "1000000000 outputs cannot be taken; use 1 …" in err
     assert not (tmp_path / "x").exists()
 
 
@@ -84,7 +84,7 @@ def test_a_law_of_strings_without_end(length, symbols, tmp_path, unmask):
     (tmp_path / "law.json").write_text(json.dumps(law))
     code, out, err = unmask("samplers", f"law:{tmp_path / 'law.json'}", "--length", length)
     assert (code, out) == (2, "")
-    assert "take a shorter --length" in err
+    assert "use a shorter --length" in err
 
 
 @pytest.mark.parametrize(

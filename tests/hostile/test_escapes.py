@@ -73,7 +73,7 @@ def evil(tmp_path_factory):
 
 
 WORD = f"{SYMBOLS[0]} {SYMBOLS[1]}".replace("\u2028", "").replace("\r", "")
-"""No blanks in it but the one; it is no word of the model, which says so."""
+"""No blanks in it but the one; it is not a word of the model, which says so."""
 
 
 def attempts(evil):

@@ -59,7 +59,7 @@ def test_train_and_view(tmp_path):
     assert (tmp_path / "run.html").stat().st_size > 10_000
     code, printed = command_line.run("unmask lab view run '+1 +0 +1 +1' --out late.html --timeout 0.001", tmp_path)
     assert code == 2
-    assert "the time of 0.001 s was over" in printed
+    assert "the time limit of 0.001 s was reached" in printed
     code, printed = command_line.run("unmask lab view run '+1 +0 +1 +1' --out large.html --limit 1K", tmp_path)
     assert code == 2
     assert "beyond the limit of 1.0 KB" in printed

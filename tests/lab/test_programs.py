@@ -211,7 +211,7 @@ def test_more_rows_than_there_are_codes_leave_no_folder(tmp_path):
 
 
 def test_a_program_in_no_file_has_no_folder(tmp_path):
-    with pytest.raises(UnmaskError, match="stands in no file, and a folder could not name it"):
+    with pytest.raises(UnmaskError, match="is not in a file, so a folder cannot refer to it"):
         train(config_of(palindrome(), 4), tmp_path / "run", program=program_problem(palindrome()))
 
 
@@ -312,9 +312,11 @@ def test_a_name_runs_nothing(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "p.py").write_text("open('ran', 'w').close()\n" + PARITY)
     (tmp_path / "c.json").write_text(json.dumps({"problem": "program:p.py", "framework": "program", "length": 4}))
-    with pytest.raises(ProblemError, match=r"program:p.py is code, and its name does not run it; give --program"):
+    with pytest.raises(
+        ProblemError, match=r"program:p.py is code, and its name is not enough to run it; give --program"
+    ):
         Task.of("program:p.py", 8, "program")
-    with pytest.raises(LabError, match=r"a config does not run it; give its file with --program FILE.py"):
+    with pytest.raises(LabError, match=r"which a config cannot run; give its file with --program FILE.py"):
         named_run("c.json")
     assert not (tmp_path / "ran").exists()
     config, program = named_run("c.json", program=tmp_path / "p.py")
@@ -329,7 +331,7 @@ def test_a_problem_is_a_run_with_the_settings_of_the_table(tmp_path):
     assert (config.problem, config.framework, config.length) == ("program:parity.py", "program", 4)
     assert config.shape.aux
     assert config.task_of(program).layout.padding == 4
-    with pytest.raises(ProblemError, match="use the framework direct or program, and leave factors out"):
+    with pytest.raises(ProblemError, match="use the framework direct or program, and leave out factors"):
         msgspec.structs.replace(config, framework="tree").task_of(program)
     regular, nothing = named_run("group:S3", length=8, framework="scan")
     assert (regular.problem, regular.length, regular.framework, nothing) == ("group:S3", 8, "scan", None)
@@ -340,19 +342,22 @@ def test_a_problem_is_a_run_with_the_settings_of_the_table(tmp_path):
     [
         ("unmask lab train S3-tree --length 4 --out run", "--length and --framework belong to a PROBLEM"),
         ("unmask lab train program:parity.py --length 0 --out run", "must be an integer from 2 to 128, not 0"),
-        ("unmask lab train program:parity.py --program slow.py --out run", "is a problem of its own; leave --program"),
-        ("unmask lab train program:slow.py --timeout 1 --out run", "the time of 1 s was over"),
+        (
+            "unmask lab train program:parity.py --program slow.py --out run",
+            "is a problem of its own; leave out --program",
+        ),
+        ("unmask lab train program:slow.py --timeout 1 --out run", "the time limit of 1 s was reached"),
         (f"unmask lab train regex:{'ab' * 200} --length 1 --out run", "must be an integer from 2 to 128, not 1"),
         ("unmask lab train group:S3 --length 1 --out run", "its length must be an integer from 2 to 128, not 1"),
         ("unmask lab train group:S3 --framework rnn --out run", "its framework must be direct, cot, tree, scan"),
         ("unmask lab train group:S3 --framework program --out run", "no framework 'program' for group:S3"),
         (
             "unmask lab train S3-tree --program parity.py --out run",
-            "one of group:S3, which is no program; leave --program",
+            "the run uses group:S3, which is not a program; leave out --program",
         ),
-        ("unmask lab train group:S3 --program parity.py --out run", "is a problem of its own; leave --program out"),
+        ("unmask lab train group:S3 --program parity.py --out run", "is a problem of its own; leave out --program"),
         ("unmask lab train program:missing.py --out run", "missing.py cannot be read: No such file"),
-        ("unmask lab train other.json --program parity.py --out run", "is not the file that the run names"),
+        ("unmask lab train other.json --program parity.py --out run", "is not the file of this run"),
         ("unmask lab train named.json --program parity.py --out run", "the run is one of program:p.py, and parity.py"),
     ],
 )
@@ -387,7 +392,7 @@ def test_train_resume_and_view(tmp_path):
     for line in (train_it, "unmask lab view run abba --text --program parity.py"):
         code, printed = command_line.run(line, tmp_path)
         assert code == 2
-        assert "holds another run, whose sha256" in printed or "is not the file that the run names" in printed
+        assert "holds another run, whose sha256" in printed or "is not the file of this run" in printed
         assert (tmp_path / "ran").exists() == (line == train_it)  # whose name says what to run; a folder is asked first
         (tmp_path / "ran").unlink(missing_ok=True)
 

@@ -112,7 +112,7 @@ def test_a_worker_that_dies_is_replaced(tmp_path):
     [
         (signal.SIGKILL, 503, "was killed; try again in a few seconds"),
         (signal.SIGTERM, 503, "was killed; try again in a few seconds"),
-        (signal.SIGSEGV, 422, "take a shorter word or a smaller problem"),
+        (signal.SIGSEGV, 422, "use a shorter word or a smaller problem"),
     ],
 )
 def test_who_loses_a_worker_is_told_whether_to_come_back(tmp_path, caplog, by, status, said):

@@ -40,11 +40,11 @@ def test_parsing_answers_and_round_trip(text: str, name: str, yes: str, no: str)
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("aiger:", "names no file"),
+        ("aiger:", "has no file name"),
         ("aiger:no-such-file", "cannot be read"),
         ("family:unknown", "there is no family"),
         ("expr:a+", "ends where an operand is missing"),
-        ("dfa:", "names no file"),
+        ("dfa:", "has no file name"),
         ("dfa:/no/such/file", "cannot be read"),
         ("group:X", "not the name of a group"),
         ("regex:(", "missing"),
@@ -112,14 +112,16 @@ def test_examples_of_the_catalogue_are_problems(row: Row):
 def test_random_weights_are_a_problem_without_answers():
     problem = parse_problem("random:007")
     assert (problem.name, problem.to_json(), problem.has_answers) == ("random:007", {}, False)
-    with pytest.raises(ProblemError, match="random:007 is random weights, which solve no problem; name another"):
+    with pytest.raises(
+        ProblemError, match="random:007 consists of random weights, which do not solve a problem; give another"
+    ):
         problem.outcome("ab")
     model = compile_problem("random:007", "mdm", length=2)
     assert model.provenance == [{"compiled": "random:007", "to": "mdm"}]
     assert model.problem == {}
     with pytest.raises(ProblemError, match="random:7 solves no problem to compare with"):
         verify_model(model, against="random:7")
-    with pytest.raises(ProblemError, match="keeps no bound"):
+    with pytest.raises(ProblemError, match="has no bound"):
         list(compare_frameworks("random:7", [2]))
 
 

@@ -46,5 +46,5 @@ def test_times_are_checked(t, T):
 
 
 def test_schedules_are_checked():
-    with pytest.raises(ValueError, match=r"α\(1/2\) = 3/2, which is no probability"):
+    with pytest.raises(ValueError, match=r"α\(1/2\) = 3/2, which is not a probability"):
         forward_mask(WORD, 1, 2, mask="m", tape=Tape(0), alpha=lambda x: x + 1)

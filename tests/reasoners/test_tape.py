@@ -113,7 +113,7 @@ def test_same_tape_same_path_and_other_seeds_other_samples(kind):
 
 def test_generation_needs_a_model_of_the_empty_input():
     with pytest.raises(
-        UnmaskError, match="sampling starts from the empty input, but this model reads words of length 2"
+        UnmaskError, match="sampling needs a model that reads no input, but this one reads words of length 2"
     ):
         generate(random_model(0, "cot", 2), seed=0)
     model = zeros("cot", length=0, vocabulary=("a", "b", "^", "0", "1"), begin="^")

@@ -32,7 +32,7 @@ def chain(rule=lambda before, x: before or x == "a", reads=None, values=BOOLEAN)
 MISTAKES = {
     "read out of range": (
         lambda: Interpreter(chain(reads=lambda s: (s[i - 1], letter(i))), 3),
-        r"at N = 3 slot\[0\] reads slot\[-1\], which does not exist; mend the index, give slot\[i - 1\]\.or_else",
+        r"at N = 3 slot\[0\] reads slot\[-1\], which does not exist; correct the index, give slot\[i - 1\]\.or_else",
     ),
     "letter out of range": (
         lambda: Interpreter(chain(reads=lambda s: (s[i - 1].or_else(True), letter(i + 1))), 3),
@@ -40,11 +40,11 @@ MISTAKES = {
     ),
     "range": (
         lambda: Interpreter(chain(lambda a: a, lambda s: some(k.range(N), s[i + k], bool)), 3),
-        r"at N = 3 slot\[0\] waits for itself|at N = 3 slot\[1\] with k = 2 reads slot\[3\]",
+        r"at N = 3 slot\[0\] depends on itself|at N = 3 slot\[1\] with k = 2 reads slot\[3\]",
     ),
     "cycle": (
         lambda: Interpreter(chain(reads=lambda s: (s[(i + 1) % N], letter(i))), 3),
-        r"at N = 3 slot\[0\] waits for itself: slot\[0\] reads slot\[1\] reads slot\[2\] reads slot\[0\]",
+        r"at N = 3 slot\[0\] depends on itself: slot\[0\] reads slot\[1\] reads slot\[2\] reads slot\[0\]",
     ),
     "raises": (
         lambda: Interpreter(chain(lambda *given: given[9]), 3).run("aba"),
@@ -54,9 +54,9 @@ MISTAKES = {
         lambda: Interpreter(chain(lambda *given: given[-1]), 3).run("aba"),
         r"the rule of slot\[0\] \(line \d+ of .*\) gives 'a' for \(False, a\), which is not among the values of slot",
     ),
-    "no collection": (
+    "not a collection": (
         lambda: Interpreter(chain(len, lambda _: collect(k.range(N), letter(k), lambda _: 5)), 3).run("aba"),
-        r"collect in the rule of slot\[0\] \(line \d+ of .*\) is given 5, which is no collection",
+        r"collect in the rule of slot\[0\] \(line \d+ of .*\) is given 5, which is not a collection",
     ),
     "no range": (lambda: Slots("slot", (i, j), BOOLEAN), r"the slots of slot are counted by ranges .* i is none"),
     "a value that can change": (lambda: Slots("slot", (), [[1]]), r"the value \[1\] of slot can change"),
@@ -94,10 +94,10 @@ def test_a_mistake_is_a_sentence(name):
 
 def test_a_slot_that_nobody_writes():
     slot = Slots("slot", i.range(N), BOOLEAN)
-    with pytest.raises(ProblemError, match="nobody writes slot: it has no rule"):
+    with pytest.raises(ProblemError, match="slot has no rule; give it one"):
         System("ab", slot, answer=slot[0])
     slot.rule(letter(i), lambda x: x == "a", where=i < 2)
-    with pytest.raises(ProblemError, match=r"nobody writes slot\[2\] at N = 3: no condition of its rules holds there"):
+    with pytest.raises(ProblemError, match=r"no rule writes slot\[2\] at N = 3: no condition of its rules holds there"):
         Interpreter(System("ab", slot, answer=slot[0]), 3).run("aba")
 
 
@@ -124,10 +124,10 @@ FILES = {
         r"line 4 of slip\.py: at N = 3 a\[1\] with k = 2 reads letter 3 of a word of 3"
     ),
     "a.rule(a[(i + 1) % N], abs)": (
-        r"line 4 of slip\.py: at N = 3 a\[0\] waits for itself: a\[0\] reads a\[1\] reads a\[2\] reads a\[0\]"
+        r"line 4 of slip\.py: at N = 3 a\[0\] depends on itself: a\[0\] reads a\[1\] reads a\[2\] reads a\[0\]"
     ),
     "a.rule(letter(i), len, where=i < 2)": (
-        r"line 4 of slip\.py: nobody writes a\[2\] at N = 3: .*; add a\.rule\(…\) without a condition"
+        r"line 4 of slip\.py: no rule writes a\[2\] at N = 3: .*; add a\.rule\(…\) without a condition"
     ),
     "a.rule(a[i - 1].or_else(a[i]), abs)": (
         r"line 4 of slip\.py: a\[i - 1\]\.or_else\(…\) takes a value, .* not a\[i\], .* pick\(condition, a\[i - 1\],"
@@ -175,7 +175,7 @@ FILES = {
     "a.rule(a[i - 1].or_else([0]), len)": r"line 4 of slip\.py: the value \[0\] of a\[i - 1\]\.or_else\(…\) can change",
     "a.rule(pick(i > 0, a[i - 1], 0), abs)": r"line 4 of slip\.py: a rule reads letters and slots, .* not 0",
     "a.rule(some(k.range(N), each(letter(k)), bool), int)": (
-        r"line 4 of slip\.py: each\(letter\(k\)\) is given 'a', which is no set"
+        r"line 4 of slip\.py: each\(letter\(k\)\) is given 'a', which is not a set"
     ),
     "a.rule(some(k.range(N), each(a[k]).map(abs), bool), int)": (
         r"a rule of a has each\(…\) inside of .*; put it around"
@@ -194,16 +194,16 @@ FILES = {
     "a.rule(letter(i), len)\nprogram = System(5, a, answer=a)": (
         r"line 5 of slip\.py: the letters of a program are a string, .* and not 5"
     ),
-    "a.rule(some(N, letter(i), bool), int)": r"line 4 of slip\.py: some\(…\) reads over a range .* N is none",
+    "a.rule(some(N, letter(i), bool), int)": r"line 4 of slip\.py: some\(…\) needs a range .* N is not a range",
     "a.rule(letter(i), len)\nprogram = System('ab', [a, 3], answer=a)": (
-        r"line 5 of slip\.py: the groups of a program are Slots\(…\), and 3 is none"
+        r"line 5 of slip\.py: the groups of a program are Slots\(…\); 3 is not one"
     ),
-    "b = Slots(3, (), [0])": r"line 4 of slip\.py: a group of slots has a name .*, and 3 is none; give a string",
-    "b = Slots('b', (), range(N))": r"line 4 of slip\.py: N is no number before .* values that do not depend on N",
+    "b = Slots(3, (), [0])": r"line 4 of slip\.py: a group of slots needs a name, and 3 is not a string",
+    "b = Slots('b', (), range(N))": r"line 4 of slip\.py: N is not a number before .* values that do not depend on N",
     "b = Slots('b', (), i.range(N))": r"line 4 of slip\.py: the values of b are a collection .* for every N",
     "b = Slots('b', (), [0, N])": r"line 4 of slip\.py: the values of b .*, and N is a formula; hold a number by",
     "b = Slots('b', (), 4)": r"line 4 of slip\.py: the values of b are a collection .*, not 4",
-    "b = Slots('b', range(N), [0])": r"line 4 of slip\.py: N is no number before .*; write i\.range\(…\) for indices",
+    "b = Slots('b', range(N), [0])": r"line 4 of slip\.py: N is not a number before .*; write i\.range\(…\) for indices",
     "import random\na.rule(letter(i), lambda x: random.randrange(3))": (
         r"the rule of a \(line 5 of slip\.py\) gives \d and then \d for \([ab]\); it must be a function of what it"
     ),

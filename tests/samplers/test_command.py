@@ -112,15 +112,15 @@ def test_the_table_and_the_page_of_a_law(unmask, law, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("group:A5",), "words of any length; say which with --length N"),
+        (("group:A5",), "words of any length; give one with --length N"),
         (("law:missing.json", "--length", "3"), "the law missing.json cannot be read"),
-        (("law:", "--length", "3"), "law: names no file"),
+        (("law:", "--length", "3"), "law: has no file name"),
         (("group:A5", "--length", "4", "--sampler", "foo"), "there is no sampler 'foo'"),
         (("group:A5", "--length", "4", "--budget", "0"), "--budget takes numbers of passes"),
         (("group:A5", "--length", "4", "--budget", "3,x"), "--budget takes numbers of passes"),
         (("group:A5", "--length", "4", "--budget", ",".join(["1"] * 65)), "--budget takes at most 64 numbers"),
         (("group:A5", "--length", "4", "--to", "cot"), "--to takes mdm, smdm, topk, which have a canvas"),
-        (("random:3", "--length", "4"), "random:3 has no right answers"),
+        (("random:3", "--length", "4"), "random:3 has no correct answers"),
         (("group:A5", "--length", "4", "--words", "0"), "greater than or equal to 1"),
         (("group:A5", "--length", "4", "--out", "/nowhere/at/all.html"), "the folder /nowhere/at does not exist"),
         (("group:A5", "--length", "4", "--out", "/"), "is a folder; name a file in it"),
@@ -155,8 +155,8 @@ def test_a_bad_law_leaves_nothing_behind(unmask, tmp_path, contexts, sentence):
 def test_a_law_that_is_too_long_is_refused(unmask, law):
     code, _, err = unmask("samplers", law, "--length", 30)
     assert code == 2
-    assert "take a shorter --length" in err
-    assert "say which with --length" in unmask("samplers", law)[2]
+    assert "use a shorter --length" in err
+    assert "give one with --length" in unmask("samplers", law)[2]
     for option in (("--to", "topk"), ("--words", 8)):
         assert "leave out --to and --words" in unmask("samplers", law, "--length", 3, *option)[2]
 

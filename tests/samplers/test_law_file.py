@@ -112,7 +112,7 @@ def test_files_that_hold_no_law(tmp_path):
     ]:
         with pytest.raises(UnmaskError, match=sentence):
             read_law(tmp_path / name)
-    with pytest.raises(UnmaskError, match="law: names no file"):
+    with pytest.raises(UnmaskError, match="law: has no file name"):
         read_law("")
     with pytest.raises(UnmaskError, match="is not a file but"):
         read_law("/dev/zero")

@@ -64,7 +64,7 @@ def parsed(content: bytes) -> Any:
     try:
         return json.loads(content, object_pairs_hook=_once)
     except (ValueError, RecursionError) as error:
-        raise Refused(f"this is no certificate: {shortened(str(error))}") from None
+        raise Refused(f"this is not a certificate: {shortened(str(error))}") from None
 
 
 def read(document: Any) -> Certificate:
@@ -72,10 +72,10 @@ def read(document: Any) -> Certificate:
     try:
         return msgspec.convert(document, Certificate)
     except (msgspec.ValidationError, ValueError) as error:
-        raise Refused(f"this is no certificate of the format {FORMAT}: {shortened(str(error), most=200)}") from None
+        raise Refused(f"this is not a certificate of the format {FORMAT}: {shortened(str(error), most=200)}") from None
 
 
 def _once(items: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(items)
-    need(len(result) == len(items), "this is no certificate: an object names a field twice")
+    need(len(result) == len(items), "this is not a certificate: an object names a field twice")
     return result

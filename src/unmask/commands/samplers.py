@@ -159,7 +159,7 @@ def _law(
 
     law = read_law(path)
     if length is None:
-        raise ProblemError(f"{law.name} has strings of any length; say which with --length N")
+        raise ProblemError(f"{law.name} has strings of any length; give one with --length N")
     bench = Bench(law, length)
     entries = zoo(length, names or ZOO)
     budgets = budgets or law_budgets(length)

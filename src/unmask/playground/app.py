@@ -135,7 +135,7 @@ async def _document(request: Request) -> Any:
             async for chunk in request.stream():
                 body += chunk
                 if len(body) > limits.BODY:
-                    raise Failed(f"a question may have {limits.BODY:,} bytes; take a shorter word or problem", 413)
+                    raise Failed(f"a question may have {limits.BODY:,} bytes; use a shorter word or problem", 413)
     except TimeoutError:
         raise Failed(f"the question did not arrive within {limits.READING} seconds; send it again", 408) from None
     try:

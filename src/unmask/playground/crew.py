@@ -122,7 +122,7 @@ class Crew:
             whole = "last" not in document and worker.answered < STALE
         except TimeoutError:
             raise Failed(
-                f"this took longer than {seconds} seconds and was stopped; take a shorter word or a smaller problem",
+                f"this took longer than {seconds} seconds and was stopped; use a shorter word or a smaller problem",
                 422,
             ) from None
         except ConnectionError:
@@ -166,4 +166,4 @@ def _broken_off(end: int | None) -> Failed:
     """What is said to who waited for a worker that ended in this way."""
     if end in KILLED_BY_OTHERS:
         return Failed("the process that worked on this was killed; try again in a few seconds", 503)
-    return Failed("the work broke off, most likely for lack of memory; take a shorter word or a smaller problem", 422)
+    return Failed("the work broke off, most likely for lack of memory; use a shorter word or a smaller problem", 422)

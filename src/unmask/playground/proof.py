@@ -11,7 +11,7 @@ from unmask.playground.subject import Subject
 def proof(subject: Subject) -> dict[str, Any]:
     """The verdict of `unmask verify --method prove`, for the model with its own planner."""
     if not subject.problem.has_answers:
-        raise UnmaskError("random weights solve no problem, so that there is nothing to prove; type another problem")
+        raise UnmaskError("random weights do not solve a problem, so there is nothing to prove; type another problem")
     model = subject.model(subject.question.kind)
     start = time.perf_counter()
     verdict = verify_model(model, method="prove")

@@ -61,7 +61,7 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def check_characters(self) -> None:
         for name, text in (("problem", self.problem), ("word", self.word)):
             if any("\ud800" <= character <= "\udfff" for character in text):
-                raise BadQuestion(f"the {name} holds half of a surrogate pair, which is no character; leave it out")
+                raise BadQuestion(f"the {name} holds half of a surrogate pair, which is not a character; leave it out")
 
     def check_sizes(self) -> None:
         for name, text, most in (
@@ -69,7 +69,7 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             ("word", self.word, limits.WORD),
         ):
             if len(text) > most:
-                raise BadQuestion(f"the {name} has {len(text):,} characters, more than {most:,}; take a shorter one")
+                raise BadQuestion(f"the {name} has {len(text):,} characters, more than {most:,}; use a shorter one")
 
     def check_files(self) -> None:
         """A problem that names a file is refused: the playground reads none, and runs no code that it is sent."""

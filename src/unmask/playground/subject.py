@@ -94,6 +94,6 @@ def _checked(model: Model) -> Model:
 def _check(what: str, size: int, most: int, unit: str) -> None:
     if size > most:
         raise TooLarge(
-            f"{what} {size:,} {unit}, more than the {most:,} of the playground; take a shorter word or a smaller "
+            f"{what} {size:,} {unit}, more than the {most:,} of the playground; use a shorter word or a smaller "
             "problem, or use `unmask compile`"
         )

@@ -31,7 +31,7 @@ TASKS: dict[str, Callable[[Subject], dict[str, Any]]] = {
     "prove": proof,
     "words": suggestions,
 }
-TOO_MUCH_MEMORY = "this needs more memory than the playground has; take a shorter word or a smaller problem"
+TOO_MUCH_MEMORY = "this needs more memory than the playground has; use a shorter word or a smaller problem"
 GRACE = 5
 PR_SET_PDEATHSIG = 1
 

@@ -74,7 +74,9 @@ def _in_utf8(text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError:
-        raise ProblemError("the circuit holds half of a surrogate pair, which is no character; leave it out") from None
+        raise ProblemError(
+            "the circuit holds half of a surrogate pair, which is not a character; leave it out"
+        ) from None
 
 
 def parse_aiger_file(path: str) -> CircuitProblem:
@@ -94,5 +96,5 @@ def pasted_circuit(text: str) -> CircuitProblem:
 
 def _of_file(prefix: str, path: str, read: Callable[[str], Circuit]) -> CircuitProblem:
     if not path:
-        raise ProblemError(f"{prefix}: names no file; write {prefix}:FILE")
+        raise ProblemError(f"{prefix}: has no file name; write {prefix}:FILE")
     return CircuitProblem(f"{prefix}:{Path(path).name}", read(path))

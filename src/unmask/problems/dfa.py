@@ -62,5 +62,5 @@ class StoredDfa(Stored, frozen=True, tag="dfa"):
 def parse_dfa(path: str) -> DfaProblem:
     """dfa:FILE."""
     if not path:
-        raise ProblemError("dfa: names no file; write dfa:FILE")
+        raise ProblemError("dfa: has no file name; write dfa:FILE")
     return DfaProblem(f"dfa:{Path(path).name}", read_dfa_document(path))

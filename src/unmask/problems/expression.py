@@ -42,7 +42,7 @@ class ExpressionProblem(Problem):
     @cached_property
     def _parts(self) -> tuple[str, Range, Range | None, bool]:
         if len(self.spec) > LONGEST_SPEC:
-            raise ProblemError(f"an expression of {len(self.spec):,} characters is too long; take a shorter one")
+            raise ProblemError(f"an expression of {len(self.spec):,} characters is too long; use a shorter one")
         match = _SPEC.fullmatch(plain(self.spec).strip())
         assert match is not None, "the pattern matches every text"
         text, *bounds, compact = match.groups()
@@ -179,7 +179,7 @@ def _range(bounds: Sequence[str | None]) -> Range | None:
     if low is None or high is None:
         return None
     if max(len(low), len(high)) > 12 or max(abs(int(low)), abs(int(high))) > LARGEST:
-        raise ProblemError(f"the range {shortened(low)}..{shortened(high)} goes beyond ±{LARGEST:,}; narrow it")
+        raise ProblemError(f"the range {shortened(low)}..{shortened(high)} exceeds ±{LARGEST:,}; narrow it")
     if int(low) > int(high):
         raise ProblemError(f"the range {low}..{high} is empty; write the smaller number first")
     return int(low), int(high)

@@ -84,9 +84,9 @@ class StoredGrammar(Stored, frozen=True, tag="cfg"):
 def parse_grammar(path: str) -> GrammarProblem:
     """cfg:FILE."""
     if not path:
-        raise ProblemError("cfg: names no file; write cfg:FILE")
+        raise ProblemError("cfg: has no file name; write cfg:FILE")
     content = read_file(path, f"the grammar {shortened(path)}", most=MOST_BYTES, error=ProblemError)
     try:
         return GrammarProblem(f"cfg:{Path(path).name}", content.decode("utf-8"))
     except UnicodeDecodeError:
-        raise ProblemError(f"the grammar {shortened(path)} is not text in UTF-8; mend the file") from None
+        raise ProblemError(f"the grammar {shortened(path)} is not text in UTF-8; correct the file") from None

@@ -36,7 +36,9 @@ class RandomProblem(Problem):
         return False
 
     def outcome(self, word: Word) -> Outcome:  # noqa: ARG002
-        raise ProblemError(f"{self.name} is random weights, which solve no problem; name another problem")
+        raise ProblemError(
+            f"{self.name} consists of random weights, which do not solve a problem; give another problem"
+        )
 
     def stored(self) -> None:
         return None

@@ -66,7 +66,7 @@ class RegexProblem(RegularProblem):
             try:
                 return re.compile(self.pattern, flags)
             except (re.error, OverflowError, RecursionError, ValueError) as error:
-                reason = f"Python cannot compile it ({error}): mend it"
+                reason = f"Python cannot compile it ({error}): correct it"
                 raise PatternError(reason, pattern=self.pattern) from None
 
 

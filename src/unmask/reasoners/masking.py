@@ -34,7 +34,7 @@ def forward_mask(word: Sequence[str], t: int, T: int, *, mask: str, tape: Tape, 
         raise ValueError(f"the time must satisfy 0 <= t <= T and 1 <= T, not t = {t}, T = {T}")
     stays = alpha(Fraction(t, T))
     if not 0 <= stays <= 1:
-        raise ValueError(f"the schedule gives α({t}/{T}) = {stays}, which is no probability")
+        raise ValueError(f"the schedule gives α({t}/{T}) = {stays}, which is not a probability")
     raw = tape.raw(t, OTHER, 0, len(word))
     kept = [int(r) * stays.denominator < stays.numerator << 64 for r in raw]
     return [symbol if keep else mask for symbol, keep in zip(word, kept, strict=True)]

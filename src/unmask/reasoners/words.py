@@ -22,7 +22,7 @@ def read_word(model: Model, word: str | Sequence[str]) -> list[int]:
             )
         raise WordError(
             f"the model reads words of length {model.length}, this one has length {len(symbols)}; "
-            f"take another word or compile with --length {len(symbols)}"
+            f"use another word or compile with --length {len(symbols)}"
         )
     return [model.token[s] for s in symbols]
 

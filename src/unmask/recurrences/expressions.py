@@ -134,7 +134,7 @@ class Expression:
 
     def __index__(self) -> int:
         raise ProblemError(
-            f"{self} is no number before there is a word, so Python cannot count to it; "
+            f"{self} is not a number before there is a word, so Python cannot count to it; "
             "write i.range(…) for indices, and values that do not depend on N"
         )
 

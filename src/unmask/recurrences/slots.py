@@ -213,7 +213,7 @@ def subsets(items: Iterable[Value]) -> tuple[frozenset, ...]:
     """All subsets of some items, the smaller ones first: the values of a group whose slots hold sets."""
     listed = tuple(dict.fromkeys(items))
     if len(listed) > MOST_ITEMS:
-        raise TooLarge(f"{len(listed):,} items have too many subsets, beyond {MOST_ITEMS}; take a slot for every item")
+        raise TooLarge(f"{len(listed):,} items have too many subsets, beyond {MOST_ITEMS}; use a slot for every item")
     return tuple(frozenset(chosen) for size in range(len(listed) + 1) for chosen in combinations(listed, size))
 
 
@@ -252,7 +252,7 @@ class Slots:
         show: "Mapping[Any, str] | Callable[[Any], str] | None" = None,
     ) -> None:
         if not isinstance(name, str) or not name:
-            raise ProblemError(f"a group of slots has a name to be shown by, and {name!r} is none; give a string")
+            raise ProblemError(f"a group of slots needs a name, and {name!r} is not a string; give a string")
         self.name = name
         self.ranges = _as_ranges(ranges, name)
         if not isinstance(values, Iterable):
@@ -299,7 +299,7 @@ def _over(
     line: str,
 ) -> Over:
     if not isinstance(over, Range):
-        raise ProblemError(f"{kind}(…) reads over a range such as k.range(N), and {over} is none")
+        raise ProblemError(f"{kind}(…) needs a range such as k.range(N); {over} is not a range")
     return Over(kind, over, as_reads(reads), _function(function), _condition(where), line)
 
 

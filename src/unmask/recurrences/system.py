@@ -47,7 +47,7 @@ class System:
         self.groups = (groups,) if isinstance(groups, Slots) else tuple(groups)
         for group in self.groups:
             if not isinstance(group, Slots):
-                raise ProblemError(f"the groups of a program are Slots(…), and {group} is none; list groups alone")
+                raise ProblemError(f"the groups of a program are Slots(…); {group} is not one; list groups only")
         self.answers = _as_answers(answer)
         self.steps = None if steps is None else lifted(steps)
         self.name = name
@@ -90,7 +90,7 @@ class System:
             self._check_range(over, known, f"the range of {over.name} in {group.name}")
             known.add(over.name)
         if not group.rules:
-            raise ProblemError(f"nobody writes {group.name}: it has no rule; give it one with {group.name}.rule(…)")
+            raise ProblemError(f"{group.name} has no rule; give it one with {group.name}.rule(…)")
         if self.edits and not group.starts:
             raise ProblemError(
                 f"{group.name} is rewritten in every step and has no value before the first; "
@@ -147,7 +147,7 @@ class System:
 
     def _check_range(self, over: Range, known: set[str], what: str) -> None:
         if over.name in known:
-            raise ProblemError(f"{what}: the index {over.name} is used already; take another name")
+            raise ProblemError(f"{what}: the index {over.name} is already used; use another name")
         self._check_names((over.first, over.last), known, what)
 
     def _check_names(self, expressions: Sequence[Expression], known: set[str], what: str) -> None:

@@ -83,7 +83,7 @@ class Unfolding:
             self.slots[group.name] = list(self._tuples(group.ranges, {"N": length}, group.name))
             if sum(map(len, self.slots.values())) > MOST_SLOTS:
                 raise TooLarge(
-                    f"{system.name} has more than {MOST_SLOTS:,} slots at N = {length}; take a shorter length"
+                    f"{system.name} has more than {MOST_SLOTS:,} slots at N = {length}; use a shorter length"
                 )
         self._exists = {name: set(listed) for name, listed in self.slots.items()}
 
@@ -190,8 +190,8 @@ class Unfolding:
         arrows = " reads ".join(map(slot_name, shown[:3])) + (" reads … reads " if len(cycle) > 5 else "")
         arrows += "".join(f" reads {slot_name(k)}" for k in shown[3:]) if len(cycle) <= 5 else slot_name(shown[-1])
         error = ProblemError(
-            f"at N = {self.length} {slot_name(again)} waits for itself: {arrows}; "
-            "mend an index, or give the System steps if its slots are to be rewritten"
+            f"at N = {self.length} {slot_name(again)} depends on itself: {arrows}; "
+            "correct an index, or give the System steps if its slots are to be rewritten"
         )
         raise at_line(self.rules[again].case.line, error)
 
@@ -202,7 +202,7 @@ class Unfolding:
         over, *rest = ranges
         first, last = int(over.first.evaluate(values)), int(over.last.evaluate(values))
         if last - first > MOST_SLOTS:
-            raise TooLarge(f"{name} has more than {MOST_SLOTS:,} slots at N = {self.length}; take a shorter length")
+            raise TooLarge(f"{name} has more than {MOST_SLOTS:,} slots at N = {self.length}; use a shorter length")
         for value in range(first, last):
             for further in self._tuples(rest, {**values, over.name: value}, name):
                 yield (value, *further)
@@ -218,7 +218,7 @@ class Unfolding:
                 return Step(case, self._operands(case, values, key))
         written = "rule" if cases is self.groups[key[0]].rules else "start"
         error = ProblemError(
-            f"nobody writes {slot_name(key)} at N = {self.length}: no condition of its {written}s holds there; "
+            f"no rule writes {slot_name(key)} at N = {self.length}: no condition of its {written}s holds there; "
             f"add {key[0]}.{written}(…) without a condition, for everywhere else"
         )
         raise at_line(cases[-1].line, error)
@@ -258,7 +258,7 @@ class Unfolding:
         if self._rows > MOST_ROWS:
             raise TooLarge(
                 f"the reads over a range of {self.system.name} run through more than {MOST_ROWS:,} indices "
-                f"at N = {self.length}; take a shorter length"
+                f"at N = {self.length}; use a shorter length"
             )
         found = []
         for value in range(first, last):
@@ -274,7 +274,7 @@ class Unfolding:
         at = f" with {', '.join(extra)}" if extra else ""
         raise ProblemError(
             f"at N = {self.length} {slot_name(key)}{at} reads {what}, which does not exist; "
-            f"mend the index, give {read}.or_else(value), or a rule of its own there"
+            f"correct the index, give {read}.or_else(value), or a rule of its own there"
         )
 
     def _answer(self, slot: Slot) -> Key:
@@ -282,7 +282,7 @@ class Unfolding:
         if key[1] not in self._exists[key[0]]:
             raise self._of_system(
                 f"has no answer at N = {self.length}: there is no {slot_name(key)}; "
-                "mend its index, or take another length"
+                "correct its index, or use another length"
             )
         return key
 

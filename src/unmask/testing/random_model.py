@@ -72,7 +72,7 @@ def random_model(
         model = _draw(draws, kind, length, Precision(precision), sizes, stochastic)
         if _never_divides_by_zero(model, engine or ReferenceEngine(), draws):
             return model
-    raise UnmaskError(f"no random {kind} of seed {seed} avoids Z = 0 in {ATTEMPTS} draws; take another seed")
+    raise UnmaskError(f"no random {kind} of seed {seed} avoids Z = 0 in {ATTEMPTS} draws; use another seed")
 
 
 drawn = lru_cache(maxsize=4096)(random_model)

@@ -126,4 +126,4 @@ def check_source_rows(stem: str, source: Transformer, rows: int, attention: Atte
     if source.loop is not None:
         raise UnmaskError(f"{stem} takes a transformer without a loop; unroll its layers first")
     if not 1 <= rows <= len(source.positions):
-        raise UnmaskError(f"the transformer has {len(source.positions)} positions, it cannot read {rows} rows")
+        raise UnmaskError(f"the transformer has {len(source.positions)} positions; it cannot read {rows} rows")

@@ -2,7 +2,7 @@
 
     [[first, last, token], …]  ↦  disjoint ranges in increasing order
 
-A code point that two ranges name, or whose token is no input symbol, cannot be read: no token is chosen for it.
+A code point that two ranges name, or whose token is not an input symbol, cannot be read: no token is chosen for it.
 """
 
 from collections.abc import Collection, Iterable

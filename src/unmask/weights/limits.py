@@ -38,7 +38,7 @@ def check_table(rows: int, width: int, used: int | None = None) -> None:
         raise TooLarge(
             f"the model would have {rows:,} rows of width {width:,}, that is {rows * width:,} numbers, "
             f"{rows * used:,} of them in its table of positions, beyond the limits of {LARGEST_ACTIVATION:,} and "
-            f"{LARGEST_TABLE:,}; take a shorter length or a smaller problem"
+            f"{LARGEST_TABLE:,}; use a shorter length or a smaller problem"
         )
 
 
@@ -56,7 +56,7 @@ def check_units(units: int, what: str) -> None:
     if units > MOST_UNITS:
         raise TooLarge(
             f"{what} would need {units:,} hidden units, beyond the limit of {MOST_UNITS:,}; "
-            "compile to another kind or take a smaller problem"
+            "compile to another kind or use a smaller problem"
         )
 
 
@@ -74,5 +74,5 @@ def check_file(tensors: int, size: int) -> None:
     if tensors > MOST_TENSORS or size > LARGEST_FILE:
         raise TooLarge(
             f"the file would hold {tensors:,} tensors and {size >> 20:,} MB, beyond the limits of "
-            f"{MOST_TENSORS:,} tensors and {LARGEST_FILE >> 20:,} MB; take a shorter length or a smaller problem"
+            f"{MOST_TENSORS:,} tensors and {LARGEST_FILE >> 20:,} MB; use a shorter length or a smaller problem"
         )

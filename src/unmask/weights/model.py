@@ -97,7 +97,7 @@ class Model:
                 raise WeightsError(f"{name} names {symbol!r}, which is not in the vocabulary")
         for name, symbol in special.items():
             if symbol in self.input_symbols:
-                raise WeightsError(f"{name} is {symbol!r}, which is also an input symbol; take another name")
+                raise WeightsError(f"{name} is {symbol!r}, which is also an input symbol; use another name")
         if self.accept == self.reject:
             raise WeightsError(f"accept and reject are both {self.accept!r}; they must differ")
         for old, new in self.aliases.items():

@@ -96,7 +96,7 @@ def test_it_is_a_problem(tmp_path):
     assert problem.name == "blif:adder.blif"
     again = problem_from_json(problem.to_json())
     assert [again.outcome(w).accepted for w in ("110", "100")] == [True, False]
-    with pytest.raises(ProblemError, match="names no file"):
+    with pytest.raises(ProblemError, match="has no file name"):
         parse_problem("blif:")
     with pytest.raises(ProblemError, match="cannot be read"):
         parse_problem(f"blif:{tmp_path / 'missing.blif'}")

@@ -183,7 +183,7 @@ def test_conversions_keep_the_value():
 
 
 def test_bad_length_and_precision_are_refused():
-    with pytest.raises(ProblemError, match="has 14 symbols, not 8; leave --length out"):
+    with pytest.raises(ProblemError, match="has 14 symbols, not 8; leave out --length"):
         compile_problem(FIGURE, "mdm", length=8)
     with pytest.raises(ProblemError, match="at least 2"):
         compile_problem(FIGURE, "mdm", precision=1)

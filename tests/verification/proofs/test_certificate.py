@@ -138,8 +138,8 @@ def test_the_command_keeps_the_proof_that_was_found(unmask, tmp_path):
 @pytest.mark.parametrize(
     ("stem", "said"),
     [
-        ("", "is no name that files can begin with; give one such as proof"),
-        ("/", "is no name that files can begin with; give one such as /proof"),
+        ("", "is not a name that files can begin with; give one such as proof"),
+        ("/", "is not a name that files can begin with; give one such as /proof"),
         ("nowhere/abb", "the folder nowhere does not exist"),
     ],
 )

@@ -117,7 +117,7 @@ def read(document: Any, *, sealed: bool = True) -> Certificate:
         certificate = msgspec.convert(document, Certificate)
         need(not sealed or certificate.seal == seal_of(document), "the certificate is not as it was written: its seal")
     except (msgspec.ValidationError, ValueError, RecursionError) as error:
-        raise Refused(f"this is no certificate of the format {FORMAT}: {shortened(str(error), most=200)}") from None
+        raise Refused(f"this is not a certificate of the format {FORMAT}: {shortened(str(error), most=200)}") from None
     frame, programs = certificate.frame, certificate.programs.values()
     for size in (frame.steps, frame.padding, *(program.rows for program in programs)):
         _check_size(size)

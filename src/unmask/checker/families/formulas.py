@@ -34,7 +34,7 @@ def checked(formula: Any, depth: int = 0) -> None:
     """A formula in the one form that it can have: operands that may be swapped stand in order."""
     need(depth < DEEPEST, "a formula is too deep")
     if isinstance(formula, str):
-        need(formula in ("n", "N"), f"{formula!r} is no number that a row knows")
+        need(formula in ("n", "N"), f"{formula!r} is not a number that a row knows")
     elif type(formula) is int:
         need(abs(formula) < MOST, "a number in a formula is too large")
     else:
@@ -102,4 +102,4 @@ def text(formula: Any) -> str:
         return f"({ARITHMETIC[operator][0]} {' '.join(parts)})"
     if operator in COMPARED:
         return f"(ite ({COMPARED[operator][0]} {' '.join(parts)}) 1 0)"
-    raise Refused(f"{operator!r} is no operator")
+    raise Refused(f"{operator!r} is not an operator")

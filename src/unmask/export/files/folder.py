@@ -18,7 +18,7 @@ def check_free(out: Path) -> tuple[str, ...]:
     except OSError as error:
         raise FolderError(f"{out} cannot be written: {error.strerror}") from None
     if taken:
-        raise FolderError(f"{out} exists; an export replaces nothing, choose another name")
+        raise FolderError(f"{out} exists; an export never replaces files; choose another name")
     return ()
 
 

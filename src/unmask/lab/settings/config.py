@@ -83,7 +83,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def check_hash(config: Config, sha256: str) -> None:
     if sha256 != config.sha256:
-        raise LabError(f"{config.problem} is not the file that the run names by its SHA-256; give that one")
+        raise LabError(f"{config.problem} is not the file of this run: its SHA-256 differs; give the original file")
 
 
 SENTENCES = Sentences(
@@ -103,7 +103,7 @@ def config_of(document: Any, *, name: str = "a config of the lab") -> Config:
     if config.shape.width % config.shape.heads:
         raise LabError(f"{name}: its width must be a multiple of its heads, {config.shape.heads}")
     if config.objective != "canvas" and config.framework not in ("tree", "program"):
-        raise LabError(f"{name}: random masking needs slots that are written once; take the framework tree")
+        raise LabError(f"{name}: random masking needs slots that are written once; use the framework tree")
     return config
 
 

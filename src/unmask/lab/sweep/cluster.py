@@ -31,7 +31,7 @@ def client_of(scheduler: str | None, workers: int, memory: int | None = None) ->
         except (OSError, ValueError, TimeoutError) as error:
             reason = " ".join(str(error).split())[:120]
             raise LabError(
-                f"no Dask scheduler answers at {scheduler} ({reason}); start one, or leave --scheduler out"
+                f"no Dask scheduler answers at {scheduler} ({reason}); start one, or leave out --scheduler"
             ) from None
         with client:
             try:

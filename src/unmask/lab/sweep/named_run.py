@@ -27,7 +27,7 @@ def named_run(
     is_file = isfile(name) or name.endswith(".json")
     is_problem = not is_file and name.startswith((PROGRAM, *(f"{prefix}:" for prefix in REGULAR)))
     if is_problem and program is not None:
-        raise LabError(f"{shortened(name)} is a problem of its own; leave --program out")
+        raise LabError(f"{shortened(name)} is a problem of its own; leave out --program")
     if is_problem and not name.startswith(PROGRAM):
         return _run_of(name, length, framework or "tree"), None
     if is_problem:
@@ -44,12 +44,12 @@ def given_program(config: Config, file: Path | None) -> ProgramProblem | None:
     """The program that a config names, from the file that a person names, which is not run if it is another one."""
     if not config.problem.startswith(PROGRAM):
         if file is not None:
-            raise LabError(f"the run is one of {config.problem}, which is no program; leave --program out")
+            raise LabError(f"the run uses {config.problem}, which is not a program; leave out --program")
         return None
     if file is None:
-        raise LabError(f"{config.problem} is code, and a config does not run it; give its file with --program FILE.py")
+        raise LabError(f"{config.problem} is code, which a config cannot run; give its file with --program FILE.py")
     if f"{PROGRAM}{file.name}" != config.problem:
-        raise LabError(f"the run is one of {config.problem}, and {file} is another file; give that one")
+        raise LabError(f"the run uses {config.problem}, but {file} is another file; give {config.problem}")
     if config.sha256:
         check_hash(config, sha256_of(read_file(file, f"the program {file}", most=MOST_BYTES, error=ProblemError)))
     return parse_program(str(file))

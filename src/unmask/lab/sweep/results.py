@@ -101,7 +101,7 @@ def read_results(path: Path) -> list[dict[str, Any]]:
         or document.get("format") != FORMAT
         or not isinstance(document.get("cells"), list)
     ):
-        raise LabError(f'{path} is no results.json of the lab: it has no "format": "{FORMAT}"')
+        raise LabError(f'{path} is not a results.json of the lab: it has no "format": "{FORMAT}"')
     for number, record in enumerate(document["cells"]):
         if not is_record(record):
             raise LabError(f"{path} is damaged: its cell {number} has no result; make it with `unmask lab table`")

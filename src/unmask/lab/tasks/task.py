@@ -75,11 +75,13 @@ class Task:
         cls, problem: str, length: int, framework: str, factors: int, program: ProgramProblem | None
     ) -> "Task":
         if program is None or program.name != problem:
-            raise ProblemError(f"{shortened(problem)} is code, and its name does not run it; give --program FILE.py")
+            raise ProblemError(
+                f"{shortened(problem)} is code, and its name is not enough to run it; give --program FILE.py"
+            )
         if framework not in OF_PROGRAMS or factors != FACTORS:
             raise ProblemError(
                 f"{shortened(problem)} has rules and slots of its own; use the framework {' or '.join(OF_PROGRAMS)}, "
-                "and leave factors out"
+                "and leave out factors"
             )
         source = Program(program)
         return cls(framework, source, OF_PROGRAMS[framework](source, length))

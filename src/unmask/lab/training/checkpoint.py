@@ -132,7 +132,7 @@ def resume(folder: Path, config: Config, network: Network, optimizer: torch.opti
                     **{moment: tensors[f"{moment}.{name}"].to(parameter.device) for moment in MOMENTS},
                 }
     except (KeyError, ValueError, RuntimeError, msgspec.ValidationError):
-        raise FolderError(f"{path} is not a checkpoint of this run; remove it to begin anew") from None
+        raise FolderError(f"{path} is not a checkpoint of this run; remove it to start again") from None
     return progress
 
 
@@ -169,4 +169,4 @@ def _tensors(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
             check_distinct_names(path)
             return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
     except (safetensors.SafetensorError, OSError) as error:
-        raise FolderError(f"{path} is damaged ({str(error)[:80]}); remove it to begin anew") from None
+        raise FolderError(f"{path} is damaged ({str(error)[:80]}); remove it to start again") from None

@@ -91,9 +91,7 @@ def train(
     if task.rows > PLACES:
         raise TooLarge(f"the lab has codes for {PLACES} rows, and {config.name} has {task.rows}; use a shorter length")
     if folder is not None and program is not None and not program.sha256:
-        raise UnmaskError(
-            f"{program.name} stands in no file, and a folder could not name it; train it without a folder"
-        )
+        raise UnmaskError(f"{program.name} is not in a file, so a folder cannot refer to it; train it without a folder")
     if config.objective != "canvas" and not task.written_once:
         raise UnmaskError(f"random masking needs slots that are written once, and {config.problem} rewrites its own")
     if config.batch % accelerator.num_processes:
@@ -249,7 +247,7 @@ def load(folder: Path, program: ProgramProblem | None = None) -> Trained:
     from unmask.lab.training.checkpoint import CONFIG, load_weights
 
     if not (folder / CONFIG).is_file():
-        raise FolderError(f"{folder} is no folder of `unmask lab train`: it has no {CONFIG}; check the path")
+        raise FolderError(f"{folder} is not a folder of `unmask lab train`: it has no {CONFIG}; check the path")
     config = read_config(folder / CONFIG)
     task = config.task_of(program)
     foresee(2 * NUMBER * weights_of(config.shape, len(task.vocabulary), task.fetches), f"the network of {folder}")

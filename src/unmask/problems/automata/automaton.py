@@ -189,7 +189,7 @@ def _check_table(automaton: Automaton) -> None:
     if not 0 <= automaton.start < states:
         raise ProblemError(f"the start state {automaton.start} does not exist; use 0 to {states - 1}")
     if delta.min() < 0 or delta.max() >= states:
-        raise ProblemError(f"delta names a state outside 0 to {states - 1}; mend the table")
+        raise ProblemError(f"delta names a state outside 0 to {states - 1}; correct the table")
 
 
 def _check_names(tokens: tuple[str, ...]) -> None:

@@ -69,7 +69,7 @@ def _known(table: dict[str, int], name: Any, kind: str, where: str) -> int:
     if isinstance(name, list):
         raise ProblemError(f"{where} has a list of targets; an automaton must be deterministic, so give one")
     if not isinstance(name, str) or name not in table:
-        raise ProblemError(f"{kind} {shortened(str(name))!r} in {where} is not declared; declare or mend it")
+        raise ProblemError(f"{kind} {shortened(str(name))!r} in {where} is not declared; declare or correct it")
     return table[name]
 
 

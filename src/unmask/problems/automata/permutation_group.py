@@ -153,7 +153,7 @@ def _permutation(generator: list[list[int]], points: int) -> Permutation:
     images = list(range(points))
     moved = [p for cycle in generator for p in cycle]
     if len(set(moved)) < len(moved) or 0 in moved:
-        raise ProblemError("a generator must be a product of disjoint cycles of points 1, 2, …; mend its cycles")
+        raise ProblemError("a generator must be a product of disjoint cycles of points 1, 2, …; correct its cycles")
     for cycle in generator:
         for here, there in zip(cycle, cycle[1:] + cycle[:1], strict=True):
             images[here - 1] = there - 1

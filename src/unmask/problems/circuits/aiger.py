@@ -62,7 +62,7 @@ class _Reader:
         if any(rest):
             raise self._error("has bad-state, constraint, justice or fairness properties, which are not supported")
         if max(largest, inputs, outputs, gates) > MOST_VARIABLES:
-            raise TooLarge(f"{self.name} announces more than {MOST_VARIABLES} variables; take a smaller circuit")
+            raise TooLarge(f"{self.name} announces more than {MOST_VARIABLES} variables; use a smaller circuit")
         if largest < inputs + gates or (kind == "aig" and largest != inputs + gates):
             raise self._error(f"announces {largest} variables for {inputs} inputs and {gates} gates")
         binary = kind == "aig"

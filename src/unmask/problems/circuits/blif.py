@@ -62,7 +62,7 @@ class _Reader:
             else:
                 cubes += self._row(words)
             if len(self.tables) + len(self.inputs) + len(self.outputs) > MOST_SIGNALS or cubes > MOST_WIRES:
-                raise TooLarge(f"{self.name} has too many signals or cubes; take a smaller circuit")
+                raise TooLarge(f"{self.name} has too many signals or cubes; use a smaller circuit")
         if not self.models:
             self._refuse("has no .model")
         if not self.outputs:

@@ -50,7 +50,7 @@ class Circuit:
                     )
         for literal in self.outputs:
             if not 0 <= literal < 2 * (first + len(self.gates)):
-                raise ProblemError(f"the circuit has an output {literal}, which is no literal of it")
+                raise ProblemError(f"the circuit has an output {literal}, which is not one of its literals")
         if len(self.output_names) != len(self.outputs) or not self.outputs:
             raise ProblemError("a circuit needs at least one output, and a name for each")
 

@@ -34,7 +34,7 @@ def collapsed(circuit: Circuit) -> Circuit:
         merged[literal] = frozenset(leaves)
         wires += len(leaves)
         if wires > MOST_WIRES:
-            raise TooLarge(f"the collapsed circuit would have more than {MOST_WIRES} wires; take a smaller circuit")
+            raise TooLarge(f"the collapsed circuit would have more than {MOST_WIRES} wires; use a smaller circuit")
     return _rebuilt(circuit, view, lambda literal: Gate(view[literal].kind, tuple(sorted(merged[literal]))))
 
 

@@ -77,10 +77,10 @@ def tokens_of(text: str) -> list[tuple[str, int]]:
         match = _TOKEN.match(text, at)
         if match is None:
             at += len(text[at:]) - len(text[at:].lstrip())
-            raise _wrong(f"{text[at]!r} at column {at + 1} is no name, number, + - * or parenthesis", text)
+            raise _wrong(f"{text[at]!r} at column {at + 1} is not a name, number, + - * or parenthesis", text)
         tokens.append((match["operand"] or match["mark"], match.end() - len(match[0].lstrip()) + 1))
         if len(tokens) > MOST_TOKENS:
-            raise _wrong(f"it has more than {MOST_TOKENS} symbols; take a shorter one", text)
+            raise _wrong(f"it has more than {MOST_TOKENS} symbols; use a shorter one", text)
         at = match.end()
     return tokens
 

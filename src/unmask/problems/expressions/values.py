@@ -47,5 +47,5 @@ def value_sets(shape: Shape, operands: Range, within: Range | None = None) -> li
 def _too_many(operation: Operation, what: str) -> TooLarge:
     return TooLarge(
         f"the {operation.symbol} at column {operation.column} of the expression has {what}; "
-        "narrow the operands with `in LOW..HIGH` or take a smaller expression"
+        "narrow the operands with `in LOW..HIGH` or use a smaller expression"
     )

@@ -72,7 +72,7 @@ def _python_tree(pattern: str, *, ascii: bool, ignore_case: bool) -> tuple[Any, 
         except re.error as error:
             column = None if error.pos is None else error.pos + 1
             raise PatternError(
-                f"Python cannot parse it ({error.msg}): mend it", pattern=pattern, column=column
+                f"Python cannot parse it ({error.msg}): correct it", pattern=pattern, column=column
             ) from None
         except (OverflowError, ValueError):
             raise PatternError("a repetition count is too large: lower the counts", pattern=pattern) from None
@@ -80,7 +80,7 @@ def _python_tree(pattern: str, *, ascii: bool, ignore_case: bool) -> tuple[Any, 
             raise PatternError("groups are nested too deeply: flatten the groups", pattern=pattern) from None
     at_top = int(tree.state.flags)
     if at_top & _TEMPLATE:
-        raise PatternError("the flag t has no meaning any more: remove it", pattern=pattern)
+        raise PatternError("the flag t has no effect; remove it", pattern=pattern)
     return tree, at_top
 
 

@@ -51,7 +51,7 @@ class CircuitCompiler:
 
     def __post_init__(self) -> None:
         if not self.circuit.inputs:
-            raise ProblemError("the circuit has no input: there is nothing to read, evaluate it by hand")
+            raise ProblemError("the circuit has no inputs, so there is nothing to compile; add an input")
 
     @cached_property
     def size(self) -> CircuitSize:
@@ -90,7 +90,7 @@ class CircuitCompiler:
 
     def compile(self, kind: Kind, length: int, precision: Precision) -> Model:
         if length != len(self.circuit.inputs):
-            raise ProblemError(f"the circuit reads {len(self.circuit.inputs)} bits, not {length}; leave --length out")
+            raise ProblemError(f"the circuit reads {len(self.circuit.inputs)} bits, not {length}; leave out --length")
         if kind not in KINDS:
             raise ProblemError(
                 f"a circuit compiles to {', '.join(KINDS)}; compile to mdm, then `unmask convert --to {kind}`"

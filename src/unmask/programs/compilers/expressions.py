@@ -77,7 +77,7 @@ class ExpressionCompiler:
 
     def compile(self, kind: Kind, length: int, precision: Precision) -> Model:
         if length != self.length:
-            raise ProblemError(f"the expression has {self.length} symbols, not {length}; leave --length out")
+            raise ProblemError(f"the expression has {self.length} symbols, not {length}; leave out --length")
         check_precision(precision, LEAST_PRECISION)
         plan = self._plan_of(kind)
         symbols = self._symbols_of(kind, plan)

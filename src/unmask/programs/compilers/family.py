@@ -43,7 +43,7 @@ class Family:
     def model_at(self, length: int, precision: Precision) -> Model:
         """The model of one length."""
         if length < self.least:
-            raise ValueError(f"this family starts at N = {self.least}, not at {length}")
+            raise ValueError(f"this family starts at N = {self.least}; N = {length} is too short")
         check_length(length)
         design = self.design
         programs = {name: program_at(program, length) for name, program in design.programs.items()}

@@ -32,10 +32,10 @@ class RandomCompiler:
         return None
 
     def bound(self, kind: Kind, length: int) -> tuple[int, int]:
-        raise ProblemError(f"a random {kind} of length {length} keeps no bound; compare a problem that has answers")
+        raise ProblemError(f"a random {kind} of length {length} has no bound; compare a problem that has answers")
 
     def extent(self, kind: Kind, length: int) -> Extent:
-        raise ProblemError(f"a random {kind} of length {length} keeps no bound; compare a problem that has answers")
+        raise ProblemError(f"a random {kind} of length {length} has no bound; compare a problem that has answers")
 
     def compile(self, kind: Kind, length: int, precision: Precision) -> Model:
         return random_model(self.seed, kind, length, precision=precision.p)

@@ -19,7 +19,7 @@ def compiled(problem: Problem, compiler: Compiler, text: str, kind: Kind, length
         raise ProblemError(f"the precision must lie in 1 … 8, not {precision}")
     length = compiler.length if length is None else length
     if length is None:
-        raise ProblemError(f"{text} has words of any length; say which with --length N")
+        raise ProblemError(f"{text} has words of any length; give one with --length N")
     model, layout = compiler.compile(kind, length, Precision(precision)), compiler.layout_of(kind, length)
     made = {"compiled": problem.name, "to": kind}  # the name is without the path of a file
     return replace(model, provenance=[made if layout is None else {**made, "layout": layout}])

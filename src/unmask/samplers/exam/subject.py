@@ -47,10 +47,12 @@ class Subject:
     ) -> "Subject":
         """Compile the problem and choose at most `words` words, balanced by their answers."""
         if kind not in DIFFUSION:
-            raise ProblemError(f"samplers fill the canvas of {', '.join(DIFFUSION)}; a {kind} has none")
+            raise ProblemError(f"samplers need a canvas, which only {', '.join(DIFFUSION)} have; {kind} has none")
         source = parse_problem(problem)
         if not source.has_answers:
-            raise ProblemError(f"{source.name} has no right answers, so that no sampler is right; give another problem")
+            raise ProblemError(
+                f"{source.name} has no correct answers, so no sampler can be correct; give another problem"
+            )
         model = compile_problem(problem, kind, length=length, precision=precision)
         outputs = answer_count(model)
         chosen = balanced_words(source, model.length, outputs, words, seed)

@@ -80,7 +80,7 @@ class Law:
             raise ProblemError(f"a law is about strings of length 1 or more, not {length}")
         self.check_strings(length)
         if not self.total(length) > 0:
-            raise ProblemError(f"{self.name} gives no string of length {length} a probability; take another --length")
+            raise ProblemError(f"{self.name} gives no string of length {length} a probability; use another --length")
 
     def strings(self, length: int) -> np.ndarray:
         """All strings of a length in order, [strings, length]; refused where they are too many."""
@@ -94,7 +94,7 @@ class Law:
             count = f"there are {symbols**length:,} strings" if length < 64 else "the strings"
             raise TooLarge(
                 f"{count} of length {length:,} over {symbols} symbols: too long, or more than the {MOST_STRINGS:,} "
-                "whose law can be held; take a shorter --length"
+                "whose law can be held; use a shorter --length"
             )
 
     def probabilities(self, strings: np.ndarray) -> np.ndarray:

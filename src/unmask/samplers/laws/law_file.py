@@ -39,7 +39,7 @@ KEYS = {
 def read_law(path: str | Path) -> Law:
     """The law of a file."""
     if not str(path):
-        raise ProblemError("law: names no file; write law:FILE")
+        raise ProblemError("law: has no file name; write law:FILE")
     what = f"the law {path}"
     content = read_file(path, what, most=MOST_BYTES, error=ProblemError)
     document = documents.parse(content, what, error=ProblemError, decimal=_decimal)
@@ -67,7 +67,7 @@ def _ngram(document: dict[str, Any], name: str) -> Law:
         raise ProblemError(f"the order of an ngram must be an integer from 1 to 12, not {shortened(repr(order))}")
     count = sum(len(alphabet) ** k for k in range(order))
     if count > MOST_STATES:
-        raise TooLarge(f"{count:,} contexts are more than {MOST_STATES}; take a smaller order or alphabet")
+        raise TooLarge(f"{count:,} contexts are more than {MOST_STATES}; use a smaller order or alphabet")
     contexts = [context for k in range(order) for context in product(range(len(alphabet)), repeat=k)]
     number = {context: i for i, context in enumerate(contexts)}
     rows = {_context(key, alphabet, order): row for key, row in _object(document["contexts"], "contexts").items()}
@@ -114,7 +114,7 @@ def _automaton(document: dict[str, Any], name: str) -> Law:
         where, left = f"transitions[{state!r}]", (ends or {}).get(i, Fraction(0))
         for symbol, targets in _object(moves.get(state, {}), where).items():
             if symbol not in alphabet:
-                raise ProblemError(f"{where} names {shortened(symbol)!r}, which is not in the alphabet; mend it")
+                raise ProblemError(f"{where} names {shortened(symbol)!r}, which is not in the alphabet; correct it")
             for j, p in _weights(targets, states, f"{where}[{symbol!r}]").items():
                 steps[alphabet.index(symbol)][i][j] = p
                 left += p
@@ -153,7 +153,7 @@ def _weights(row: Any, names: list[str], where: str) -> dict[int, Fraction]:
     weights = {}
     for name, value in _object(row, where).items():
         if name not in names:
-            raise ProblemError(f"{where} names {shortened(name)!r}, which is not declared; declare or mend it")
+            raise ProblemError(f"{where} names {shortened(name)!r}, which is not declared; declare or correct it")
         weights[names.index(name)] = _probability(value, f"{where}[{name!r}]")
     return weights
 
@@ -166,7 +166,7 @@ def _probability(value: Any, where: str) -> Fraction:
     except (ValueError, ZeroDivisionError):
         raise ProblemError(f'{where} must be a number such as 0.25 or "1/4", not {shortened(repr(value))}') from None
     if not 0 <= number <= 1:
-        raise ProblemError(f"{where} is {shortened(str(value))}, a probability lies between 0 and 1; mend it")
+        raise ProblemError(f"{where} is {shortened(str(value))}, a probability lies between 0 and 1; correct it")
     return number
 
 
@@ -186,7 +186,9 @@ def _check_sum(total: Fraction, where: str) -> None:
 def _check_states(rows: dict[str, Any], states: list[str], where: str) -> None:
     unknown = next((name for name in rows if name not in states), None)
     if unknown is not None:
-        raise ProblemError(f"{where} names {shortened(unknown)!r}, which is not among the states; declare or mend it")
+        raise ProblemError(
+            f"{where} names {shortened(unknown)!r}, which is not among the states; declare or correct it"
+        )
 
 
 def _names(document: dict[str, Any], key: str, most: int) -> list[str]:

@@ -39,7 +39,9 @@ class HuggingFacePredictor:
         except ImportError:
             raise UnmaskError("a Hugging Face model needs torch and transformers; install them with pip") from None
         if not (Path(folder) / "config.json").is_file():
-            raise FolderError(f"{folder} is no folder of a Hugging Face model: it has no config.json; check the path")
+            raise FolderError(
+                f"{folder} is not a folder of a Hugging Face model: it has no config.json; check the path"
+            )
         try:
             model = transformers.AutoModelForMaskedLM.from_pretrained(str(folder), local_files_only=True)
             tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder), local_files_only=True)

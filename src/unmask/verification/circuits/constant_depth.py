@@ -183,7 +183,7 @@ class WiredTransformer:
     def _check_size(self) -> None:
         if len(self.builder.gates) > MOST_GATES:
             raise TooLarge(
-                f"the circuit would have more than {MOST_GATES:,} gates; take fewer rows or a smaller precision"
+                f"the circuit would have more than {MOST_GATES:,} gates; use fewer rows or a smaller precision"
             )
 
 
