@@ -219,7 +219,7 @@ def test_numbers_beyond_those_of_the_machine(tmp_path):
     assert in_this_process("unmask compile random:1 --length 0 --to cot --out language", tmp_path)[0] == 0
     code, printed = in_this_process(f"unmask sample language --count {10**30} --timeout 1 --json", tmp_path)
     assert code == 2
-    assert "the time of 1 s was over at sampling" in printed
+    assert "the time limit of 1 s was reached at sampling" in printed
 
 
 @pytest.mark.parametrize(("total", "given", "refused"), [(5000, None, True), (50, None, False), (5000, 10**6, False)])

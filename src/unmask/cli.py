@@ -187,7 +187,7 @@ def _last_word(error: Exception) -> str:
     if program:
         frame, line = program[-1]
         name, raised = Path(frame.f_code.co_filename).name, type(error).__name__
-        return f"the program {shortened(name)} raises {shortened(raised)} at line {line}; mend it there"
+        return f"the program {shortened(name)} raises {shortened(raised)} at line {line}; correct it there"
     where = traceback.extract_tb(error.__traceback__)[-1]
     return (
         f"this should not happen: {type(error).__name__} in line {where.lineno} of {Path(where.filename).name}; "

@@ -129,5 +129,5 @@ def text_of(value: Any, write: Callable[[Any], str]) -> str:
         else:
             reason = f"its text cannot be made, which raises {shortened(type(error).__name__)}"
         raise ProblemError(
-            f"a value of the class {name} cannot be written as a symbol: {reason}; take a string in its place"
+            f"a value of the class {name} cannot be written as a symbol: {reason}; use a string in its place"
         ) from None

@@ -33,7 +33,7 @@ def said(line, folder):
         ("unmask lab table --preset big --out results", "there is no preset 'big'; use one of quick, paper"),
         ("unmask lab table --only nothing --out results", "no cell of the preset quick has 'nothing' in its name"),
         ("unmask lab report nowhere", "results.json cannot be read: No such file"),
-        ("unmask lab view nowhere 'a b' --text", "nowhere is no folder of `unmask lab train`"),
+        ("unmask lab view nowhere 'a b' --text", "nowhere is not a folder of `unmask lab train`"),
         ("unmask lab view nowhere 'a b'", "there is nothing to write: give --out FILE.html or --text"),
     ],
 )

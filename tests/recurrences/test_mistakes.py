@@ -203,7 +203,7 @@ FILES = {
     "b = Slots('b', (), i.range(N))": r"line 4 of slip\.py: the values of b are a collection .* for every N",
     "b = Slots('b', (), [0, N])": r"line 4 of slip\.py: the values of b .*, and N is a formula; hold a number by",
     "b = Slots('b', (), 4)": r"line 4 of slip\.py: the values of b are a collection .*, not 4",
-    "b = Slots('b', range(N), [0])": r"line 4 of slip\.py: N is not a number before .*; write i\.range\(…\) for indices",
+    "b = Slots('b', range(N), [0])": r"line 4 of slip\.py: N is not a number before .*; write i\.range",
     "import random\na.rule(letter(i), lambda x: random.randrange(3))": (
         r"the rule of a \(line 5 of slip\.py\) gives \d and then \d for \([ab]\); it must be a function of what it"
     ),

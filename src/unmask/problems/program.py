@@ -145,7 +145,7 @@ def program_problem(system: System) -> ProgramProblem:
 def parse_program(path: str) -> ProgramProblem:
     """program:FILE.py: run the file and take its System."""
     if not path:
-        raise ProblemError("program: names no file; write program:FILE.py")
+        raise ProblemError("program: has no file name; write program:FILE.py")
     content, namespace = run_file(path, "program")
     system = _system(namespace, path)
     return ProgramProblem(f"program:{Path(path).name}", system, sha256_of(content))
@@ -166,7 +166,7 @@ def run_file(path: str, kind: str) -> tuple[bytes, dict[str, Any]]:
         line = line_in(path, error)
         where = f" at line {line}" if line is not None else ""
         what = f"raises {type(error).__name__}{where} ({message_of(error, MOST_SAID)})"
-        raise ProblemError(f"the {kind} {shortened(path)} {what}; mend it there") from error
+        raise ProblemError(f"the {kind} {shortened(path)} {what}; correct it there") from error
 
 
 def sha256_of(content: bytes) -> str:

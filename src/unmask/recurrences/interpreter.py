@@ -143,7 +143,7 @@ def as_set(value: Any, read: Read, line: str) -> frozenset:
     if isinstance(value, frozenset):
         return value
     error = ProblemError(
-        f"{read} is given {shown_value(value)}, which is no set; read it without each(…), or map it to a set"
+        f"{read} is given {shown_value(value)}, which is not a set; read it without each(…), or map it to a set"
     )
     raise at_line(line, error)
 
@@ -171,7 +171,7 @@ def _collection(over: Over, result: Any, where: Key | str) -> set[Any]:
     except TypeError:
         raise ProblemError(
             f"collect in the rule of {_where(where)}{in_line(over.function, over.line)} is given "
-            f"{shown_value(result)}, which is no collection of values; "
+            f"{shown_value(result)}, which is not a collection of values; "
             "return a set or a tuple of them, {} or () for none"
         ) from None
 
@@ -196,7 +196,7 @@ def result_of(group: Slots, case: Case, given: tuple[Any, ...], where: Key | str
             ) from None
         raise ProblemError(
             f"the rule of {_where(where)}{in_line(case.rule, case.line)} gives {shown_value(result)} "
-            f"for {shown(given)}, which is not among the values of {group.name}; add it there, or mend the rule"
+            f"for {shown(given)}, which is not among the values of {group.name}; add it there, or correct the rule"
         ) from None
 
 

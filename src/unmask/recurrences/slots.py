@@ -380,7 +380,7 @@ def _fixed(value: Any, of: str) -> Value:
         hash(value)
     except Exception:  # a TypeError, or whatever the `__hash__` of the program raises
         raise ProblemError(
-            f"the value {shown_value(value)} of {of} can change, so it cannot be looked up; take a tuple or a frozenset"
+            f"the value {shown_value(value)} of {of} can change, so it cannot be looked up; use a tuple or a frozenset"
         ) from None
     return value
 
