@@ -207,14 +207,14 @@ def _is_own_problem(model: Model, right: Problem | Model | Oracle) -> bool:
     """Was the model compiled for this problem? A model of the same problem counts, too."""
     if isinstance(right, Oracle):
         return True  # it is asked about the words that the model reads
-    names = []
+    named = []
     for stored in (model.problem, right.problem if isinstance(right, Model) else right.to_json()):
         try:
-            problem = problem_from_json(stored)
-            names.append((problem.name, getattr(problem, "sha256", "")))
+            kept = problem_from_json(stored).to_json()
+            named.append({name: value for name, value in kept.items() if name not in ("outputs", "slots")})
         except UnmaskError:
             return False
-    return names[0] == names[1]
+    return bool(named[0]) and named[0] == named[1]
 
 
 def _sample(question: Question, every: Words, cases: int, seed: int) -> Words:
