@@ -6,7 +6,7 @@ BASE := .venv/.base
 DEV := .venv/.dev
 CODE := $(wildcard src tests examples benchmarks docs proofs)
 
-.PHONY: run test lint bench theorems architecture gallery lab-page docs dist check-long clean
+.PHONY: run test lint bench theorems architecture command-line gallery lab-page docs dist check-long clean
 
 run: $(BASE)  ## compile a model, run it, prove it correct
 	@$(BIN)/python examples/first_look.py
@@ -27,6 +27,9 @@ theorems: $(DEV)  ## run every check of the paper and write docs/paper/items.md
 
 architecture: $(DEV)  ## write the pages about imports and about what a proof trusts, from the code
 	$(BIN)/python docs/generate/architecture.py
+
+command-line: $(DEV)  ## write docs/reference/command-line.md from the commands
+	$(BIN)/python docs/generate/command_line_page.py
 
 gallery: $(DEV)  ## write the page of example programs: code, runs and sizes
 	$(BIN)/python docs/generate/gallery_page.py

@@ -378,7 +378,7 @@ def test_train_resume_and_view(tmp_path):
     train_it = "unmask lab train program:parity.py --length 4 --out run"
     code, printed = command_line.run(train_it, tmp_path)
     assert code == 0
-    assert "program:parity.py N = 4 program, 100.0 % of 1000 fresh words right" in printed
+    assert "program:parity.py N = 4 program, 100.0 % of 1000 new words correct" in printed
     weights = (tmp_path / "run" / "model.safetensors").read_bytes()
     assert command_line.run(train_it, tmp_path)[0] == 0
     assert (tmp_path / "run" / "model.safetensors").read_bytes() == weights

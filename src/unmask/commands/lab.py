@@ -1,9 +1,9 @@
-"""`unmask lab`: train, sweep, report, view: what is learned. torch is not imported before a command runs."""
+"""`unmask lab`: train networks on the same tasks, alone or in tables, and show them. torch is imported when needed."""
 
 import json
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,22 +14,27 @@ from unmask.commands.shell import CONTEXT, Command, Commands
 from unmask.errors import OutOfTime, UnmaskError
 from unmask.terminal import literal
 
+if TYPE_CHECKING:  # `--help` needs none of it
+    from unmask.lab.settings.config import Config
+
 app = typer.Typer(
     name="lab",
     cls=Commands,
     context_settings=CONTEXT,
     no_args_is_help=True,
-    help="Train the same tasks in the same frameworks, and see what is learned (needs the extra `lab`).",
+    help="Train networks on the same tasks in the same frameworks (needs the extra `lab`).",
 )
 
 MOST_SEED = 1 << 32
-MOST_THREADS = 1024  # torch crashes where it cannot have all of them
-Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder of the run; goes on where it stands.")]
+MOST_THREADS = 1024  # torch crashes if it cannot start all of them
+Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder of the run; an interrupted run is continued.")]
 ProgramOption = Annotated[
     Path | None,
-    typer.Option("--program", metavar="FILE.py", help="The program that the run names; it is run.", show_default=False),
+    typer.Option("--program", metavar="FILE.py", help="The run's program. Its code is executed.", show_default=False),
 ]
-Trained = Annotated[Path, typer.Argument(metavar="DIR", help="A folder of `unmask lab train`.", show_default=False)]
+Trained = Annotated[
+    Path, typer.Argument(metavar="DIR", help="A folder written by `unmask lab train`.", show_default=False)
+]
 
 
 @app.command("train", cls=Command, context_settings=CONTEXT)
@@ -45,46 +50,56 @@ def train(
     out: Out,
     length: Annotated[
         int | None,
-        typer.Option("--length", metavar="N", help="Of the words of a PROBLEM; 16 if left out.", show_default=False),
+        typer.Option(
+            "--length", metavar="N", help="Length of the words of a PROBLEM; by default 16.", show_default=False
+        ),
     ] = None,
     framework: Annotated[
         str | None,
         typer.Option(
             "--framework",
             metavar="NAME",
-            help="Of a PROBLEM: direct, cot, tree, scan, looped; of a program: program or direct.",
+            help="For a PROBLEM: direct, cot, tree, scan or looped. For a program: program or direct.",
             show_default=False,
         ),
     ] = None,
     program: ProgramOption = None,
     seed: Annotated[
-        int | None, typer.Option("--seed", metavar="S", min=0, max=MOST_SEED, help="Another seed.", show_default=False)
+        int | None,
+        typer.Option(
+            "--seed", metavar="S", min=0, max=MOST_SEED, help="Seed; by default that of the config.", show_default=False
+        ),
     ] = None,
     device: Annotated[
         str | None,
-        typer.Option("--device", metavar="cpu|cuda", help="By default what accelerate finds.", show_default=False),
+        typer.Option(
+            "--device", metavar="cpu|cuda", help="Device; by default chosen by accelerate.", show_default=False
+        ),
     ] = None,
     threads: Annotated[
-        int, typer.Option("--threads", metavar="K", min=1, max=MOST_THREADS, help="Threads of torch.")
+        int, typer.Option("--threads", metavar="K", min=1, max=MOST_THREADS, help="Number of torch threads.")
     ] = 1,
     limit: LimitOption = DEFAULT_LIMIT,
     timeout: TimeoutOption = None,
     as_json: Json = False,
 ) -> None:
-    """Train one network until it has converged, or until its steps are over; after a kill or a timeout, go on.
+    """Train one network until it converges or its steps are used up. An interrupted run is continued.
 
-    The same config and seed give the same numbers on the same machine. `accelerate launch -m unmask lab train …` runs
-    it in several processes. A config is a JSON object with the settings that docs/lab/tables.md lists; it may be empty.
+    By default the network is given the addresses of its operands (encoding `bits`); with `aux` it is also taught their
+    symbols. The first line of the output says what holds for this run.
 
-    A program is your own code and is run; its folder holds its name and the SHA-256 of its file.
+    The same config and seed give the same numbers on the same machine. `accelerate launch -m unmask lab train …` uses
+    several processes. A config is a JSON object with the settings listed in docs/lab/tables.md; it may be empty.
+
+    A program is your own code and is executed. The folder stores its name and the SHA-256 of its file.
 
     Example: [bold]unmask lab train S3-tree --out runs/s3[/bold]
     """
     _needs_torch()
-    import accelerate  # noqa: F401 - before the clock runs: its import cannot be cut off and taken up again
+    import accelerate  # noqa: F401 - before the time limit starts: an interrupted import cannot be repeated
     import msgspec
     import torch
-    import torch._inductor  # likewise: what deterministic algorithms import
+    import torch._inductor  # the same: deterministic algorithms import it
 
     from unmask.lab.sweep.named_run import named_run
     from unmask.lab.training.progress import Moment
@@ -103,13 +118,15 @@ def train(
             settings, given = named_run(config, length=length, framework=framework, program=program)
             if seed is not None:
                 settings = msgspec.structs.replace(settings, seed=seed)
+            if not as_json:
+                console(stderr=True).print(literal(_help_given(settings)))
             bar = None if as_json or is_quiet() else _Bar(settings.steps, settings.cpu_seconds)
             result = trained(settings, out, program=given, device=device, told=told).to_json()
     finally:
         if bar is not None:
             bar.close()
     if int(os.environ.get("RANK", "0")):
-        return  # of several processes, one speaks
+        return  # only the first of several processes prints
     if as_json:
         print_document({"folder": str(out), **result})
         return
@@ -121,8 +138,22 @@ def train(
     )
 
 
+def _help_given(settings: "Config") -> str:
+    """Return what the network is told about its operands: the most important caveat of a result."""
+    shape = settings.shape
+    addresses = {
+        "bits": "operand addresses are given as input (encoding `bits`)",
+        "positions": "operand addresses are not given, only each row's own position (encoding `positions`)",
+        "learned": "operand addresses are not given (encoding `learned`)",
+        "none": "no addresses or positions are given (encoding `none`)",
+    }[shape.encoding]
+    symbols = "operand symbols are supervised (`aux`)" if shape.aux else "operand symbols are not supervised (no `aux`)"
+    bias = "" if shape.beta is None else "; attention starts with a bias towards the operands (`beta`)"
+    return f"{settings.name}: {addresses}; {symbols}{bias}"
+
+
 class _Bar:
-    """A bar on a terminal, a line per look in a pipe."""
+    """A progress bar on a terminal, one line per evaluation in a pipe."""
 
     def __init__(self, steps: int, seconds: float) -> None:
         from unmask.terminal import console
@@ -138,7 +169,7 @@ class _Bar:
             self._task = self._progress.add_task("training", total=1)
 
     def show(self, step: int, loss: float, right: float, spent: float) -> None:
-        line = f"step {step}: loss {loss:.3f}, {100 * right:.1f} % right"
+        line = f"step {step}: loss {loss:.3f}, {100 * right:.1f} % correct"
         if self._progress is not None:
             self._progress.update(
                 self._task, completed=max(step / self._steps, spent / self._seconds), description=line
@@ -154,15 +185,18 @@ class _Bar:
 @app.command("table", cls=Command, context_settings=CONTEXT)
 def table(
     preset: Annotated[
-        str, typer.Option("--preset", metavar="NAME", help="quick, paper, rows, planners or questions.")
+        str, typer.Option("--preset", metavar="NAME", help="Table to run: quick, paper, rows, planners or questions.")
     ] = "quick",
     out: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="Folder of the results; goes on where it stands.")
+        Path, typer.Option("--out", metavar="DIR", help="Folder of the results; an interrupted table is continued.")
     ] = Path("lab-results"),
     scheduler: Annotated[
         str | None,
         typer.Option(
-            "--scheduler", metavar="ADDRESS", help="A running Dask scheduler, tcp://HOST:PORT.", show_default=False
+            "--scheduler",
+            metavar="ADDRESS",
+            help="Address of a running Dask scheduler, tcp://HOST:PORT.",
+            show_default=False,
         ),
     ] = None,
     workers: Annotated[
@@ -172,11 +206,11 @@ def table(
             metavar="K",
             min=1,
             max=MOST_THREADS,
-            help="Processes of the local cluster; by default one per core.",
+            help="Number of local processes; by default one per core.",
         ),
     ] = None,
     most: Annotated[
-        int | None, typer.Option("--most", metavar="K", min=1, help="At most so many cells now.", show_default=False)
+        int | None, typer.Option("--most", metavar="K", min=1, help="Run at most K cells now.", show_default=False)
     ] = None,
     seed: Annotated[
         int | None,
@@ -185,19 +219,21 @@ def table(
             metavar="S",
             min=0,
             max=MOST_SEED // 2,
-            help="Add this to every seed: a table of one's own.",
+            help="Add S to every seed, for an independent repetition.",
             show_default=False,
         ),
     ] = None,
     only: Annotated[
         str | None,
-        typer.Option("--only", metavar="TEXT", help="Only cells whose name has this in it.", show_default=False),
+        typer.Option("--only", metavar="TEXT", help="Only cells whose name contains TEXT.", show_default=False),
     ] = None,
     limit: LimitOption = DEFAULT_LIMIT,
     timeout: TimeoutOption = None,
     as_json: Json = False,
 ) -> None:
-    """Run a table of trainings on Dask, and write results.json, a Markdown table and plots; after a kill, go on.
+    """Run a table of trainings with Dask, and write results.json, a Markdown table and plots.
+
+    An interrupted table is continued.
 
     Example: [bold]unmask lab table --preset quick --out lab-quick[/bold]
     """
@@ -220,14 +256,14 @@ def table(
     cells = [cell for cell in cells if only is None or only in cell.key]
     if not cells:
         raise UnmaskError(
-            f"no cell of the preset {preset} has {only!r} in its name; names are such as {preset_cells[0].key}"
+            f"--only {only!r} matches no cell of the preset {preset}; names are such as {preset_cells[0].key}"
         )
     results = Results(out)
     open_cells = [cell for cell in cells if not results.done(cell)]
     waiting = open_cells[:most]
     number = workers or os.cpu_count() or 1
     console(stderr=True).print(
-        f"{len(cells) - len(open_cells)} of {len(cells)} cells are done, {len(waiting)} are run now"
+        f"{len(cells) - len(open_cells)} of {len(cells)} cells are done; running {len(waiting)} now"
     )
     failed, end = 0, None
     try:
@@ -246,7 +282,7 @@ def table(
     else:
         console().print(
             f"{literal(out)}: {', '.join(written)}"
-            + (f"; {failed} cells failed, run it again to retry" if failed else "")
+            + (f"; {failed} cells failed; run the command again to retry them" if failed else "")
         )
     leave_if_over(end)
     if failed:
@@ -259,14 +295,14 @@ def _line(outcome: dict[str, Any]) -> str:
     result = outcome["result"]
     if "right" not in result:
         return "measured"
-    return f"{100 * result['right']:.1f} % right after {result['steps']} steps, {result['cpu_seconds']:.0f} CPU s"
+    return f"{100 * result['right']:.1f} % correct after {result['steps']} steps, {result['cpu_seconds']:.0f} CPU s"
 
 
 @app.command("report", cls=Command, context_settings=CONTEXT)
 def report(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder with a results.json.", show_default=False)],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder with results.json.", show_default=False)],
 ) -> None:
-    """Write the Markdown table and the plots of a results.json again.
+    """Write the Markdown table and the plots again from results.json.
 
     Example: [bold]unmask lab report lab-quick[/bold]
     """
@@ -279,23 +315,23 @@ def report(
 @app.command("view", cls=Command, context_settings=CONTEXT)
 def view(
     folder: Trained,
-    word: Annotated[str, typer.Argument(metavar="WORD", help="Letters, separated by blanks.", show_default=False)],
+    word: Annotated[str, typer.Argument(metavar="WORD", help="Letters, separated by spaces.", show_default=False)],
     out: PageOption = None,
     text: TextOption = False,
     planner: Annotated[
         str | None,
-        typer.Option("--sampler", metavar="NAME", help="A sampler of the field, such as `fast-dllm:threshold=0.9`."),
+        typer.Option("--sampler", metavar="NAME", help="A published sampler, such as `fast-dllm:threshold=0.9`."),
     ] = None,
     program: ProgramOption = None,
     limit: LimitOption = DEFAULT_LIMIT,
     timeout: TimeoutOption = None,
 ) -> None:
-    """Show a run of a trained model on WORD, as `unmask view` shows one of a compiled model.
+    """Show a run of a trained model on WORD, as `unmask view` does for compiled models.
 
     Example: [bold]unmask lab view runs/s3 "(12) (13) (12) e …" --out run.html[/bold]
     """
     if out is None and not text:
-        raise UnmaskError("there is nothing to write: give --out FILE.html or --text")
+        raise UnmaskError("there is nothing to write; give --out FILE.html or --text")
     _needs_torch()
     from unmask.commands.output_file import PAGE, check_writable, write_text
     from unmask.lab.inside.page import view_of
@@ -321,4 +357,4 @@ def _needs_torch() -> None:
 
     missing = [name for name in ("torch", "accelerate") if find_spec(name) is None]
     if missing:
-        raise UnmaskError(f"the lab needs {' and '.join(missing)}; install the extra with `pip install 'unmask[lab]'`")
+        raise UnmaskError(f"the lab needs {' and '.join(missing)}; run `pip install 'unmask[lab]'`")
