@@ -237,7 +237,7 @@ BROKEN = [
     ("own:cot-to-ac0*", cot_to_ac0, "argmax", certain),
     ("own:cot-to-ac0*", own_checks, "depth_bound", lambda model: model.steps),
     ("own:cot-to-ac0*", own_checks, "verify_model", against("majority")),
-    ("own:parity-needs-long-chains*", own_checks, "depth_bound", lambda _: 20),
+    ("own:parity-needs-long-chains*", own_checks, "depth_bound", lambda _: 10),
     ("own:majority-by-topk*", own_checks, "majority_by_topk", lambda *size: replace(majority_by_topk(*size), k=2)),
 ]  # fmt: skip
 
