@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
-from itertools import product
+from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,7 @@ from unmask.weights.model import Model
 
 MOST_ASKED = 1 << 16  # words that a function is asked about for a proof
 ASKED_TWICE = 64  # words about which it is asked again
+FIRST_ASKED = 16  # words about which it is asked before any is compared
 MOST_STATES = 256  # of an automaton that an induction is tried with
 
 Output = bool | str
@@ -101,7 +102,7 @@ class OracleStandard:
             if model.characters is None
             else tuple(x for x, symbol in read_letters(model, (), everything).items() if symbol is not None)
         )
-        self.answers = len(self._outputs(next(self.words(random.Random(0)))))
+        self.answers = [len(self._outputs(word)) for word in islice(self.words(random.Random(0)), FIRST_ASKED)][-1]
         self.outputs = min(self.answers, model.symbols_written if model.outputs is None else model.outputs)
 
     @property
