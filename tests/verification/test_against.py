@@ -12,6 +12,7 @@ from unmask.recurrences import BOOLEAN, N, Slots, System, indices, letter
 
 METHODS = ("exhaustive", "sample", "prove")
 ODD = "0*1(0*10*1)*0*"
+COIN = cycle([True, False])
 
 
 def is_odd(word):
@@ -145,7 +146,7 @@ def test_a_proof_with_a_function_ends_where_there_are_too_many_words():
         (lambda _: "maybe", "returns 'maybe'"),
         (lambda _: [], "returns 0 outputs"),
         (lambda word: [True] * (1 + int(word[0])), "same number for every word"),
-        (lambda _, coin=cycle([True, False]): next(coin), "pure function"),
+        (lambda _: next(COIN), "pure function"),
         (lambda: True, "raises TypeError"),
         (lambda _: exit(3), "raises SystemExit"),
     ],
