@@ -126,8 +126,8 @@ def test_the_card_says_which_state_a_symbol_is(exported):
         assert trace.output[0] == name
         assert f"`{name}` after `{word}`" in (folder / "README.md").read_text()
     _, folder, report = exported("(a|b)*abb", "cot", "gpt2", length=8)
-    assert report["states"]["q3"] == "abb"
-    assert "`q3` after `abb`" in (folder / "README.md").read_text()
+    name = next(name for name, word in report["states"].items() if word == "abb")
+    assert f"`{name}` after `abb`" in (folder / "README.md").read_text()
 
 
 def test_a5_by_generate(exported, outside):
