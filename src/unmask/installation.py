@@ -15,6 +15,8 @@ ADDS = {
     "lab": "training: `unmask lab train`, `unmask lab table`",
     "torch": "the torch engine, and running exported BERT, GPT-2, ALBERT and torch models",
     "onnx": "running models exported with `unmask export --to onnx`",
+    "gguf": "writing GGUF files: `unmask export --to gguf`",
+    "diffusers": "running exported models in pipelines of diffusers",
     "lens": "the TransformerLens example",
     "verify": "proofs by a SAT solver, where `unmask verify --method prove` needs one",
     "prove": "proofs for every length: `unmask prove`",

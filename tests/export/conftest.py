@@ -50,11 +50,11 @@ def exported(tmp_path_factory):
     """exported(problem, kind, form, …) → (model, folder, export.json); the same call gives the same folder."""
     made = {}
 
-    def export(problem, kind, form, *, length=None, precision=2, part=None, exact=False, order=None, rope=None):
-        key = (problem, kind, form, length, precision, part, exact, order, rope)
+    def export(problem, kind, form, *, length=None, precision=2, **options):
+        key = (problem, kind, form, length, precision, *sorted(options.items()))
         if key not in made:
             model = compile_problem(problem, kind, length=length, precision=precision)
-            files, report = export_files(model, form, part=part, exact=exact, order=order, rope=rope)
+            files, report = export_files(model, form, **options)
             made[key] = model, write_folder(files, tmp_path_factory.mktemp("exported") / form), report
         return made[key]
 

@@ -8,7 +8,9 @@ import typer
 from unmask.commands.budgeted import budgeted
 from unmask.commands.options import DEFAULT_LIMIT, Folder, Json, LimitOption, TimeoutOption
 
-Form = Literal["bert", "gpt2", "albert", "torch", "onnx", "eurobert", "llama", "qwen2", "llada", "dream"]
+Form = Literal["bert", "gpt2", "albert", "torch", "onnx", "eurobert", "llama", "qwen2", "llada", "dream", "gguf"]
+Arch = Literal["llada", "dream", "llama", "qwen2", "eurobert"]
+Dtype = Literal["f32", "f16", "q8_0"]
 Part = Literal["planner", "predictor"]
 
 
@@ -19,7 +21,7 @@ def export(
         typer.Option(
             "--to",
             metavar="FORMAT",
-            help="bert, gpt2, albert, eurobert, llama, qwen2, llada, dream, torch or onnx.",
+            help="bert, gpt2, albert, eurobert, llama, qwen2, llada, dream, gguf, torch or onnx.",
             show_default=False,
         ),
     ],
@@ -53,6 +55,13 @@ def export(
         int | None,
         typer.Option("--head-dim", help="Width of a head; by default chosen.", show_default=False),
     ] = None,
+    arch: Annotated[
+        Arch,
+        typer.Option("--arch", metavar="NAME", help="Architecture of a GGUF: llada, dream, llama, qwen2, eurobert."),
+    ] = "llada",
+    dtype: Annotated[
+        Dtype, typer.Option("--dtype", metavar="TYPE", help="Number type of a GGUF file: f32, f16 or q8_0.")
+    ] = "f32",
     limit: LimitOption = DEFAULT_LIMIT,
     timeout: TimeoutOption = None,
     as_json: Json = False,
@@ -67,14 +76,15 @@ def export(
     """
     from unmask.export.export import export_files
     from unmask.export.files.folder import check_free, write_folder
+    from unmask.export.rope.gguf import GgufChoice
     from unmask.export.rope.weights import RopeChoice
     from unmask.pipeline import load_model
     from unmask.terminal import console, literal, print_document
 
     check_free(out)
     with budgeted("exporting", limit=limit, timeout=timeout):
-        chosen = RopeChoice(rope_theta, head_dim)
-        files, report = export_files(load_model(folder), to, part=part, exact=exact, order=order, rope=chosen)
+        rope, gguf = RopeChoice(rope_theta, head_dim), GgufChoice(arch, dtype)
+        files, report = export_files(load_model(folder), to, part=part, exact=exact, order=order, rope=rope, gguf=gguf)
         write_folder(files, out)
     if as_json:
         print_document({"folder": str(out), **report})

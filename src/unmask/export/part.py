@@ -5,7 +5,7 @@ from typing import Literal, get_args
 from unmask.errors import UnmaskError
 from unmask.weights.model import Kind, Model
 
-Form = Literal["bert", "gpt2", "albert", "torch", "onnx", "eurobert", "llama", "qwen2", "llada", "dream"]
+Form = Literal["bert", "gpt2", "albert", "torch", "onnx", "eurobert", "llama", "qwen2", "llada", "dream", "gguf"]
 FORMS: tuple[Form, ...] = get_args(Form)
 Part = Literal["planner", "predictor"]
 KINDS_OF: dict[Form, tuple[Kind, ...]] = {
@@ -19,6 +19,7 @@ KINDS_OF: dict[Form, tuple[Kind, ...]] = {
     "qwen2": ("mdm", "smdm", "topk"),
     "llada": ("mdm", "smdm", "topk"),
     "dream": ("mdm", "smdm", "topk"),
+    "gguf": ("mdm", "smdm", "topk", "cot"),
 }
 
 

@@ -148,6 +148,44 @@ def _precisions(report: dict[str, Any]) -> list[str]:
     return [" ".join(told) + "\n"]
 
 
+GGUF = """Load `model.gguf` (architecture `{arch}`, {dtype}) with llama.cpp. `llama_tokenize` with `add_special` and
+`parse_special` reads `{word}`; put {padding} times the token `[MASK]` behind it. Ask for the logits of every row, and
+{causal}. Write the slots in the order above, or every slot whose probability is above 0.9, until no mask is left.
+{head}Checked through the C API of the wheel xllamacpp 2026.10.11549. The file was read back and compared with F_p; what
+a kernel rounds besides the weights, such as activations in q8_0, is not part of that comparison.
+"""
+
+
+def gguf_card(model: Model, report: dict[str, Any], tokens: TokenNames, words: np.ndarray) -> str:
+    """The card of a GGUF file."""
+    clear = "clear the memory (`llama_memory_clear`) and call `llama_set_causal_attn(context, false)` before each pass"
+    causal = {"llama": clear, "qwen2": clear}.get(report["arch"], "nothing else is needed: there is no cache")
+    shown = GGUF.format(
+        arch=report["arch"],
+        dtype=report["dtype"],
+        word=written_word(model, tokens, words),
+        padding=model.padding,
+        causal=causal,
+        head="This architecture ends with the residual stream: multiply it by `lm_head.safetensors`.\n"
+        * (report["arch"] == "eurobert"),
+    )
+    if model.kind == "cot":
+        shown = (
+            f"Load `model.gguf` (architecture `{report['arch']}`, {report['dtype']}) with llama.cpp and generate "
+            f"greedily: {model.steps} symbols, then `[EOS]`.\n"
+        )
+    return "\n".join(
+        [
+            FRONT.format(library="gguf", kind=model.kind),
+            *_what(model, report),
+            *_order(model, report),
+            "## Run it\n",
+            shown,
+            *_guarantee(model, report),
+        ]
+    )
+
+
 def plain_card(model: Model, report: dict[str, Any], code: str) -> str:
     """The card of a torch or ONNX folder."""
     return "\n".join(

@@ -47,9 +47,11 @@ class RopeTask:
         )
         return cls(task, canvas, form)
 
-    def check(self, name: str, written: RopeWeights) -> dict[str, Any]:
+    def check(
+        self, name: str, written: RopeWeights, *, position_error: float = LARGEST_POSITION_ERROR
+    ) -> dict[str, Any]:
         """Compare with F_p: all words in float32, a few in the half precisions; what differs in float32 is refused."""
-        self.check_positions(name, written)
+        self.check_positions(name, written, position_error)
         size = parameters_of(written)
         agreed = self.task.check(name, rope_passes(written), self.canvas, parameters=size)
         margins: dict[Dtype, float | None] = {"float32": agreed.least_margin}
@@ -67,7 +69,7 @@ class RopeTask:
             "shifted": self.canvas.shifted,
         }
 
-    def check_positions(self, name: str, written: RopeWeights) -> None:
+    def check_positions(self, name: str, written: RopeWeights, largest: float) -> None:
         """Every row must have its row of the position table behind the position layers, and spare rows nothing."""
         table, layers = self.form.table, self.form.layout.position_layers
         canvas, bits = self.canvas, [i for i, n in enumerate(self.form.real.names) if n.startswith("code:")]
@@ -77,7 +79,7 @@ class RopeTask:
             stream = residual(written, tokens[:, :rows], layers, rounding("float32"))[0]
             error = np.abs(stream - written.embed[tokens[0, :rows]] - table[:rows])
             error[:, bits] = 0
-            if not error.max() <= LARGEST_POSITION_ERROR:
+            if not error.max() <= largest:
                 raise Disagreement(
                     f"the {name.upper()} form computes a wrong position in row {int(error.max(axis=1).argmax())} of "
                     f"{rows}: it is off by {error.max():.2g}; take other values for --rope-theta and --head-dim"
