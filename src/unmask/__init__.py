@@ -20,7 +20,7 @@ Functions, one per arrow:
     verify_model                        model × problem → verdict, for one length
     prove_family, prove_conversion      problem or theorem → verdict, for every length
     compare_frameworks                  problem → steps and sizes in every framework
-    export_model                        model → a checkpoint, torch or ONNX
+    export_model                        model → a checkpoint, GGUF, torch or ONNX
     first_difference                    trace × trace → the first place where they differ
 
 Classes: `Model`, `Trace`, `UnmaskError`.
