@@ -20,6 +20,7 @@ from unmask.programs.compilers.compiler import Compiler
 from unmask.programs.compilers.family import Family
 from unmask.programs.compilers.regular import RegularCompiler
 from unmask.programs.language.positions import N
+from unmask.verification.families.obligations.arithmetic import LEAST_ASKED
 from unmask.verification.families.obligations.ledger import Ledger, Open
 from unmask.weights.limits import LARGEST_ACTIVATION
 
@@ -112,14 +113,15 @@ for _name in (
 
 def require_formulas_alone(compiler: Compiler, family: Family, precision: Precision, ledger: Ledger) -> None:
     """Settle that a model of the family depends on N through formulas alone; of a regular language, `compile` too."""
+    least = max(family.least, LEAST_ASKED)  # the model of N = 0 is proved by itself
     bare = Family(family.kind, family.least, family.design, family.characters, {})
-    _settle("`Family.model_at` uses N in formulas alone", bare.model_at, family.least, precision, ledger)
+    _settle("`Family.model_at` uses N in formulas alone", bare.model_at, least, precision, ledger)
     if isinstance(compiler, RegularCompiler):
 
         def compile_at(length: int, precision: Precision) -> Any:
             return compiler.compile(family.kind, length, precision)
 
-        _settle("`compile` uses N in formulas alone", compile_at, family.least, precision, ledger)
+        _settle("`compile` uses N in formulas alone", compile_at, least, precision, ledger)
 
 
 def _settle(name: str, make: Callable[[int, Precision], Any], least: int, precision: Precision, ledger: Ledger) -> None:
