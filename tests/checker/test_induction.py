@@ -40,7 +40,7 @@ def test_small_and_odd_lengths(problem, kind, length):
 def test_it_imports_nothing_but_numbers_and_the_reader_of_folders():
     """And what its sentences pass on their way to a terminal. What reads folders also writes them."""
     modules = closure(module_graph(), ["checker/__main__"])
-    reader = {"weights", "documents", "files", "errors", "writing", "budget"}
+    reader = {"weights", "documents", "files", "errors", "writing", "budget", "interrupts"}
     assert {module.split("/")[0] for module in modules} == {"checker", "numerics", "escapes"} | reader
 
 

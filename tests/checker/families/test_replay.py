@@ -49,7 +49,7 @@ def test_many_proofs_are_replayed(problem, kind, precision):
 
 def test_it_imports_nothing_but_numbers_and_the_reader_of_folders():
     modules = closure(module_graph(), ["checker/families/__main__"])
-    reader = {"weights", "documents", "files", "errors", "writing", "budget"}
+    reader = {"weights", "documents", "files", "errors", "writing", "budget", "interrupts"}
     assert {module.split("/")[0] for module in modules} == {"checker", "numerics", "escapes"} | reader
 
 
