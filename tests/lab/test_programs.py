@@ -358,7 +358,7 @@ def test_a_problem_is_a_run_with_the_settings_of_the_table(tmp_path):
         ("unmask lab train group:S3 --program parity.py --out run", "is a problem of its own; leave out --program"),
         ("unmask lab train program:missing.py --out run", "missing.py cannot be read: No such file"),
         ("unmask lab train other.json --program parity.py --out run", "is not the file of this run"),
-        ("unmask lab train named.json --program parity.py --out run", "the run is one of program:p.py, and parity.py"),
+        ("unmask lab train named.json --program parity.py --out run", "the run uses program:p.py, but parity.py"),
     ],
 )
 def test_bad_input_is_one_sentence(line, sentence, tmp_path):
