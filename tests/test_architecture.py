@@ -126,7 +126,7 @@ MAY_IMPORT = {
     "export/onnx": "export/torch export/check export/files export/real engines weights numerics errors",
     "export/stock": "export/check export/files export/real engines weights numerics errors",
     "export/rope": "export/stock export/check export/files export/real weights numerics errors",
-    "export": "export/* weights budget errors",
+    "export": "export/* pipeline weights budget errors",
     # front doors
     "__init__": "viewer traces",
     "named_problem": "programs/compilers problems/* weights errors",

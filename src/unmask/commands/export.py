@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from unmask.commands.budgeted import budgeted
-from unmask.commands.options import DEFAULT_LIMIT, Folder, Json, LimitOption, TimeoutOption
+from unmask.commands.options import DEFAULT_LIMIT, Json, LimitOption, TimeoutOption
 
 Form = Literal["bert", "gpt2", "albert", "torch", "onnx", "eurobert", "llama", "qwen2", "llada", "dream", "gguf"]
 Arch = Literal["llada", "dream", "llama", "qwen2", "eurobert"]
@@ -15,19 +15,20 @@ Part = Literal["planner", "predictor"]
 
 
 def export(
-    folder: Folder,
+    folder: Annotated[Path | None, typer.Argument(metavar="DIR", help="A model folder.", show_default=False)] = None,
     to: Annotated[
-        Form,
+        Form | None,
         typer.Option(
             "--to",
             metavar="FORMAT",
             help="bert, gpt2, albert, eurobert, llama, qwen2, llada, dream, gguf, torch or onnx.",
             show_default=False,
         ),
-    ],
+    ] = None,
     out: Annotated[
-        Path, typer.Option("--out", metavar="DIR2", help="Folder to write; it must not exist.", show_default=False)
-    ],
+        Path | None,
+        typer.Option("--out", metavar="DIR2", help="Folder to write; it must not exist.", show_default=False),
+    ] = None,
     part: Annotated[
         Part | None,
         typer.Option(
@@ -62,6 +63,15 @@ def export(
     dtype: Annotated[
         Dtype, typer.Option("--dtype", metavar="TYPE", help="Number type of a GGUF file: f32, f16 or q8_0.")
     ] = "f32",
+    collection: Annotated[
+        Path | None,
+        typer.Option(
+            "--collection",
+            metavar="OUT",
+            help="Write the reference models in all formats, with checksums, instead of one model.",
+            show_default=False,
+        ),
+    ] = None,
     limit: LimitOption = DEFAULT_LIMIT,
     timeout: TimeoutOption = None,
     as_json: Json = False,
@@ -74,6 +84,12 @@ def export(
 
     Example: [bold]unmask export models/abb --to bert --out models/abb-bert[/bold]
     """
+    if collection is not None:
+        _write_collection(collection, folder, limit=limit, timeout=timeout, as_json=as_json)
+        return
+    if folder is None or to is None or out is None:
+        missing = [name for name, value in (("DIR", folder), ("--to", to), ("--out", out)) if value is None]
+        raise typer.BadParameter(f"{', '.join(missing)} missing; give DIR --to FORMAT --out DIR2, or --collection OUT")
     from unmask.export.export import export_files
     from unmask.export.files.folder import check_free, write_folder
     from unmask.export.rope.gguf import GgufChoice
@@ -91,6 +107,23 @@ def export(
         return
     console().print(literal(f"{out}: {', '.join(sorted(files))}"))
     console().print(literal(told(report)))
+
+
+def _write_collection(
+    out: Path, folder: Path | None, *, limit: int | None, timeout: float | None, as_json: bool
+) -> None:
+    from unmask.export.collection import write_collection
+    from unmask.terminal import console, literal, print_document
+
+    if folder is not None:
+        raise typer.BadParameter("--collection writes its own models; leave out DIR")
+    with budgeted("exporting", limit=limit, timeout=timeout):
+        entries = write_collection(out)
+    if as_json:
+        print_document({"folder": str(out), "models": entries})
+        return
+    size = sum(entry["bytes"] for entry in entries) / 1e6
+    console().print(literal(f"{out}: {len(entries)} folders, {size:.1f} MB, README.md, SHA256SUMS"))
 
 
 def told(report: dict) -> str:
