@@ -6,7 +6,7 @@ BASE := .venv/.base
 DEV := .venv/.dev
 CODE := $(wildcard src tests examples benchmarks docs proofs)
 
-.PHONY: run test lint bench theorems architecture command-line gallery lab-page docs dist check-long clean
+.PHONY: run test lint bench theorems architecture command-line gallery lab-page pages docs dist check-long clean
 
 run: $(BASE)  ## compile a model, run it, prove it correct
 	@$(BIN)/python examples/first_look.py
@@ -36,6 +36,9 @@ gallery: $(DEV)  ## write the page of example programs: code, runs and sizes
 
 lab-page: $(DEV)  ## write docs/lab/index.md, docs/lab/tables.md and their plots from docs/lab/results.json
 	$(BIN)/python docs/generate/lab_page.py
+
+pages: $(DEV)  ## run the commands of all pages and update the output that they show
+	$(BIN)/python docs/generate/console_output.py
 
 docs: $(DEV)  ## build the documentation site in site/; a warning is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

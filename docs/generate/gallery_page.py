@@ -21,11 +21,12 @@ PAGE = ROOT / "docs" / "gallery.md"
 PICTURES = ROOT / "docs" / "pictures" / "gallery"
 HEAD = """# A gallery of programs
 
-What the [language](reference/language.md) is for. Each program is a file of `examples/programs/`, each grammar one of
-`examples/grammars/`, tested against an implementation that shares nothing with it (`tests/gallery`,
-`tests/problems/grammars`). Below the code: a run of the compiled `mdm` as a picture, every slot in the colour of the
-step that wrote it, or last changed it; the same run as text, a line for every step, `·` for a mask; and what compiled
-models take, measured by `unmask compare`. This page and its pictures are written by `make gallery`.
+Programs in the [language](reference/language.md) and grammars, from sorting to a Turing machine. Each one is a file in
+`examples/programs/` or `examples/grammars/` and is tested against an independent implementation.
+
+For each program you see the code, a run of the compiled `mdm` as a picture (the colour of a slot shows the step that
+last wrote it), the same run as text (`·` is a mask), and the size of the compiled models, measured by `unmask compare`.
+`make gallery` writes this page.
 """
 
 

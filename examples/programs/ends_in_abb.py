@@ -22,7 +22,7 @@ while more := {then(f, g) for f, g in product(maps, repeat=2)} - maps:
 
 (j,) = indices("j")
 node = Slots("node", j.range(N - 2), sorted(maps))
-early = 2 * (N - power_of_two_below(N))  # so many letters, the last ones, stand first in the queue
+early = 2 * (N - power_of_two_below(N))  # this many letters, the last ones, come first in the queue
 
 
 def factors(slot):

@@ -1,4 +1,4 @@
-"""JSON document × declared shape → value, or one sentence: what is wrong, where, what to do.
+"""JSON document × declared shape → value, or an error message: what is wrong, where, what to do.
 
 A shape is a `msgspec.Struct`; `said("…")` tells what a field must be, in the words that its reader is shown.
 What msgspec reports about a document that does not fit is put into words here and nowhere else.

@@ -1,4 +1,4 @@
-"""Path → the bytes of an ordinary file, or one sentence.
+"""Path → the bytes of an ordinary file, or an error message.
 
 A named pipe, a device, a socket or a folder is refused before a byte is read, for it may never end: save what it holds
 in a file, and name that. So is a file that is too large.

@@ -143,7 +143,7 @@ def _common_walk() -> Compiler:
     return SystemCompiler(System("ab", way, answer=way[N - 1, N - 1]), {})
 
 
-FILE = ": this circuit alone, there is no family"
+FILE = ": a single circuit, not a family"
 FAMILY = ": as uniform as the family's circuits, which is not shown here"
 SOURCES: tuple[Source, ...] = (
     Source("(a|b)*abb", _parsed("(a|b)*abb"), (5, 16, 64), "uniform"),
@@ -170,7 +170,7 @@ SOURCES: tuple[Source, ...] = (
         _parsed("expr:(a+b)*c in 0..2"),
         (),
         "given as a table",
-        note=": this expression alone, there is no family",
+        note=": a single expression, not a family",
     ),
     Source("program: a common walk", _common_walk, (5, 9, 16), "uniform", ("mdm", "smdm", "topk")),
     Source(
