@@ -109,6 +109,16 @@ def test_what_is_loaded_from_the_network_is_found(tmp_path):
     )
 
 
+def test_the_search_works_from_disk(site, browser):
+    """Browsers refuse workers on file:// pages; `iframe-worker.js` replaces them."""
+    page = browser.new_page()
+    page.goto(f"file://{site}/index.html")
+    page.click(".md-search__input")
+    page.type(".md-search__input", "planner", delay=50)
+    page.wait_for_selector(".md-search-result__item", timeout=30_000)
+    page.close()
+
+
 def test_a_warning_is_an_error(tmp_path):
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "index.md").write_text("[nowhere](nowhere.md)")

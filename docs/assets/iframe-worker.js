@@ -12,11 +12,12 @@ if (location.protocol === "file:") {
       inside.document.open();
       inside.document.write("<!doctype html><body></body>");
       inside.document.close();
-      inside.postMessage = (data) => {
-        const event = new MessageEvent("message", { data });
-        this.dispatchEvent(event);
-        if (this.onmessage) this.onmessage(event);
-      };
+      inside.postMessage = (data) =>
+        setTimeout(() => {
+          const event = new MessageEvent("message", { data });
+          this.dispatchEvent(event);
+          if (this.onmessage) this.onmessage(event);
+        });
       inside.importScripts = (...urls) =>
         Promise.all(urls.map((each) => load(inside.document, each)));
       load(inside.document, url).then(() => {
@@ -27,7 +28,7 @@ if (location.protocol === "file:") {
     }
     postMessage(data) {
       if (this.waiting) this.waiting.push(data);
-      else this.frame.contentWindow.dispatchEvent(new MessageEvent("message", { data }));
+      else setTimeout(() => this.frame.contentWindow.dispatchEvent(new MessageEvent("message", { data })));
     }
     terminate() {
       this.frame.remove();
