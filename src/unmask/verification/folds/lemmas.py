@@ -118,7 +118,7 @@ LEMMAS: tuple[Lemma, ...] = (
     ),
     Lemma(
         "ENCODED",
-        "The query forms of a number in one-hot code of any width are its signed bits times B; 0 where there is none.",
+        "The query forms of a number in one-hot code of any width are its signed bits times B; 0 without a number.",
         f"{GADGETS}/equal.py",
         scores.encoded,
         most=8,
@@ -249,7 +249,7 @@ LEMMAS: tuple[Lemma, ...] = (
     Lemma(
         "LATEST",
         "For any number of rows with score B, of which some have one of two flags, and every flag stands in two rows, "
-        "one behind the other: B if the last flag is the first of the two, -B if it is the other, 0 if there is none.",
+        "one behind the other: B if the last flag is the first of the two, -B if it is the other, 0 without a flag.",
         f"{GADGETS}/latest.py",
         softmax.latest,
         (Variant("one row for every flag", partial(softmax.latest, rows=1)),),
