@@ -122,7 +122,7 @@ def _write_collection(
     if as_json:
         print_document({"folder": str(out), "models": entries})
         return
-    size = sum(entry["bytes"] for entry in entries) / 1e6
+    size = sum(entry["bytes"] for entry in entries) / 10**6
     console().print(literal(f"{out}: {len(entries)} folders, {size:.1f} MB, README.md, SHA256SUMS"))
 
 
