@@ -12,7 +12,7 @@ from typing import get_args
 
 import pytest
 
-from unmask import pipeline
+from unmask import pipeline, problems
 from unmask.commands.completion import complete_problem
 from unmask.commands.options import Problem as ProblemArgument
 from unmask.errors import ProblemError
@@ -37,6 +37,7 @@ def toy(monkeypatch):
     pipeline.problem_of.cache_clear()
     pipeline.compiler_of.cache_clear()
     monkeypatch.setattr(catalogue, "CATALOGUE", rows := list(catalogue.CATALOGUE))
+    monkeypatch.setattr(problems, "CATALOGUE", rows)  # the page imports the public name
     (text,) = re.findall(r"```python title=\"neighbours.py\"\n(.*?)\nmodel = ", PAGE.read_text("utf-8"), re.DOTALL)
     exec(compile(text, "neighbours.py", "exec"), {"__name__": "neighbours"})
     yield rows[-1]

@@ -68,8 +68,8 @@ Problem = Annotated[
     str,
     typer.Argument(
         metavar="PROBLEM",
-        help="A regular expression such as `(a|b)*abb`, or `group:A5`, `dfa:FILE`, `cfg:FILE`, `aiger:FILE`, "
-        "`blif:FILE`, `family:NAME`, `expr:a*(b+c)`, `program:FILE.py`, `random:SEED`.",
+        help="A regular expression such as `(a|b)*abb` (also `regex:…`), or `group:A5`, `dfa:FILE`, `cfg:FILE`, "
+        "`aiger:FILE`, `blif:FILE`, `family:NAME`, `expr:a*(b+c)`, `program:FILE.py`, `random:SEED`.",
         show_default=False,
         autocompletion=complete_problem,
         callback=not_a_bare_path,
