@@ -52,7 +52,8 @@ show_verdict(verify_model(long, method="prove", against="(a|b)*ab"))
 headline(
     "4. The same problem in six frameworks",
     "Every entry reads: measured <= bound. Masked diffusion (mdm) takes log2(N)\n"
-    "steps, chain of thought (cot) takes N. README.md explains the other kinds.",
+    "steps, chain of thought (cot) takes N. The other kinds are explained in\n"
+    "docs/background/frameworks.md.",
 )
 show_comparison("group:A5", list(compare_frameworks("group:A5", [8, 64])))
 

@@ -87,7 +87,9 @@ def view(
     if text:
         for line in "\n\n".join(text_of(panel) for panel in seen.panels).split("\n"):
             say(line)
-    steps = ", ".join(f"{panel.trace.kind} {panel.steps}" for panel in seen.panels)
+    steps = ", ".join(
+        f"{panel.trace.kind} {panel.steps}{' (converted)' if panel.converted_by else ''}" for panel in seen.panels
+    )
     _tell([f"[bold]{literal(path)}[/bold]: {steps}" for path in (out, svg) if path], seen.remarks)
 
 

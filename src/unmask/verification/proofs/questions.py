@@ -20,7 +20,7 @@ def solver_class() -> Callable:
     try:
         from pysat.solvers import Solver
     except ModuleNotFoundError:
-        raise UnmaskError("proofs with a SAT solver need python-sat; install unmask[verify]") from None
+        raise UnmaskError("this proof needs a SAT solver; run `pip install 'unmask[verify]'`") from None
     return Solver
 
 
