@@ -80,6 +80,7 @@ def test_a_conversion_is_called_one_and_a_program_is_compiled(unmask, tmp_path):
     assert unmask("compile", f"program:{file}", "--length", 3, "--to", "mdm", "--out", folder)[0] == 0
     converted = unmask("view", folder, "aba", "--text")[1]
     assert "chain of thought, converted by mdm_to_pcot, pcot_to_cot" in converted
+    assert unmask("view", folder, "aba", "--out", tmp_path / "run.html")[1].endswith(" steps (converted)\n")
     code, compiled, err = unmask("view", folder, "aba", "--text", "--program", file)
     assert (code, err) == (0, "")
     assert "chain of thought" in compiled

@@ -235,7 +235,7 @@ def test_the_command_in_json(unmask, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pysat.solvers", None)
     code, out, _ = unmask("verify", folder, "--method", "prove", "--json")
     assert code == 2
-    assert json.loads(out) == {"error": "proofs with a SAT solver need python-sat; install unmask[verify]"}
+    assert json.loads(out) == {"error": "this proof needs a SAT solver; run `pip install 'unmask[verify]'`"}
 
 
 # the list of what must be proved, with times

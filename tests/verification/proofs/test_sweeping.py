@@ -163,5 +163,5 @@ def test_absorption_is_merged_into_an_input():
 
 def test_without_the_solver_there_is_one_sentence(monkeypatch):
     monkeypatch.setitem(sys.modules, "pysat.solvers", None)
-    with pytest.raises(UnmaskError, match=r"need python-sat; install unmask\[verify\]"):
+    with pytest.raises(UnmaskError, match=r"needs a SAT solver; run `pip install 'unmask\[verify\]'`"):
         sweep(CircuitBuilder(["x"]).circuit([2]), np.array([[2, 0]]))

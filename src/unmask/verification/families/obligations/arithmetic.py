@@ -29,11 +29,12 @@ LOOK_EVERY = 1 / 20  # of a second
 
 
 def solver_module() -> Any:
-    """z3, or one sentence."""
+    """Return the module z3; raise an error that names the extra if it is missing."""
     try:
         import z3
     except ModuleNotFoundError as missing:
-        raise UnmaskError("a proof for every length needs an SMT solver; pip install 'unmask[prove]'") from missing
+        message = "a proof for every length needs an SMT solver; run `pip install 'unmask[prove]'`"
+        raise UnmaskError(message) from missing
     return z3
 
 
