@@ -24,7 +24,7 @@ from unmask.export.stock.architecture import EPSILON, GAIN, NEVER, added_column,
 from unmask.export.stock.canvas import Canvas
 
 LEAST_GATE = 60.0  # silu(x) is x and silu(-x) is 0 from here on, in float32
-LARGEST_SCORE_ERROR = 0.05  # what turning may change in a score
+LARGEST_SCORE_ERROR = 0.005  # what turning may change in a score
 FETCHING_SCORE = 60.0  # per bit, of the heads that fetch the next row
 HIDDEN_BLOCK = 32  # the intermediate size is a multiple of it, which quantised formats ask for
 HEAD_DIMS, RATIOS = (32, 64, 128), (2, 3, 4, 6, 8)

@@ -27,7 +27,7 @@ from unmask.weights.model import DIFFUSION, Model
 
 TIE = 2.0**-12  # bias per index, larger than the noise of float32: in a tie of F_p the lowest symbol wins
 FEW_WORDS = 4
-WORK = 1 << 36  # multiplications of a check
+WORK = 1 << 34  # multiplications of a check
 
 
 @dataclass(frozen=True, eq=False)
