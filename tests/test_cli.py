@@ -392,6 +392,12 @@ def test_wrong_usage_is_one_sentence(unmask, arguments, sentence):
     refused(unmask(*arguments), sentence)
 
 
+def test_wrong_usage_points_to_the_help_of_the_command(unmask):
+    assert unmask("compare")[2].rstrip().endswith("compare --help`")
+    assert unmask("lab", "train", "--bogus")[2].rstrip().endswith("lab train --help`")
+    assert unmask("nosuch")[2].rstrip().endswith("see `unmask --help`")
+
+
 def test_help(unmask):
     code, out, _ = unmask("--help")
     assert code == 0

@@ -152,7 +152,8 @@ def _exit_code() -> int:
         code = _fail("out of memory; use a smaller model or a shorter word")
     except typer.TyperException as error:  # a wrong option, a missing argument
         reason = " ".join(error.format_message().replace("Value error, ", "").split()).rstrip(".")
-        code = _fail(f"{reason}; see `unmask --help`") if reason else 2  # `unmask lab` alone: the help was printed
+        command = context.command_path if (context := getattr(error, "ctx", None)) else "unmask"
+        code = _fail(f"{reason}; see `{command} --help`") if reason else 2  # `unmask lab` alone: the help was printed
     except Exception as error:
         if os.environ.get("UNMASK_DEBUG") == "1":
             raise

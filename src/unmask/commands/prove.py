@@ -39,7 +39,10 @@ Subject = Annotated[
 ToOption = Annotated[
     Kind | None,
     typer.Option(
-        "--to", help="The framework that PROBLEM is compiled to. A theorem implies its own.", show_default="mdm"
+        "--to",
+        metavar="KIND",
+        help="The framework that PROBLEM is compiled to: mdm, smdm, topk, plt, cot or pcot. A theorem implies its own.",
+        show_default="mdm",
     ),
 ]
 EveryLengthOption = Annotated[

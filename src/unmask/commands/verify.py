@@ -28,8 +28,8 @@ def verify(
         str | None,
         typer.Option(
             "--against",
-            metavar="PROBLEM|DIR|FILE.py:FUNCTION",
-            help="Compare with this instead of the folder's own problem: a problem, a model, or a Python function.",
+            metavar="REFERENCE",
+            help="Compare with this instead of the folder's own problem: PROBLEM, a model folder, or FILE.py:FUNCTION.",
         ),
     ] = None,
     method: Annotated[
