@@ -1,7 +1,8 @@
 """Edit distance of the two halves of a word, by differences of neighbours.
 
 The table of distances D[i, j] has numbers that grow with N, but D[i, j] - D[i - 1, j] and D[i, j] - D[i, j - 1] are
--1, 0 or 1. A slot holds those two, and the last row adds up to the distance: D[n, n] = n + Σ_j (D[n, j] - D[n, j - 1]).
+-1, 0 or 1. Slot (i, j) holds these two differences. The last row gives the distance:
+D[n, n] = n + Σ_j (D[n, j] - D[n, j - 1]).
 """
 
 from itertools import product

@@ -1,8 +1,8 @@
 """The words that end in abb, by a tree: ⌈log2 N⌉ steps, as for every regular language.
 
-A slot holds what a stretch of letters does to all states at once, and multiplies the entries 2j and 2j + 1 of a queue:
-first the letters, then the slots. For the tree to keep the order of the word, the last letters stand first where N is
-no power of two.
+A slot holds the effect of a part of the word on all states. The queue lists first the letters and then the slots, and
+slot j multiplies its entries 2j and 2j + 1. If N is not a power of two, the queue begins with the last letters. So the
+tree keeps the order of the word.
 """
 
 from itertools import product

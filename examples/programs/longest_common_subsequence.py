@@ -1,7 +1,7 @@
 """Longest common subsequence of the two halves of a word, by differences of neighbours.
 
-L[i, j], the length for the first i and j letters, grows by 0 or 1 from one cell to the next. A slot holds both; the
-length is the number of ones in the last row.
+L[i, j], the length for the first i and j letters, grows by 0 or 1 from one cell to the next. A slot holds the
+growth in both directions. The length is the number of ones in the last row.
 """
 
 from itertools import product

@@ -1,6 +1,6 @@
-"""All prefix sums modulo 3 in place: in step t every slot adds what stands 2^t to the left of it. ⌈log2 N⌉ steps.
+"""All prefix sums modulo 3 in place: in step t every slot adds the slot 2^t to its left. ⌈log2 N⌉ steps.
 
-Which step it is stands in slots of its own: `now[t]` is true in step t alone.
+Extra slots store the number of the step: `now[t]` is true only in step t.
 """
 
 from unmask.recurrences import BOOLEAN, N, Slots, System, collect, indices, letter, table

@@ -1,4 +1,4 @@
-"""Which vertices of a graph can be reached from which, by squaring the matrix in place: ⌈log2 V⌉ steps.
+"""Reachability between all vertices of a graph, by squaring the matrix in place: ⌈log2 V⌉ steps.
 
 The word lists the matrix of edges row by row, for a graph of V vertices.
 """

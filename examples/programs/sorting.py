@@ -1,4 +1,4 @@
-"""Sorting in place: N rounds in which neighbours are put in order, at even places and at odd places in turn."""
+"""Sorting in place: in each of N rounds, neighbours are put in order, in turn at even and at odd positions."""
 
 from unmask.recurrences import BOOLEAN, N, Slots, System, indices, letter
 

@@ -1,6 +1,7 @@
-"""A 4 × 4 Sudoku by elimination: a cell drops what a cell of its row, column or square is settled on.
+"""A 4 × 4 Sudoku by elimination: a cell drops the digits of solved cells in its row, column and square.
 
-A slot holds the digits that are still possible. What naked singles solve is solved; a contradiction empties a cell.
+A slot holds the digits that are still possible. This solves every Sudoku for which the rule of naked singles suffices.
+A contradiction leaves a cell without digits.
 """
 
 from unmask.recurrences import Slots, System, collect, either, indices, letter, subsets

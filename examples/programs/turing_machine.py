@@ -1,7 +1,8 @@
-"""A Turing machine on a bounded tape, one step of it in one step of denoising: does the word have the form aⁿbⁿ?
+"""A Turing machine on a bounded tape: does the word have the form aⁿbⁿ? Each denoising step is one step of the machine.
 
-A cell holds a symbol and, where the head stands, the state. A cell changes if the head stands on it, and takes the head
-over from a neighbour. The machine crosses out an a and then a b, walks back, and accepts when nothing is left.
+A cell holds a symbol. The cell under the head also holds the state. In a step, the cell under the head changes, and one
+of its neighbours receives the head. The machine crosses out an a and then a b, walks back, and accepts when nothing is
+left.
 """
 
 from unmask.recurrences import BOOLEAN, N, Slots, System, indices, letter, some
