@@ -15,7 +15,8 @@ TRUSTED: dict[str, tuple[str, ...]] = {
     "engines/shared": ("bit_codes", "code_index", "distinct", "grid", "prepared", "sparse_product", "visible_keys"),
     "errors": ("errors",),
     "files": ("files",),
-    "numerics": ("arithmetic", "compact", "exponential", "noise", "precision"),
+    "interrupts": ("interrupts",),
+    "numerics": ("arithmetic", "array_types", "compact", "exponential", "noise", "precision"),
     "problems/automata": ("automaton", "characters", "dfa_file", "group", "minimisation", "permutation_group", "words"),
     "problems": (
         "catalogue",
