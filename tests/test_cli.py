@@ -414,6 +414,13 @@ def test_without_arguments_there_is_an_overview_whose_examples_run(process):
         assert process(*shlex.split(example))[0] == 0, example
 
 
+def test_lab_without_arguments_prints_an_overview(process):
+    code, out, err = process("lab")
+    assert (code, err) == (0, "")
+    assert max(map(len, out.splitlines())) <= 80
+    assert all(f"unmask lab {command}" in out for command in ("train", "view", "table", "--help"))
+
+
 @pytest.mark.parametrize(
     ("text", "advice"),
     [

@@ -109,7 +109,7 @@ def test_a_group_says_how_its_values_are_shown(unmask, tmp_path, show, answer):
     [
         ("show={5: '5'}", "sum shows 5 as '5', which is a letter or another symbol"),
         ("show={7: 'x'}", "show of sum names 7, which is not among its values"),
-        ("show=lambda value: 'x'", "show of sum gives one symbol for two values"),
+        ("show=lambda value: 'x'", "show of sum gives the same symbol for two values"),
         ("show={5: 'a b'}", "show of sum gives 'a b' for 5; a symbol is a string without blanks"),
         ("show=3", "show of sum is a function of a value, such as str, or a dictionary"),
     ],

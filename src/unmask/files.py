@@ -30,7 +30,7 @@ def read_file(path: str | Path, what: str, *, most: int, error: type[UnmaskError
     except OSError as problem:
         raise error(f"{what} cannot be read: {problem.strerror}") from None
     if len(content) > status.st_size:
-        raise error(f"{what} grows while it is read; try again when it is whole")
+        raise error(f"{what} is still being written; try again when it is complete")
     return content
 
 
@@ -41,7 +41,7 @@ def check_file(path: str | Path, what: str, *, most: int, error: type[UnmaskErro
     except OSError as problem:
         raise error(f"{what} cannot be read: {problem.strerror}") from None
     except ValueError:  # a zero character in the name
-        raise error(f"{what} cannot be read: no file has such a name") from None
+        raise error(f"{what} cannot be read: its name is not a valid file name") from None
 
 
 def is_there(path: str | Path) -> bool:
@@ -56,7 +56,7 @@ def is_there(path: str | Path) -> bool:
 def _check(status: os.stat_result, what: str, most: int, error: type[UnmaskError]) -> None:
     if not stat.S_ISREG(status.st_mode):
         kind = KINDS.get(stat.S_IFMT(status.st_mode), "something else")
-        raise error(f"{what} is not a file but {kind}; save its content in a file and name that")
+        raise error(f"{what} is not a file but {kind}; save its content in a file and give that file")
     if status.st_size > most:
         raise TooLarge(f"{what} has more than {most:,} bytes; use a smaller one")
 

@@ -49,5 +49,5 @@ def compile_again(model: Model, kind: Kind) -> Model:
 
     compiler = compiler_for(problem_from_json(model.problem))
     if kind not in compiler.kinds:
-        raise ProblemError(f"{problem_name(model)} is compiled into {', '.join(compiler.kinds)}, and not into {kind}")
+        raise ProblemError(f"{problem_name(model)} does not compile to {kind}; choose {', '.join(compiler.kinds)}")
     return compiler.compile(kind, model.length, model.precision)

@@ -39,7 +39,7 @@ def view_of(
             other, theorems = _as_kind(model, kind, program)
             panels.append(replace(panel_of(other, word), converted_by=theorems))
         except UnmaskError as error:
-            remarks.append(f"There is no {kind} beside it: {error}.")
+            remarks.append(f"No {kind} is shown for comparison: {error}.")
     answers = {panel.trace.accepted for panel in panels}
     if len(answers) > 1:
         remarks.append("These runs do not agree: a model here does not do what the others do.")

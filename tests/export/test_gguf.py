@@ -112,7 +112,7 @@ def test_swapped_halves_are_refused(arch, monkeypatch):
 
 
 def test_bad_options():
-    with pytest.raises(UnmaskError, match="llada is not; use --arch llama"):
+    with pytest.raises(UnmaskError, match="llada is not causal; use --arch llama"):
         export_files(compile_problem("(a|b)*abb", "cot", length=5), "gguf")
     with pytest.raises(UnmaskError, match="--arch and --dtype are for gguf, not for llama"):
         export_files(compile_problem("(a|b)*abb", "mdm", length=5), "llama", gguf=GgufChoice("dream"))

@@ -27,7 +27,7 @@ def test_scores_that_leak(monkeypatch):
         export_files(model, "torch")
     # here every word that is tried comes out right, by less than it should
     monkeypatch.setattr("unmask.export.real.repairs.score_scale", lambda _: 1)
-    with pytest.raises(Disagreement, match="with 59% of its margin: on another word"):
+    with pytest.raises(Disagreement, match="with only 59% of its margin"):
         export_files(compile_problem("group:S3", "plt", length=64), "torch")
 
 
@@ -64,7 +64,7 @@ def test_logits_after_a_reset(monkeypatch):
 
 def test_a_conversion_that_leans_on_saturation():
     *_, (_, conversion) = convert_model(compile_problem("group:S3", "mdm", length=3), "smdm", by="mdm_to_smdm")
-    with pytest.raises(Disagreement, match="F_p rounds and clips where floats do not"):
+    with pytest.raises(Disagreement, match="floats do not round and clip like F_p"):
         export_files(conversion.model, "bert")
 
 

@@ -60,7 +60,7 @@ def test_random_weights_are_refused_in_the_plain_form():
         except Disagreement as error:
             reasons.append(str(error))
     assert len(reasons) >= 6
-    assert all("F_p rounds and clips where floats do not, use --to torch --exact" in reason for reason in reasons)
+    assert all("floats do not round and clip like F_p; use --to torch --exact" in reason for reason in reasons)
 
 
 def test_a_word_that_the_model_does_not_read(exported, outside):

@@ -31,7 +31,7 @@ def test_other_encodings_tell_nothing_about_operands(encoding):
 
 
 def test_too_many_rows_for_the_code():
-    with pytest.raises(TooLarge, match="codes for 256 rows, and this task has 300"):
+    with pytest.raises(TooLarge, match="at most 256 rows, but this task has 300"):
         codes("bits", np.zeros((1, 300, 2), dtype=int))
 
 

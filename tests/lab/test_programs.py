@@ -133,7 +133,7 @@ def wide(reads):
 
 def test_too_many_reads_are_refused():
     assert task_of(wide(8), 9).fetches == 8
-    with pytest.raises(TooLarge, match=r"told of 8 places at most, and program:\w+ has rules that read 9"):
+    with pytest.raises(TooLarge, match=r"reads at most 8 positions, but program:\w+ has rules that read 9"):
         _ = task_of(wide(9), 9).pointers
 
 
@@ -182,7 +182,7 @@ def test_more_reads_at_another_length():
     system = System("ab", last, answer=last[()])
     config = config_of(system, 3)
     task = config.task_of(program_problem(system))
-    with pytest.raises(UnmaskError, match="at length 4 a rule reads 4 places, and this network is told of 2"):
+    with pytest.raises(UnmaskError, match="at length 4 a rule reads 4 positions, but this network was trained with 2"):
         Trained(task, new_network(config, task), config).at_length(4)
 
 
@@ -300,10 +300,10 @@ def test_random_masking_of_a_program_that_writes_once():
 def test_what_is_rewritten_is_not_masked_nor_sampled():
     system = rule_110(2)
     config = config_of(system, 4, objective="masking")
-    with pytest.raises(UnmaskError, match="written once, and program:rule 110 rewrites its own"):
+    with pytest.raises(UnmaskError, match="written once, but program:rule 110 rewrites slots"):
         train(config, program=program_problem(system))
     task = config.task_of(program_problem(system))
-    with pytest.raises(SamplerError, match="samplers write a slot once"):
+    with pytest.raises(SamplerError, match="samplers write each slot once"):
         TrainedPredictor(Trained(task, new_network(config, task), config), np.zeros((1, 4), dtype=int))
 
 
@@ -312,11 +312,9 @@ def test_a_name_runs_nothing(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "p.py").write_text("open('ran', 'w').close()\n" + PARITY)
     (tmp_path / "c.json").write_text(json.dumps({"problem": "program:p.py", "framework": "program", "length": 4}))
-    with pytest.raises(
-        ProblemError, match=r"program:p.py is code, and its name is not enough to run it; give --program"
-    ):
+    with pytest.raises(ProblemError, match=r"the code of program:p.py is needed to run it; give --program"):
         Task.of("program:p.py", 8, "program")
-    with pytest.raises(LabError, match=r"which a config cannot run; give its file with --program FILE.py"):
+    with pytest.raises(LabError, match=r"does not contain its code; give the file with --program FILE.py"):
         named_run("c.json")
     assert not (tmp_path / "ran").exists()
     config, program = named_run("c.json", program=tmp_path / "p.py")
@@ -340,11 +338,11 @@ def test_a_problem_is_a_run_with_the_settings_of_the_table(tmp_path):
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
-        ("unmask lab train S3-tree --length 4 --out run", "--length and --framework belong to a PROBLEM"),
+        ("unmask lab train S3-tree --length 4 --out run", "--length and --framework are only for a PROBLEM"),
         ("unmask lab train program:parity.py --length 0 --out run", "must be an integer from 2 to 128, not 0"),
         (
             "unmask lab train program:parity.py --program slow.py --out run",
-            "is a problem of its own; leave out --program",
+            "cannot be combined with the problem",
         ),
         ("unmask lab train program:slow.py --timeout 1 --out run", "the time limit of 1 s was reached"),
         (f"unmask lab train regex:{'ab' * 200} --length 1 --out run", "must be an integer from 2 to 128, not 1"),
@@ -355,7 +353,7 @@ def test_a_problem_is_a_run_with_the_settings_of_the_table(tmp_path):
             "unmask lab train S3-tree --program parity.py --out run",
             "the run uses group:S3, which is not a program; leave out --program",
         ),
-        ("unmask lab train group:S3 --program parity.py --out run", "is a problem of its own; leave out --program"),
+        ("unmask lab train group:S3 --program parity.py --out run", "cannot be combined with the problem"),
         ("unmask lab train program:missing.py --out run", "missing.py cannot be read: No such file"),
         ("unmask lab train other.json --program parity.py --out run", "is not the file of this run"),
         ("unmask lab train named.json --program parity.py --out run", "the run uses program:p.py, but parity.py"),
@@ -384,7 +382,7 @@ def test_train_resume_and_view(tmp_path):
     assert (tmp_path / "run" / "model.safetensors").read_bytes() == weights
     code, printed = command_line.run("unmask lab view run abba --text", tmp_path)
     assert code == 2
-    assert "give its file with --program FILE.py" in printed
+    assert "give the file with --program FILE.py" in printed
     code, printed = command_line.run("unmask lab view run abba --text --program parity.py", tmp_path)
     assert code == 0
     assert "rejected" in printed
@@ -392,7 +390,7 @@ def test_train_resume_and_view(tmp_path):
     for line in (train_it, "unmask lab view run abba --text --program parity.py"):
         code, printed = command_line.run(line, tmp_path)
         assert code == 2
-        assert "holds another run, whose sha256" in printed or "is not the file of this run" in printed
+        assert "contains another run, whose sha256" in printed or "is not the file of this run" in printed
         assert (tmp_path / "ran").exists() == (line == train_it)  # whose name says what to run; a folder is asked first
         (tmp_path / "ran").unlink(missing_ok=True)
 

@@ -93,7 +93,7 @@ def test_two_processes_agree(tmp_path):
 def test_a_folder_of_another_run_is_refused(tmp_path):
     train(small(steps=2, evaluate_every=2), tmp_path / "run")
     with pytest.raises(
-        FolderError, match="holds another run, whose framework is tree, not scan; choose another folder"
+        FolderError, match="contains another run, whose framework is tree, not scan; choose another folder"
     ):
         train(small("scan", steps=2, evaluate_every=2), tmp_path / "run")
     (tmp_path / "taken").mkdir()
@@ -110,7 +110,7 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path, other):
     train(theirs, tmp_path / "theirs")
     for name in ("model.safetensors", "checkpoint.safetensors"):
         (tmp_path / "theirs" / name).replace(tmp_path / "mine" / name)
-    with pytest.raises(FolderError, match=r"holds weights of another run than its config\.json says"):
+    with pytest.raises(FolderError, match=r"contains weights that do not belong to its config\.json"):
         load(tmp_path / "mine")
     with pytest.raises(FolderError, match="is not a checkpoint of this run; remove it"):
         train(mine, tmp_path / "mine")

@@ -73,7 +73,7 @@ def test_a_full_queue_refuses_and_takes_the_next_when_there_is_room(tmp_path, mo
     async def work(crew):
         working, waiting = (asyncio.ensure_future(crew.ask("run", QUICK)) for _ in range(2))
         await asyncio.sleep(0)
-        with pytest.raises(Failed, match="busy with other questions") as caught:
+        with pytest.raises(Failed, match="busy with other requests") as caught:
             await crew.ask("run", QUICK)
         assert caught.value.status == 503
         assert (await working)["answer"] == (await waiting)["answer"] == "accepted"

@@ -75,7 +75,7 @@ def test_a_wrong_planner_fails_visibly(opened):
     page.locator("#planner").select_option("uniform")
     page.locator(".said.wrong").wait_for()
     assert verdict(page) == ["rejected ✗ wrong", "accepted ✓"]
-    assert "the right answer is: accepted" in page.locator(".said.wrong").inner_text()
+    assert "the correct answer is: accepted" in page.locator(".said.wrong").inner_text()
     assert "planner uniform:1" in run_view(page).locator("#summary").inner_text()
     settled(page)
     row = page.locator("#planners tr", has_text="uniform:1")
@@ -138,7 +138,7 @@ def test_a_word_that_does_not_fit_is_answered_with_one_that_does(open_page, addr
 def test_random_weights_are_shown_and_not_judged(opened):
     page, observed = opened("#problem=random:7&word=abab")
     assert page.locator(".said.right, .said.wrong").count() == 0
-    page.locator("#growth", has_text="solve no problem").wait_for()
+    page.locator("#growth", has_text="do not solve a problem").wait_for()
     assert observed.complaints == []
 
 

@@ -32,7 +32,7 @@ def chain(rule=lambda before, x: before or x == "a", reads=None, values=BOOLEAN)
 MISTAKES = {
     "read out of range": (
         lambda: Interpreter(chain(reads=lambda s: (s[i - 1], letter(i))), 3),
-        r"at N = 3 slot\[0\] reads slot\[-1\], which does not exist; correct the index, give slot\[i - 1\]\.or_else",
+        r"at N = 3 slot\[0\] reads slot\[-1\], which does not exist; correct the index, write slot\[i - 1\]\.or_else",
     ),
     "letter out of range": (
         lambda: Interpreter(chain(reads=lambda s: (s[i - 1].or_else(True), letter(i + 1))), 3),
@@ -58,7 +58,7 @@ MISTAKES = {
         lambda: Interpreter(chain(len, lambda _: collect(k.range(N), letter(k), lambda _: 5)), 3).run("aba"),
         r"collect in the rule of slot\[0\] \(line \d+ of .*\) is given 5, which is not a collection",
     ),
-    "no range": (lambda: Slots("slot", (i, j), BOOLEAN), r"the slots of slot are counted by ranges .* i is none"),
+    "no range": (lambda: Slots("slot", (i, j), BOOLEAN), r"the slots of slot need ranges .* i is not a range"),
     "a value that can change": (lambda: Slots("slot", (), [[1]]), r"the value \[1\] of slot can change"),
     "no slot as answer": (lambda: System("ab", (), answer=letter(0)), r"the answer is a slot, .* and not letter\(0\)"),
     "no answer at all": (lambda: System("ab", (), answer=[]), r"the answer names no slot"),
@@ -130,9 +130,10 @@ FILES = {
         r"line 4 of slip\.py: no rule writes a\[2\] at N = 3: .*; add a\.rule\(…\) without a condition"
     ),
     "a.rule(a[i - 1].or_else(a[i]), abs)": (
-        r"line 4 of slip\.py: a\[i - 1\]\.or_else\(…\) takes a value, .* not a\[i\], .* pick\(condition, a\[i - 1\],"
+        r"line 4 of slip\.py: a\[i - 1\]\.or_else\(…\) takes a constant, .* but a\[i\] is .* "
+        "pick\(condition, a\[i - 1\],"
     ),
-    "a.rule(a[i - 1].or_else(i), abs)": r"line 4 of slip\.py: .* takes a value, .* not i, .*, number\(i\)\)",
+    "a.rule(a[i - 1].or_else(i), abs)": r"line 4 of slip\.py: .* takes a constant, .* but i is .*, number\(i\)\)",
     "a.rule(letter(i) == 'a', len)": (
         r"line 4 of slip\.py: a rule reads letters and slots, .* not False; .*\(letter\(i\), lambda x: x == \"a\"\)"
     ),
@@ -150,7 +151,8 @@ FILES = {
         r"in the rule of a \(line 6 of slip\.py\): Python's == compares objects, so i == 0 .* write i\.equals\(0\)"
     ),
     "a = Slots('a', range(4), (0, 1))": (
-        r"line 4 of slip\.py: .* Python's range\(0, 4\) has none; write \(i,\) = indices\(\"i\"\) and .* i\.range\(4\)"
+        r"line 4 of slip\.py: .* Python's range\(0, 4\) has no index; write \(i,\) = indices\(\"i\"\) and .* "
+        "i\.range\(4\)"
     ),
     "a.rule(letter(i), lambda x: {}[x])": r"the rule of a \(line 4 of slip\.py\) raises KeyError \('a'\) for \(a\)",
     "a.rule(letter(i), lambda x: __import__('sys').exit(3))": r"the rule of a .* raises SystemExit \(3\)",
@@ -163,7 +165,7 @@ FILES = {
         r"line 4 of slip\.py: the rule of a is a table of 2\^20 = .* entries, beyond 262,144"
     ),
     "a.rule(letter(i), len, where=0 < i < 3)": r"line 4 of slip\.py: the condition .* ~\(…\) for `not`, choose",
-    "a.rule(letter(k), len)": r"line 5 of slip\.py: .* k uses k, which is not an index there; there are i, N",
+    "a.rule(letter(k), len)": r"line 5 of slip\.py: .* k uses k, which is not an index there; use only i, N",
     "a.rule(letter(i), int)": r"the rule of a \(line 4 of slip\.py\) raises ValueError",
     "a.rule(letter(i).map(int), abs)": (
         r"line 4 of slip\.py: the function of letter\(i\)\.map\(…\) raises ValueError .* for \(a\)"
@@ -178,16 +180,18 @@ FILES = {
         r"line 4 of slip\.py: each\(letter\(k\)\) is given 'a', which is not a set"
     ),
     "a.rule(some(k.range(N), each(a[k]).map(abs), bool), int)": (
-        r"a rule of a has each\(…\) inside of .*; put it around"
+        r"a rule of a has each\(…\) inside .*; write each\(…\) on the outside"
     ),
     "a.rule(a[log2_above(N) - 9], abs)": r"give a\[log2_above\(N\) - 9\]\.or_else\(value\)",
     "def f(x):\n    y = 0\n    return 1 // y\na.rule(letter(i), f)": (
         r"the rule of a \(line 6 of slip\.py\) raises ZeroDivisionError"
     ),
     "a.rule((letter(i), letter(0)), lambda x: 0)": (
-        r"the rule of a \(line 4 of slip\.py\) has 2 reads, .* another number of values; give it a parameter for each"
+        r"the rule of a \(line 4 of slip\.py\) has 2 reads, .* another number of values; give it one "
+        "parameter for each read"
     ),
-    "a.rule(letter(i), 1)": r"line 4 of slip\.py: a rule is a function of .*, and 1 is none; write lambda",
+    "a.rule(letter(i), 1)": r"line 4 of slip\.py: a rule must be a function of .*, and 1 is not a "
+    "function; write lambda",
     "a.rule(letter(i), len, where='i < 2')": r"line 4 of slip\.py: .* not of 'i < 2'; write the formula itself",
     "a.rule(some(k.range(N), letter(k), bool, where=k != i), int)": r"line 4 of slip\.py: .* write i\.equals",
     "a.rule(letter(i), len, where=~(i == 0))": r"line 4 of slip\.py: .* write i\.equals",
@@ -199,11 +203,11 @@ FILES = {
         r"line 5 of slip\.py: the groups of a program are Slots\(…\); 3 is not one"
     ),
     "b = Slots(3, (), [0])": r"line 4 of slip\.py: a group of slots needs a name, and 3 is not a string",
-    "b = Slots('b', (), range(N))": r"line 4 of slip\.py: N is not a number before .* values that do not depend on N",
+    "b = Slots('b', (), range(N))": r"line 4 of slip\.py: N has no value before .* values that do not depend on N",
     "b = Slots('b', (), i.range(N))": r"line 4 of slip\.py: the values of b are a collection .* for every N",
-    "b = Slots('b', (), [0, N])": r"line 4 of slip\.py: the values of b .*, and N is a formula; hold a number by",
+    "b = Slots('b', (), [0, N])": r"line 4 of slip\.py: the values of b .*, and N is a formula; store a number as",
     "b = Slots('b', (), 4)": r"line 4 of slip\.py: the values of b are a collection .*, not 4",
-    "b = Slots('b', range(N), [0])": r"line 4 of slip\.py: N is not a number before .*; write i\.range",
+    "b = Slots('b', range(N), [0])": r"line 4 of slip\.py: N has no value before .*; write i\.range",
     "import random\na.rule(letter(i), lambda x: random.randrange(3))": (
         r"the rule of a \(line 5 of slip\.py\) gives \d and then \d for \([ab]\); it must be a function of what it"
     ),
@@ -239,7 +243,7 @@ def wide():
 
 TOO_LARGE = {
     "values": (lambda: Slots("slot", (), range(10**12)), r"slot has more than 16,384 values"),
-    "subsets": (lambda: subsets(range(40)), r"40 items have too many subsets, beyond 18"),
+    "subsets": (lambda: subsets(range(40)), r"40 items have too many subsets \(at most 18 items\)"),
     "slots": (lambda: Interpreter(wide(), 60), r"wide has more than 1,048,576 slots at N = 60"),
     "rows": (
         lambda: Interpreter(chain(bool, lambda _: some(k.range(10**12), letter(0), bool)), 3),

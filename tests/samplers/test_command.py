@@ -140,7 +140,7 @@ def test_what_is_refused_in_one_sentence(unmask, arguments, sentence):
     ("contexts", "sentence"),
     [
         ('{"": {"h": 0.5, "t": 0.4}}', "sum to 0.9; they must sum to 1"),
-        ('{"": {"h": 2, "t": -1}}', "a probability lies between 0 and 1"),
+        ('{"": {"h": 2, "t": -1}}', "give a probability between 0 and 1"),
         ("3", "contexts of a law must be an object"),
     ],
 )

@@ -41,7 +41,7 @@ BAD = [
         "the probabilities of contexts[''] sum to 0.9; they must sum to 1",
     ),
     ({**COIN, "contexts": {"": {"h": 0.5, "t": 0.6}}}, "sum to 1.1; they must sum to 1"),
-    ({**COIN, "contexts": {"": {"h": 1.5, "t": -0.5}}}, "contexts['']['h'] is 1.5, a probability lies between 0 and 1"),
+    ({**COIN, "contexts": {"": {"h": 1.5, "t": -0.5}}}, "contexts['']['h'] is 1.5; give a probability between 0 and 1"),
     ({**COIN, "contexts": {"": {"h": "a half", "t": 0.5}}}, "contexts['']['h'] must be a number such as 0.25 or"),
     ({**COIN, "contexts": {"": {"h": "1/0", "t": 0.5}}}, "contexts['']['h'] must be a number"),
     ({**COIN, "contexts": {"": {"h": True}}}, "contexts['']['h'] must be a number"),
@@ -58,8 +58,8 @@ BAD = [
     ({**COIN, "order": 12}, "contexts are more than 512"),
     ({**COIN, "alphabet": []}, "'alphabet' of a law is empty; give at least one"),
     ({**COIN, "alphabet": ["h", "h"]}, "'alphabet' of a law names something twice"),
-    ({**COIN, "alphabet": ["h t"]}, "'alphabet' of a law must be a list of strings without blanks"),
-    ({**COIN, "alphabet": [str(i) for i in range(99)]}, "'alphabet' of a law names 99, more than 64"),
+    ({**COIN, "alphabet": ["h t"]}, "'alphabet' of a law must be a list of nonempty strings without blanks"),
+    ({**COIN, "alphabet": [str(i) for i in range(99)]}, "'alphabet' of a law has 99 entries, more than 64"),
     ({**HMM, "initial": {}}, "the probabilities of initial sum to 0; they must sum to 1"),
     ({**HMM, "transitions": {}}, "the probabilities of transitions['s'] sum to 0"),
     ({**HMM, "emissions": {"s": {"x": 1}, "u": {"x": 1}}}, "emissions names 'u', which is not among the states"),
@@ -125,7 +125,7 @@ def test_a_length_that_the_law_has_not():
         Bench(law, 2)
     with pytest.raises(UnmaskError, match="length 1 or more, not 0"):
         Bench(law, 0)
-    with pytest.raises(UnmaskError, match=f"more than the {MOST_STRINGS:,} whose law can be held"):
+    with pytest.raises(UnmaskError, match=f"at most {MOST_STRINGS:,} are supported"):
         Bench(law_from_json(json.loads(json.dumps(COIN), parse_float=str)), 40)
 
 

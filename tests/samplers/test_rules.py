@@ -301,7 +301,7 @@ def test_samplers_that_decline_never_write_twice(name):
         ("llada:temperature=warm", "temperature of llada must be 0 or a number"),
         ("llada:steps=2,steps=3", "llada is given steps twice"),
         ("dream:alg=magic", "alg of dream must be one of origin,"),
-        ("dream:scheduler=linear", "alg='origin' of dream draws how many"),
+        ("dream:scheduler=linear", "alg='origin' of dream chooses the number of slots"),
         ("fast-dllm", "fast-dllm takes either a threshold or a factor"),
         ("fast-dllm:threshold=0.9,factor=1", "fast-dllm takes either a threshold or a factor"),
         ("fast-dllm:threshold=2", "threshold of fast-dllm must be 0 or a number from 0.000001 to 1, not 2"),

@@ -59,7 +59,7 @@ def test_rows_that_are_finished_wait_for_the_others():
 
 @pytest.mark.parametrize("canvas", [np.zeros((0, 3), int), np.zeros(3, int), np.zeros((2, 0), int)])
 def test_what_is_no_canvas_is_refused(canvas):
-    with pytest.raises(UnmaskError, match="a canvas has rows and slots"):
+    with pytest.raises(UnmaskError, match="a canvas must have the shape"):
         sample(confident(0.5), Llada(1), canvas)
 
 

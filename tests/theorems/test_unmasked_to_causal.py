@@ -44,7 +44,7 @@ def test_a_wrong_construction_is_caught(monkeypatch, gadget, instead, precision)
 
 def test_what_cannot_be_converted_is_refused():
     source = random_transformer(1, "causal", precision=2)
-    with pytest.raises(UnmaskError, match="attention is unmasked, this one's is causal"):
+    with pytest.raises(UnmaskError, match="unmasked attention, but this one has causal attention"):
         THEOREM.convert(source, 1)
     with pytest.raises(UnmaskError, match="cannot read 0 rows"):
         THEOREM.convert(replace(source, attention="unmasked"), 0)

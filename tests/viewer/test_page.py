@@ -97,17 +97,17 @@ def test_a_click_in_the_chain_shows_the_row_before(ready, abb_page):
 def test_registers_have_names_and_values_and_the_planner_a_reason(ready, abb_page):
     page = ready(abb_page)
     click_cell(page, 0, 4, 30)
-    assert page.locator("#happened").inner_text() == "The planner took this masked slot, and the predictor wrote 1."
+    assert page.locator("#happened").inner_text() == "The planner chose this masked slot, and the predictor wrote 1."
     why = page.locator("#why").inner_text()
-    assert "take beats keep" in why
+    assert "take has the larger logit" in why
     held = page.locator("#registers [data-register=left] dd").inner_text()
     assert held == "a 1"
     assert page.locator("#registers [data-register=right] dd").inner_text() == "abb 1"
     page.locator("#stage").select_option(label="planner, after layer 0")
     assert page.locator("#registers [data-register=masked] dd").inner_text() == "1"
     click_cell(page, 0, 2, 30)
-    assert page.locator("#happened").inner_text() == "The planner left it masked."
-    assert "keep beats take" in page.locator("#why").inner_text()
+    assert page.locator("#happened").inner_text() == "The planner did not choose this slot. It is still masked."
+    assert "keep has the larger logit" in page.locator("#why").inner_text()
 
 
 def test_the_keyboard_steps(ready, abb_page):

@@ -66,7 +66,8 @@ def test_attention_and_registers_are_those_of_the_reference(problem, kind, lengt
 
 @pytest.mark.parametrize(("problem", "kind", "length"), RUNS)
 def test_decisions_are_those_that_were_taken(problem, kind, length):
-    """The likeliest symbol that the page shows is the one that was written; take beats keep where a slot was taken."""
+    """The likeliest symbol that the page shows is the one that was written; take has the larger logit where "
+    "a slot was taken."""
     model, word, trace = run_of(problem, kind, length)
     panel = panel_of(model, word)
     story, transformers = panel.story, {t["name"]: t for t in panel.to_json()["transformers"]}
@@ -93,4 +94,4 @@ def test_a_recorded_trace_shows_the_same_without_its_model(kind):
     assert np.array_equal(ours.story.tokens, alone.story.tokens)
     assert np.array_equal(ours.story.change, alone.story.change)
     assert ours.edges == alone.edges
-    assert any("logits" in sentence for sentence in alone.left_out)
+    assert any("Logits" in sentence for sentence in alone.left_out)

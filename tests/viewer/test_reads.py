@@ -60,4 +60,4 @@ def test_too_many_edges_are_no_picture(monkeypatch):
     monkeypatch.setattr(reads, "MOST_EDGES", 3)
     assert panel.edges is None
     assert panel.to_json()["edges"]["shape"] == [0, 5]
-    assert any("choose a slot" in sentence for sentence in panel.left_out)
+    assert any("select a slot" in sentence for sentence in panel.left_out)

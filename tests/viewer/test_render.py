@@ -134,7 +134,7 @@ def test_a_run_too_large_to_watch_shows_its_canvas(abb, monkeypatch):
     panel = panel_of(abb, "abbaabbababababb")
     assert panel.trace.accepted is True
     assert panel.edges == []
-    assert any("left out while it ran" in sentence for sentence in panel.left_out)
+    assert any("too large to record" in sentence for sentence in panel.left_out)
     render.render(View("", "", (panel,)))
 
 

@@ -41,7 +41,7 @@ def with_head(layer, **fields):
     ],
 )
 def test_a_wrong_shape_names_its_tensor(good, name, change):
-    with pytest.raises(WeightsError, match=rf"tensor {name} has the shape .*, it must be"):
+    with pytest.raises(WeightsError, match=rf"tensor {name} has the shape .*, but it must be"):
         replace(good, **change(good))
 
 

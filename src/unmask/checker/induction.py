@@ -66,7 +66,7 @@ class Automaton:
 
     def _of_characters(self, ranges: list[tuple[int, int, int]] | None) -> set[tuple[int, Map]]:
         if ranges is None or self._model.characters is None or not self._model.length:
-            raise Refused("the automaton reads characters, the folder does not")
+            raise Refused("the automaton reads characters, but the model does not")
         starts = [0, *(last + 1 for _, last, _ in ranges)]
         need(
             [first for first, _, _ in ranges] == starts[:-1]

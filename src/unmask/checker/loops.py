@@ -67,7 +67,7 @@ def _diffusion(model: Model, network: Network, steps: Steps, cuts: Cuts) -> Toke
             if model.kind == "smdm" and k in symbols:
                 _, (take, held) = network.joint([_labelled(taken[k]), _labelled(old)])
                 if (take & (held != mask)).any():
-                    raise Refused(f"step {t}: the planner may edit the symbol in row {k}, which is written")
+                    raise Refused(f"step {t}: the planner may overwrite the symbol in row {k}")
             canvas.append(_cut(network, parts, _overwritten, v))
         pairs = zip(before, canvas, strict=True)
         if t and all(old[0].variables == new[0].variables and np.array_equal(old[1], new[1]) for old, new in pairs):
@@ -94,7 +94,7 @@ def _chosen(
     layers = {n: range(len(transformer.layers)) for n, transformer in model.transformers.items()}
     if model.kind == "topk":
         if model.k is not None:
-            raise Refused("the checker does not follow a model that takes a fixed number of slots")
+            raise Refused("the checker does not support models that write a fixed number of slots per step")
         logits = Run(model, name, network).logits(tokens, layers[name], slots, cuts)
         sure = {k: np.delete(row, mask, axis=1).max(axis=1) for k, (_, row) in logits.items()}
         taken = {k: (part, sure[k] > -model.precision.bound) for k, (part, _) in logits.items()}

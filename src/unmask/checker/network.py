@@ -73,7 +73,7 @@ class Network:
         for v, compared in enumerate(self._compared):
             if compared is not None and not compared.all():
                 entry = int(np.flatnonzero(~compared.ravel())[0])
-                raise Refused(f"entry {entry} of the table of variable {v} is compared with no row of the model")
+                raise Refused(f"no row of the model was compared with entry {entry} of the table of variable {v}")
 
     def joint_with(self, v: int | None, parts: Sequence[Part]) -> tuple[tuple[int, ...], list[np.ndarray]]:
         """`joint` of the parts and of variable v, the last; the entries of v's table that occur count as compared.
@@ -94,7 +94,7 @@ class Network:
         basis = tuple(sorted(self._independent({v for part in parts for v in part.variables})))
         sizes = [self.sizes[v] for v in basis]
         if prod(sizes) > MOST:
-            raise Refused(f"a row reads {prod(sizes):,} combinations, more than the checker looks at")
+            raise Refused(f"a row reads {prod(sizes):,} combinations, more than the checker supports")
         values = dict(zip(basis, (axis.ravel() for axis in np.indices(sizes)), strict=True))
         rows = (part.table[tuple(self._value(v, values) for v in part.variables)] for part in parts)
         return basis, [np.broadcast_to(row, (prod(sizes),)) for row in rows]

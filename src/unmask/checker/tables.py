@@ -59,7 +59,7 @@ class Attention:
         self.columns = np.array([c for c in np.unique(head.wv.column) if within[c]], dtype=np.int64)
         sources = _sources(head.wq) | _sources(head.wk) | _sources(head.wv, within)
         if not all(row.known[sources].all() for row in rows.values()):
-            raise Refused("a head reads a column that is not known")
+            raise Refused("a head reads a column whose values are unknown")
         stacked = np.concatenate([row.vectors for row in rows.values()])
         edges = np.cumsum([0, *(len(row.vectors) for row in rows.values())])
         q, k, v = (weighted(stacked, w.rows(), w.shape[1], precision) for w in (head.wq, head.wk, head.wv))
@@ -202,7 +202,7 @@ def confirmed(values: np.ndarray, labels: np.ndarray, network: Network, v: int |
     table = np.zeros((1 if v is None else network.sizes[v], *labels.shape[1:]), dtype=labels.dtype)
     table[values] = labels
     if not np.array_equal(table[values], labels):
-        raise Refused(f"what was computed does not follow from the value of variable {v}")
+        raise Refused(f"the value of variable {v} does not determine the computed result")
     distinct = np.unique(table).size == len(table) == np.unique(values).size
     need(distinct and (v is None or len(table) > 1), f"variable {v} has values that mean the same, or that never occur")
     return table

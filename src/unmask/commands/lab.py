@@ -21,9 +21,32 @@ app = typer.Typer(
     name="lab",
     cls=Commands,
     context_settings=CONTEXT,
-    no_args_is_help=True,
-    help="Train networks on the same tasks in the same frameworks (needs the extra `lab`).",
+    invoke_without_command=True,
 )
+
+OVERVIEW = """\
+[bold]unmask lab[/bold] trains networks on the tasks that unmask compiles models for,
+in the same frameworks. It needs the extra `lab`: pip install 'unmask\\[lab]'
+
+Train one network, and show how it processes a word:
+  [bold]unmask lab train S3-tree --out runs/s3[/bold]
+  [bold]unmask lab view runs/s3 "(12) (13) (12) e …" --out run.html[/bold]
+
+Train a table of networks:
+  [bold]unmask lab table --preset quick --out lab-quick[/bold]
+
+[dim]unmask lab --help[/dim]           all commands
+[dim]unmask lab COMMAND --help[/dim]   one command with its options"""
+
+
+@app.callback()
+def overview(context: typer.Context) -> None:
+    """Train networks on the same tasks in the same frameworks (needs the extra `lab`)."""
+    if context.invoked_subcommand is None:
+        from unmask.terminal import console
+
+        console().print(OVERVIEW)
+
 
 MOST_SEED = 1 << 32
 MOST_THREADS = 1024  # torch crashes if it cannot start all of them
@@ -86,7 +109,7 @@ def train(
     """Train one network until it converges or its steps are used up. An interrupted run is continued.
 
     By default the network is given the addresses of its operands (encoding `bits`); with `aux` it is also taught their
-    symbols. The first line of the output says what holds for this run.
+    symbols. The first line of the output says which of these apply to this run.
 
     The same config and seed give the same numbers on the same machine. `accelerate launch -m unmask lab train …` uses
     several processes. A config is a JSON object with the settings listed in docs/lab/tables.md; it may be empty.

@@ -20,7 +20,7 @@ def samplers(
         str,
         typer.Argument(
             metavar="PROBLEM",
-            help="As for `compile`, or `law:FILE`, a distribution.",
+            help="A problem as for `compile`, or a distribution, `law:FILE`.",
             show_default=False,
             callback=not_a_bare_path,
         ),
@@ -33,7 +33,7 @@ def samplers(
         typer.Option(
             "--budget",
             metavar="T,T,…",
-            help="Numbers of passes to allow; by default some that tell.",
+            help="Numbers of passes to try; by default a selection.",
             show_default=False,
         ),
     ] = None,
@@ -42,37 +42,52 @@ def samplers(
         typer.Option(
             "--sampler",
             metavar="NAME",
-            help="Only this one, such as `llada:remasking=random` or `fast-dllm:threshold=0.8`; may be repeated.",
+            help="Test only this sampler, such as `llada:remasking=random` or `fast-dllm:threshold=0.8`. "
+            "May be repeated.",
             show_default=False,
         ),
     ] = None,
     kind: Annotated[
         str | None,
         typer.Option(
-            "--to", metavar="mdm|smdm|topk", help=f"What PROBLEM is compiled into; else {KIND}.", show_default=False
+            "--to",
+            metavar="mdm|smdm|topk",
+            help=f"Framework that PROBLEM is compiled to; by default {KIND}.",
+            show_default=False,
         ),
     ] = None,
     words: Annotated[
         int | None,
-        typer.Option("--words", metavar="K", min=1, max=4096, help=f"Words to try; else {WORDS}.", show_default=False),
+        typer.Option(
+            "--words",
+            metavar="K",
+            min=1,
+            max=4096,
+            help=f"Number of words to try; by default {WORDS}.",
+            show_default=False,
+        ),
     ] = None,
     runs: Annotated[
-        int, typer.Option("--runs", metavar="M", min=2, max=1_000_000, help="Samples of a law that is not enumerable.")
+        int,
+        typer.Option(
+            "--runs", metavar="M", min=2, max=1_000_000, help="Number of samples if the outputs cannot be enumerated."
+        ),
     ] = 4096,
     seed: Annotated[int, typer.Option("--seed", metavar="S", min=0, help="Seed of the words and of the samplers.")] = 0,
     precision: PrecisionOption = 2,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE.html", help="A page with plots to write.", show_default=False)
+        Path | None, typer.Option("--out", metavar="FILE.html", help="Write a page with plots.", show_default=False)
     ] = None,
-    every: Annotated[bool, typer.Option("--every", help="A row for each number of passes.")] = False,
+    every: Annotated[bool, typer.Option("--every", help="Print a row for each number of passes.")] = False,
     limit: LimitOption = DEFAULT_LIMIT,
     timeout: TimeoutOption = None,
     as_json: Json = False,
 ) -> None:
-    """Run the samplers of the field (LLaDA, Dream, Fast-dLLM, EB, P2, ReMDM) where the right order, or law, is known.
+    """Test published samplers (LLaDA, Dream, Fast-dLLM, EB, P2, ReMDM) on a problem whose answers are known.
 
-    For a problem: right answers at every number of passes, the least number, and the first wrong write with its reason.
-    For a law: Kullback-Leibler divergence and total variation, exact where the sampler's law can be enumerated.
+    For a problem, the table shows the correct answers for each number of passes, the least number of passes that
+    suffices, and the first wrong write with its reason. For a distribution (`law:FILE`) it shows the Kullback-Leibler
+    divergence and the total variation. They are exact if all outputs of the sampler can be enumerated.
 
     Example: [bold]unmask samplers group:A5 --length 16 --out report.html[/bold]
     """

@@ -15,7 +15,7 @@ def schedule(
     length: Annotated[int, typer.Option("--length", metavar="N", help="Length of the strings.", show_default=False)],
     passes: Annotated[int, typer.Option("--passes", metavar="K", help="Number of passes, 1 to N.", show_default=False)],
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE.html", help="A page with plots to write.", show_default=False)
+        Path | None, typer.Option("--out", metavar="FILE.html", help="Write a page with plots.", show_default=False)
     ] = None,
     limit: LimitOption = DEFAULT_LIMIT,
     timeout: TimeoutOption = None,
@@ -25,7 +25,7 @@ def schedule(
 
     The price is the expected Kullback-Leibler divergence from the law to the sampler, for an exact predictor. It is
     computed from the information curve of the law: how uncertain a masked position is when i others are revealed. For
-    short strings the least number of passes of any exact sampler is found as well.
+    short strings the least number of passes of any exact sampler is also computed.
 
     Example: [bold]unmask schedule law:examples/laws/chain.json --length 64 --passes 8[/bold]
     """

@@ -34,9 +34,13 @@ def verify(
     ] = None,
     method: Annotated[
         str | None,
-        typer.Option("--method", metavar="exhaustive|sample|prove", help="By default all words if few, or a sample."),
+        typer.Option(
+            "--method",
+            metavar="exhaustive|sample|prove",
+            help="Method; by default exhaustive if there are few words, else sample.",
+        ),
     ] = None,
-    cases: Annotated[int, typer.Option("--cases", metavar="K", min=1, help="Words of a sample.")] = 1000,
+    cases: Annotated[int, typer.Option("--cases", metavar="K", min=1, help="Number of words of a sample.")] = 1000,
     seed: Annotated[int, typer.Option("--seed", metavar="S", help="Seed of a sample.")] = 0,
     engine: EngineOption = DEFAULT_ENGINE,
     certificate: Annotated[
@@ -44,20 +48,23 @@ def verify(
         typer.Option(
             "--certificate",
             metavar="STEM",
-            help="With prove: keep the proof, as STEM.induction.json or as STEM.cnf and STEM.drat.",
+            help="With prove: write the proof to STEM.induction.json, or to STEM.cnf and STEM.drat.",
             show_default=False,
         ),
     ] = None,
     by: Annotated[
         str | None,
-        typer.Option("--by", metavar="induction|sat", help="With prove: in this way alone.", show_default=False),
+        typer.Option(
+            "--by", metavar="induction|sat", help="With prove: use only this proof method.", show_default=False
+        ),
     ] = None,
     letters: Annotated[
         str | None,
         typer.Option(
             "--letters",
             metavar="common|model|problem",
-            help="Where the alphabets differ: compare words over the letters of both, of the model, or of the problem.",
+            help="If the alphabets differ: compare words over the common letters, those of the model, or "
+            "those of the problem.",
             show_default=False,
         ),
     ] = None,
@@ -67,8 +74,9 @@ def verify(
 ) -> None:
     """Compare a model with its problem. Exit code: 0 no difference was found, 1 refuted, 2 error or unknown.
 
-    `prove` settles all words of the model's length at once, from the weights alone. A certificate keeps the proof that
-    was found: of an induction for `python -m unmask.checker DIR FILE`, of a SAT solver for any DRAT checker.
+    `--method prove` decides all words of the model's length at once, from the weights alone. `--certificate` writes the
+    proof: `python -m unmask.checker DIR FILE` checks an induction, and any DRAT checker checks the proof of a SAT
+    solver.
 
     Example: [bold]unmask verify models/abb --method prove[/bold]
     """

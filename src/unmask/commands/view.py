@@ -48,7 +48,8 @@ def view(
         typer.Option(
             "--program",
             metavar="FILE.py",
-            help="The program of the model, so that other frameworks are compiled from it and not converted.",
+            help="The program that the model was compiled from; other frameworks are then compiled from it "
+            "instead of converted.",
             show_default=False,
         ),
     ] = None,

@@ -28,17 +28,19 @@ def chosen_part(model: Model, form: Form, part: Part | None, *, exact: bool) -> 
     if model.kind not in KINDS_OF[form]:
         others = ", ".join(other for other in FORMS if model.kind in KINDS_OF[other])
         raise UnmaskError(
-            f"a model of kind {model.kind} has no {form} form, only {', '.join(KINDS_OF[form])}; use --to {others}"
+            f"{form} can store only {', '.join(KINDS_OF[form])}, and this model is a {model.kind}; use --to {others}"
         )
     if exact and form not in ("torch", "onnx"):
-        raise UnmaskError(f"a stock {form} computes in floats, it has no exact form; use --to torch or --to onnx")
+        raise UnmaskError(
+            f"--exact is not possible for {form}, which computes with floats; use --to torch or --to onnx"
+        )
     if part is not None and len(model.transformers) == 1:
-        raise UnmaskError(f"a model of kind {model.kind} has one transformer, no {part}; leave out --part")
+        raise UnmaskError(f"a model of kind {model.kind} has a single transformer and no {part}; leave out --part")
     if part is not None and form == "torch":
-        raise UnmaskError("the torch form holds planner and predictor and runs them; leave out --part")
+        raise UnmaskError("the torch form always contains both planner and predictor; leave out --part")
     name = next(iter(model.transformers)) if len(model.transformers) == 1 else part or "predictor"
     if form not in ("torch", "onnx") and model.kind != "cot" and model.transformers[name].attention == "causal":
         raise UnmaskError(
-            f"{form.upper()} attends in both directions, the {name} is causal; use --to torch or --to onnx"
+            f"{form.upper()} attends in both directions, but the {name} is causal; use --to torch or --to onnx"
         )
     return name

@@ -28,7 +28,7 @@ def recorded(items: Iterable[Item]) -> Iterator[Finding]:
     for item in items:
         entry = record.get(item.label)
         if entry is None:
-            yield Finding(item, "gap", None, "it has never been checked; run it with --check", failed=True)
+            yield Finding(item, "gap", None, "no check of this item is recorded; run it with --check", failed=True)
             continue
         evidence = entry["evidence"] and Evidence(
             entry["evidence"]["method"], entry["evidence"]["cases"], tuple(map(Proof.from_json, entry["proofs"]))

@@ -44,7 +44,7 @@ def show_items(findings: list[Finding], *, checked: bool) -> None:
 def explain(finding: Finding, *, checked: bool) -> None:
     """Print everything about one item."""
     item, out = finding.item, console()
-    ours = " (the label is ours; the paper gives none)" if item.label.endswith("*") else ""
+    ours = " (our label; the paper has no label for it)" if item.label.endswith("*") else ""
     name = f"{item.number}, " if item.number else f"{item.kind}, "
     out.print(f"{name}[bold]{literal(item.label)}[/bold]: {literal(item.title)}{ours}")
     out.print(
@@ -57,7 +57,7 @@ def explain(finding: Finding, *, checked: bool) -> None:
         ("bound", item.bound),
         ("construction", item.construction),
         ("checked now" if checked else "checked", _ran(finding)),
-        *(("beyond these cases", proof.sentence) for proof in finding.proofs),
+        *(("proved beyond these cases", proof.sentence) for proof in finding.proofs),
         ("run it", item.run),
         ("in the errata", None if item.erratum is None else f"{item.erratum} See docs/paper/errata.md."),
     ]
@@ -69,5 +69,5 @@ def explain(finding: Finding, *, checked: bool) -> None:
 
 def _ran(finding: Finding) -> str:
     if finding.evidence is None:
-        return finding.reason or "nothing to run"
+        return finding.reason or "no check"
     return f"{finding.evidence.method} ({finding.evidence.cases} cases)"

@@ -86,7 +86,7 @@ async def ask(request: Request) -> Response:
     """Read, check, let a worker answer; stop the worker if every browser that asked goes away."""
     task = request.path_params["task"]
     if task not in limits.SECONDS:
-        return error(f"there is no such question; ask one of {', '.join(limits.SECONDS)}", 404)
+        return error(f"there is no such request; use one of {', '.join(limits.SECONDS)}", 404)
     try:
         question = Question.of(await _document(request))
         answer = await _unless_gone(request, request.app.state.shared.ask(task, question.to_json()))
@@ -95,14 +95,14 @@ async def ask(request: Request) -> Response:
     except BadQuestion as bad:
         return error(str(bad), 400)
     except ClientDisconnect:
-        return error("the question was withdrawn", 499)
+        return error("the request was cancelled", 499)
     return JSONResponse(answer)
 
 
 async def view(request: Request) -> Response:
     page = request.app.state.views.get(f"/view/{request.path_params['name']}")
     if page is None:
-        return error("this run is no longer kept; run it again", 404)
+        return error("this run is no longer stored; run it again", 404)
     return HTMLResponse(page, headers={"Content-Security-Policy": VIEW_POLICY})
 
 
@@ -135,13 +135,13 @@ async def _document(request: Request) -> Any:
             async for chunk in request.stream():
                 body += chunk
                 if len(body) > limits.BODY:
-                    raise Failed(f"a question may have {limits.BODY:,} bytes; use a shorter word or problem", 413)
+                    raise Failed(f"the request has more than {limits.BODY:,} bytes; use a shorter word or problem", 413)
     except TimeoutError:
-        raise Failed(f"the question did not arrive within {limits.READING} seconds; send it again", 408) from None
+        raise Failed(f"the request did not arrive within {limits.READING} seconds; send it again", 408) from None
     try:
         return json.loads(body, object_pairs_hook=distinct_keys(BadQuestion))
     except (ValueError, RecursionError):
-        raise BadQuestion("the question is not JSON, or is nested too deeply; send one JSON object") from None
+        raise BadQuestion("the request is not JSON, or it is nested too deeply; send one JSON object") from None
 
 
 async def _unless_gone(request: Request, work: Any) -> Any:
@@ -172,11 +172,11 @@ def _asset(assets: dict[str, bytes], name: str) -> Response:
 
 async def _http_error(_: Request, exception: Exception) -> Response:
     assert isinstance(exception, HTTPException)
-    sentence = {404: "there is no such page here", 405: "this address takes another method"}
+    sentence = {404: "there is no such page here", 405: "this address does not accept this HTTP method"}
     response = error(sentence.get(exception.status_code, "this request cannot be answered"), exception.status_code)
     response.headers.update(exception.headers or {})
     return response
 
 
 async def _unexpected(_: Request, __: Exception) -> Response:
-    return error("the playground failed; please report what you asked", 500)
+    return error("the playground failed; please report the problem and the word", 500)

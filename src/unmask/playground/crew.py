@@ -96,7 +96,7 @@ class Crew:
     async def ask(self, task: str, question: dict[str, Any]) -> dict[str, Any]:
         """The answer of a worker, in the time that the task has."""
         if self._inside >= limits.AT_ONCE + limits.WAITING:
-            raise Failed("the playground is busy with other questions; try again in a few seconds", 503)
+            raise Failed("the playground is busy with other requests; try again in a few seconds", 503)
         self._inside += 1
         try:
             async with asyncio.timeout(limits.PATIENCE):
@@ -165,5 +165,7 @@ class Crew:
 def _broken_off(end: int | None) -> Failed:
     """What is said to who waited for a worker that ended in this way."""
     if end in KILLED_BY_OTHERS:
-        return Failed("the process that worked on this was killed; try again in a few seconds", 503)
-    return Failed("the work broke off, most likely for lack of memory; use a shorter word or a smaller problem", 422)
+        return Failed("the process that computed this answer was killed; try again in a few seconds", 503)
+    return Failed(
+        "the computation stopped, probably because memory ran out; use a shorter word or a smaller problem", 422
+    )

@@ -33,7 +33,7 @@ def denoise(subject: Subject) -> dict[str, Any]:
         try:
             panels.append(panel_of(subject.model(kind), question.word))
         except UnmaskError as error:
-            remarks.append(f"There is no {kind} beside it: {error}.")
+            remarks.append(f"No {kind} is shown for comparison: {error}.")
     name = problem_name(model) or question.problem
     trace = panels[0].trace
     return {

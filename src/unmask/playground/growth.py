@@ -22,7 +22,9 @@ WORDS = 2
 def growth(subject: Subject) -> dict[str, Any]:
     """Points (kind, N, steps), and what was left out."""
     if not subject.problem.has_answers:
-        raise UnmaskError("random weights do not solve a problem, so their steps mean nothing; type another problem")
+        raise UnmaskError(
+            "random weights do not solve a problem, so there are no steps to compare; type another problem"
+        )
     kinds = [kind for kind in (*SHOWN, subject.question.kind) if kind in subject.kinds]
     lengths = lengths_of(subject)
     points: list[dict[str, Any]] = []

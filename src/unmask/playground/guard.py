@@ -60,15 +60,17 @@ def refused(method: str, headers: Headers) -> JSONResponse | None:
     """Why a request is turned away, if it is."""
     hosts = headers.getlist("host")
     if len(hosts) != 1 or not _is_ours(hosts[0]):
-        return error(f"this server answers to {' and '.join(NAMES)} alone; open the address that it printed", 403)
+        return error(
+            f"this server accepts only requests to {' and '.join(NAMES)}; open the address that it printed", 403
+        )
     if method != "POST":
         return None
     if not _all_are(f"http://{hosts[0]}", headers.getlist("origin")):
-        return error("questions from pages of another site are refused; open the address that the server printed", 403)
+        return error("requests from pages of another site are refused; open the address that the server printed", 403)
     if not _all_are("same-origin", headers.getlist("sec-fetch-site")):
-        return error("questions from another site are refused; open the address that the server printed", 403)
+        return error("requests from another site are refused; open the address that the server printed", 403)
     if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-        return error("a question is sent as JSON; set Content-Type to application/json", 415)
+        return error("a request must be JSON; set Content-Type to application/json", 415)
     return None
 
 

@@ -47,7 +47,7 @@ def planning(subject: Subject) -> dict[str, Any]:
     if subject.question.kind not in DIFFUSION:
         raise PlannerError(f"{subject.question.kind} has no planner; choose {', '.join(DIFFUSION)} to compare planners")
     if not subject.problem.has_answers:
-        raise PlannerError("random weights do not solve a problem, so no planner is right; type another problem")
+        raise PlannerError("random weights do not solve a problem, so no planner is correct; type another problem")
     model = subject.model(subject.question.kind)
     outputs = answer_count(model)
     words = [word for word in subject.some_words(2 * WORDS) if word != subject.question.word][:WORDS]

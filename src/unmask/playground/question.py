@@ -25,10 +25,10 @@ class BadQuestion(UnmaskError):
 
 
 SENTENCES = Sentences(
-    no_object='a question is a JSON object such as {{"problem": "(a|b)*abb", "word": "aabb"}}',
-    unknown="a question has no field {key!r}; use problem, word, kind, planner, k, seed",
-    missing="the question has no {key}; a string is needed",
-    wrong="the question's {key} must be {expected}, not {value}",
+    no_object='a request must be a JSON object such as {{"problem": "(a|b)*abb", "word": "aabb"}}',
+    unknown="a request has no field {key!r}; use problem, word, kind, planner, k, seed",
+    missing="the request has no {key}; add it as a string",
+    wrong="the request's {key} must be {expected}, not {value}",
     error=BadQuestion,
 )
 
@@ -61,7 +61,7 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def check_characters(self) -> None:
         for name, text in (("problem", self.problem), ("word", self.word)):
             if any("\ud800" <= character <= "\udfff" for character in text):
-                raise BadQuestion(f"the {name} holds half of a surrogate pair, which is not a character; leave it out")
+                raise BadQuestion(f"the {name} contains half of a surrogate pair, which is not a character; remove it")
 
     def check_sizes(self) -> None:
         for name, text, most in (
@@ -80,11 +80,11 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             if rest in PROGRAMS:
                 return
             raise BadQuestion(
-                f"the playground runs no code that it is sent; program: takes {', '.join(PROGRAMS)}, "
-                "and `unmask compile` takes a file of your own"
+                f"the playground runs only its own programs: {', '.join(PROGRAMS)}; "
+                "use `unmask compile` for your own file"
             )
         raise BadQuestion(
-            f"the playground reads no files, so {prefix}: is refused; paste a circuit as ASCII AIGER (aag …) or a "
+            f"the playground does not read files, so it refuses {prefix}:; paste a circuit as ASCII AIGER (aag …) or a "
             "grammar (cfg: S -> …), or use `unmask compile`"
         )
 

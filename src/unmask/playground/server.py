@@ -23,7 +23,8 @@ def listen(port: int) -> socket.socket:
     except OSError as error:
         listener.close()
         raise UnmaskError(
-            f"port {port} of {HOST} cannot be used ({error.strerror}); choose another with --port, or 0 for any"
+            f"port {port} of {HOST} cannot be used ({error.strerror}); choose another with --port, or --port "
+            "0 for any free one"
         ) from None
     return listener
 

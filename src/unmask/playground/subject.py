@@ -52,7 +52,9 @@ class Subject:
         """Compiled, and no larger than a playground allows."""
         length = self.length if length is None else length
         if kind not in self.kinds:
-            raise ProblemError(f"{shortened(self.problem.name)} is compiled into {', '.join(self.kinds)}, not {kind}")
+            raise ProblemError(
+                f"{shortened(self.problem.name)} does not compile to {kind}; choose {', '.join(self.kinds)}"
+            )
         return _checked(self.compiler.compile(kind, length, Precision(PRECISION)))
 
     def right(self, word: str, outputs: int) -> str | None:
@@ -94,6 +96,6 @@ def _checked(model: Model) -> Model:
 def _check(what: str, size: int, most: int, unit: str) -> None:
     if size > most:
         raise TooLarge(
-            f"{what} {size:,} {unit}, more than the {most:,} of the playground; use a shorter word or a smaller "
+            f"{what} {size:,} {unit}, and the playground allows {most:,}; use a shorter word or a smaller "
             "problem, or use `unmask compile`"
         )

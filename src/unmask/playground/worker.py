@@ -31,7 +31,7 @@ TASKS: dict[str, Callable[[Subject], dict[str, Any]]] = {
     "prove": proof,
     "words": suggestions,
 }
-TOO_MUCH_MEMORY = "this needs more memory than the playground has; use a shorter word or a smaller problem"
+TOO_MUCH_MEMORY = "this needs more memory than the playground may use; use a shorter word or a smaller problem"
 GRACE = 5
 PR_SET_PDEATHSIG = 1
 
@@ -43,7 +43,7 @@ def answer(task: str, question: Any) -> dict[str, Any]:
     except UnmaskError as error:
         return {"error": str(error), "status": 422}
     except RecursionError:
-        return {"error": "this is nested too deeply; write it with fewer parentheses", "status": 422}
+        return {"error": "the problem is nested too deeply; write it with fewer parentheses", "status": 422}
     except MemoryError:
         # what is left of this process is not to be relied on
         return {"error": TOO_MUCH_MEMORY, "status": 422, "last": True}

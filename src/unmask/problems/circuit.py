@@ -75,7 +75,7 @@ def _in_utf8(text: str) -> bytes:
         return text.encode()
     except UnicodeEncodeError:
         raise ProblemError(
-            "the circuit holds half of a surrogate pair, which is not a character; leave it out"
+            "the circuit contains half of a surrogate pair, which is not a character; remove it"
         ) from None
 
 

@@ -134,8 +134,8 @@ class Expression:
 
     def __index__(self) -> int:
         raise ProblemError(
-            f"{self} is not a number before there is a word, so Python cannot count to it; "
-            "write i.range(…) for indices, and values that do not depend on N"
+            f"{self} has no value before the length of the word is known, so Python cannot count to it; "
+            "write i.range(…) for indices, and use values that do not depend on N"
         )
 
     def __add__(self, other: "Expression | int") -> "Expression":
@@ -174,11 +174,11 @@ class Expression:
         return _binary(other, "mod", self)
 
     def __pow__(self, exponent: "Expression | int") -> "Expression":
-        raise ProblemError(f"there is no ({self})**{exponent}: write products, such as i * i; 2**i is there")
+        raise ProblemError(f"({self})**{exponent} is not supported; write a product, such as i * i (2**i is supported)")
 
     def __rpow__(self, base: int) -> "Expression":
         if base != 2:
-            raise ProblemError(f"only powers of two have an exponent with indices, not {base}**({self})")
+            raise ProblemError(f"{base}**({self}) is not supported; only the base 2 may have an index in its exponent")
         return Expression("2^", (self,))
 
     def __le__(self, other: "Expression | int") -> "Expression":
@@ -281,13 +281,13 @@ def lifted(value: Expression | int) -> Expression:
         if isinstance(value, str):
             hint = "write the formula itself, without quotes"
         elif not isinstance(value, bool):
-            hint = "an address is a formula and not what a slot holds; to look for a place, read over a range"
+            hint = "an index is a formula, not the value of a slot; to search for a position, read over a range"
         shown = shown_value(value, repr if isinstance(value, str) else str)
         raise ProblemError(f"an index expression is made of whole numbers, N and indices, not of {shown}; {hint}")
     if abs(int(value)) > LARGEST:
         raise ProblemError(
-            f"{shown_value(int(value))} is beyond {BITS} bits, and the positions of a model are computed with 64; "
-            "take a smaller number"
+            f"{shown_value(int(value))} needs more than {BITS} bits, and positions are computed with 64 bits; "
+            "use a smaller number"
         )
     return constant(int(value))
 

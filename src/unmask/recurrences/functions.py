@@ -32,7 +32,8 @@ def called(function: Callable[..., Any], given: tuple[Any, ...], where: str, lin
         if isinstance(error, TypeError) and not _takes(function, len(given)):
             reads = f"{len(given)} read{'s' if len(given) != 1 else ''}"
             raise ProblemError(
-                f"{rule} has {reads}, and its function takes another number of values; give it a parameter for each"
+                f"{rule} has {reads}, but its function takes another number of values; give it one parameter "
+                "for each read"
             ) from error
         said = message_of(error, MOST_SAID)
         raise ProblemError(
@@ -52,8 +53,8 @@ def check_function(
             again = ask(given)
         if again is not first and again != first:
             raise ProblemError(
-                f"{what} gives {_one(first)} and then {_one(again)} for {shown(given)}; it must be a function of what "
-                "it reads, without random numbers, a clock or a memory of its own"
+                f"{what} returns {_one(first)} and then {_one(again)} for {shown(given)}; it must be a pure function, "
+                "without random numbers, a clock or a memory"
             )
 
 

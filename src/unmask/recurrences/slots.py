@@ -202,9 +202,9 @@ def _default(read: Read, value: Value) -> Value:
     """The value of `or_else`, which is no read: it is given where nothing can be read."""
     if isinstance(value, Read | Expression):
         raise ProblemError(
-            f"{read}.or_else(…) takes a value, such as 0, and not {value}, which is read or computed; to read that "
-            f"instead, write pick(condition, {read}, {value if isinstance(value, Read) else f'number({value})'}), "
-            "with the condition in the indices under which the first exists"
+            f"{read}.or_else(…) takes a constant, such as 0, but {value} is read or computed; to read it instead, "
+            f"write pick(condition, {read}, {value if isinstance(value, Read) else f'number({value})'}), "
+            "where the condition says for which indices the first one exists"
         )
     return _fixed(value, f"{read}.or_else(…)")
 
@@ -213,7 +213,9 @@ def subsets(items: Iterable[Value]) -> tuple[frozenset, ...]:
     """All subsets of some items, the smaller ones first: the values of a group whose slots hold sets."""
     listed = tuple(dict.fromkeys(items))
     if len(listed) > MOST_ITEMS:
-        raise TooLarge(f"{len(listed):,} items have too many subsets, beyond {MOST_ITEMS}; use a slot for every item")
+        raise TooLarge(
+            f"{len(listed):,} items have too many subsets (at most {MOST_ITEMS} items); use one slot for each item"
+        )
     return tuple(frozenset(chosen) for size in range(len(listed) + 1) for chosen in combinations(listed, size))
 
 
@@ -259,11 +261,11 @@ class Slots:
             raise ProblemError(f"{_VALUES.format(name)}, not {values}")
         self.values = tuple(islice(values, MOST_VALUES + 1))
         if len(self.values) > MOST_VALUES:
-            raise TooLarge(f"{name} has more than {MOST_VALUES:,} values; split what a slot holds into several groups")
+            raise TooLarge(f"{name} has more than {MOST_VALUES:,} values; split them among several groups of slots")
         self.rules, self.starts = [], []
         for value in self.values:
             if isinstance(_fixed(value, name), Expression):
-                raise ProblemError(f"{_VALUES.format(name)}, and {value} is a formula; hold a number by its digits")
+                raise ProblemError(f"{_VALUES.format(name)}, and {value} is a formula; store a number as its digits")
         if not self.values or len(set(self.values)) < len(self.values):
             raise ProblemError(f"the values of {name} must be distinct, and at least one, not {list(self.values)!r}")
         self.shown = _shown(name, self.values, show)
@@ -271,7 +273,10 @@ class Slots:
     def __getitem__(self, at: Expression | int | tuple[Expression | int, ...]) -> Slot:
         places = at if isinstance(at, tuple) else (at,)
         if len(places) != len(self.ranges):
-            raise ProblemError(f"{self.name} has {len(self.ranges)} indices, and {len(places)} are given; give each")
+            raise ProblemError(
+                f"{self.name} has {len(self.ranges)} indices, but {len(places)} are given; give one value "
+                "for each index"
+            )
         return Slot(self, tuple(lifted(place) for place in places))
 
     def rule(self, reads: Reads, rule: Rule, *, where: Expression | None = None) -> None:
@@ -314,7 +319,7 @@ def _condition(where: Expression | None) -> Expression | None:
 def _function(function: Rule) -> Rule:
     if not callable(function):
         raise ProblemError(
-            f"a rule is a function of the values that are read, and {shown_value(function)} is none; "
+            f"a rule must be a function of the values that are read, and {shown_value(function)} is not a function; "
             "write lambda x: … with a parameter for each read"
         )
     used = index_used_by(function)
@@ -322,8 +327,8 @@ def _function(function: Rule) -> Rule:
         name, expression = used
         shown = name if name == str(expression) else f"{name} = {expression}"
         raise ProblemError(
-            f"the function of a rule uses {shown}, which has no value there: it is given what is read, nothing else; "
-            f"add number({name}, among=[…]) to the reads and a parameter for it, or give a rule of its own with "
+            f"the function of a rule uses {shown}, which has no value there: a rule receives only what it reads; "
+            f"add number({name}, among=[…]) to the reads and a parameter for it, or write a separate rule with "
             f"where={name}.equals(…)"
         )
     return function
@@ -336,13 +341,15 @@ def _shown(group: str, values: tuple[Any, ...], show: "Mapping[Any, str] | Calla
     if isinstance(show, Mapping):
         unknown = next((value for value in show if value not in values), _NOTHING)
         if unknown is not _NOTHING:
-            raise ProblemError(f"show of {group} names {shown_value(unknown)}, which is not among its values")
+            raise ProblemError(
+                f"show of {group} names {shown_value(unknown)}, which is not among its values; remove it"
+            )
         named = dict(show)
     elif callable(show):
         named = {value: show(value) for value in values}
     else:
         raise ProblemError(
-            f"show of {group} is a function of a value, such as str, or a dictionary {{value: symbol}}, "
+            f"show of {group} must be a function of a value, such as str, or a dictionary {{value: symbol}}, "
             f"not {shown_value(show)}"
         )
     for value, symbol in named.items():
@@ -352,7 +359,7 @@ def _shown(group: str, values: tuple[Any, ...], show: "Mapping[Any, str] | Calla
                 "a symbol is a string without blanks"
             )
     if len(set(named.values())) < len(named):
-        raise ProblemError(f"show of {group} gives one symbol for two values; give each its own")
+        raise ProblemError(f"show of {group} gives the same symbol for two values; give each value its own symbol")
     return named
 
 
@@ -361,15 +368,15 @@ def _as_ranges(ranges: Range | Sequence[Range], name: str) -> tuple[Range, ...]:
         steps = "" if ranges.step == 1 else " (the step is always 1; multiply in the rules)"
         bounds = f"{ranges.start}, {ranges.stop}" if ranges.start else str(ranges.stop)
         raise ProblemError(
-            f"the slots of {name} are counted by an index, and Python's {ranges!r} has none; "
+            f"the slots of {name} need an index, and Python's {ranges!r} has no index; "
             f'write (i,) = indices("i") and Slots({name!r}, i.range({bounds}), …){steps}'
         )
     listed = tuple(ranges) if isinstance(ranges, Sequence) else (ranges,)
     for given in listed:
         if not isinstance(given, Range):
             raise ProblemError(
-                f"the slots of {name} are counted by ranges such as i.range(N), and {given} is none; "
-                "no range at all, (), is one slot"
+                f"the slots of {name} need ranges such as i.range(N), and {given} is not a range; "
+                "for a single slot, write ()"
             )
     return listed
 

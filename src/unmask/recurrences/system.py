@@ -71,11 +71,11 @@ class System:
             if not isinstance(symbol, str) or not symbol or any(c.isspace() for c in symbol):
                 raise ProblemError(f"a letter is a string without blanks, not {symbol!r}")
         if len(self._names) < len(self.groups):
-            raise ProblemError("two groups of slots have one name; give each its own")
+            raise ProblemError("two groups of slots have the same name; rename one of them")
         if self.steps is not None and self.steps.names - {"N"}:
             raise ProblemError(f"the number of steps may depend on N alone, not on {self.steps}")
         if not isinstance(self.answers, Slots) and len({slot.group for slot in self.answers}) != 1:
-            raise ProblemError("the answers are slots of one group; add a group that copies them")
+            raise ProblemError("the answers are in several groups of slots; add one group that copies them")
         if self.answer_group not in self.groups:
             raise ProblemError(f"the answer is in {self.answer_group.name}, which is not among the groups; list it")
         if not isinstance(self.answers, Slots):
@@ -106,7 +106,8 @@ class System:
         for case in group.starts:
             if any(isinstance(read, Slot) for read in read_parts(case.reads)):
                 raise ProblemError(
-                    f"the start of {group.name} reads a slot; before the first step there are letters only"
+                    f"the start of {group.name} reads a slot, but only letters exist before the first "
+                    "step; read letters"
                 )
             if any(isinstance(read, Over) for read in read_parts(case.reads)):
                 raise ProblemError(f"the start of {group.name} reads over a range; let the first step do that")
@@ -115,7 +116,9 @@ class System:
         where = f"a rule of {group.name}"
         if isinstance(read, Over):
             if inside:
-                raise ProblemError(f"{where} reads over a range inside a range; give the inner one a group of its own")
+                raise ProblemError(
+                    f"{where} reads over a range inside a range; compute the inner one in a separate group"
+                )
             self._check_range(read.range, known, f"the range of {read.range.name} in {where}")
             further = known | {read.range.name}
             if read.where is not None:
@@ -127,7 +130,9 @@ class System:
                 raise ProblemError(f"{where} has each(…) outside of some, every and collect; read the set itself")
             self._check_read(read.read, known, group, inside=True)
         elif inside and any(isinstance(part, Each) for part in read_parts((read,))):
-            raise ProblemError(f"{where} has each(…) inside of {read}; put it around: each(pick(…)), each(read.map(…))")
+            raise ProblemError(
+                f"{where} has each(…) inside {read}; write each(…) on the outside: each(pick(…)), each(read.map(…))"
+            )
         elif isinstance(read, Mapped):
             if isinstance(read.read, Over):
                 raise ProblemError(f"{where} maps a read over a range; let the rule do that")
@@ -156,7 +161,7 @@ class System:
             if unknown:
                 raise ProblemError(
                     f"{what}: {expression} uses {', '.join(sorted(unknown))}, which is not an index there; "
-                    f"there {'are ' + ', '.join([*sorted(known), 'N']) if known else 'is N alone'}"
+                    f"use only {', '.join([*sorted(known), 'N'])}"
                 )
 
 
@@ -168,7 +173,9 @@ def _as_answers(answer: Slot | Slots | Sequence[Slot]) -> tuple[Slot, ...] | Slo
         raise ProblemError("the answer names no slot; give one, such as cell[0, N - 1], or a group")
     for slot in listed:
         if not isinstance(slot, Slot):
-            raise ProblemError(f"the answer is a slot, several, or a group: cell[0, N - 1] or cell, and not {slot}")
+            raise ProblemError(
+                f"the answer must be a slot such as cell[0, N - 1], a list of slots, or a group, not {slot}"
+            )
     return listed
 
 

@@ -121,7 +121,7 @@ class Unfolding:
         assert self.system.steps is not None
         steps = int(self.system.steps.evaluate({"N": self.length}))
         if steps < 1:
-            raise self._of_system(f"takes {steps} steps at N = {self.length}; it must take 1 at least")
+            raise self._of_system(f"takes {steps} steps at N = {self.length}; it must take at least 1")
         return steps
 
     def read_slots(self, key: Key) -> Iterator[Key]:
@@ -246,7 +246,7 @@ class Unfolding:
                 return Fixed(found)
             raise ProblemError(
                 f"at N = {self.length} {slot_name(key)} has {read.expression} = {found}, "
-                f"which is not among {list(read.among)}; name it there"
+                f"which is not among {list(read.among)}; add it there"
             )
         if isinstance(read, Choice):
             return self._operand(read.then if read.condition.evaluate(values) else read.otherwise, values, key)
@@ -274,7 +274,7 @@ class Unfolding:
         at = f" with {', '.join(extra)}" if extra else ""
         raise ProblemError(
             f"at N = {self.length} {slot_name(key)}{at} reads {what}, which does not exist; "
-            f"correct the index, give {read}.or_else(value), or a rule of its own there"
+            f"correct the index, write {read}.or_else(value), or add a separate rule for this slot"
         )
 
     def _answer(self, slot: Slot) -> Key:

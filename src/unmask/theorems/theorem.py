@@ -64,7 +64,7 @@ def check_argmax(stem: str, symbols: int) -> None:
     if symbols > LARGEST_ARGMAX:
         raise TooLarge(
             f"{stem} would take the argmax of {symbols} symbols with {2 * symbols * (symbols - 1)} hidden "
-            f"units; it refuses beyond {LARGEST_ARGMAX} symbols"
+            f"units; use a model with at most {LARGEST_ARGMAX} symbols"
         )
 
 
@@ -121,7 +121,7 @@ def check_source_rows(stem: str, source: Transformer, rows: int, attention: Atte
     """Refuse a transformer that a conversion of plain transformers is not about."""
     if source.attention != attention:
         raise UnmaskError(
-            f"{stem} takes a transformer whose attention is {attention}, this one's is {source.attention}"
+            f"{stem} takes a transformer with {attention} attention, but this one has {source.attention} attention"
         )
     if source.loop is not None:
         raise UnmaskError(f"{stem} takes a transformer without a loop; unroll its layers first")

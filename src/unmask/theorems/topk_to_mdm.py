@@ -37,8 +37,8 @@ def topk_to_mdm(source: Model) -> Conversion:
     """Planner and predictor of a topk model without k; one with k >= P takes every slot and is one too."""
     if source.k is not None and source.k < source.padding:
         raise UnmaskError(
-            f"a topk model with k = {source.k} of {source.padding} slots ranks its slots, which is counting: no mdm of "
-            "as many steps does that in general; convert one with k null"
+            f"a topk model with k = {source.k} of {source.padding} slots ranks its slots, and in general no mdm "
+            "with the same number of steps can do that; convert a model whose k is null"
         )
     given = source.transformers["model"]
     mask = source.token[source.mask or ""]

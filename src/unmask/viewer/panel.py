@@ -41,9 +41,9 @@ class Detail(IntEnum):
 
 LEFT_OUT = {
     Detail.everything: None,
-    Detail.last_registers: "To keep this page small, registers are shown after the last layer only.",
-    Detail.no_registers: "This run is large: its registers were left out of this page.",
-    Detail.canvas_only: "This run is very large: its attention and its registers were left out of this page.",
+    Detail.last_registers: "To keep this page small, registers are shown only after the last layer.",
+    Detail.no_registers: "This run is large, so this page does not contain its registers.",
+    Detail.canvas_only: "This run is very large, so this page does not contain its attention and its registers.",
 }
 
 
@@ -142,13 +142,15 @@ class Panel:
         said = [LEFT_OUT[self.detail]]
         if self.recording.forgotten:
             what = " and ".join(self.recording.forgotten)
-            said.append(f"This run is too large to keep its {what}: they were left out while it ran.")
+            said.append(f"This run is too large to record its {what}.")
         if self.edges is None:
-            said.append("Too many rows are read for a picture of all of them; choose a slot to see its own.")
+            said.append("There are too many reads to draw all of them; select a slot to see the rows that it reads.")
         if self.scale is None:
-            said.append("Values are the integers of F_p, scaled by 2^p; logits need the model and are not shown.")
+            said.append(
+                "Values are the integers of F_p, scaled by 2^p. Logits are not shown, because they need the model."
+            )
         if self.sampled:
-            said.append("Symbols were drawn: the logits shown are those before noise was added.")
+            said.append("Symbols were sampled. The logits are shown without the sampling noise.")
         return [sentence for sentence in said if sentence]
 
     def to_json(self) -> dict[str, Any]:

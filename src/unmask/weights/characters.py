@@ -20,7 +20,9 @@ def readable(ranges: Iterable[Range], input_symbols: Collection[str]) -> tuple[R
     edges: dict[int, list[tuple[int, str | None]]] = {}
     for number, (first, last, symbol) in enumerate(ranges):
         if not 0 <= first <= last <= LAST_CODE_POINT:
-            raise WeightsError(f"characters must be ranges of code points, [{first}, {last}] is not")
+            raise WeightsError(
+                f"characters must be ranges of code points, and [{first}, {last}] is not one; correct config.json"
+            )
         edges.setdefault(first, []).append((number, symbol))
         edges.setdefault(last + 1, []).append((number, None))
     found: list[Range] = []

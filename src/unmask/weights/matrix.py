@@ -30,7 +30,7 @@ class Matrix:
         """The matrix of a dense two-dimensional array."""
         array = np.asarray(array)
         if array.ndim != 2:
-            raise WeightsError(f"a matrix has two axes, this array has the shape {list(array.shape)}")
+            raise WeightsError(f"a matrix must have two axes, but this array has the shape {list(array.shape)}")
         height, width = array.shape
         if array.size <= PART:
             row, column = np.nonzero(array)

@@ -115,7 +115,10 @@ class Model:
         before, inputs = -1, set(self.input_symbols)
         for first, last, symbol in self.characters:
             if not before < first <= last <= 0x10FFFF:
-                raise WeightsError(f"characters must be increasing ranges of code points, [{first}, {last}] is not")
+                raise WeightsError(
+                    f"characters must be increasing ranges of code points, and [{first}, {last}] is not one; "
+                    "correct config.json"
+                )
             if symbol not in inputs:
                 raise WeightsError(f"characters maps [{first}, {last}] to {symbol!r}, which is not an input symbol")
             before = last
@@ -208,4 +211,4 @@ class Model:
 
 def _check_rows(name: str, tensor: str, actual: int, expected: int, what: str) -> None:
     if actual != expected:
-        raise WeightsError(f"{tensor} of the {name} has {actual} rows, there are {expected} {what}")
+        raise WeightsError(f"{tensor} of the {name} has {actual} rows, but there are {expected} {what}")

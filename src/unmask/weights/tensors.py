@@ -134,7 +134,7 @@ class Tensors:
         """A large tensor, with a look at the clock and at the memory before each part."""
         if len(shape) > 2:
             raise FolderError(
-                f"{self.path.name}: tensor {shortened(name)!r} must have at most 2 axes, its shape is {shape[:8]}"
+                f"{self.path.name}: tensor {shortened(name)!r} must have at most 2 axes, but its shape is {shape[:8]}"
             )
         array = np.empty(shape, dtype=kind)
         for place in _places(shape):
@@ -154,7 +154,7 @@ class Tensors:
         if numbers != wanted:
             odd = min(numbers - wanted)
             raise FolderError(
-                f"{self.path.name}: {prefix}{shortened(odd)} does not fit, {prefix}* must count from 0 without gaps"
+                f"{self.path.name}: {prefix}{shortened(odd)} is not expected; number {prefix}* from 0 without gaps"
             )
         return len(numbers)
 
@@ -189,7 +189,7 @@ class Tensors:
         array = self._take(name)
         _check_fits(name, array)
         if array.ndim != axes:
-            raise WeightsError(f"tensor {name} must have {axes} axes, its shape is {list(array.shape)}")
+            raise WeightsError(f"tensor {name} must have {axes} axes, but its shape is {list(array.shape)}")
         return array
 
     def _sparse(self, name: str, *, axes: int = 2) -> Matrix:
@@ -197,7 +197,7 @@ class Tensors:
         row, column, value, shape = (self._take(f"{name}.{part}") for part in SPARSE_PARTS)
         for part, array in zip(SPARSE_PARTS, (row, column, value, shape), strict=True):
             if array.ndim != 1:
-                raise WeightsError(f"tensor {name}.{part} must have one axis, its shape is {list(array.shape)}")
+                raise WeightsError(f"tensor {name}.{part} must have one axis, but its shape is {list(array.shape)}")
             _check_fits(f"{name}.{part}", array)
         if shape.size != axes or min(shape.tolist()) < 0:
             raise WeightsError(f"tensor {name}.shape must hold {axes} sizes from 0, not {shape.tolist()[:8]}")

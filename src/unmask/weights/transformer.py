@@ -120,12 +120,12 @@ class Transformer:
         for name, expected in _expected_shapes(self):
             actual = _tensor(self, name).shape
             if tuple(actual) != tuple(expected):
-                raise WeightsError(f"tensor {name} has the shape {list(actual)}, it must be {list(expected)}")
+                raise WeightsError(f"tensor {name} has the shape {list(actual)}, but it must be {list(expected)}")
         for name, tensor in self.tensors(positions=True):
             _check_values(name, tensor, self.precision)
         self._check_loop()
         if self.registers is not None and self.registers.width != self.width:
-            raise WeightsError(f"the registers name {self.registers.width} columns of {self.width}")
+            raise WeightsError(f"the registers name {self.registers.width} columns, but the width is {self.width}")
         for array in (self.positions, *(a for layer in self.layers for a in (layer.mlp.b1, layer.mlp.b2))):
             array.setflags(write=False)
 

@@ -107,7 +107,7 @@ def test_what_cannot_be_read_is_refused(text, message):
     ("text", "message"),
     [
         ("a+b in 0..9999", "more than 4,096 numbers"),
-        ("a+b+c in 0..999", "the \\+ at column 4 .* has too many operands"),
+        ("a+b+c in 0..999", "the \\+ at column 4 .* has too many pairs of operands"),
         ("a*b in 0..999", "2 .* has .* values, more than 4,096"),
         ("*".join("a" * 40) + " in 2..2", "values beyond"),
     ],

@@ -129,13 +129,13 @@ def test_a_proof_starts_from_the_rules():
     ("text", "sentence"),
     [
         ("", "the grammar has no rule; write one as S -> 'a' S 'b' | ε"),
-        ("S -> 'a", "line 1 of the grammar has a quotation mark without its partner; close it"),
+        ("S -> 'a", "line 1 of the grammar has a quotation mark that is never closed; close it"),
         ("'a' S", "line 1 of the grammar has no arrow; write it as Name -> alternatives"),
         ("S -> 'a'\nS 'b'", "line 2 of the grammar has no arrow; write it as Name -> alternatives"),
-        ("S -> S", "the grammar has no letter, so no word but the empty one; quote letters, as in 'a'"),
+        ("S -> S", "the grammar has no letters, so its only word is the empty word; quote letters, as in 'a'"),
         ("S -> 'S'", "'S' is a letter and the name of a rule; rename the rule"),
-        ("S -> 'a' ' '", "line 1 of the grammar has the letter ' '; a letter has no blanks in it"),
-        ("S -> 'a b'", "line 1 of the grammar has the letter 'a b'; a letter has no blanks in it"),
+        ("S -> 'a' ' '", "line 1 of the grammar has the letter ' '; remove the blanks from it"),
+        ("S -> 'a b'", "line 1 of the grammar has the letter 'a b'; remove the blanks from it"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_line(text, sentence):

@@ -168,5 +168,5 @@ def test_what_grows_too_large_is_refused(monkeypatch):
 
 
 def test_a_look_behind_needs_one_width():
-    with pytest.raises(PatternError, match="must have a fixed width: give its choices one width"):
+    with pytest.raises(PatternError, match="must have a fixed width: give all its alternatives the same width"):
         regex_automaton("(?<=a|bc)d")

@@ -120,7 +120,7 @@ def test_more_than_two_symbols_take_more_bits():
 
 def test_a_topk_that_counts_is_refused():
     model = next(m for m in (random_model(s, "topk", 1, precision=1) for s in range(20)) if m.k is not None)
-    with pytest.raises(UnmaskError, match="counts, which no constant depth allows"):
+    with pytest.raises(UnmaskError, match="has to count, which is impossible in constant depth"):
         constant_depth_model(model)
 
 

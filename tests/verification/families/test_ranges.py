@@ -85,7 +85,7 @@ def test_a_length_that_is_not_compiled_is_unknown():
     found_.rule(some(k.range(N + 1), letter(k).or_else("b"), lambda x: x == "a"), bool)
     found, _ = proved(System("ab", found_, answer=found_[()]), lengths=())
     assert found.verdict == "unknown"
-    assert found.reason.startswith("N = 0: the folder: `compile` writes none: ")
+    assert found.reason.startswith("N = 0: the folder: `compile` writes no model of this length: ")
 
 
 def test_a_range_that_depends_on_another_index_is_unknown():

@@ -190,7 +190,7 @@ def test_a_proof_against_a_folder_that_reads_less_says_so(abb, tmp_path, unmask)
 def test_a_model_that_reads_nothing_says_nothing(abb):
     whole, mute = load_model(abb(characters=WHOLE)), load_model(abb(characters=[]))
     for method in METHODS:
-        with pytest.raises(UnmaskError, match="the other model can read no character"):
+        with pytest.raises(UnmaskError, match="the other model cannot read any character"):
             verify_model(whole, against=mute, method=method)
 
 

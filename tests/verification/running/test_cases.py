@@ -59,7 +59,7 @@ def test_another_model_as_the_oracle():
     assert verify_model(model, against=other, method="exhaustive").status == "held"
     odd = compile_problem("(a|b)*a", "cot", length=3)
     assert verify_model(model, against=odd, method="exhaustive").counterexample is not None
-    with pytest.raises(UnmaskError, match="length 3 and 4; compare like with like"):
+    with pytest.raises(UnmaskError, match="length 3 and 4; compare models of the same length"):
         verify_model(model, against=compile_problem("(a|b)*abb", "plt", length=4))
 
 

@@ -351,7 +351,7 @@ def test_limits_that_are_too_low_are_told_and_never_wrong(monkeypatch):
             try:
                 wrong, errors = wrong_words(model)
             except TooLarge as error:
-                found["told", "does not fall apart into small tables" in str(error)] += 1
+                found["told", "does not decompose into small tables" in str(error)] += 1
             else:
                 found[wrong, errors] += 1
     assert set(found) == {("told", True), (0, 0)}

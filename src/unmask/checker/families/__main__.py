@@ -31,7 +31,9 @@ def main(arguments: Sequence[str]) -> int:
 def _checked(given: argparse.Namespace) -> str:
     asked = None if given.questions is not None else solver.found(given.solver)
     if asked is None and given.questions is None:
-        raise UnmaskError("no SMT solver is there; name one with --solver, or keep the questions with --questions")
+        raise UnmaskError(
+            "no SMT solver was found; name one with --solver, or write the questions to a file with --questions"
+        )
     document = read_certificate(given.certificate)
     sentence, checked = check(document, (load(folder) for folder in given.folders), asked)
     if given.questions is not None:

@@ -99,7 +99,7 @@ class Rows:
         """Slices of the cases that fit into memory."""
         cells = max([self.width, self.out.shape[1], *(mlp.size for mlp in self.mlps)])
         if cells * cases > MOST_CELLS:
-            raise Refused(f"{cases:,} cases of {cells:,} numbers are more than the checker looks at")
+            raise Refused(f"{cases:,} cases of {cells:,} numbers exceed the limit of the checker")
         step = max(16, CELLS // cells)
         return (slice(first, min(first + step, cases)) for first in range(0, cases, step))
 
@@ -135,7 +135,7 @@ def _matrix(shape: tuple[int, int], entries: Sequence[form.Entry], precision: Pr
     try:
         return Matrix.from_entries(shape, *(zip(*entries, strict=True) if entries else ((), (), ())))
     except WeightsError as error:
-        raise Refused(f"a tensor is none: {error}") from None
+        raise Refused(f"a tensor is not valid: {error}") from None
 
 
 def _vector(size: int, entries: Sequence[tuple[int, int]], precision: Precision) -> np.ndarray:

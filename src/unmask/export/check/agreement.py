@@ -155,15 +155,16 @@ class _Tally:
         return (
             f"the {self.form} form of the {self.part} disagrees with F_{self.model.precision.p}: at row "
             f"{row + done.rows[0]} of the word {shortened(shown)!r} it decides "
-            f"{names[int(logits[word, row].argmax())]!r}, and F_p {names[int(symbols[word, row])]!r}; "
-            "F_p rounds and clips where floats do not, use --to torch --exact or --to onnx --exact"
+            f"{names[int(logits[word, row].argmax())]!r}, but F_p decides {names[int(symbols[word, row])]!r}, "
+            "because floats do not round and clip like F_p; use --to torch --exact or --to onnx --exact"
         )
 
     def leak(self) -> str:
         return (
-            f"the {self.form} form of the {self.part} decides as F_{self.model.precision.p} does, but with "
-            f"{self.share:.0%} of its margin: on another word it may decide "
-            "otherwise, use --to torch --exact or --to onnx --exact"
+            f"the {self.form} form of the {self.part} agrees with F_{self.model.precision.p} on the checked "
+            "words, but with "
+            f"only {self.share:.0%} of its margin, so it may differ on another word; "
+            "use --to torch --exact or --to onnx --exact"
         )
 
 
@@ -180,7 +181,8 @@ def _confidences(model: Model, done: Pass, logits: np.ndarray, without: int | No
     for row, picked in zip(sure, chosen, strict=True):
         if row[picked].min(initial=np.inf) <= row[~picked].max(initial=-np.inf):
             raise Disagreement(
-                f"which {model.k} slots are the surest hangs on ties of F_{model.precision.p} that floats do not keep; "
+                f"ties of F_{model.precision.p} determine the {model.k} most confident slots, and floats do "
+                "not preserve these ties; "
                 "use --to torch --exact or --to onnx --exact"
             )
     return []
@@ -191,7 +193,8 @@ def _between(sure: list[tuple[float, float]], form: str) -> float:
     chosen, others = min(low for low, _ in sure), max(high for _, high in sure)
     if chosen <= others:
         raise Disagreement(
-            f"no confidence tells the slots that this topk model chooses from the others in the {form} form; "
+            f"in the {form} form no confidence threshold separates the slots that this topk model chooses "
+            "from the others; "
             "use --to torch --exact or --to onnx --exact"
         )
     low = others if np.isfinite(others) else chosen - 1

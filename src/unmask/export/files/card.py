@@ -26,7 +26,7 @@ import torch
 from transformers import {auto}, {reads}
 
 {load}canvas = torch.full((1, {padding}), tokenizer.mask_token_id)
-for slots in json.load(open(f"{{folder}}/export.json"))["order"]:  # the right order
+for slots in json.load(open(f"{{folder}}/export.json"))["order"]:  # the order of the planner
     with torch.no_grad():
         logits = model(torch.cat([word, canvas], dim=1)).logits[:, {rows}]
     canvas[:, slots] = logits.argmax(-1)[:, slots]
@@ -120,8 +120,8 @@ def stock_card(model: Model, report: dict[str, Any], tokens: TokenNames, words: 
             shown,
             *_guarantee(model, report),
             *_precisions(report),
-            "Every weight was computed, none was trained. `registers.json` names the coordinates of the residual "
-            "stream and what each head compares; `export.json` has the measurements.\n",
+            "Every weight was computed; none was trained. `registers.json` names the coordinates of the residual "
+            "stream and lists what each head compares. `export.json` contains the measurements.\n",
         ]
     )
 
@@ -144,15 +144,15 @@ def _precisions(report: dict[str, Any]) -> list[str]:
     right = [f"{name} (least margin {margin})" for name, margin in report["margins"].items() if margin is not None]
     wrong = [name for name, margin in report["margins"].items() if margin is None]
     told = [f"Number formats in which all checked decisions agree: {', '.join(right)}."]
-    told += [f"Do not run it in {' or '.join(wrong)}: there decisions differ."] if wrong else []
+    told += [f"Do not use {' or '.join(wrong)}: some decisions differ there."] if wrong else []
     return [" ".join(told) + "\n"]
 
 
 GGUF = """Load `model.gguf` (architecture `{arch}`, {dtype}) with llama.cpp. `llama_tokenize` with `add_special` and
-`parse_special` reads `{word}`; put {padding} times the token `[MASK]` behind it. Ask for the logits of every row, and
+`parse_special` reads `{word}`; append the token `[MASK]` {padding} times. Request the logits of every row, and
 {causal}. Write the slots in the order above, or every slot whose probability is above 0.9, until no mask is left.
-{head}Checked through the C API of the wheel xllamacpp 2026.10.11549. The file was read back and compared with F_p; what
-a kernel rounds besides the weights, such as activations in q8_0, is not part of that comparison.
+{head}It was checked through the C API of the wheel xllamacpp 2026.10.11549. The file was read back and compared
+with F_p. This comparison does not cover other roundings in a kernel, such as those of activations in q8_0.
 """
 
 
@@ -212,16 +212,16 @@ def written_word(model: Model, tokens: TokenNames, words: np.ndarray) -> str:
 
 
 def _what(model: Model, report: dict[str, Any]) -> list[str]:
-    title = report["problem"] or "a model of unmask"
+    title = report["problem"] or "Model compiled by unmask"
     reads = f"{model.length} symbols" if model.length else "nothing"
     begin = " after a begin symbol" if model.begin is not None else ""
     answers = (
         "answers in the last row"
         if model.answer_rows == 1
-        else (f"gives {model.answer_rows} answers in its last {model.answer_rows} rows; the last is the verdict")
+        else (f"writes {model.answer_rows} outputs in its last {model.answer_rows} rows; the last one is the answer")
     )
     does = {
-        "plt": f"loops {model.steps} times over them and {model.padding} pads, and {answers}",
+        "plt": f"loops {model.steps} times over them and {model.padding} padding rows, and {answers}",
         "cot": f"writes {model.steps} symbols, one per step; the last is the answer",
         "pcot": f"writes {model.padding} symbols, {model.block} per step; the last is the answer",
     }.get(
@@ -230,8 +230,9 @@ def _what(model: Model, report: dict[str, Any]) -> list[str]:
     accept, reject = (report.get(name, getattr(model, name)) for name in ("accept", "reject"))
     return [
         f"# {title}\n",
-        f"{_part(report)} compiled {model.kind}: it reads {reads}{begin}, {does}: `{accept}` accepts, `{reject}` "
-        f"rejects. Numbers of F_{model.precision.p}.\n",
+        f"{_part(report)} compiled {model.kind}. It reads {reads}{begin}, {does}: `{accept}` means "
+        f"accepted, `{reject}` "
+        f"means rejected. Its numbers are those of F_{model.precision.p}.\n",
         *([f"{report['accepts']}\n"] if report["accepts"] else []),
         *_states(report),
     ]
@@ -252,7 +253,7 @@ def _states(report: dict[str, Any]) -> list[str]:
 
 def _answer(model: Model, report: dict[str, Any]) -> str:
     slot = report.get("answer_slot")
-    return "the last" if slot in (None, model.padding - 1) else f"slot {slot}, counted from 0,"
+    return "the last one" if slot in (None, model.padding - 1) else f"slot {slot}, counted from 0,"
 
 
 def _part(report: dict[str, Any]) -> str:
@@ -263,12 +264,15 @@ def _order(model: Model, report: dict[str, Any]) -> list[str]:
     if model.kind not in DIFFUSION:
         return []
     if report["order"] is None:
-        return ["## The right order\n\nWhich slots a step of its own planner writes depends on the word.\n"]
+        return [
+            "## Order of the slots\n\nThe word determines which slots the model's own planner writes in each step.\n"
+        ]
     written = set().union(*report["order"])
     rest = [] if len(written) == model.padding else ["All other slots stay masked.\n"]
     steps = [f"{i + 1}. {_ranges(slots)}" for i, slots in enumerate(report["order"])]
     return [
-        f"## The right order\n\nSlots are counted from 0. The {len(steps)} steps of its own planner write\n",
+        "## Order of the slots\n\nSlots are counted from 0. The model's own planner writes these slots in "
+        f"its {len(steps)} steps:\n",
         *steps,
         "",
         *rest,
@@ -288,23 +292,23 @@ def _ranges(slots: list[int]) -> str:
 def _ties(report: dict[str, Any]) -> str:
     """A stock form has a bias for each symbol, the others have none."""
     if "tie_bias" not in report:
-        return "noise decides"
-    return f"a bias of {report['tie_bias']:g} per symbol says the same, where noise is not larger"
+        return "rounding noise decides"
+    return f"a bias of {report['tie_bias']:g} per symbol gives the same result unless rounding noise is larger"
 
 
 def _guarantee(model: Model, report: dict[str, Any]) -> list[str]:
     field, title = f"F_{model.precision.p}", "## What it guarantees\n"
     if report["exact"]:
-        return [title, f"The integers of {field}, bit by bit, for these weights as for any.\n"]
+        return [title, f"It computes the same integers as {field}, bit for bit, for these and all other weights.\n"]
     measured = report["agreement"]
     told = [
         title,
-        f"It decides as {field} does wherever that has no tie. Checked at export on {measured['words']} words, "
-        f"{measured['passes']} passes, {measured['decisions']} decisions: all agree, the least margin is "
-        f"{measured['least_margin']} in logits of {field}. {measured['ties']} rows tie in {field}; there the lowest "
-        f"symbol wins, and here {_ties(report)}.\n",
+        f"It makes the same decisions as {field} wherever {field} has no tie. This was checked at export on "
+        f"{measured['words']} words, {measured['passes']} passes and {measured['decisions']} decisions: all agree. "
+        f"The least margin is {measured['least_margin']} in logits of {field}. {measured['ties']} rows tie in {field}. "
+        f"In {field} the lowest symbol wins a tie; in this export {_ties(report)}.\n",
     ]
     if measured["chosen_above"] is not None:
         level = measured["chosen_above"] * report.get("logit_scale", 1)
-        told.append(f"A slot is to be written where its largest logit is above {level:g}.\n")
+        told.append(f"Write a slot if its largest logit is above {level:g}.\n")
     return told

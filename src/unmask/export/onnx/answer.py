@@ -39,7 +39,7 @@ CANVAS = """canvas = np.full(about["padding"], token[about["mask"]])
 {chosen}    canvas[chosen] = predicted.argmax(-1)[chosen]
 last = canvas[-1]
 """
-IN_ORDER = {"loop": 'for chosen in about["order"]:  # the right order\n', "chosen": ""}
+IN_ORDER = {"loop": 'for chosen in about["order"]:  # the order of the planner\n', "chosen": ""}
 SUREST = {
     "loop": 'for _ in range(about["steps"]):\n',
     "chosen": """    sure = predicted.max(-1)

@@ -59,7 +59,9 @@ def gguf_folder(
 ) -> tuple[Files, dict[str, Any]]:
     """`model.gguf` with a card, export.json and registers.json."""
     if model.kind == "cot" and gguf.arch != "llama":
-        raise UnmaskError(f"a chain of thought needs a causal architecture, {gguf.arch} is not; use --arch llama")
+        raise UnmaskError(
+            f"a chain of thought needs a causal architecture, and {gguf.arch} is not causal; use --arch llama"
+        )
     _package()
     rope = RopeTask.of(model, part, words, order=order, choice=choice, shifted=False)
     task, weights = rope.task, rope.form.weights

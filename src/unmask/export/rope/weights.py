@@ -238,7 +238,7 @@ def _layout(flat: RealTransformer, layers: list[RealLayer], canvas: Canvas, choi
         raise UnmaskError(
             f"no head with {' and '.join(given) or 'up to 64 rotary planes'} has {columns} planes that turn slowly "
             f"enough over {canvas.max_rows} rows, and enough fast ones to distinguish the rows; "
-            + ("leave these options out, or use a larger one" if given else "take a shorter model")
+            + ("leave these options out, or use larger values" if given else "use a model of shorter length")
         )
     return min(found, key=lambda pair: pair[0])[1]
 

@@ -36,10 +36,10 @@ def one_round(transformer: RealTransformer, loops: int) -> tuple[RealTransformer
     touched = _columns(loop, written=True) | _columns(loop, written=False)
     starts = transformer.embed.any(axis=0) | transformer.positions.any(axis=0)
     if not loops:
-        raise UnmaskError("ALBERT runs its layers at least once, and this model loops 0 times; use --to torch")
+        raise UnmaskError("ALBERT runs its layers at least once, but this model loops 0 times; use --to torch")
     if first or (result & (touched | starts)).any():
         raise UnmaskError(
-            "ALBERT runs all layers in every round, and here the layers around the loop must run once; use --to torch"
+            "ALBERT repeats all layers, but this model has layers outside its loop that run once; use --to torch"
         )
     return replace(transformer, layers=(*loop, *behind), loop=None), np.flatnonzero(result)
 

@@ -83,7 +83,9 @@ class Canvas:
             first = canvas.shape[1] - spare - self.shifted
             said = logits[:, first : canvas.shape[1] - self.shifted].argmax(axis=-1)
             if self.eos is not None and (said != self.eos).any():
-                raise Disagreement(f"the {form} form predicts a symbol in a spare row, where it should predict [EOS]")
+                raise Disagreement(
+                    f"the {form} form predicts a symbol instead of [EOS] in an unused row; please report this model"
+                )
             return self.logits(logits, tokens.shape[1])[..., outputs]
 
         return passes

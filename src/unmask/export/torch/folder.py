@@ -83,7 +83,7 @@ def _check_integers(model: Model, files: Files) -> None:
         stored = load(files[f"{name}.safetensors"])
         for tensor, value in transformer.tensors(positions=True):
             if not np.array_equal(stored[tensor], value.dense() if isinstance(value, Matrix) else value):
-                raise Disagreement(f"tensor {tensor} of the {name} was not written as it is; please report this model")
+                raise Disagreement(f"tensor {tensor} of the {name} was not written correctly; please report this model")
 
 
 def exact_tensors(transformer: Transformer) -> dict[str, np.ndarray]:

@@ -27,8 +27,9 @@ class TrainedPredictor:
     def __post_init__(self) -> None:
         if self.trained.kind not in DIFFUSION or not self.trained.task.written_once:
             raise SamplerError(
-                f"samplers write a slot once, and {self.trained.task.framework} of {self.trained.config.problem} does "
-                "not; train the framework tree, or a program that writes its slots once"
+                f"samplers write each slot once, but {self.trained.task.framework} of "
+                f"{self.trained.config.problem} rewrites "
+                "slots; train the framework tree, or a program that writes its slots once"
             )
 
     @property

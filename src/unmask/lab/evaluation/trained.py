@@ -96,7 +96,7 @@ class Trained:
         task = self.task.longer(length)
         if task.fetches != self.network.fetches:
             raise UnmaskError(
-                f"at length {length} a rule reads {task.fetches} places, and this network is told of "
-                f"{self.network.fetches}; train it at that length"
+                f"at length {length} a rule reads {task.fetches} positions, but this network was trained with "
+                f"{self.network.fetches}; train a network at that length"
             )
         return replace(self, task=task)

@@ -23,7 +23,7 @@ def codes(encoding: Encoding, pointers: np.ndarray) -> np.ndarray:
     """[steps, rows, code_width] from pointers [steps, rows, fetches]."""
     steps, rows, _ = pointers.shape
     if rows > PLACES:
-        raise TooLarge(f"the lab has codes for {PLACES} rows, and this task has {rows}; use a shorter length")
+        raise TooLarge(f"the lab supports at most {PLACES} rows, but this task has {rows}; use a shorter length")
     own = np.broadcast_to(np.arange(rows), (steps, rows))
     if encoding == "learned":
         return np.eye(PLACES, dtype=np.float32)[own]

@@ -58,6 +58,6 @@ def workers_within(workers: int, memory: int) -> int:
     """As many of the workers as the memory has parts for."""
     if memory < PART:
         raise LabError(
-            f"a worker of the sweep needs {PART >> 20} MB, and the limit is {memory >> 20} MB; raise it by --limit"
+            f"a worker of the sweep needs {PART >> 20} MB, but the limit is {memory >> 20} MB; raise it with --limit"
         )
     return min(workers, memory // PART)

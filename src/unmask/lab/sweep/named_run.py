@@ -27,14 +27,14 @@ def named_run(
     is_file = isfile(name) or name.endswith(".json")
     is_problem = not is_file and name.startswith((PROGRAM, *(f"{prefix}:" for prefix in REGULAR)))
     if is_problem and program is not None:
-        raise LabError(f"{shortened(name)} is a problem of its own; leave out --program")
+        raise LabError(f"--program cannot be combined with the problem {shortened(name)}; leave out --program")
     if is_problem and not name.startswith(PROGRAM):
         return _run_of(name, length, framework or "tree"), None
     if is_problem:
         given = parse_program(name.removeprefix(PROGRAM))
         return _with(_run_of(given.name, length, framework or "program"), given), given
     if length is not None or framework is not None:
-        raise LabError(f"--length and --framework belong to a PROBLEM, and {name} has its own; leave them out")
+        raise LabError(f"--length and --framework are only for a PROBLEM, and {name} sets both; leave them out")
     config = read_config(Path(name)) if is_file else run_preset(name)
     given = given_program(config, program)
     return (config if given is None else _with(config, given)), given
@@ -47,7 +47,9 @@ def given_program(config: Config, file: Path | None) -> ProgramProblem | None:
             raise LabError(f"the run uses {config.problem}, which is not a program; leave out --program")
         return None
     if file is None:
-        raise LabError(f"{config.problem} is code, which a config cannot run; give its file with --program FILE.py")
+        raise LabError(
+            f"the config names {config.problem} but does not contain its code; give the file with --program FILE.py"
+        )
     if f"{PROGRAM}{file.name}" != config.problem:
         raise LabError(f"the run uses {config.problem}, but {file} is another file; give {config.problem}")
     if config.sha256:

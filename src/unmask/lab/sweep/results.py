@@ -35,7 +35,7 @@ class Results:
 
     def __post_init__(self) -> None:
         if self.folder.is_dir() and any(self.folder.iterdir()) and not (self.folder / CELLS).is_dir():
-            raise FolderError(f"{self.folder} holds something else than results of the lab; choose another folder")
+            raise FolderError(f"{self.folder} contains files that are not results of the lab; choose another folder")
 
     def make(self) -> None:
         made: list[Path] = []
@@ -44,7 +44,9 @@ class Results:
                 make_folders(self.folder / name, made)
         except OSError as error:
             remove_folders(made)
-            raise FolderError(f"{self.folder} cannot hold results: {error.strerror}; choose another folder") from None
+            raise FolderError(
+                f"{self.folder} cannot be used for results: {error.strerror}; choose another folder"
+            ) from None
 
     def done(self, cell: Cell) -> bool:
         """Whether there is a result; a cell that failed is tried again."""
@@ -80,7 +82,7 @@ def _record(path: Path) -> dict[str, Any]:
     except DamagedRecord:
         record = None
     if not is_record(record):
-        raise LabError(f"{path} is damaged; remove it, and its cell is run again")
+        raise LabError(f"{path} is damaged; remove it to run its cell again")
     return record
 
 

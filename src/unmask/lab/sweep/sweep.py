@@ -62,7 +62,9 @@ def sweep(
 def outcome_from(future: Any) -> dict[str, Any]:
     """What came back; a worker that was lost is an error of its cell, a scheduler that was lost is the end."""
     if future.status in ("cancelled", "lost"):
-        raise LabError("the Dask scheduler went away; what was done is kept, so run the same command again")
+        raise LabError(
+            "the connection to the Dask scheduler was lost; finished cells are stored, so run the same command again"
+        )
     return {"error": str(future.exception())} if future.status == "error" else future.result()
 
 

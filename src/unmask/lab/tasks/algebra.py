@@ -63,7 +63,7 @@ def algebra_of(problem: str) -> Algebra:
     automaton = None if source is None else source.automaton
     if source is None or automaton is None:
         raise ProblemError(
-            f"the lab multiplies letters, and {shortened(problem)} is not regular; use regex:, dfa:, group: or program:"
+            f"the lab cannot train on {shortened(problem)}, which is not regular; use regex:, dfa:, group: or program:"
         )
     products, monoid = products_of(automaton, source.group), elements_of(automaton, source.group)
     if isinstance(monoid, PermutationGroup):

@@ -69,8 +69,9 @@ class ProgramSlots:
         width = max(FETCHES, rules.shape[1], starts.shape[1])
         if width > MOST_FETCHES:
             raise TooLarge(
-                f"a row of the lab is told of {MOST_FETCHES} places at most, and {self.program.problem.name} has rules "
-                f"that read {width} (a read over a range counts its first and its last); split its rules"
+                f"in the lab a rule reads at most {MOST_FETCHES} positions, but {self.program.problem.name} "
+                "has rules that "
+                f"read {width} (a read over a range counts as two: its first and its last); split its rules"
             )
         shape = self.steps, self.length + self.padding, width
         foresee(8 * prod(shape), f"what {shape[1]:,} rows read in {shape[0]:,} steps")

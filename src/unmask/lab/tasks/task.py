@@ -75,12 +75,10 @@ class Task:
         cls, problem: str, length: int, framework: str, factors: int, program: ProgramProblem | None
     ) -> "Task":
         if program is None or program.name != problem:
-            raise ProblemError(
-                f"{shortened(problem)} is code, and its name is not enough to run it; give --program FILE.py"
-            )
+            raise ProblemError(f"the code of {shortened(problem)} is needed to run it; give --program FILE.py")
         if framework not in OF_PROGRAMS or factors != FACTORS:
             raise ProblemError(
-                f"{shortened(problem)} has rules and slots of its own; use the framework {' or '.join(OF_PROGRAMS)}, "
+                f"{shortened(problem)} is a program; use the framework {' or '.join(OF_PROGRAMS)}, "
                 "and leave out factors"
             )
         source = Program(program)

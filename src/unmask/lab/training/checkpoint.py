@@ -45,7 +45,8 @@ def check_folder(folder: Path, config: Config) -> None:
         stored = read_config(folder / CONFIG)
         if stored != config:
             raise FolderError(
-                f"{folder} holds another run, {difference(stored, config)}; choose another folder, or remove it"
+                f"{folder} contains another run, {difference(stored, config)}; choose another folder, or "
+                "remove this one"
             )
         for name in (CHECKPOINT, WEIGHTS, RESULT):
             check_file_replaceable(folder / name, earlier=EARLIER[name])
@@ -68,7 +69,7 @@ def open_folder(folder: Path, config: Config) -> None:
     except BaseException as error:
         remove_folders(made)
         if isinstance(error, OSError):
-            raise FolderError(f"{folder} cannot be made: {error.strerror}; choose another name") from None
+            raise FolderError(f"{folder} cannot be created: {error.strerror}; choose another name") from None
         raise
 
 
@@ -155,7 +156,7 @@ def load_weights(folder: Path, config: Config, network: Network) -> None:
             raise RuntimeError(metadata)
         network.load_state_dict(_without_prefix(tensors, prefix))
     except RuntimeError:
-        raise FolderError(f"{path} holds weights of another run than its config.json says; train it again") from None
+        raise FolderError(f"{path} contains weights that do not belong to its config.json; train it again") from None
 
 
 def _without_prefix(tensors: dict[str, torch.Tensor], prefix: str) -> dict[str, torch.Tensor]:

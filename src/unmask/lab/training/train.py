@@ -89,14 +89,21 @@ def train(
     accelerator = _accelerator(device)
     task = config.task_of(program)
     if task.rows > PLACES:
-        raise TooLarge(f"the lab has codes for {PLACES} rows, and {config.name} has {task.rows}; use a shorter length")
+        raise TooLarge(
+            f"the lab supports at most {PLACES} rows, but {config.name} has {task.rows}; use a shorter length"
+        )
     if folder is not None and program is not None and not program.sha256:
         raise UnmaskError(f"{program.name} is not in a file, so a folder cannot refer to it; train it without a folder")
     if config.objective != "canvas" and not task.written_once:
-        raise UnmaskError(f"random masking needs slots that are written once, and {config.problem} rewrites its own")
+        raise UnmaskError(
+            f"random masking needs slots that are written once, but {config.problem} rewrites slots; use the "
+            "objective canvas"
+        )
     if config.batch % accelerator.num_processes:
         processes = accelerator.num_processes
-        raise UnmaskError(f"a batch of {config.batch} cannot be shared by {processes} processes evenly; change it")
+        raise UnmaskError(
+            f"a batch of {config.batch} cannot be divided evenly among {processes} processes; change the batch size"
+        )
     foresee(memory_of(config, task), f"training {config.name}")
     network = new_network(config, task).to(accelerator.device)
     optimizer = new_optimizer(config, network)

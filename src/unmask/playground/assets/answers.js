@@ -9,7 +9,7 @@ const FRAMEWORKS = { mdm: "masked diffusion", smdm: "mask-dominated diffusion", 
 function said(who, answer, right, steps, looped) {
   const judged = right === null ? "" : answer === right ? "right" : "wrong";
   const mark = { right: " ✓", wrong: " ✗ wrong", "": "" }[judged];
-  return make("div", { class: `said ${judged}` }, make("div", { class: "who" }, `${who} says`), make("div", { class: "what" }, answer + mark), make("p", {}, `after ${counted(steps, looped ? "loop" : "step")}${judged === "wrong" ? `; the right answer is: ${right}` : ""}`));
+  return make("div", { class: `said ${judged}` }, make("div", { class: "who" }, `${who} says`), make("div", { class: "what" }, answer + mark), make("p", {}, `after ${counted(steps, looped ? "loop" : "step")}${judged === "wrong" ? `; the correct answer is: ${right}` : ""}`));
 }
 
 export function verdict(answer) {
@@ -17,7 +17,7 @@ export function verdict(answer) {
   const shown = [said(answer.planner ? `the planner ${answer.planner}` : FRAMEWORKS[answer.kind], answer.answer, answer.right, answer.steps, looped)];
   if (answer.own) shown.push(said(`${OWN}, with the same predictor,`, answer.own.answer, answer.right, answer.own.steps, false));
   const other = answer.beside.find((run) => run.kind !== answer.kind);
-  if (other && !answer.own) shown.push(make("div", { class: "said" }, make("div", { class: "who" }, `${FRAMEWORKS[other.kind]} takes`), make("div", { class: "what" }, counted(other.steps, "step")), make("p", {}, "for the same word, beside it below")));
+  if (other && !answer.own) shown.push(make("div", { class: "said" }, make("div", { class: "who" }, `${FRAMEWORKS[other.kind]} takes`), make("div", { class: "what" }, counted(other.steps, "step")), make("p", {}, "for the same word; both runs are shown below")));
   const sizes = [`N = ${answer.length}`, counted(answer.padding, looped ? "pad" : "slot"), `width ${answer.width}`, counted(answer.layers, "layer"), counted(answer.weights, "nonzero weight"), `numbers of F_${answer.precision}`, `compiled in ${(1000 * answer.compile_seconds).toFixed(0)} ms`, answer.layout];
   return [...shown, make("p", { class: "sizes" }, sizes.filter(Boolean).join(" · "))];
 }
@@ -29,7 +29,7 @@ export function tries(words, choose) {
     button.addEventListener("click", () => choose(word));
     return [button, ` (${right})`];
   });
-  return ["Others: ", ...offered.flatMap((pair, i) => (i ? [", ", ...pair] : pair))];
+  return ["Other words: ", ...offered.flatMap((pair, i) => (i ? [", ", ...pair] : pair))];
 }
 
 function saidOf(tally) {
@@ -49,22 +49,22 @@ export function planners(answer, question) {
     return make("tr", row.planner === question.planner ? { class: "chosen" } : {}, make("th", { scope: "row" }, link), make("td", {}, String(row.steps)), make("td", {}, rate(row.word), make("div", { class: "answers" }, saidOf(row.word))), make("td", {}, rate(row.words)));
   });
   const samplers = answer.samplers.map((row) => make("tr", {}, make("th", { scope: "row" }, row.sampler), make("td", {}, String(row.passes)), make("td", {}, rate(row.word), make("div", { class: "answers" }, saidOf(row.word))), make("td", {}, rate(row.words))));
-  const head = ["planner", "steps", "right on this word, over seeds", "right on other words"];
+  const head = ["planner or sampler", "steps", "correct on this word, over seeds", "correct on other words"];
   return [
     make("table", {}, make("thead", {}, make("tr", {}, ...head.map((text) => make("th", { scope: "col" }, text)))), make("tbody", {}, ...rows), make("tbody", { class: "samplers" }, ...samplers)),
-    make("p", {}, "One predictor, four planners, and the field’s samplers under their own names, those with a quota at as many slots per pass. A slot can be predicted only once the slots that it is made from are written: the model’s own planner waits for them, and takes all that are ready at once. One that does not wait commits to symbols that are wrong, and never takes them back. A sampler that would take too long is left out."),
+    make("p", {}, "The same predictor runs with four planners and with published samplers. A sampler that writes a fixed number of slots per pass uses the number chosen above. A slot can be predicted correctly only after the slots that it depends on are written. The model’s own planner waits for these slots and writes all slots that are ready at once. A planner that does not wait writes wrong symbols and never corrects them. A sampler that would take too long is left out."),
   ];
 }
 
 export function proof(answer) {
   const all = `every word of length ${answer.length}`;
   const sentence = {
-    proved: `Proved: the weights are right on ${all}.`,
-    refuted: `Refuted by ${answer.counterexample}: ${answer.expected}, but the model gave ${answer.got}.`,
+    proved: `Proved: the model is correct on ${all}.`,
+    refuted: `Refuted by the word ${answer.counterexample}: the correct answer is: ${answer.expected}; the model’s answer is: ${answer.got}.`,
     unknown: `Neither proved nor refuted: ${answer.reason}`,
-    held: "Held on every case.",
+    held: "No counterexample found.",
   }[answer.verdict];
-  const how = answer.proof ? `${answer.proof.by}; ${counted(answer.cases, "case")}, ${answer.seconds.toFixed(2)} s. From the weights of ${FRAMEWORKS[answer.kind]} alone, with its own planner.` : `${answer.seconds.toFixed(2)} s.`;
+  const how = answer.proof ? `${answer.proof.by}; ${counted(answer.cases, "case")}, ${answer.seconds.toFixed(2)} s. The proof uses only the weights of the model (${FRAMEWORKS[answer.kind]}) and its own planner.` : `${answer.seconds.toFixed(2)} s.`;
   return [make("p", { class: "verdict" }, sentence), make("p", { class: "hint" }, how)];
 }
 

@@ -15,7 +15,7 @@ export function plot(answer, available) {
   return [
     picture,
     ...answer.remarks.map((remark) => make("p", {}, remark)),
-    make("p", wrong.length ? { class: "error" } : {}, wrong.length ? `${counted(wrong.length, "point")} gave a wrong answer.` : "Each point is a model that was compiled and run now, and answered rightly."),
+    make("p", wrong.length ? { class: "error" } : {}, wrong.length ? `${counted(wrong.length, "model")} gave a wrong answer.` : "Each point is a model that was compiled and run just now. All answers are correct."),
     table(answer.points),
   ];
 }
@@ -38,7 +38,7 @@ function lines(series, width) {
   const right = width - (width < NARROW ? 14 : LABELS);
   const x = (n) => LEFT + ((right - LEFT) * n) / longest;
   const y = (steps) => HEIGHT - BOTTOM - ((HEIGHT - TOP - BOTTOM) * steps) / most;
-  const svg = frame(`Steps against N. ${series.map(spoken).join(" ")}`, width);
+  const svg = frame(`Number of steps by N. ${series.map(spoken).join(" ")}`, width);
   for (const steps of [0, most / 4, most / 2, (3 * most) / 4, most]) {
     svg.append(draw("line", { class: "axis", x1: LEFT, x2: right, y1: y(steps), y2: y(steps) }), draw("text", { x: LEFT - 6, y: y(steps) + 4, "text-anchor": "end" }, String(steps)));
   }
@@ -91,5 +91,5 @@ function table(points) {
   };
   const head = make("tr", {}, make("th", {}, "N"), ...kinds.map((kind) => make("th", { scope: "col" }, NAMES[kind])));
   const rows = lengths.map((n) => make("tr", {}, make("th", { scope: "row" }, String(n)), ...kinds.map((kind) => cell(kind, n))));
-  return make("details", {}, make("summary", {}, "as a table, with the space they take"), make("table", {}, make("thead", {}, head), make("tbody", {}, ...rows)));
+  return make("details", {}, make("summary", {}, "as a table, with the number of slots"), make("table", {}, make("thead", {}, head), make("tbody", {}, ...rows)));
 }

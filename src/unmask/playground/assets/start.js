@@ -75,8 +75,8 @@ async function run(question) {
     await ask("words", question, signal).then((answer) => offer(answer.words, question), () => {}); // perhaps only the word is wrong
     return;
   }
-  const nothing = answer.right === null ? "Random weights solve no problem: there is nothing to compare." : null;
-  const unplanned = DIFFUSION.includes(question.kind) ? nothing : "Only masked diffusion has a planner: the other frameworks write in a fixed order. Choose masked diffusion to compare planners.";
+  const nothing = answer.right === null ? "Random weights do not solve a problem, so there is nothing to compare." : null;
+  const unplanned = DIFFUSION.includes(question.kind) ? nothing : "Only masked diffusion has a planner. The other frameworks write in a fixed order. Choose masked diffusion to compare planners.";
   await Promise.all([
     fill(byId("growth"), nothing, "steps", question, signal, (steps) => plot(steps, byId("growth").clientWidth)),
     fill(byId("planners"), unplanned, "planners", question, signal, (rows) => planners(rows, question)),
@@ -88,7 +88,7 @@ async function prove() {
   byId("prove").disabled = true;
   place.hidden = false;
   place.className = "";
-  place.replaceChildren(make("p", {}, "proving, from the weights, for all words of this length … (a minute at most)"));
+  place.replaceChildren(make("p", {}, "proving that the model is correct on all words of this length … (at most a minute)"));
   try {
     const answer = await ask("prove", question, signal);
     place.className = answer.verdict;

@@ -95,7 +95,7 @@ def transition_monoid(automaton: Automaton, *, most: int = 1_000) -> Monoid:
         if len(elements) > most:
             raise TooLarge(
                 f"the transition monoid of these {states:,} states has more than {most:,} elements; "
-                "hold a function as one slot for each state instead"
+                "store a function as one slot for each state instead"
             )
     table = np.array(successors, dtype=np.int32)[:, alike].reshape(len(elements), count)
     maps = np.stack(elements)

@@ -27,7 +27,7 @@ def value_sets(shape: Shape, operands: Range, within: Range | None = None) -> li
         left, right = sets[operation.left], sets[operation.right]
         pairs += left.size * right.size
         if pairs > MOST_PAIRS:
-            raise _too_many(operation, f"too many operands: {pairs:,} pairs with those before it, not {MOST_PAIRS:,}")
+            raise _too_many(operation, f"too many pairs of operands: {pairs:,} so far, more than {MOST_PAIRS:,}")
         values = np.unique(applied(operation.symbol, left[:, None], right[None, :]))
         low, high = int(values[0]), int(values[-1])
         if within is not None and not within[0] <= low <= high <= within[1]:

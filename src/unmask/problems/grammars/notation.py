@@ -63,14 +63,14 @@ def _tokens(text: str, number: int) -> list[tuple[str, str]]:
     while place < len(text):
         token = _TOKEN.match(text, place)
         if token is None:
-            raise ProblemError(f"line {number} of the grammar has a quotation mark without its partner; close it")
+            raise ProblemError(f"line {number} of the grammar has a quotation mark that is never closed; close it")
         place = token.end()
         kind = str(token.lastgroup)
         if kind == "quoted":
             symbol = token["quoted"][1:-1]
             if symbol and symbol.split() != [symbol]:
                 shown = shortened(repr(symbol))
-                raise ProblemError(f"line {number} of the grammar has the letter {shown}; a letter has no blanks in it")
+                raise ProblemError(f"line {number} of the grammar has the letter {shown}; remove the blanks from it")
             tokens.append((kind, symbol))
         elif kind == "bare":
             tokens.append((kind, "" if token["bare"] == "ε" else token["bare"]))
@@ -92,5 +92,5 @@ def _grammar(drafts: dict[str, list[list[tuple[str, bool]]]]) -> Grammar:
                     letters[symbol] = None
         rules[name] = tuple(dict.fromkeys(tuple(symbol for symbol, _ in alternative) for alternative in alternatives))
     if not letters:
-        raise ProblemError("the grammar has no letter, so no word but the empty one; quote letters, as in 'a'")
+        raise ProblemError("the grammar has no letters, so its only word is the empty word; quote letters, as in 'a'")
     return Grammar(next(iter(rules)), rules, tuple(letters))

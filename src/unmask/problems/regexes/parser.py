@@ -135,7 +135,10 @@ class _Reader:
             if least != most:
                 name, why = regex_columns.LOOK_BEHIND, "must have a fixed width"
                 raise self.refused(
-                    name, why, occurrence=occurrence, instead="give its choices one width, mending the one"
+                    name,
+                    why,
+                    occurrence=occurrence,
+                    instead="give all its alternatives the same width, starting with the one",
                 )
         return Look(self.sequence(tree, flags), direction > 0, op == "ASSERT_NOT")
 

@@ -72,5 +72,5 @@ def compiler_for(problem: Problem) -> Compiler:
     if isinstance(problem, AbsentProgram):
         raise ProblemError(problem.why_no_answers)
     if problem.automaton is None:
-        raise ProblemError(f"{shortened(problem.name)} has no automaton, and no compiler of its own; give it either")
+        raise ProblemError(f"{shortened(problem.name)} has neither an automaton nor a compiler; define one of them")
     return RegularCompiler.of(problem.automaton, problem.group, problem.to_json())

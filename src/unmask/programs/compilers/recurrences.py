@@ -100,7 +100,7 @@ class SystemCompiler:
     def compile(self, kind: Kind, length: int, precision: Precision) -> Model:
         if kind not in self.kinds:
             raise ProblemError(
-                f"{self.system.name} rewrites its slots, so it compiles to {', '.join(self.kinds)}; "
+                f"{self.system.name} rewrites its slots, so it compiles only to {', '.join(self.kinds)}; "
                 f"compile to mdm, then `unmask convert --to {kind}`"
             )
         if kind in STRINGS:

@@ -35,7 +35,7 @@ def check_entries(counts: Sequence[int], what: str) -> None:
     if entries > MOST_ENTRIES:
         raise TooLarge(
             f"the rule of {what} is a table of {_product(counts)} = {entries:,} entries, "
-            f"beyond {MOST_ENTRIES:,}; let it read fewer values at once, through a group in between"
+            f"more than {MOST_ENTRIES:,}; let it read fewer values at once, with an intermediate group of slots"
         )
 
 

@@ -47,7 +47,7 @@ class Subject:
     ) -> "Subject":
         """Compile the problem and choose at most `words` words, balanced by their answers."""
         if kind not in DIFFUSION:
-            raise ProblemError(f"samplers need a canvas, which only {', '.join(DIFFUSION)} have; {kind} has none")
+            raise ProblemError(f"a {kind} has no canvas to sample on; use {', '.join(DIFFUSION)}")
         source = parse_problem(problem)
         if not source.has_answers:
             raise ProblemError(

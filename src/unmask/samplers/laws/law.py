@@ -93,8 +93,9 @@ class Law:
         if length > MOST_STRINGS or symbols**length > MOST_STRINGS:
             count = f"there are {symbols**length:,} strings" if length < 64 else "the strings"
             raise TooLarge(
-                f"{count} of length {length:,} over {symbols} symbols: too long, or more than the {MOST_STRINGS:,} "
-                "whose law can be held; use a shorter --length"
+                f"{count} of length {length:,} over {symbols} symbols are too long or too many; at most "
+                f"{MOST_STRINGS:,} "
+                "are supported; use a shorter --length"
             )
 
     def probabilities(self, strings: np.ndarray) -> np.ndarray:

@@ -166,7 +166,7 @@ def _probability(value: Any, where: str) -> Fraction:
     except (ValueError, ZeroDivisionError):
         raise ProblemError(f'{where} must be a number such as 0.25 or "1/4", not {shortened(repr(value))}') from None
     if not 0 <= number <= 1:
-        raise ProblemError(f"{where} is {shortened(str(value))}, a probability lies between 0 and 1; correct it")
+        raise ProblemError(f"{where} is {shortened(str(value))}; give a probability between 0 and 1")
     return number
 
 
@@ -194,9 +194,9 @@ def _check_states(rows: dict[str, Any], states: list[str], where: str) -> None:
 def _names(document: dict[str, Any], key: str, most: int) -> list[str]:
     names = documents.names_in(document, key, "a law", empty=False, error=ProblemError)
     if not all(name and " " not in name for name in names):
-        raise ProblemError(f"{key!r} of a law must be a list of strings without blanks, each of a letter at least")
+        raise ProblemError(f"{key!r} of a law must be a list of nonempty strings without blanks")
     if len(names) > most:
-        raise TooLarge(f"{key!r} of a law names {len(names):,}, more than {most}; give a smaller law")
+        raise TooLarge(f"{key!r} of a law has {len(names):,} entries, more than {most}; give a smaller law")
     return names
 
 

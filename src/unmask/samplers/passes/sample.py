@@ -83,7 +83,9 @@ def sample(
     """Run the sampler from a canvas [batch, slots]; what is not masked in it is given."""
     canvas = np.array(canvas, dtype=np.int64)
     if canvas.ndim != 2 or not canvas.size:
-        raise UnmaskError(f"a canvas has rows and slots, [batch, slots], this one has the shape {list(canvas.shape)}")
+        raise UnmaskError(
+            f"a canvas must have the shape [batch, slots], not {list(canvas.shape)}; add the missing axis"
+        )
     if chances is None:
         chances = [Drawn(np.random.default_rng([seed, row])) for row in range(len(canvas))]
     states = [State(row, row, predictor.mask_id, number) for number, row in enumerate(canvas)]

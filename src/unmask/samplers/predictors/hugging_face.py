@@ -72,11 +72,16 @@ def _rows(tokens: Any) -> np.ndarray:
     """Token ids as rows: one for all, or one each."""
     array = np.asarray(tokens, dtype=np.int64)
     if array.ndim not in (1, 2):
-        raise UnmaskError(f"tokens around a canvas are a list or rows of one length, not of shape {list(array.shape)}")
+        raise UnmaskError(
+            "the tokens around a canvas must be a list, or rows of equal length, not an array of shape "
+            f"{list(array.shape)}"
+        )
     return array.reshape(1, -1) if array.ndim == 1 else array
 
 
 def _of(tokens: np.ndarray, rows: int) -> np.ndarray:
     if len(tokens) not in (1, rows):
-        raise UnmaskError(f"the canvas has {rows} rows and the predictor is bound to {len(tokens)}; give as many")
+        raise UnmaskError(
+            f"the canvas has {rows} rows, but the predictor is bound to {len(tokens)}; give the same number"
+        )
     return np.broadcast_to(tokens, (rows, tokens.shape[1]))

@@ -46,7 +46,7 @@ class Dream:
         check_number("dream", "eps", self.eps, 0.5)
         check_choice("dream", "scheduler", self.scheduler, ("dream", "linear", "cosine"))
         if self.alg == "origin" and self.scheduler != "dream":
-            raise SamplerError("alg='origin' of dream draws how many slots it writes; leave out its scheduler")
+            raise SamplerError("alg='origin' of dream chooses the number of slots at random; leave out its scheduler")
 
     @property
     def label(self) -> str:

@@ -45,8 +45,8 @@ def cot_to_ac0(model: Model, *, steps: int | None = None) -> Circuit:
         raise UnmaskError(f"cot_to_ac0 takes a model of kind cot, not {model.kind}; convert it first")
     if len(model.vocabulary) ** steps > MOST_CHAINS:
         raise TooLarge(
-            f"there are {len(model.vocabulary)}^{steps} chains of thought, more than {MOST_CHAINS:,}; all of "
-            "them are tried, so take a model of fewer steps: about log N"
+            f"there are {len(model.vocabulary)}^{steps} chains of thought, more than {MOST_CHAINS:,}, and "
+            "the construction tries all of them; use a model with fewer steps, about log N"
         )
     tokens = [model.token[s] for s in model.input_symbols]
     builder = CircuitBuilder(input_names(model.length, max(1, len(tokens))))

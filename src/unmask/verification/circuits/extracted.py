@@ -17,7 +17,7 @@ def extracted_circuit(model: Model, *, outputs: int = 1) -> Circuit:
     """The circuit of the last `outputs` slots; of several, the last is the answer."""
     slots = model.symbols_written
     if not 1 <= outputs <= slots:
-        raise UnmaskError(f"the model has {slots} slots, so that {outputs} outputs cannot be taken; use 1 … {slots}")
+        raise UnmaskError(f"the model has {slots} slots, so it cannot have {outputs} outputs; use 1 … {slots}")
     symbols = range(len(model.input_symbols))
     encoding = Encoding(len(symbols), model.length)
     return circuit_of(ModelSide(extract(model), symbols, outputs), encoding)

@@ -27,7 +27,7 @@ class Wires:
     def __init__(self, model: Model, total: Sum) -> None:
         if model.kind == "topk" and model.k is not None:
             raise UnmaskError(
-                f"a topk that chooses k = {model.k} slots counts, which no constant depth allows; "
+                f"a topk that chooses k = {model.k} slots has to count, which is impossible in constant depth; "
                 "convert it to mdm first, or use one whose k is null"
             )
         tokens = [model.token[s] for s in model.input_symbols]

@@ -175,7 +175,7 @@ def prove_every_length(
     """
     offered = compiler.for_every_length(kind, precision)
     if offered is None:
-        raise ValueError(f"{problem.name} is compiled length by length: there is no family to prove anything of")
+        raise ValueError(f"{problem.name} is compiled separately for each length, so there is no family to prove")
     own = family in (None, offered.family)
     attempt = _Attempt(problem, compiler, offered, kind, precision, engine, family or offered.family, own)
     if attempt.family is not None:
@@ -307,7 +307,7 @@ class _Attempt:
             except ProblemError as error:
                 if self.offered.system is None or self.offered.circuits is not None:
                     raise  # what is wrong is wrong at every length: a precision, say
-                raise Open(f"`compile` writes none: {error}") from error
+                raise Open(f"`compile` writes no model of this length: {error}") from error
             verdict = self._folder(model)
             if verdict.status != "proved":
                 raise Open(verdict.reason or f"refuted by {verdict.counterexample!r}", (length,))
@@ -323,7 +323,7 @@ class _Attempt:
         family, found = self.family, []
         automaton = self.problem.specification(family.least)
         if not isinstance(automaton, Automaton) or automaton is not self.problem.automaton:
-            raise Open("the problem has no automaton, the same for every length, to compare with")
+            raise Open("the problem has no automaton that is the same for every length")
 
         def show() -> str:
             model = self._model(family.least)

@@ -49,7 +49,7 @@ def symbol_numbers(model: Model, letters: Sequence[str]) -> np.ndarray:
     symbols = [symbol_of(model, letter) for letter in letters]
     for letter, symbol in zip(letters, symbols, strict=True):
         if symbol is None:  # `Question.unread` comes first
-            raise WordError(f"{shortened(letter)!r} is a letter of one side alone; compare like with like")
+            raise WordError(f"the letter {shortened(letter)!r} occurs on only one side; compare over common letters")
     return np.array([numbers[symbol] for symbol in symbols if symbol is not None], dtype=np.int64)
 
 

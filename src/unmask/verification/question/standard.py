@@ -103,8 +103,8 @@ class ProblemStandard:
             raise ProblemError(problem.why_no_answers)
         if problem.length not in (None, model.length):
             raise UnmaskError(
-                f"the model reads {model.length} symbols and {shortened(problem.name)} has {problem.length}; "
-                "compare like with like"
+                f"the model reads {model.length} symbols, but {shortened(problem.name)} has {problem.length}; "
+                "compare with a problem of the same length"
             )
         answers = problem.outputs(model.length)
         return cls(model, problem, min(answers, answers_available(model)), answers)
@@ -171,10 +171,12 @@ class ModelStandard:
         """
         if other.length != model.length:
             raise UnmaskError(
-                f"the models read words of length {model.length} and {other.length}; compare like with like"
+                f"the models read words of length {model.length} and {other.length}; compare models of the same length"
             )
         if other.length and other.characters == ():
-            raise UnmaskError("the other model can read no character, so that it says nothing about any word")
+            raise UnmaskError(
+                "the other model cannot read any character, so it has no answers to compare; give another model"
+            )
         answers = max(stated_answers(m) or 1 for m in (model, other))
         given = [stated_answers(m) or answers_available(m) for m in (model, other)]
         return cls(model, other, min(answers, *given), answers, engine)

@@ -72,7 +72,7 @@ def extract(model: Model) -> Extraction:
         unrolled = stage("extracting steps", canvases(tables), 1 if model.kind == "plt" else model.steps)
         steps = _until_settled(unrolled)
     except TooManyCases as error:
-        raise TooManyCases(f"the model does not fall apart into small tables: it would take {error}") from None
+        raise TooManyCases(f"the model does not decompose into small tables: it would need {error}") from None
     return Extraction(model, tables.network, steps[-1], tables.failures(), steps, tables.cut_rows)
 
 

@@ -41,36 +41,36 @@ function what(panel, line, column) {
 function happened(panel, line, column, change, text) {
   if (panel.looped) {
     if (line === panel.lines - 1) return column === panel.columns - 1 ? ["The last row decodes to ", symbol(text), ", the answer."] : ["Only the last row is decoded."];
-    if (!panel.register) return [change ? "This loop changed its registers." : line ? "This loop left its registers as they were." : "Before the first loop."];
+    if (!panel.register) return [change ? "This loop changed its registers." : line ? "This loop did not change its registers." : "Before the first loop."];
     const before = line ? symbolAt(panel, line - 1, column) : null;
-    if (before === null) return [`Its register ${panel.register} holds `, symbol(text), "."];
+    if (before === null) return [`Register ${panel.register} contains `, symbol(text), "."];
     return before === text
-      ? [`Its register ${panel.register} `, ...(text ? ["kept ", symbol(text)] : ["stayed empty"]), "."]
-      : [`Its register ${panel.register} held `, symbol(before), " and now holds ", symbol(text), "."];
+      ? [`Register ${panel.register} `, ...(text ? ["still contains ", symbol(text)] : ["is still empty"]), "."]
+      : [`Register ${panel.register} changed from `, symbol(before), " to ", symbol(text), "."];
   }
-  if (column < panel.firstSlot) return ["A letter of the input; it never changes."];
-  if (line === 0) return ["Nothing has been computed yet: step forward."];
+  if (column < panel.firstSlot) return ["This is a letter of the input. It never changes."];
+  if (line === 0) return ["Nothing has been computed yet. Go one step forward."];
   const wrote = [" wrote ", symbol(text), "."];
   if (!panel.diffuses) {
-    if (change === KEPT) return ["It was generated in an earlier step and stays ", symbol(text), "."];
+    if (change === KEPT) return ["This symbol was written in an earlier step: ", symbol(text), "."];
     return panel.kind === "cot"
-      ? ["The chain goes on with ", symbol(text), `, decided by the row before it, ${columnName(panel, column - 1)}.`]
+      ? ["The next symbol of the chain is ", symbol(text), `. The row before it, ${columnName(panel, column - 1)}, decides it.`]
       : ["A mask was appended here, and the model", ...wrote];
   }
   if (panel.kind === "topk" && !panel.planner) return bySureness(panel, line, column, change, text, wrote);
   const chooser = panel.planner ? `The planner ${panel.planner}` : "The planner";
   const by = panel.kind === "topk" ? "the model" : "the predictor";
-  if (change === WRITTEN) return [`${chooser} took this masked slot, and ${by}`, ...wrote];
-  if (change === EDITED) return [`${chooser} took it again: it held `, symbol(symbolAt(panel, line - 1, column)), `, and ${by}`, ...wrote];
-  if (change === REPEATED) return [`${chooser} took it again, and ${by} wrote the same symbol.`];
-  return tokenAt(panel, line, column) === panel.mask ? [`${chooser} left it masked.`] : [`${chooser} left it: it keeps `, symbol(text), "."];
+  if (change === WRITTEN) return [`${chooser} chose this masked slot, and ${by}`, ...wrote];
+  if (change === EDITED) return [`${chooser} chose this slot again. It contained `, symbol(symbolAt(panel, line - 1, column)), `, and ${by}`, ...wrote];
+  if (change === REPEATED) return [`${chooser} chose this slot again, and ${by} wrote the same symbol.`];
+  return tokenAt(panel, line, column) === panel.mask ? [`${chooser} did not choose this slot. It is still masked.`] : [`${chooser} did not choose this slot. It still contains `, symbol(text), "."];
 }
 
 function bySureness(panel, line, column, change, text, wrote) {
-  if (change === WRITTEN) return ["The model was sure enough of this masked slot, and", ...wrote];
-  if (change === EDITED) return ["The model was sure enough again: it held ", symbol(symbolAt(panel, line - 1, column)), ", and the model", ...wrote];
-  if (change === REPEATED) return ["The model was sure enough again, and wrote the same symbol."];
-  return tokenAt(panel, line, column) === panel.mask ? ["The model was not sure enough: it stays masked."] : ["The model was not sure enough to write here: it keeps ", symbol(text), "."];
+  if (change === WRITTEN) return ["The model was confident enough about this masked slot and", ...wrote];
+  if (change === EDITED) return ["The model was confident enough to write this slot again. It contained ", symbol(symbolAt(panel, line - 1, column)), ", and the model", ...wrote];
+  if (change === REPEATED) return ["The model was confident enough to write this slot again. It wrote the same symbol."];
+  return tokenAt(panel, line, column) === panel.mask ? ["The model was not confident enough to write this slot. It is still masked."] : ["The model was not confident enough to write this slot. It still contains ", symbol(text), "."];
 }
 
 function why(panel, planner, writer, moment, line, column, row) {
@@ -78,19 +78,19 @@ function why(panel, planner, writer, moment, line, column, row) {
   const choice = planner && decisionOf(panel, planner, moment, row);
   if (choice) {
     const [keep, take] = choice.map((c) => c.value);
-    box.append(make("h3", {}, "Planner ", make("span", {}, take > keep ? "take beats keep" : take === keep ? "a tie keeps" : "keep beats take")));
+    box.append(make("h3", {}, "Planner ", make("span", {}, take > keep ? "take has the larger logit" : take === keep ? "a tie, so keep" : "keep has the larger logit")));
     box.append(bars([["keep", keep, take <= keep], ["take", take, take > keep]], panel));
   }
   const likeliest = writer && decisionOf(panel, writer, moment, row);
   if (likeliest) {
     const used = panel.diffuses ? changeAt(panel, line, column) !== KEPT : true;
-    box.append(make("h3", {}, panel.diffuses ? "Predictor " : "Output ", make("span", {}, used ? "likeliest symbols" : "what it would have written")));
+    box.append(make("h3", {}, panel.diffuses ? "Predictor " : "Output ", make("span", {}, used ? "most likely symbols" : "most likely symbols, not written in this step")));
     box.append(bars(likeliest.map((c, i) => [panel.symbols[c.symbol], c.value, i === 0 && used]), panel));
     if (panel.kind === "topk" && !panel.planner) {
-      box.append(make("p", { class: "soft" }, panel.k === null ? `It is taken if its largest logit is above −B = ${number(-panel.bound, panel.scale)}.` : `The ${counted(panel.k, "slot")} with the largest logit are taken.`));
+      box.append(make("p", { class: "soft" }, panel.k === null ? `A slot is written if its largest logit is above −B = ${number(-panel.bound, panel.scale)}.` : panel.k === 1 ? "The slot with the largest logit is written." : `The ${panel.k} slots with the largest logits are written.`));
     }
   }
-  if (!choice && !likeliest) box.append(make("p", { class: "soft" }, moment === null ? "" : writer && writer.decided ? "No decision is made from this row." : "The logits are not in this page."));
+  if (!choice && !likeliest) box.append(make("p", { class: "soft" }, moment === null ? "" : writer && writer.decided ? "No decision is made from this row." : "The logits are not stored in this page."));
   return box;
 }
 
@@ -108,7 +108,7 @@ function bars(rows, panel) {
 function heads(panel, moment, line, row) {
   const box = make("div", { id: "reads" });
   const reads = readsOf(panel, moment, row);
-  box.append(make("h3", {}, "Heads read ", make("span", {}, reads.length ? "which rows, with what weight" : "nothing here")));
+  box.append(make("h3", {}, "Attention ", make("span", {}, reads.length ? "rows that each head reads, with weights" : "no row is read here")));
   if (!panel.heads.length && panel.leftOut.length) box.append(make("p", { class: "soft" }, panel.leftOut[0]));
   const table = make("table");
   let last = null;
@@ -143,12 +143,12 @@ function registers(state, panel, planner, writer, moment, row) {
   const heading = make("h3", {}, "Registers ");
   box.append(heading);
   if (!choices.length) {
-    box.append(make("p", { class: "soft" }, moment === null ? "They are computed in the first step." : "They are not in this page."));
+    box.append(make("p", { class: "soft" }, moment === null ? "Registers are computed in the first step." : "Registers are not stored in this page."));
     return box;
   }
   const name = ({ transformer, stage }) =>
     `${panel.transformers.length > 1 ? transformer.name + ", " : ""}${stage.stage ? `after layer ${stage.stage - 1}` : "before layer 0"}`;
-  const select = make("select", { id: "stage", "aria-label": "registers of which transformer, after which layer" });
+  const select = make("select", { id: "stage", "aria-label": "transformer and layer whose registers are shown" });
   choices.forEach((choice) => select.append(make("option", {}, name(choice))));
   const kept = choices.findIndex((choice) => name(choice) === state.stage);
   select.selectedIndex = Math.max(0, kept);

@@ -150,7 +150,7 @@ function drawHeader(pen, panel, state, left, width) {
   pen.rect(GUTTER - 4, 0, width, TOP);
   pen.clip();
   const slots = panel.looped ? "pads" : panel.diffuses ? "slots" : "chain";
-  if (state.tree && !panel.looped) pen.fillText("input, and what was written over it", GUTTER - left + 2, y);
+  if (state.tree && !panel.looped) pen.fillText("input, with the written symbols below it", GUTTER - left + 2, y);
   else {
     if (input > 34) pen.fillText("input", GUTTER - left + 2, y);
     pen.fillText(slots, GUTTER + input + panel.split - left + 2, y);

@@ -3,7 +3,7 @@
 const byId = (id) => document.getElementById(id);
 
 function buildPanel(panel, state) {
-  const label = `${panel.name}: ${panel.lines} lines of ${panel.columns} cells; choose a cell by click, or with shift and an arrow`;
+  const label = `${panel.name}: ${panel.lines} lines of ${panel.columns} cells; click a cell to select it, or press shift and an arrow key`;
   panel.state = make("span", { class: "state" });
   panel.whole = make("i", { class: "whole" });
   panel.done = make("i", { class: "done" });
@@ -134,6 +134,6 @@ async function start() {
 const view = JSON.parse(byId("data").textContent);
 start().catch((error) => {
   document.documentElement.dataset.failed = "true";
-  byId("summary").textContent = `This browser cannot show the runs (${error.message}); they are below as text.`;
+  byId("summary").textContent = `This browser cannot show the runs (${error.message}). They are shown below as text.`;
   byId("text").open = true;
 });
