@@ -111,7 +111,7 @@ def test_a_group_says_how_its_values_are_shown(unmask, tmp_path, show, answer):
         ("show={7: 'x'}", "show of sum names 7, which is not among its values"),
         ("show=lambda value: 'x'", "show of sum gives the same symbol for two values"),
         ("show={5: 'a b'}", "show of sum gives 'a b' for 5; a symbol is a string without blanks"),
-        ("show=3", "show of sum is a function of a value, such as str, or a dictionary"),
+        ("show=3", "show of sum must be a function of a value, such as str, or a dictionary"),
     ],
 )
 def test_names_that_cannot_be_shown(unmask, tmp_path, show, sentence):

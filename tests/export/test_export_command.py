@@ -37,7 +37,7 @@ def test_quietly(folder, unmask, tmp_path):
 
 
 WRONG = [
-    (("--to", "gpt2"), "a model of kind mdm has no gpt2 form, only cot; use --to bert, torch, onnx"),
+    (("--to", "gpt2"), "gpt2 can store only cot, and this model is a mdm; use --to bert, torch, onnx"),
     (
         ("--to", "bert", "--exact"),
         "--exact is not possible for bert, which computes with floats; use --to torch or --to onnx",

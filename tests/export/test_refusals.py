@@ -23,7 +23,7 @@ def test_scores_that_leak(monkeypatch):
         export_files(model, "torch")
     # β = 2 costs 15, and all come out right; what leaks still shows
     monkeypatch.setattr("unmask.export.real.repairs.score_scale", lambda _: 2)
-    with pytest.raises(Disagreement, match="with 90% of its margin"):
+    with pytest.raises(Disagreement, match="with only 90% of its margin"):
         export_files(model, "torch")
     # here every word that is tried comes out right, by less than it should
     monkeypatch.setattr("unmask.export.real.repairs.score_scale", lambda _: 1)

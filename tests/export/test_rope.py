@@ -232,7 +232,10 @@ REFUSED = [
     ({"rope": RopeChoice(0.5, None)}, "--rope-theta must be above 1"),
     ({"form": "bert", "rope": RopeChoice(1e4, None)}, "--rope-theta and --head-dim are for"),
     ({"form": "onnx", "order": "reversed"}, "--order is for bert"),
-    ({"kind": "plt"}, "a model of kind plt has no llama form, only mdm, smdm, topk, cot; use --to albert, torch, onnx"),
+    (
+        {"kind": "plt"},
+        "llama can store only mdm, smdm, topk, cot, and this model is a plt; use --to albert, torch, onnx",
+    ),
     ({"kind": "cot", "order": "reversed"}, "--order is for models with a canvas"),
 ]
 

@@ -60,10 +60,10 @@ MISTAKES = {
     ),
     "no range": (lambda: Slots("slot", (i, j), BOOLEAN), r"the slots of slot need ranges .* i is not a range"),
     "a value that can change": (lambda: Slots("slot", (), [[1]]), r"the value \[1\] of slot can change"),
-    "no slot as answer": (lambda: System("ab", (), answer=letter(0)), r"the answer is a slot, .* and not letter\(0\)"),
+    "no slot as answer": (lambda: System("ab", (), answer=letter(0)), r"the answer must be a slot .*, not letter\(0\)"),
     "no answer at all": (lambda: System("ab", (), answer=[]), r"the answer names no slot"),
     "division": (lambda: N / 2, r"write \(N\) // 2 in place of /"),
-    "power": (lambda: i**2, r"there is no \(i\)\*\*2"),
+    "power": (lambda: i**2, r"\(i\)\*\*2 is not supported"),
     "more than 64 bits": (
         lambda: Interpreter(chain(reads=lambda s: (s[i - 1].or_else(True), letter(choose(i * HUGE < 0, 0, i)))), 4),
         r"4000000000000000000·i is beyond 62 bits, and the positions of a model are computed with 64",
@@ -76,7 +76,7 @@ MISTAKES = {
         lambda: Interpreter(chain(reads=lambda _: letter(2 ** (2**i)).or_else("a")), 9),
         r"2\^\(2\^\(i\)\) is beyond 62 bits",
     ),
-    "a number of more than 64 bits": (lambda: i < 10**19, r"10000000000000000000 is beyond 62 bits"),
+    "a number of more than 64 bits": (lambda: i < 10**19, r"10000000000000000000 needs more than 62 bits"),
     "a logarithm of more than 40 bits": (
         lambda: Interpreter(chain(reads=lambda _: letter(log2_above(i * HUGE))), 2),
         r"4000000000000000000·i is beyond 40 bits",
@@ -131,7 +131,7 @@ FILES = {
     ),
     "a.rule(a[i - 1].or_else(a[i]), abs)": (
         r"line 4 of slip\.py: a\[i - 1\]\.or_else\(…\) takes a constant, .* but a\[i\] is .* "
-        "pick\(condition, a\[i - 1\],"
+        r"pick\(condition, a\[i - 1\],"
     ),
     "a.rule(a[i - 1].or_else(i), abs)": r"line 4 of slip\.py: .* takes a constant, .* but i is .*, number\(i\)\)",
     "a.rule(letter(i) == 'a', len)": (
@@ -152,17 +152,17 @@ FILES = {
     ),
     "a = Slots('a', range(4), (0, 1))": (
         r"line 4 of slip\.py: .* Python's range\(0, 4\) has no index; write \(i,\) = indices\(\"i\"\) and .* "
-        "i\.range\(4\)"
+        r"i\.range\(4\)"
     ),
     "a.rule(letter(i), lambda x: {}[x])": r"the rule of a \(line 4 of slip\.py\) raises KeyError \('a'\) for \(a\)",
     "a.rule(letter(i), lambda x: __import__('sys').exit(3))": r"the rule of a .* raises SystemExit \(3\)",
-    "a.rule(a[letter(i)], abs)": r"line 4 of slip\.py: .* not of letter\(i\); an address is a formula",
+    "a.rule(a[letter(i)], abs)": r"line 4 of slip\.py: .* not of letter\(i\); an index is a formula",
     "a.rule(a[i + a[i - 1]], abs)": r"an index expression .* not of a\[i - 1\]; .* read over a range",
     "a.rule(letter(i), lambda x: 3)": (
         r"the rule of a \(line 4 of slip\.py\) gives 3 for \(a\), which is not among the values of a"
     ),
     "a.rule([letter(i)] * 20, lambda *x: 0)": (
-        r"line 4 of slip\.py: the rule of a is a table of 2\^20 = .* entries, beyond 262,144"
+        r"line 4 of slip\.py: the rule of a is a table of 2\^20 = .* entries, more than 262,144"
     ),
     "a.rule(letter(i), len, where=0 < i < 3)": r"line 4 of slip\.py: the condition .* ~\(…\) for `not`, choose",
     "a.rule(letter(k), len)": r"line 5 of slip\.py: .* k uses k, which is not an index there; use only i, N",
@@ -182,7 +182,7 @@ FILES = {
     "a.rule(some(k.range(N), each(a[k]).map(abs), bool), int)": (
         r"a rule of a has each\(…\) inside .*; write each\(…\) on the outside"
     ),
-    "a.rule(a[log2_above(N) - 9], abs)": r"give a\[log2_above\(N\) - 9\]\.or_else\(value\)",
+    "a.rule(a[log2_above(N) - 9], abs)": r"write a\[log2_above\(N\) - 9\]\.or_else\(value\)",
     "def f(x):\n    y = 0\n    return 1 // y\na.rule(letter(i), f)": (
         r"the rule of a \(line 6 of slip\.py\) raises ZeroDivisionError"
     ),
@@ -209,13 +209,14 @@ FILES = {
     "b = Slots('b', (), 4)": r"line 4 of slip\.py: the values of b are a collection .*, not 4",
     "b = Slots('b', range(N), [0])": r"line 4 of slip\.py: N has no value before .*; write i\.range",
     "import random\na.rule(letter(i), lambda x: random.randrange(3))": (
-        r"the rule of a \(line 5 of slip\.py\) gives \d and then \d for \([ab]\); it must be a function of what it"
+        r"the rule of a \(line 5 of slip\.py\) returns \d and then \d for \([ab]\); it must be a pure function"
     ),
     "import random\na.rule(letter(i).map(lambda x: random.random() < 0.5), int)": (
-        r"the function of letter\(i\)\.map\(…\) \(line 5 of slip\.py\) gives .* and then .*; it must be a function"
+        r"the function of letter\(i\)\.map\(…\) \(line 5 of slip\.py\) returns .* and then .*; it must be a "
+        "pure function"
     ),
     "import random\na.rule(some(k.range(N), letter(k), lambda x: random.random() < 0.5), int)": (
-        r"the rule of a: k \(line 5 of slip\.py\) gives .* and then .*; it must be a function"
+        r"the rule of a: k \(line 5 of slip\.py\) returns .* and then .*; it must be a pure function"
     ),
     "a.rule(letter(i), len": r"slip\.py raises SyntaxError at line 4",
 }
@@ -231,7 +232,7 @@ def test_a_mistake_in_a_file_is_a_sentence_that_names_the_place(tmp_path, line):
 
 def test_an_interpreter_refuses_a_rule_that_is_no_function():
     counted = iter(range(1000))
-    with pytest.raises(ProblemError, match=r"gives True and then False for \(False, a\); it must be a function"):
+    with pytest.raises(ProblemError, match=r"returns True and then False for \(False, a\); it must be a pure function"):
         Interpreter(chain(lambda *_: next(counted) % 2 == 0), 3).run("aba")
 
 

@@ -102,7 +102,7 @@ def test_what_cannot_be_compared_is_left_out_and_said(unmask, folders, tmp_path,
     code, out, err = unmask("view", folders / "abb", WORD, "--out", tmp_path / "a.html", "--compare", "pcot")
     assert code == 0
     assert "pcot" not in out
-    assert err == "There is no pcot beside it: it would be too large.\n"
+    assert err == "No pcot is shown for comparison: it would be too large.\n"
 
 
 @pytest.mark.parametrize(
