@@ -182,6 +182,24 @@ def test_the_end_of_time_is_not_lost_in_a_callback_of_a_weak_reference():
     assert not must_wait(sys._getframe())
 
 
+def test_a_signal_waits_for_the_callback_of_an_import_lock():
+    """Python prints and ignores what such a callback raises: the signal would be lost, and leave a traceback."""
+    from importlib import _bootstrap  # ty: ignore[unresolved-import]
+
+    from unmask.interrupts import must_wait
+
+    seen = []
+    lock = _bootstrap._get_module_lock("no module of this name")
+    before = sys.getprofile()
+    sys.setprofile(lambda frame, *_: seen.append(must_wait(frame)) if frame.f_code.co_name == "cb" else None)
+    try:
+        del lock
+    finally:
+        sys.setprofile(before)
+    assert seen
+    assert all(seen)
+
+
 def test_who_clears_up_when_the_time_is_over_is_not_cut_off():
     """The alarm rings again where nobody has listened, but not at once: what was begun is taken away first."""
     cleared = []

@@ -3,7 +3,8 @@
 Signals that end the process on the spot would leave temporary files behind, so all three become exceptions.
 An exception does harm in three places, and is postponed there:
 
-* in a finalizer or in a callback of the garbage collector, where Python prints it and forgets it;
+* in a finalizer, in a callback of the garbage collector, or in that of a lock of a module that was imported, where
+  Python prints it and forgets it;
 * while a temporary folder is removed, where it would leave the rest of the folder behind;
 * inside `uninterrupted()`, for code that creates files and must remove them again.
 
@@ -25,6 +26,8 @@ GRACE = 1
 """Seconds after a KeyboardInterrupt in which no second one is raised."""
 CLEARING = {("shutil", "rmtree"), ("tempfile", "cleanup"), ("tempfile", "_cleanup"), ("tempfile", "_rmtree")}
 """Functions (module, name) that are never interrupted."""
+FORGETTING = {("importlib._bootstrap", "cb"), ("_frozen_importlib", "cb")}
+"""Callbacks (module, name) of weak references to the locks of imports: Python ignores what they raise."""
 SIGNALS = tuple(
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
 )  # not every system has all of them
@@ -161,7 +164,7 @@ def must_wait(frame: FrameType | None) -> bool:
         if frame.f_code in callbacks or frame.f_code.co_name == "__del__":
             return True
         module = frame.f_globals.get("__name__")
-        if module in ("weakref", "_weakrefset") or (module, frame.f_code.co_name) in CLEARING:
+        if module in ("weakref", "_weakrefset") or (module, frame.f_code.co_name) in CLEARING | FORGETTING:
             return True
         frame = frame.f_back
     return False

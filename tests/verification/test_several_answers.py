@@ -74,6 +74,20 @@ def test_a_folder_that_gives_only_its_last_answer_is_never_proved():
     assert (verdict.status, verdict.compared) == ("refuted", "the last of 8 answers")
 
 
+@pytest.mark.parametrize("kind", ["mdm", "plt", "cot"])
+@pytest.mark.parametrize(("asked", "compared"), [(1, "the last of"), (3, "the last 3 of")])
+def test_a_problem_with_fewer_answers_than_the_model_is_not_said_to_compare_all(kind, asked, compared):
+    (i,) = indices("i")
+    out = Slots("out", i.range(5), BOOLEAN)
+    out.rule(letter(i), lambda x: x == "1")
+    model = compile_program(System("01", out, answer=out), kind, length=5)
+    fewer = System("01", out, answer=[out[k] for k in range(5 - asked, 5)])
+    for method in METHODS:
+        verdict = verify_model(model, against=fewer, method=method)
+        assert verdict.exit_code == 0
+        assert verdict.to_json()["compared"] == f"{compared} the model's 5 answers"
+
+
 def test_models_with_different_numbers_of_answers_are_not_proved_equal():
     whole = compile_program(majorities(), "plt", length=8)
     last = replace(whole, outputs=1)

@@ -147,8 +147,11 @@ def _with_answers_compared(verdict: Verdict, model: Model, standard: Standard) -
     Where the model does not give all answers, finding no difference proves nothing about the others: unknown.
     """
     stated = stated_answers(model) or 1
+    if standard.outputs == standard.answers < stated:
+        last = "the last" if standard.answers == 1 else f"the last {standard.answers}"
+        return replace(verdict, compared=f"{last} of the model's {stated} answers")
     if standard.answers == 1:
-        return replace(verdict, compared=f"the last of the model's {stated} answers") if stated > 1 else verdict
+        return verdict
     if standard.outputs == standard.answers:
         return replace(verdict, compared=f"all {standard.answers} answers")
     some = "the last" if standard.outputs == 1 else f"the last {standard.outputs}"
