@@ -315,4 +315,6 @@ def test_a_file_in_the_place_of_a_module_of_python_is_named(tmp_path):
     (tmp_path / "random.py").write_text("coin = 3\n")
     done = subprocess.run([sys.executable, "-m", "unmask", "--version"], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 2
-    assert done.stderr.endswith("; random.py takes the place of a module: rename it, or start from another folder\n")
+    assert done.stderr.endswith(
+        "; random.py hides a module of the same name: rename the file, or start from another folder\n"
+    )

@@ -183,7 +183,7 @@ def show_every_length(answer: "EveryLength", seconds: float) -> None:
     if answer.verdict == "proved":
         if answer.compared:
             out.print(literal(compared_lengths(answer)))
-        out.print(f"{len(answer.trusted)} things are trusted, not proved: --json and --out list them.")
+        out.print(f"The proof relies on {len(answer.trusted)} trusted assumptions; --json and --out list them.")
 
 
 def show_installation(installation: "Installation") -> None:
@@ -228,7 +228,7 @@ def verdict_of(model: Model, last: str) -> tuple[str, bool]:
         return "accepted" if meant == model.accept else "rejected", True
     if is_value(meant, model.vocabulary):
         return f"= {meant}", True
-    stands_for = f", which stands for {meant!r}" if meant != last else ""
+    stands_for = f", which means {meant!r}" if meant != last else ""
     return f"undecided: the last symbol is {last!r}{stands_for}, neither {model.accept!r} nor {model.reject!r}", False
 
 

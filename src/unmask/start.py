@@ -40,10 +40,12 @@ def main() -> NoReturn:
 def _give_up(error: BaseException) -> NoReturn:
     missing = isinstance(error, (MemoryError, OSError))
     reason = "there is too little memory" if missing else " ".join(str(error).split())[:200]
-    advice = "free some memory, or install it again"
+    advice = "free some memory, or install unmask again"
     file = str(getattr(error, "path", None) or "")  # `python -m` looks for modules in the current folder first
     if file and os.path.dirname(file) == os.getcwd():
-        advice = f"{os.path.basename(file)} takes the place of a module: rename it, or start from another folder"
+        advice = (
+            f"{os.path.basename(file)} hides a module of the same name: rename the file, or start from another folder"
+        )
     sentence = "interrupted" if isinstance(error, KeyboardInterrupt) else f"it cannot start: {reason}; {advice}"
     try:
         sys.stderr.write(f"unmask: {sentence}\n")

@@ -133,7 +133,7 @@ def test_the_defaults_of_a_problem():
 def test_a_problem_without_automaton_needs_a_compiler():
     with pytest.raises(ProblemError, match="silent: has neither an automaton nor a compiler"):
         compiler_for(Silent())
-    with pytest.raises(Exception, match="silent: cannot be proved about yet"):
+    with pytest.raises(Exception, match="proofs about silent: are not supported"):
         verify_model(compile_problem("group:gens:(1 2)", "mdm", length=2), against=Renamed(), method="prove")
 
 

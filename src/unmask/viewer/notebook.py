@@ -7,7 +7,9 @@ from unmask.viewer.panel import Panel
 from unmask.viewer.render import View, render
 
 HEIGHT = 640
-UNRECORDED = "This run was not recorded: run_word(model, word, record=True) also keeps what every slot read and held."
+UNRECORDED = (
+    "This run was not recorded. run_word(model, word, record=True) also stores what every slot read and contained."
+)
 
 
 def framed(trace: Trace) -> str:

@@ -20,7 +20,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("certificate", type=Path, metavar="CERTIFICATE.family.json")
     parser.add_argument("folders", type=Path, nargs="*", metavar="FOLDER", help="folders to compare, of any N")
     parser.add_argument("--solver", metavar="COMMAND", help="reads SMT-LIB and answers; by default z3 or cvc5")
-    parser.add_argument("--questions", type=Path, metavar="FILE", help="ask nobody, and write the questions down")
+    parser.add_argument(
+        "--questions", type=Path, metavar="FILE", help="write the questions to FILE instead of asking a solver"
+    )
     try:
         given = parser.parse_args(arguments)
     except SystemExit as end:

@@ -25,7 +25,7 @@ def check_chain(rows: Rows, proof: form.Proof, letters: Letters, states: int, ve
     need(not proof.elements and proof.held is None, "a chain has no elements, and holds symbols")
     symbols = sorted({x for x, _ in pairs})
     read = [a for a, _ in letters]
-    need(len({*read}) == len(read), "a symbol of the model stands for two letters of the automaton")
+    need(len({*read}) == len(read), "a symbol of the model represents two letters of the automaton")
     chain = _Chain(rows, flags, read)
     made = {name: chain.table(flags[name], read) for name in ("first", "only")}
     for name, table in made.items():

@@ -107,7 +107,7 @@ class Check:
             loop = Loop(self.rows["model"], proof, self.precision)
             start, made, said = loop.check(proof, self.letters, self.token(claimed.frame.pad))
             pairs = Pairs(proof.pairs, maps, start)
-            need(pairs.held == [*range(len(loop.held))], "pairs do not name all that is held")
+            need(pairs.held == [*range(len(loop.held))], "pairs do not name all stored numbers")
             pairs.closed(made)
             pairs.each_answered(said, verdicts)
             self.entries += made.size + said.size

@@ -38,7 +38,7 @@ def checked(formula: Any, depth: int = 0) -> None:
     elif type(formula) is int:
         need(abs(formula) < MOST, "a number in a formula is too large")
     else:
-        need(isinstance(formula, list) and bool(formula) and isinstance(formula[0], str), "this is no formula")
+        need(isinstance(formula, list) and bool(formula) and isinstance(formula[0], str), "this is not a formula")
         operator, *operands = formula
         need(OPERANDS.get(operator) == len(operands), f"a formula has no operator {operator!r} with these operands")
         need(operator not in OF_LENGTH or operands == ["N"], f"{operator} is only known of N")

@@ -16,7 +16,7 @@ def letters_of(automaton: form.Automaton, frame: form.Frame) -> Letters:
     """Of every token of the automaton, or of every character: each is read as a symbol, by automaton and model."""
     delta, states = automaton.delta, range(len(automaton.delta))
     need(len(delta) == len(automaton.accepting) > 0, "accepting is not said of every state")
-    need(len({len(row) for row in delta}) == 1, "delta is no table of states and letters")
+    need(len({len(row) for row in delta}) == 1, "delta is not a table of states and letters")
     need(all(q in states for row in delta for q in row), "delta leads out of the states")
     _check_symbols(frame)
     columns = [*zip(*delta, strict=True)]
@@ -42,7 +42,7 @@ def letters_of(automaton: form.Automaton, frame: form.Frame) -> Letters:
 
 def _check_symbols(frame: form.Frame) -> None:
     special = [name for name in (frame.mask, frame.pad, frame.accept, frame.reject) if name is not None]
-    need(len({*frame.vocabulary}) == len(frame.vocabulary), "a symbol stands twice in the vocabulary")
+    need(len({*frame.vocabulary}) == len(frame.vocabulary), "a symbol occurs twice in the vocabulary")
     need(len({*special}) == len(special) and {*special} <= {*frame.vocabulary}, "special symbols are not in it, or one")
     need(len({*frame.input_symbols}) == len(frame.input_symbols), "an input symbol is listed twice")
     need({*frame.input_symbols} <= {*frame.vocabulary} - {*special}, "an input symbol is special, or not listed")

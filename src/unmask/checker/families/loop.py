@@ -29,7 +29,7 @@ class Loop:
         need(right, "the heads are not three in the first of the looped layers and one after the loop")
         self._own = rows.values[0][2]
         need(np.array_equal(self._own.row, self._own.column), "a row moves its own numbers to other columns")
-        need(len(proof.flags["model"]["every"]) == 1, "rows are told apart by flags")
+        need(len(proof.flags["model"]["every"]) == 1, "flags distinguish rows")
         read = [rows.values[0][0].row, rows.values[0][1].row, rows.values[self._last][0].row]
         self.told = np.unique(np.concatenate(read)).astype(np.int64)
         self.held = self._vectors(proof.held)
@@ -39,8 +39,11 @@ class Loop:
         vectors = np.zeros((len(held or ()), self._rows.width), dtype=np.int64)
         for vector, entries in zip(vectors, held or (), strict=True):
             columns = [c for c, _ in entries]
-            need(columns == sorted({*columns}) and {*columns} <= {*self.told.tolist()}, "what is held is not in order")
-            need(all(entry for _, entry in entries), "a number that is held is 0")
+            need(
+                columns == sorted({*columns}) and {*columns} <= {*self.told.tolist()},
+                "the stored numbers are not in order",
+            )
+            need(all(entry for _, entry in entries), "a stored number is 0")
             vector[columns] = [entry for _, entry in entries]
         need(len(np.unique(vectors, axis=0)) == len(vectors), "a vector is listed twice")
         return vectors
@@ -92,7 +95,7 @@ class Loop:
     def _said(self, own: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
         rows = self._rows
         needed = np.unique(np.concatenate([rows.mlps[self._last].w1.row, rows.out.row]))
-        need(np.array_equal(low[needed], high[needed]), "what the last row says depends on what it held")
+        need(np.array_equal(low[needed], high[needed]), "the answer of the last row depends on its earlier content")
         own = np.repeat(own, len(self.held), axis=0)
         state = rows.heads(own, [rows.brought(self._last, 0, self.held)])
         return rows.read_out(rows.mlp(self._last, state)).argmax(axis=1)

@@ -20,7 +20,7 @@ class Maps:
     def __init__(self, elements: list[list[int]], states: int) -> None:
         maps = [tuple(image) for image in elements]
         need(maps == sorted({*maps}), "elements are not in order, each once")
-        need(all(len(f) == states and max(f) < states for f in maps), "an element is no map of the states")
+        need(all(len(f) == states and max(f) < states for f in maps), "an element is not a map of the states")
         need(0 < len(maps) <= MOST_PAIRS, "there are no elements, or too many")
         self._images = np.array(maps, dtype=np.int32)
         self._number = {image.tobytes(): i for i, image in enumerate(self._images)}

@@ -56,7 +56,7 @@ class _Filling:
             return replace(declared, expression=known(declared.expression, self._sizes), only=only)
         if isinstance(declared, Flag):
             return Flag(known(declared.expression, self._sizes))
-        raise Open(f"the register {name} is declared by {type(declared).__name__}, which is not looked at")
+        raise Open(f"the register {name} is declared by {type(declared).__name__}, which the proof does not support")
 
     def _layer(self, layer: LayerBuilder) -> LayerBuilder:
         heads = [

@@ -144,7 +144,7 @@ class Machine:
                     return Place(transformer, column) if transformer in hosts else ANYTHING
         if type(declared) is SignedBits and name in self.program.codes:
             return ANYTHING
-        raise Open(f"the register {name} is declared by {type(declared).__name__}, which is not looked at")
+        raise Open(f"the register {name} is declared by {type(declared).__name__}, which the proof does not support")
 
     def table(self, register: str, transformer: str) -> TableRows:
         """The declaration of a register that holds rows of a transformer's table."""

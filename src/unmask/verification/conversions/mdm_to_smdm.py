@@ -178,7 +178,7 @@ class _Predicted:
         for row in self.current:
             held: list[Value] = [self.one * (v == row.symbol) for v in range(self.states.symbols)]
             if not row.holds(self.standing, held):
-                raise Open("a row does not know the symbol that stands there")
+                raise Open("a row does not determine the symbol in its slot")
         self.idle = self.idle.changed({self.ignored: self.one, self.always: self.one})
         return f"{sum(map(len, (self.given, self.current, self.states.idle)))} pairs of rows"
 
@@ -262,7 +262,7 @@ class _Predicted:
             raise Open("the decision is not U's")
         numbers = np.array(self.claim.precision.numbers())
         if numbers.size**2 > MOST_PAIRS:
-            raise Open(f"all pairs of logits are looked at up to p = 4, not at p = {self.claim.precision.p}")
+            raise Open(f"all pairs of logits are enumerated only up to p = 4, not at p = {self.claim.precision.p}")
         keep, take = (side.ravel() for side in np.meshgrid(numbers, numbers, indexing="ij"))
         computed = self.machine.computed(layer, attended.changed(dict(zip(decision, (keep, take), strict=True))))
         kept = take <= keep

@@ -105,14 +105,14 @@ def every_source(
     """The front door: a theorem by its stem; sources have the shape of `like`, or a small one."""
     theorem = next((t for t in THEOREMS if t.stem == stem), None)
     if theorem is None:
-        raise ProblemError(f"there is no theorem {stem!r}; proved for every source are {', '.join(PROVERS)}")
+        raise ProblemError(f"there is no theorem {stem!r}; use one of {', '.join(PROVERS)}")
     if to not in (None, theorem.target):
         raise ProblemError(f"{stem} takes a {theorem.source} to a {theorem.target}, not to a {to}")
     if not 1 <= precision <= 8:
         raise ProblemError(f"the precision must lie in 1 … 8, not {precision}")
     if stem not in PROVERS:
         subject = f"For every N, the {theorem.target} that `convert` writes by {stem} does what its source does."
-        reason = f"no proof for every source of {stem}; there is one of {', '.join(PROVERS)}"
+        reason = f"no proof of {stem} for every source is implemented; implemented are {', '.join(PROVERS)}"
         return EveryLength("unknown", subject, (), reason=reason, trusted=TRUSTED)
     if like is not None and like.kind != theorem.source:
         raise ProblemError(f"{stem} takes a {theorem.source}, the folder that sources are like is a {like.kind}")

@@ -44,7 +44,7 @@ def given_layers(
     layers = []
     for transformer, number in sorted(place for place in found if place is not None):
         if transformer not in streams:
-            raise Open(f"a layer of the {transformer} stands where it should not")
+            raise Open(f"a layer of the {transformer} is in the wrong place")
         theirs = [h for h in heads if (transformer, number) in {_layer_of(w) for w in h.weights()}]
         stream, shape = streams[transformer], shapes[transformer]
         layers.append(_given(transformer, number, stream, shape, theirs, mlp))

@@ -176,7 +176,9 @@ class _Expanded:
         table, one = np.zeros((n.size, self.width), dtype=np.int64), self.precision.one
         for name, declared in self.program.positions.items():
             if not isinstance(declared, SignedBits | Flag | OneHot | TableRows):
-                raise Open(f"the register {name} is declared by {type(declared).__name__}, which is not looked at")
+                raise Open(
+                    f"the register {name} is declared by {type(declared).__name__}, which the proof does not support"
+                )
             columns = self._of[name]
             values = values_at(declared.row if isinstance(declared, TableRows) else declared.expression, n, self.length)
             only = getattr(declared, "only", None)

@@ -95,9 +95,9 @@ def check_lengths(
                 try:
                     save(compiler.compile(family.kind, length, precision), folder)
                 except TooLarge as error:
-                    raise Open(f"`compile` refuses this length: {error}") from error
+                    raise Open(f"`compile` rejects this length: {error}") from error
                 except ProblemError as error:
-                    raise Open(f"`compile` refuses this length: {error}", (length,)) from error
+                    raise Open(f"`compile` rejects this length: {error}", (length,)) from error
                 model = load(folder)
             if model.length != length or model.precision != precision:
                 raise Open("the model has another length or precision", (length,))

@@ -114,7 +114,7 @@ class EveryLength:
     def unreached(cls, name: str, kind: str, precision: int, reason: str) -> "EveryLength":
         """Return the verdict for a problem about which nothing was tried."""
         return cls(
-            "unknown", f"{_subject(name, kind, precision)} is right for every word of length N.", (), reason=reason
+            "unknown", f"{_subject(name, kind, precision)} is correct for every word of length N.", (), reason=reason
         )
 
     @property

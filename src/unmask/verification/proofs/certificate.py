@@ -120,7 +120,7 @@ def _learned(
     proof = [] if has_model else solver.get_proof()
     solver.delete()
     if has_model:
-        raise UnmaskError("an equality that was found is refuted by the solver; please report this model")
+        raise UnmaskError("the solver refutes an equality that was found before; please report this model")
     learned = []
     for line in proof or []:
         if not line.startswith("d"):

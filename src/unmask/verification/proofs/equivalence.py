@@ -39,7 +39,7 @@ def prove(question: Question) -> Verdict:
     except TooLarge as error:
         return _unknown(str(error))
     if specification is None:
-        raise UnmaskError(f"{question.standard.name} cannot be proved about yet; use --method sample or exhaustive")
+        raise UnmaskError(f"proofs about {question.standard.name} are not supported; use --method sample or exhaustive")
     if isinstance(specification, Automaton) and question.by != "sat":
         try:
             return _by_induction(question, extraction, specification)

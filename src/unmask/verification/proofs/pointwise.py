@@ -170,7 +170,7 @@ class _Pointwise:
     def _count(self, cases: int) -> None:
         self.cases += cases
         if self.cases > MOST_STEPS:
-            raise NoInduction(f"state by state, there are more than {MOST_STEPS:,} cases")
+            raise NoInduction(f"a proof state by state has more than {MOST_STEPS:,} cases")
 
     def word(self, way: Way) -> list[int]:
         """Numbers of letters that lead to a pair."""

@@ -104,5 +104,5 @@ def input_numbers(model: Model, tokens: np.ndarray) -> np.ndarray:
     number[[model.token[s] for s in model.input_symbols]] = np.arange(len(model.input_symbols))
     numbers = number.take(tokens)
     if numbers.min(initial=0) < 0:
-        raise UnmaskError("a word holds a symbol that is not an input symbol")
+        raise UnmaskError("a word contains a symbol that is not an input symbol")
     return numbers

@@ -119,7 +119,7 @@ class Arithmetic:
             return BINARY[operator](parts[0], parts[1])
         if len(parts) == 2 and operator in COMPARED:
             return z3.If(COMPARED[operator](parts[0], parts[1]), z3.IntVal(1), z3.IntVal(0))
-        raise Open(f"{node} is not a formula that the solver is given")
+        raise Open(f"{node} is not a formula that the solver supports")
 
     def _divided(self, node: Expression, parts: list[Term], euclid: Sequence[Euclid]) -> Term:
         x, y = parts
@@ -130,7 +130,7 @@ class Arithmetic:
             if (known.dividend, known.divisor) == (str(node.operands[0]), str(divisor)):
                 return known.remainder if node.operator == "mod" else known.quotient
         if node.operator == "div":
-            raise Open(f"{node} divides by what is no constant")
+            raise Open(f"{node} divides by an expression that is not a constant")
         return self.remainder(x, y)
 
     def remainder(self, x: Term, y: Term) -> Term:
@@ -159,7 +159,10 @@ class Arithmetic:
         solver = self.z3.Solver()
         solver.add(*self.facts, *given)
         if self._answer(solver) != self.z3.sat:
-            raise Open("what is given has no example that the solver finds: if it contradicts itself, anything follows")
+            raise Open(
+                "the solver finds no example of the assumptions; if they contradict each other, every "
+                "conclusion follows"
+            )
         solver.add(self.z3.Not(goal))
         self.ledger.questions[name] = solver.to_smt2()
         answer = self._answer(solver)
@@ -168,7 +171,7 @@ class Arithmetic:
         if answer == self.z3.sat:
             length = solver.model().eval(self.N, model_completion=True).as_long()
             raise Open(f"it does not follow; the solver's example has N = {length}", (length,))
-        raise Open(f"the solver does not decide it ({solver.reason_unknown()})")
+        raise Open(f"the solver cannot decide it ({solver.reason_unknown()})")
 
     def values(self, terms: Sequence[Term], given: Sequence[Term], most: int) -> list[tuple[int, ...]]:
         """All tuples of values that the terms may have under what is given."""

@@ -344,7 +344,7 @@ def _hides(
         elif weight:
             raise Open(f"a row that should not be seen has the exponential {precision.meaning(weight)}")
     if len(seen) != 1 or min(seen) <= 0:
-        raise Open("rows with the code are not weighed alike, or not at all")
+        raise Open("the rows with the code do not have equal positive weights")
     return declared.expression, seen.pop()
 
 

@@ -80,7 +80,9 @@ class Rows:
                 terms.append(self._hot(declared, columns.size, arithmetic, row))
                 writers.append((columns, columns))
             else:
-                raise Open(f"the register {name} is declared by {type(declared).__name__}, which is not looked at")
+                raise Open(
+                    f"the register {name} is declared by {type(declared).__name__}, which the proof does not support"
+                )
         found = arithmetic.values(terms, [*row.facts, *where], MOST_FLAGS)
         vectors = np.zeros((self.width, len(found)), dtype=self.compact.narrow)
         for i, values in enumerate(found):

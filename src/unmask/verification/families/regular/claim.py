@@ -56,7 +56,7 @@ class Claim:
         for name, size, wanted in sizes:
             if size is None or wanted is None:
                 if size is not wanted:
-                    raise Open(f"the family has {name}, or lacks them")
+                    raise Open(f"the family has {name} that it should not have, or lacks them")
                 continue
             arithmetic.require(f"frame: {name}", arithmetic.at(size, row) == wanted)
         for name in design.programs:

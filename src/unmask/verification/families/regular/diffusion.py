@@ -82,7 +82,7 @@ def _takes(node: Node, *, planner: bool = False) -> str:
         chosen, largest = node.outcomes(own, left, right)
         taken = chosen == 1 if planner else largest > -node.rows.precision.bound
         if (taken != (~waiting if masked else np.zeros_like(waiting))).any():
-            raise Open("a slot is not taken exactly where it is masked and its factors are not")
+            raise Open("the planner does not choose exactly the masked slots whose factors are written")
         cases += left.size
     return f"{cases:,} cases"
 

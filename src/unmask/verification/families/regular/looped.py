@@ -103,7 +103,7 @@ class Loop:
         arithmetic, row = claim.arithmetic, claim.arithmetic.row()
         self.flags = self.rows.flags(arithmetic, row, [row.n >= 0, row.n <= arithmetic.N])
         if self.flags.shape[1] != 1:
-            raise Open("rows of the loop are told apart by flags")
+            raise Open("flags distinguish rows of the loop")
         layers = self.rows.transformer.layers
         self.last = len(layers) - 1
         read = [layers[0].heads[h].wv.row for h in heads[:2]] + [layers[self.last].heads[0].wv.row]
@@ -209,7 +209,7 @@ class Loop:
         layer = self.rows.transformer.layers[self.last]
         needed = np.unique(np.concatenate([layer.mlp.w1.row, self.rows.transformer.out.column]))
         if not fixed[needed].all():
-            raise Open("what the last row says depends on what it held")
+            raise Open("the answer of the last row depends on its earlier content")
         said = self.said(self.pool.held)
         right = self.claim.verdicts[self.maps.accepting(self.pool.maps).astype(np.int64)]
         if (said != right).any():

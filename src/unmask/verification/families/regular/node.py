@@ -54,7 +54,7 @@ class Node:
             pairs, back = np.unique(of_left[left] * base + of_right[right], return_inverse=True)
             made = self.outcomes(own[:, k], pairs // base, pairs % base)[0][back.reshape(-1)]
             if result is not None and (made != result).any():
-                raise Open("what a row takes depends on more than what its factors hold")
+                raise Open("the symbol of a row does not depend on its factors alone")
             result = made
         if result is None:
             raise Open("there are no such rows for any N")

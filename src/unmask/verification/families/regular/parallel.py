@@ -47,7 +47,7 @@ def prove_parallel(claim: Claim) -> None:
     N, T = arithmetic.N, arithmetic.T
     design, program = claim.family.design, claim.program(NAME)
     if not isinstance(design.block, Expression):
-        raise Open("the block is no expression in N")
+        raise Open("the block is not an expression in N")
     if program.attention != "causal" or program.loop is not None or program.noise is not None:
         raise Open("the program is not a causal one without loop and noise")
     blocks = _Blocks(arithmetic, design.block)

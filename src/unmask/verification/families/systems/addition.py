@@ -85,7 +85,7 @@ def prove_addition(family: AdditionFamily, precision: Precision, arithmetic: Ari
 def _frame(family: AdditionFamily, arithmetic: Arithmetic) -> None:
     design, N, row = family.design, arithmetic.N, arithmetic.row()
     if design.steps != 1 or design.block is not None or set(design.programs) != {"planner", "predictor"}:
-        raise Open("the family does not take one step, or is no masked diffusion")
+        raise Open("the family does not take one step, or is not masked diffusion")
     slots = N + N / 2 + 1
     arithmetic.require("frame: slots", arithmetic.at(design.padding, row) == slots)
     for name, program in design.programs.items():
@@ -139,7 +139,7 @@ class _Planner(_Part):
                     logits, _ = self.rows.last_layers(self.rows.layer(0, start, ()), 1)
                     taken = int(logits.argmax(axis=0)[0]) == 1
                     if taken != (token == self.mask and "slot" in name):
-                        raise Open(f"{name} is taken, or is not")
+                        raise Open(f"the planner makes the wrong choice for {name}")
                     cases += 1
         return f"{cases} cases"
 
@@ -196,7 +196,7 @@ class _Predictor(_Part):
         for head, token in enumerate(tokens):
             brought = self.rows.fetched(0, head, self.rows.start(np.array([token]), flags))
             if (brought.values != brought.values[:, :1]).any():
-                raise Open("what a head brings depends on more than the letter")
+                raise Open("the output of a head does not depend on the letter alone")
             found.append(brought[slice(0, 1)])
         return found
 
@@ -261,7 +261,7 @@ def one_each(weight: int, precision: Precision) -> int:
     """The weight of a row that is seen, the same among any number of rows."""
     weights = weights_among_any(weight, precision)
     if len(weights) != 1:
-        raise Open("how much a row counts depends on how many are seen")
+        raise Open("the weight of a row depends on the number of rows")
     return weights.pop()
 
 

@@ -42,7 +42,7 @@ from unmask.verification.folds.closure import close
 def require_family(claim: SystemClaim, family: str) -> None:
     """The recurrence of the claim computes the family."""
     if family not in MEANINGS:
-        raise Open(f"there is no proof for every N of what {family} computes")
+        raise Open(f"no proof for every N is implemented for {family}")
     MEANINGS[family](claim)
 
 
@@ -82,7 +82,7 @@ def _close(claim: SystemClaim, group: Slots) -> str:
         pairs = made
     for value, number in pairs:
         if bool(value) != bool(maps.accepting(np.array([number]))[0]):
-            raise Open("a slot holds another bit than the automaton says of its letters")
+            raise Open("a slot does not contain the bit that the automaton gives for its letters")
     return f"{len(pairs)} pairs"
 
 
@@ -110,14 +110,14 @@ def _stands(operand: Operand, entry: Term, leaves: Term, claim: SystemClaim) -> 
     letter = entry - leaves
     if operand.number is None:
         if operand.mapping(operand.held[0]) is not None:
-            raise Open("behind the word stands a value")
+            raise Open("there is a value after the end of the word")
         return z3.And(letter >= 0, letter >= N)
     if operand.group is None:
         if [operand.mapping(x) for x in claim.system.letters] != [False, True]:
             raise Open("a leaf is not its letter")
         return z3.And(letter >= 0, operand.places[0] == letter, letter < N)
     if operand.group is not claim.space.groups[0]:
-        raise Open("a node reads what is no node")
+        raise Open("a node reads something that is not a node")
     return z3.And(letter < 0, operand.places[0] == entry)
 
 
@@ -172,7 +172,7 @@ def _joins(claim: SystemClaim, root: Slots) -> str:
             if group is not root and right is not None:
                 right = right != odd
             if said is not right and (said is None or right is None or bool(said) != right):
-                raise Open(f"{place.name} does not hold the value of its part")
+                raise Open(f"{place.name} does not contain the value of its part")
             cases += 1
     return f"{cases} cases"
 
@@ -227,7 +227,7 @@ def _windows(claim: SystemClaim) -> str:
     closure = close([(automaton.start, (), False)], moves, flaw)
     if closure.witness is not None:
         word = closure.witness.letters
-        raise Open(f"{''.join(word)} is told wrongly by its windows", (len(word),))
+        raise Open(f"the windows of {''.join(word)} give the wrong answer", (len(word),))
     return f"{closure.states} states"
 
 
@@ -266,7 +266,7 @@ def _pairs(claim: SystemClaim) -> str:
     arithmetic, cases = claim.arithmetic, 0
     for place, pair in product(claim.finding, product(claim.system.letters, repeat=2)):
         if bool(_found_by(place, pair)) != (pair[0] != pair[1]):
-            raise Open("a pair is found though it is equal, or is not though it differs")
+            raise Open("the search does not find exactly the pairs that differ")
         cases += 1
     for place, odd, differs in product(claim.places, (False, True), (False, True)):
         if impossible(arithmetic, [*place.given, int(odd) == arithmetic.N % 2]):

@@ -95,7 +95,7 @@ class Part:
         first, inverse = distinct(brought.values)
         classes = inverse.reshape(symbols, -1)
         if (classes != classes[:, :1]).any():
-            raise Open("what a head brings depends on more than the symbol")
+            raise Open("the output of a head does not depend on the symbol alone")
         return brought[first], classes[:, 0]
 
     def _first_layer(self, own: np.ndarray, heads: Sequence[np.ndarray]) -> np.ndarray:
@@ -242,4 +242,4 @@ class Part:
 
 
 def _open() -> str:
-    raise Open("a head reads now this row, now that one")
+    raise Open("a head reads different rows in different cases")

@@ -56,7 +56,7 @@ def together(told: Iterable[Told]) -> list[Told]:
 
     def moves(state: Told) -> Iterable[tuple[Told, Told]]:
         if len(found) > MOST_TOLD:
-            raise Open("the rows of a read over a range can tell too many things")
+            raise Open("the rows of a read over a range have too many different outputs")
         return ((one, state.with_(one)) for one in single)
 
     close(single, moves, lambda state: found.setdefault(state))
@@ -76,7 +76,7 @@ class Shares:
         """[shares, rows]: which of the numbers that rows bring are above 0; each is kept."""
         values = self._values(brought)
         if (values < 0).any():
-            raise Open("a row that finds brings a number below 0")
+            raise Open("a row that matches adds a number below 0")
         for held, row in zip(self.held, values, strict=True):
             held.update(np.unique(row).tolist())
         return values > 0
@@ -98,7 +98,7 @@ class Shares:
         for held in self.held:
             terms = [(v, int(multiply(w, v, precision))) for w in weights for v in held]
             if any((term > 0) != (v > 0) or term < 0 for v, term in terms):
-                raise Open("among many rows one that finds is lost")
+                raise Open("the contribution of a matching row rounds to zero among many rows")
             self.least.append(min((term for _, term in terms if term), default=1))
         return f"{len(weights)} weights, {sum(map(len, self.held))} numbers"
 
@@ -145,7 +145,7 @@ class Gathers:
         z3 = arithmetic.z3
         if seen.target is None:
             if len(shown) != 1 or shown[0].group.ranges:
-                raise Open(f"{name} sees all rows that find, whichever slot they find for")
+                raise Open(f"{name} reads all rows that match, even those of other slots")
             return
         assert seen.room is not None
         fits = space.rows <= arithmetic.at(seen.room, arithmetic.row())
@@ -223,5 +223,5 @@ class Gathers:
         """After the layer: of rows whose shares, per head [shares, rows], are above 0 where the signs say so."""
         low, high = (self.rows.joined(rows, self._brought(signs, largest=largest)) for largest in (False, True))
         if (self.rows.hidden(LAYER, low) != self.rows.hidden(LAYER, high)).any():
-            raise Open("a hidden unit tells shares above 0 apart")
+            raise Open("a hidden unit distinguishes shares above 0")
         return self.rows.layer(LAYER, low, ())

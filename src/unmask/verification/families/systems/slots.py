@@ -281,7 +281,7 @@ class Space:
         assert isinstance(read, Over)
         search = next((s for s in self.searches if s.over is read and s.group is slot.group), None)
         if search is None:
-            raise Open(f"{read} is read inside of another read, which is not looked at for every N")
+            raise Open(f"{read} is read inside another read, which the proof for every N does not support")
         return [option(Operand(None, (), None, (), search=search))]
 
 
@@ -343,4 +343,4 @@ def _term(expression: Expression, known: Terms, arithmetic: Arithmetic) -> Term:
             return parts[0] / parts[1] if operator == "div" else parts[0] % parts[1]
         if operator == "mod":
             return arithmetic.remainder(*parts)
-    raise Open(f"{expression} is not an expression that the solver is given")
+    raise Open(f"{expression} is not an expression that the solver supports")
