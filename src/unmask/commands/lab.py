@@ -3,7 +3,7 @@
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -13,9 +13,6 @@ from unmask.commands.options import DEFAULT_LIMIT, Json, LimitOption, PageOption
 from unmask.commands.shell import CONTEXT, Command, Commands
 from unmask.errors import OutOfTime, UnmaskError
 from unmask.terminal import literal
-
-if TYPE_CHECKING:  # `--help` needs none of it
-    from unmask.lab.settings.config import Config
 
 app = typer.Typer(
     name="lab",
@@ -161,7 +158,7 @@ def train(
     )
 
 
-def _help_given(settings: "Config") -> str:
+def _help_given(settings: Any) -> str:
     """Return what the network is told about its operands: the most important caveat of a result."""
     shape = settings.shape
     addresses = {

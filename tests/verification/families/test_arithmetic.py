@@ -23,7 +23,7 @@ def test_what_follows_and_what_does_not(arithmetic):
 
 def test_nothing_follows_from_a_contradiction(arithmetic):
     row = arithmetic.row()
-    with pytest.raises(Open, match="has no example"):
+    with pytest.raises(Open, match="finds no example"):
         arithmetic.require("anything", row.n == 7, [row.n > 0, row.n < 0])
 
 
