@@ -39,9 +39,7 @@ class Automaton:
     def __init__(self, claimed: form.Automaton, model: Model) -> None:
         self.delta, self.accepting, states = claimed.delta, claimed.accepting, range(len(claimed.delta))
         self._model, self._number = model, {symbol: i for i, symbol in enumerate(model.input_symbols)}
-        need(
-            len(states) > 0 and len({len(row) for row in self.delta}) == 1, "delta is not a table of states and letters"
-        )
+        need(len(states) > 0 and len({len(row) for row in self.delta}) == 1, "delta is not a table of states")
         need(all(q in states for row in self.delta for q in row), "delta leads out of the states")
         self.columns = list(zip(*self.delta, strict=True))
         reached = {0}
