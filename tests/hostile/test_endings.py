@@ -27,7 +27,7 @@ PRINT = {
     "view": ["view", "abb", "aabb", "--text"],
     "paper": ["paper"],
     "sample": ["sample", "language"],
-    "samplers": ["samplers", "a", "--length", "3", "--words", "1", "--budget", "2"],
+    "samplers": ["samplers", "a*b", "--length", "3", "--words", "2", "--budget", "2"],
     "an error with --json": ["run", "abb", "--json", "a"],
     "help of a command": ["run", "--help"],
 }

@@ -213,7 +213,7 @@ def test_a_pattern_of_controls(tmp_path, unmask):
         ["verify", model, "--against", "\x9b*", "--json"],
         ["verify", model, "--against", "\x9b*", "--method", "prove"],
         ["compare", REGEX, "--lengths", "2"],
-        ["samplers", REGEX, "--length", "2", "--words", "1", "--budget", "2", "--sampler", "llada"],
+        ["samplers", REGEX, "--length", "2", "--words", "2", "--budget", "2", "--sampler", "llada"],
     ]
     codes = []
     for line in lines:
@@ -330,7 +330,7 @@ def test_a_name_with_a_newline_stays_in_one_line(evil, unmask):
         ["export", evil / "compiled", "--to", "torch", "--exact", "--out", evil / "of torch"],
         ["extract", evil / "compiled", "--out", evil / "m.aag"],
         ["view", evil / "compiled", "aa", "--out", evil / "page.html", "--compare", "none"],
-        ["samplers", "a", "--length", "2", "--words", "1", "--budget", "2", "--out", evil / "page.html"],
+        ["samplers", "a*b", "--length", "2", "--words", "2", "--budget", "2", "--out", evil / "page.html"],
     ):
         _, out, err = unmask(*line)
         told = [one for one in (out + err).split("\n") if "u{1b}" in one or "u{a}" in one]

@@ -205,7 +205,7 @@ def test_a_program_of_many_steps_is_foreseen():
 def test_more_rows_than_there_are_codes_leave_no_folder(tmp_path):
     (tmp_path / "palindrome.py").write_text(PALINDROME)
     config, program = named_run(f"program:{tmp_path / 'palindrome.py'}", length=32)
-    with pytest.raises(TooLarge, match=r"256 rows, and program:palindrome.py N = 32 program has 560; use a shorter"):
+    with pytest.raises(TooLarge, match=r"256 rows, but program:palindrome.py N = 32 program has 560; use a shorter"):
         train(config, tmp_path / "run", program=program)
     assert not (tmp_path / "run").exists()
 

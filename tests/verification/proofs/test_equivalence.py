@@ -148,7 +148,7 @@ def test_what_cannot_be_compared_is_one_sentence(tmp_path):
     steps = compile_problem("group:Z2", "mdm", length=3)
     for model, against, error, sentence in (
         (bits, four, UnmaskError, "reads 3 symbols, but aiger:four.aag has 4"),
-        (bits, "expr:a+b", UnmaskError, "reads 3 symbols and expr:a\\+b has 4"),
+        (bits, "expr:a+b", UnmaskError, "reads 3 symbols, but expr:a\\+b has 4"),
         (bits, "family:addition", UnmaskError, "has words of length 2, 4, 6"),
         (letters, compile_problem("regex:(ab)*", "mdm", length=4), UnmaskError, "words of length 3 and 4"),
         (replace(letters, problem={}), None, UnmaskError, "names no problem"),

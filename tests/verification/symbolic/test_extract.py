@@ -375,7 +375,7 @@ def test_a_gate_of_sixty_inputs(kind, tmp_path):
 
 def test_what_is_no_input_symbol_is_refused():
     model = compile_problem("regex:a*", "mdm", length=2)
-    with pytest.raises(UnmaskError, match="no input symbol"):
+    with pytest.raises(UnmaskError, match="not an input symbol"):
         input_numbers(model, np.array([[model.token[model.accept]] * 2]))
 
 
