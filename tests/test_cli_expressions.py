@@ -73,7 +73,7 @@ def test_verify_and_compare(unmask, tmp_path):
     code, out, _ = unmask("verify", tmp_path / "small", "--json")
     document = json.loads(out)
     assert (code, document["verdict"], document["method"]) == (0, "held", "exhaustive")
-    assert document["cases"] == 27 + 6 * 9
+    assert document["cases"] == 27 + 49  # words of the language, and distinct words with one other symbol
     code, out, _ = unmask("verify", tmp_path / "small", "--against", "expr:a+b*c in 0..2")
     assert code == 1
     assert "counterexample '0+0*0=': gives 0, but the model rejected" in out

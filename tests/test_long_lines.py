@@ -49,5 +49,7 @@ def test_a_stream_that_cannot_be_read_is_said_to_be_that(model):
     """Not that something could not be written, which is what an error without a name of a file is taken for."""
     with open(os.devnull, "w") as written:  # noqa: SIM117
         with open(os.dup(written.fileno())) as stream:
-            with pytest.raises(UnmaskError, match="standard input cannot be read: Bad file descriptor; give words on standard input"):
+            with pytest.raises(
+                UnmaskError, match="standard input cannot be read: Bad file descriptor; give words on standard input"
+            ):
                 list(lines_of(stream, model))

@@ -292,7 +292,7 @@ def test_doctor_says_when_something_is_wrong(unmask, monkeypatch):
     assert code == 1
     assert "no-such-package MISSING" in out
     assert "pip install 'unmask[lab]'" in out
-    assert "dev" not in out
+    assert "unmask[dev]" not in out
 
 
 def test_requirements_are_read():

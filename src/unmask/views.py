@@ -94,11 +94,12 @@ def default_comparison(model: Model) -> tuple[Kind, ...]:
 
 def check_program(model: Model, file: str) -> str:
     """Return the PROBLEM string of the file, if it is the program that the model was compiled from."""
-    stored = model.problem if isinstance(model.problem, dict) else {}
-    if stored.get("kind") != "program":
-        raise UnmaskError("this model was not compiled from a program; leave out --program")
-    problem = f"program:{file}"
-    if getattr(parse_problem(problem), "sha256", None) != stored.get("sha256"):
+    match model.problem:
+        case {"kind": "program", "sha256": stored}:
+            problem = f"program:{file}"
+        case _:
+            raise UnmaskError("this model was not compiled from a program; leave out --program")
+    if parse_problem(problem).to_json().get("sha256") != stored:
         raise UnmaskError(
             f"{file} is not the program that this model was compiled from (its SHA-256 differs); give that file"
         )

@@ -25,7 +25,9 @@ def test_a_model_that_does_not_fit():
     model = compile_problem("group:S3", "mdm", length=8)
     with (
         Budget(memory=1 << 10),
-        pytest.raises(TooLarge, match=r"the bert form would take about .* MB of memory, .* raise the limit with --limit"),
+        pytest.raises(
+            TooLarge, match=r"the bert form would take about .* MB of memory, .* raise the limit with --limit"
+        ),
     ):
         export_files(model, "bert")
 

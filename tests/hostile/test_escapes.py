@@ -150,6 +150,13 @@ def attempts(evil):
             ["a", "--length", "2", "--budget", EVIL],
             ["a", "--length", "2", "--out", evil],
         ],
+        "schedule": [
+            [f"law:{evil / 'law.json'}", "--length", "2", "--passes", "2"],
+            [f"law:{evil / 'dfa.json'}", "--length", "2", "--passes", "1"],
+            [EVIL, "--length", "2", "--passes", "1"],
+            [f"law:{evil / 'law.json'}", "--length", "2", "--passes", EVIL],
+            [f"law:{evil / 'law.json'}", "--length", "2", "--passes", "1", "--out", evil],
+        ],
         "doctor": [[f"--{EVIL}"], [EVIL]],
     }
 

@@ -257,7 +257,8 @@ class _Attempt:
             lengths = dict.fromkeys((*range(LEAST_ASKED), *self.lengths))
             check_lengths(self.compiler, self.family, self.precision, lengths, self.ledger, self.compared)
             if self.own:
-                require_formulas_alone(self.compiler, self.family, self.precision, self.ledger)
+                compiled = self.compiler if self.offered.system is None else None
+                require_formulas_alone(compiled, self.family, self.precision, self.ledger)
         except Open as found:
             reason, suspects = str(found), found.lengths
         except (NotAFamily, WeightsError) as found:

@@ -18,7 +18,6 @@ from typing import Any
 from unmask.numerics.precision import Precision
 from unmask.programs.compilers.compiler import Compiler
 from unmask.programs.compilers.family import Family
-from unmask.programs.compilers.regular import RegularCompiler
 from unmask.programs.language.positions import N
 from unmask.verification.families.obligations.arithmetic import LEAST_ASKED
 from unmask.verification.families.obligations.ledger import Ledger, Open
@@ -111,12 +110,12 @@ for _name in (
     setattr(TracedLength, _name, _recorded(_name))
 
 
-def require_formulas_alone(compiler: Compiler, family: Family, precision: Precision, ledger: Ledger) -> None:
-    """Settle that a model of the family depends on N through formulas alone; of a regular language, `compile` too."""
+def require_formulas_alone(compiler: Compiler | None, family: Family, precision: Precision, ledger: Ledger) -> None:
+    """Settle that a model of the family depends on N through formulas alone; with a compiler, its `compile` too."""
     least = max(family.least, LEAST_ASKED)  # the model of N = 0 is proved by itself
     bare = Family(family.kind, family.least, family.design, family.characters, {})
     _settle("`Family.model_at` uses N in formulas alone", bare.model_at, least, precision, ledger)
-    if isinstance(compiler, RegularCompiler):
+    if compiler is not None:
 
         def compile_at(length: int, precision: Precision) -> Any:
             return compiler.compile(family.kind, length, precision)
