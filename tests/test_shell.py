@@ -213,11 +213,11 @@ def test_a_bar_on_a_terminal_and_silence_in_a_pipe():
 
 
 def test_a_bar_while_words_are_run(models):
-    verify = ("verify", models / "abb", "--method", "sample", "--cases", "20")
+    verify = ("verify", models / "long", "--method", "sample", "--cases", "3000")
     code, out = in_terminal(*verify)
     assert code == 0
     assert "running words" in out
-    assert in_pipe(*verify) == (0, "no counterexample found (20 words)\n", "")
+    assert in_pipe(*verify) == (0, "no counterexample found (3,000 words)\n", "")
 
 
 @pytest.mark.parametrize("width", [40, 80])
