@@ -111,6 +111,14 @@ def test_powers_of_two_that_end_at_seven_bits_are_not_proved(monkeypatch):
     assert answer.counterexample.length >= 127
 
 
+@pytest.mark.parametrize("bits", [11, 14, 30])
+def test_powers_of_two_that_end_beyond_the_compared_lengths_are_not_proved(bits, monkeypatch):
+    monkeypatch.setattr(positions.power_of_two_below, "__kwdefaults__", {"most": bits})
+    answer = found()
+    assert answer.verdict == "unknown"
+    assert "is not computed as it is written" in answer.reason
+
+
 def test_the_hashed_lengths_depend_on_the_statement():
     lengths = {hashed_lengths(f"statement {k}") for k in range(20)}
     assert len(lengths) == 20

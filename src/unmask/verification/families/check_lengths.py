@@ -3,19 +3,27 @@
 The statement is about what `compile` writes. The proof is about the family. The two are compared here, entry by entry,
 at some lengths: short ones, the neighbours of powers of two, and a few that a hash of the statement selects. A fault of
 the compiler at one other length is not seen by this comparison.
+
+Beyond these lengths the formulas of positions and sizes are compared: what `Expression.compute` gives, which the
+compiler uses, with the value of the tree, which the proof is about.
 """
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
 
 from unmask.errors import ProblemError, TooLarge
 from unmask.numerics.precision import Precision
 from unmask.problems.problem import Problem
 from unmask.programs.compilers.compiler import Compiler
 from unmask.programs.compilers.family import Family, number_at
-from unmask.verification.families.bridge import compare
+from unmask.programs.language.positions import Expression
+from unmask.verification.families.bridge import compare, values_at
 from unmask.verification.families.obligations.ledger import Ledger, Open
 from unmask.weights.storage import load, save
 
@@ -29,6 +37,10 @@ MOST_SLOTS = 1 << 14
 LEAST_COMPARED = len(FIRST) + len(HASHED)
 MOST_ENTRIES = 1 << 23
 """The weights of all compared lengths together, beside positions: larger families are compared at fewer lengths."""
+
+LONG_LENGTHS = tuple(sorted({(1 << k) + d for k in range(3, 37) for d in ((-1, 0, 1) if k % 6 == 0 else (1,))}))
+"""Lengths at which formulas are compared, although no model of such a length is compiled."""
+MOST_ROWS = 1 << 39
 
 
 def hashed_lengths(statement: str) -> tuple[int, ...]:
@@ -105,3 +117,48 @@ def check_lengths(
 
         ledger.settle(f"N = {length}: `compile` writes the family's weights", "comparison", show)
         compared.append(length)
+
+
+def check_formulas(family: Family, ledger: Ledger) -> None:
+    """Settle that at long lengths the formulas of the family have the values of their trees."""
+    formulas = list({id(formula): formula for formula in _formulas_in(family.design)}.values())
+
+    def show() -> str:
+        longest = 0
+        for length in LONG_LENGTHS:
+            if length < family.least:
+                continue
+            rows = length + number_at(family.design.padding, length)
+            if not length <= rows < MOST_ROWS:
+                break  # beyond the positions that are computed with 64 bits
+            near = {0, 1, 2, length - 2, length - 1, length, length + 1, (length + rows) // 2, rows - 2, rows - 1}
+            where = np.array(sorted(n for n in near if 0 <= n < rows), dtype=np.int64)
+            for formula in formulas:
+                with np.errstate(all="ignore"):
+                    computed, wanted = formula.evaluate(length, where), values_at(formula, where, length)
+                if (computed != wanted).any():
+                    row = int(where[np.argmax(computed != wanted)])
+                    raise Open(f"at N = {length}, n = {row} the formula {formula} is not computed as it is written")
+            longest = length
+        return f"{len(formulas)} formulas, lengths beside powers of two up to N = {longest:,}"
+
+    ledger.settle("instance: formulas are computed as they are written", "comparison", show)
+
+
+def _formulas_in(value: Any) -> Iterator[Expression]:
+    """Every formula that an object holds, directly or in its parts."""
+    seen: set[int] = set()
+    waiting = [value]
+    while waiting:
+        part = waiting.pop()
+        if id(part) in seen or isinstance(part, str | bytes | int | np.ndarray):
+            continue
+        seen.add(id(part))
+        if isinstance(part, Expression):
+            yield part
+        elif isinstance(part, Mapping):
+            waiting += [*part, *part.values()]
+        elif isinstance(part, list | tuple | set | frozenset):
+            waiting += part
+        elif is_dataclass(part):
+            waiting += [getattr(part, field.name) for field in fields(part) if hasattr(part, field.name)]

@@ -23,7 +23,7 @@ from unmask.programs.compilers.compiler import Compiler
 from unmask.programs.compilers.every_length import SystemFamily
 from unmask.programs.compilers.family import Family, ForEveryLength
 from unmask.programs.language.instance import NotAFamily
-from unmask.verification.families.check_lengths import check_lengths, lengths_to_compare
+from unmask.verification.families.check_lengths import check_formulas, check_lengths, lengths_to_compare
 from unmask.verification.families.obligations.arithmetic import LEAST_ASKED, Arithmetic
 from unmask.verification.families.obligations.ledger import Ledger, Obligation, Open, internal_failure
 from unmask.verification.families.regular.certificate import certificate_of
@@ -63,7 +63,8 @@ TRUSTED = (
     "regular languages, do not branch on N itself. Not excluded: a fault that depends on a value of a formula (rows, "
     "steps, slots, bits) or inside NumPy, and in the `compile` of programs and circuit families one at a single N.",
     "`Expression.compute`, which gives the positions of a compiled model. The proof uses the trees of the expressions. "
-    "The two are compared at the lengths above; the tests compare every operator at random n and N below 2^39.",
+    "The two are compared at the lengths above and, formula by formula, beside powers of two up to N = 2^36; the tests "
+    "compare every operator at random n and N below 2^39.",
     "`save` and `load`: that a model folder of a length that was not compared holds the model that was compiled.",
     "`verification/families`: that the obligations imply the statement. The argument is at the top of the file of each "
     "kind.",
@@ -257,6 +258,7 @@ class _Attempt:
             lengths = dict.fromkeys((*range(LEAST_ASKED), *self.lengths))
             check_lengths(self.compiler, self.family, self.precision, lengths, self.ledger, self.compared)
             if self.own:
+                check_formulas(self.family, self.ledger)
                 compiled = self.compiler if self.offered.system is None else None
                 require_formulas_alone(compiled, self.family, self.precision, self.ledger)
         except Open as found:
