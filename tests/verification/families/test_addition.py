@@ -32,9 +32,7 @@ def test_it_is_proved_for_every_even_length(kind, precision):
     assert found.verdict == "proved", found.reason
     assert "in 1 step with N + N div 2 + 1 slots from N = 2 on" in found.statement
     assert {o.method for o in found.obligations} >= {"SMT", "closure", "enumeration", "comparison"}
-    assert [o.name for o in found.obligations if o.method == "comparison"][
-        -1
-    ] == "N = 12: `compile` writes the family's weights"
+    assert "N = 12: `compile` writes the family's weights" in [o.name for o in found.obligations]
 
 
 @pytest.mark.long
