@@ -77,7 +77,7 @@ def test_exit_codes_follow_grep(unmask, hand, tmp_path):
 
 def test_an_answer_that_stands_for_another_symbol_is_said_to(unmask, hand):
     config = json.loads((hand / "config.json").read_text(encoding="utf-8"))
-    for meant, code, said in (("0", 1, "rejected"), ("a", 2, "the last symbol is '1', which stands for 'a', neither")):
+    for meant, code, said in (("0", 1, "rejected"), ("a", 2, "the last symbol is '1', which means 'a', neither")):
         (hand / "config.json").write_text(json.dumps({**config, "aliases": {"1": meant}}), encoding="utf-8")
         found, out, _ = unmask("run", hand, "bb")
         assert found == code

@@ -84,4 +84,4 @@ def test_a_planner_or_a_predictor_alone(exported, outside):
     _, folder, report = exported("random:3", "mdm", "onnx", length=4, exact=True)
     assert report["order"] is None
     assert outside("card", folder=folder).startswith("['")
-    assert "depends on the word" in (folder / "README.md").read_text(encoding="utf-8")
+    assert "The word determines which slots" in (folder / "README.md").read_text(encoding="utf-8")

@@ -100,7 +100,7 @@ def test_standard_input_is_no_circuit(tmp_path, unmask):
         os.close(reading)
         os.close(writing)
     assert code == 2
-    assert "is not a file but a pipe; save its content in a file and name that" in err
+    assert "is not a file but a pipe; save its content in a file and give that file" in err
 
 
 def test_a_link_to_a_file_is_a_file(tmp_path, unmask):

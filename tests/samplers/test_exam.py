@@ -329,7 +329,7 @@ def test_what_has_no_canvas_is_refused():
         CompiledPredictor(chain, np.zeros((1, 4), dtype=np.int64))
     with pytest.raises(UnmaskError, match="random:1 has no correct answers, so no sampler can be correct"):
         Subject.of("random:1", 4)
-    with pytest.raises(UnmaskError, match="plt has none"):
+    with pytest.raises(UnmaskError, match="a plt has no canvas"):
         Subject.of("(a|b)*abb", 4, kind="plt")
 
 

@@ -63,7 +63,7 @@ def test_the_models_that_are_changed_below_are_good(make):
         (mdm, {"steps": 0}, "steps must be at least 1 for mdm, not 0"),
         (mdm, {"block": 1}, "block must be given for pcot, and for no other kind"),
         (mdm, {"k": 1}, "k must be a positive integer, for topk alone"),
-        (mdm, {"padding": 3}, "pos of the planner has 3 rows, there are 4 rows: begin, input and padding"),
+        (mdm, {"padding": 3}, "pos of the planner has 3 rows, but there are 4 rows: begin, input and padding"),
         (mdm, {"transformers": {}}, "a model of kind mdm has the transformers planner and predictor, not none"),
         (mdm, {"transformers": {"model": by_hand.chooses({2}, 3)}}, "planner and predictor, not model"),
         (mdm, {"characters": ((98, 97, "a"),)}, r"characters must be increasing ranges.*\[98, 97\]"),
@@ -96,8 +96,8 @@ def test_kind():
 def test_shapes_of_the_transformers():
     planner = by_hand.chooses({2}, 3)
     for predictor, sentence in (
-        (by_hand.successor({}, 3, size=4), "embed of the predictor has 4 rows, there are 5 symbols"),
-        (by_hand.chooses({2}, 3), "out of the predictor has 2 rows, there are 5 outputs"),
+        (by_hand.successor({}, 3, size=4), "embed of the predictor has 4 rows, but there are 5 symbols"),
+        (by_hand.chooses({2}, 3), "out of the predictor has 2 rows, but there are 5 outputs"),
         (by_hand.successor({}, 3, precision=Precision(3)), "the same precision"),
         (by_hand.successor({}, 3, loop=(0, 0)), "the predictor must have a loop if and only if"),
         (by_hand.successor({}, 3, noise=Noise((0,), ())), "the predictor has noise columns, which only a plt may have"),

@@ -83,7 +83,7 @@ def test_noise_columns_are_different_columns(good, noise):
 def test_attention_and_registers_are_checked(good):
     with pytest.raises(WeightsError, match="attention must be 'unmasked' or 'causal'"):
         replace(good, attention="sliding")
-    with pytest.raises(WeightsError, match="the registers name 1 columns of 4"):
+    with pytest.raises(WeightsError, match="the registers name 1 columns, but the width is 4"):
         replace(good, registers=Registers.of({"x": [""]}))
     named = replace(good, registers=Registers.of({"x": ["0", "1", "2", "3"]}))
     assert named.column_name(2) == "x:2"

@@ -129,5 +129,5 @@ def test_a_whisper_is_lost_among_many_rows(p):
     loud, quiet = (Shares([], [{0, value}]) for value in (precision.one, precision.one // 2))
     loud.weigh(precision.one, precision)
     assert loud.least == [1]
-    with pytest.raises(Open, match="lost"):
+    with pytest.raises(Open, match="rounds to zero among many rows"):
         quiet.weigh(precision.one, precision)

@@ -259,7 +259,8 @@ class _Attempt:
             check_lengths(self.compiler, self.family, self.precision, lengths, self.ledger, self.compared)
             if self.own:
                 check_formulas(self.family, self.ledger)
-                compiled = self.compiler if self.offered.system is None else None
+                regular = self.offered.system is None and self.offered.circuits is None
+                compiled = self.compiler if regular else None
                 require_formulas_alone(compiled, self.family, self.precision, self.ledger)
         except Open as found:
             reason, suspects = str(found), found.lengths
