@@ -5,6 +5,7 @@ From Coq Require Import ZArith Lia List Bool Arith.
 From Unmask Require Import Numbers Exponential CorrectRounding Layer Diffusion Programs Monoid Automaton Transformations.
 From Unmask Require Import Vocabulary Coding Tree.
 From Unmask Require Import Planner Predictor PredictorRows PredictorFirst PredictorSecond PredictorDecides Model.
+From Unmask Require Import Codes Shapes.
 Import ListNotations.
 Open Scope nat_scope.
 
@@ -331,3 +332,55 @@ Corollary decided_with_e_to_the_x : forall p (positive : (1 <= p)%Z) f (rounded 
     /\ length canvas = slots (length word)
     /\ last canvas (mask_symbol m) = verdict m (element_of_word m word).
 Proof. intros. apply every_monoid_is_decided; assumption. Qed.
+
+(** The same as a statement about the class MDM[log N, N], which asks for a width of O(log N): steps, slots, alphabet,
+    width, layers and heads at once. *)
+Definition heads_of (t : transformer) : list nat := map (fun l => length (heads l)) (layers t).
+
+Lemma bits_of_rows : forall n, 2 <= n -> bits_for (n + slots n) <= Nat.log2 n + 2.
+Proof.
+  intros n Hn. unfold bits_for, slots. replace (n + Nat.max 1 (n - 1) - 1) with (2 * (n - 1)) by lia.
+  rewrite Nat.log2_double by lia. pose proof (Nat.log2_le_mono (n - 1) n ltac:(lia)). lia.
+Qed.
+
+Lemma planner_is_narrow : forall n, 2 <= n ->
+  planner_width (n + slots n) (tree_children n) <= 3 * Nat.log2 n + 12.
+Proof.
+  intros n Hn. pose proof (bits_of_rows n Hn) as H. unfold tree_children.
+  destruct (Nat.ltb_spec 1 n); [|lia]. unfold planner_width, address_column, address_bits. cbn [length]. lia.
+Qed.
+
+Lemma predictor_is_narrow : forall m n, 2 <= n ->
+  width m (table_coding m) (n + slots n) <= 3 * Nat.log2 n + 17 + 7 * size m.
+Proof.
+  intros m n Hn. pose proof (bits_of_rows n Hn) as H. unfold width, accepted, factors_end, bits.
+  cbn [left_features right_features table_coding]. lia.
+Qed.
+
+Corollary regular_languages_are_in_MDM_log_N : forall p (e : exponential p) a alphabet word,
+  (2 <= p)%Z -> well_formed a -> Forall (fun t => t < alphabet) word -> 2 <= length word ->
+  let n := length word in
+  let m := transformations a alphabet in
+  let model := tree_model p m (table_coding m) n in
+  (exists canvas, run p e model word (Nat.log2_up n) = Some canvas
+                  /\ length canvas = n - 1
+                  /\ last canvas (mask_symbol m) = if accepts a word then accept_symbol m else reject_symbol m)
+  /\ (exists width, width <= 3 * Nat.log2 n + 12 /\ has_shape p (symbols m) (n + slots n) 2 width (planner model))
+  /\ (exists width, width <= 3 * Nat.log2 n + 17 + 7 * size m
+                    /\ has_shape p (symbols m) (n + slots n) (symbols m) width (predictor model))
+  /\ heads_of (planner model) = [2] /\ heads_of (predictor model) = [2; 0].
+Proof.
+  intros p e a alphabet word Hp Ha Hword Hlength n m model.
+  assert (Hpositive : (1 <= p)%Z) by lia. split; [|split; [|split; [|split]]].
+  - destruct (every_automaton_is_decided p e a alphabet word Hp Ha Hword ltac:(lia)) as [canvas [Hrun [Hslots Hlast]]].
+    exists canvas. fold n m in Hrun, Hslots, Hlast. fold model in Hrun.
+    assert (Hsteps : steps n = Nat.log2_up n).
+    { unfold steps. pose proof (Nat.log2_up_pos n ltac:(unfold n; lia)). lia. }
+    rewrite Hsteps in Hrun. split; [assumption|]. split; [|assumption].
+    rewrite Hslots. unfold slots. fold n in Hlength. lia.
+  - eexists. split; [apply planner_is_narrow; assumption|]. apply planner_has_shape. assumption.
+  - eexists. split; [apply predictor_is_narrow; assumption|]. apply predictor_has_shape. assumption.
+  - unfold heads_of, model, tree_model, tree_children. cbn [planner]. fold n in Hlength.
+    destruct (Nat.ltb_spec 1 n); [reflexivity|lia].
+  - reflexivity.
+Qed.

@@ -15,6 +15,7 @@ REGULAR = _proof(
     "every_monoid_is_decided",
     "automaton_is_decided",
     "every_automaton_is_decided",
+    "regular_languages_are_in_MDM_log_N",
     "decided_with_e_to_the_x",
     note="one slot per node, any finite monoid, any exponential as in docs/paper/rocq.md (the package's tables are "
     "proved to be such for p <= 4, and tested for p <= 8); the weights of compiled folders are compared with "
