@@ -153,7 +153,7 @@ def _exit_code() -> int:
     except typer.TyperException as error:  # a wrong option, a missing argument
         reason = " ".join(error.format_message().replace("Value error, ", "").split()).rstrip(".")
         command = context.command_path if (context := getattr(error, "ctx", None)) else "unmask"
-        code = _fail(f"{reason}; see `{command} --help`") if reason else 2  # `unmask lab` alone: the help was printed
+        code = _fail(f"{reason}; see `{command} --help`") if reason else 2
     except Exception as error:
         if os.environ.get("UNMASK_DEBUG") == "1":
             raise

@@ -170,28 +170,23 @@ def _plogp(p: np.ndarray) -> np.ndarray:
 
 def _merge_equal(masses: np.ndarray, most: int) -> np.ndarray:
     """Labels with equal beliefs become one."""
-    order, first = _groups(np.round(_beliefs(masses) / EQUAL))
-    if len(first) > most:
+    merged = _joined(masses, EQUAL)
+    if len(merged) > most:
         raise _TooManyBeliefs
-    return np.add.reduceat(masses[order], first, axis=0)
+    return merged
 
 
 def _merge(masses: np.ndarray, most: int) -> np.ndarray:
     """Labels with similar beliefs become one."""
-    beliefs, grid = _beliefs(masses), EQUAL
-    order, first = _groups(np.round(beliefs / grid))
-    if len(first) > most:
-        grid = 1 / most
-        while len(first) > most:
-            order, first = _groups(np.round(beliefs / grid))
-            grid *= 2
-    return np.add.reduceat(masses[order], first, axis=0)
+    merged, grid = _joined(masses, EQUAL), 1 / most
+    while len(merged) > most:
+        merged, grid = _joined(masses, grid), 2 * grid
+    return merged
 
 
 def _split(masses: np.ndarray, most: int) -> np.ndarray:
     """Every belief becomes a mixture of neighbouring grid points, the corners of the simplex that contains it."""
-    order, first = _groups(np.round(_beliefs(masses) / EQUAL))
-    masses = np.add.reduceat(masses[order], first, axis=0)
+    masses = _joined(masses, EQUAL)
     if len(masses) <= most:
         return masses
     mass = masses.sum(axis=2)
@@ -214,9 +209,11 @@ def _split(masses: np.ndarray, most: int) -> np.ndarray:
     return spread[:, :, None] * (corners[order[first]] / cells)[:, None, :]
 
 
-def _beliefs(masses: np.ndarray) -> np.ndarray:
+def _joined(masses: np.ndarray, grid: float) -> np.ndarray:
+    """Labels whose beliefs round to the same point of a grid become one."""
     flat = masses.sum(axis=1)
-    return flat / flat.sum(axis=1, keepdims=True)
+    order, first = _groups(np.round(flat / flat.sum(axis=1, keepdims=True) / grid))
+    return np.add.reduceat(masses[order], first, axis=0)
 
 
 def _groups(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
