@@ -30,12 +30,12 @@ from yardstick import dense_pass_seconds
 
 from unmask.engines.fast import FastEngine
 from unmask.engines.reference import ReferenceEngine
-from unmask.paper.checks.circuits import circuit_model
+from unmask.paper.checks.circuit_checks import circuit_model
 from unmask.pipeline import compile_problem, convert_model, problem_of, run_word, verify_model
-from unmask.problems.automata.monoid import transition_monoid
-from unmask.problems.circuits.aiger import write_aiger
-from unmask.reasoners.run import answers, run
-from unmask.reasoners.words import read_word
+from unmask.problems.automata.groups_and_monoids import transition_monoid
+from unmask.problems.circuits.circuit_files import write_aiger
+from unmask.reasoners.run_words import answers, run
+from unmask.reasoners.typed_words import read_word
 from unmask.tables.answers import tabled_answers
 from unmask.verification.proofs.sides import Encoding, circuit_of
 from unmask.verification.proofs.specified import side_of
@@ -43,7 +43,7 @@ from unmask.verification.proofs.specified import side_of
 HERE = Path(__file__).parent
 DOCS = HERE.parent / "docs"
 ALTA_PARITY_SECONDS = 51
-LARGE = {  # of tests/programs/compilers/test_regexes.py: 2,384 to 3,532 elements, and 66 states
+LARGE = {  # of tests/compilers/test_regular_compiler.py: 2,384 to 3,532 elements, and 66 states
     "log search": r".*(error|warning|fatal|panic).*(timeout|refused|reset).*",
     "secrets": r".*(password|passwd|pwd)\s*[=:]\s*\S{6,}.*",
     "image names": r"(?:[a-z0-9]+(?:[.-][a-z0-9]+)*)(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*(:\w[\w.-]{0,12})?"

@@ -9,8 +9,8 @@ from pages import table, write_page
 
 from unmask.engines.reference import ReferenceEngine
 from unmask.errors import AttendsToNothing
-from unmask.paper.checks.circuits import circuit_model
-from unmask.problems.family import FamilyProblem
+from unmask.paper.checks.circuit_checks import circuit_model
+from unmask.problems.circuit_problems import FamilyProblem
 from unmask.reasoners.decoding import decode
 from unmask.testing.random_transformer import random_diffusion, random_transformer
 from unmask.verification.circuits.constant_depth import constant_depth_circuit, pass_depth, token_bits

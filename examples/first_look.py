@@ -3,9 +3,8 @@
 import random
 
 from unmask import compare_frameworks, compile_problem, run_word, verify_model
-from unmask.console import show_comparison, show_run, show_verdict
+from unmask.cli import console, show_comparison, show_run, show_verdict
 from unmask.pipeline import compiler_of
-from unmask.terminal import console
 
 out = console()
 

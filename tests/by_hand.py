@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from unmask.numerics.precision import Precision
-from unmask.weights.matrix import Matrix
+from unmask.numerics.arithmetic import Precision
+from unmask.weights.matrices import Matrix
 from unmask.weights.model import Model
 from unmask.weights.transformer import Layer, Mlp, Transformer
 

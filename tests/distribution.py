@@ -45,7 +45,7 @@ def check_contents(wheel: Path, sdist: Path) -> None:
         "Makefile",
         "constraints-dev.txt",
         "src/unmask/py.typed",
-        "tests/test_cli.py",
+        "tests/cli/test_commands.py",
     } <= inside
     assert not [
         name for name in inside if name.startswith((".venv", "dist", "site", "models")) or "__pycache__" in name

@@ -16,7 +16,7 @@ def test_pages_are_written_between_their_markers():
     assert text.index("<!-- trusted -->") < text.index("`numerics/arithmetic`") < text.index("<!-- end of trusted -->")
 
 
-@pytest.mark.parametrize("marker", ["trusted", "places"])
+@pytest.mark.parametrize("marker", ["trusted", "packages"])
 def test_a_stale_line_is_replaced(marker):
     page = f"before\n<!-- {marker} -->\n| an old line |\n<!-- end of {marker} -->\nafter"
     assert filled(page, {marker: ["new"]}) == f"before\n<!-- {marker} -->\nnew\n<!-- end of {marker} -->\nafter"

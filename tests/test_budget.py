@@ -15,8 +15,7 @@ import typer
 from command_line import in_this_process
 from unmask import budget
 from unmask.budget import DEFAULT_MEMORY, Budget, check, current, foresee, in_words, stage
-from unmask.commands.budgeted import PATIENCE, budgeted
-from unmask.commands.options import read_bytes
+from unmask.cli.options import PATIENCE, budgeted, read_bytes
 from unmask.errors import OutOfTime, TooLarge
 
 

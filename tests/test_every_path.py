@@ -9,35 +9,32 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from unmask.engines import attention, fast
-from unmask.engines.chains import chain as chains
-from unmask.engines.chains import compiled
-from unmask.engines.classes import class_attention
-from unmask.engines.classes.class_attention import ClassAttention
+from unmask.engines import chain_kernel, class_attention, fast, head_attention
+from unmask.engines.class_attention import ClassAttention
 from unmask.engines.fast import FastEngine
 from unmask.engines.reference import ReferenceEngine
-from unmask.export.torch.engine import TorchEngine
+from unmask.export.torch_engine import TorchEngine
 from unmask.numerics.compact import Compact
 from unmask.tables.answers import tabled_answers
 from unmask.testing import random_model
 from unmask.testing.random_model import all_words
-from unmask.weights.model import KINDS
+from unmask.weights.kinds import KINDS
 
 
 def eager_classes(patch):
     for name in ("CLASSED_FROM", "CLASSED_KEYS", "LONG"):
-        patch.setattr(attention, name, 0)
+        patch.setattr(head_attention, name, 0)
     patch.setattr(class_attention, "FEW", 0)
 
 
 def eager_chains(patch):
     patch.setattr(fast, "LONG_CHAIN", 0)
-    patch.setattr(chains, "FIRST_BUDGET", 8)
+    patch.setattr(chain_kernel, "FIRST_BUDGET", 8)
 
 
 def no_compiler(patch):
     eager_chains(patch)
-    patch.setattr(chains, "kernel", lambda: None)
+    patch.setattr(chain_kernel, "kernel", lambda: None)
 
 
 PATHS = {
@@ -51,7 +48,7 @@ PATHS = {
 HERE = [
     name
     for name in PATHS
-    if not (name == "torch" and find_spec("torch") is None) and not (name == "kernel" and compiled.kernel() is None)
+    if not (name == "torch" and find_spec("torch") is None) and not (name == "kernel" and chain_kernel.kernel() is None)
 ]
 
 

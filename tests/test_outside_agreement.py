@@ -13,7 +13,7 @@ import folder_by_hand
 import outside_reader
 from unmask.errors import AttendsToNothing, EditsWrittenSlot
 from unmask.pipeline import ENGINES, compile_problem, load_model, result, run_word, save_model
-from unmask.weights.model import KINDS
+from unmask.weights.kinds import KINDS
 
 SEEDS = range(28)
 MORE = range(28, 78)

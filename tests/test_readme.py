@@ -4,9 +4,9 @@ import re
 from collections import Counter
 from pathlib import Path
 
-from unmask.paper.items.all_items import ITEMS
-from unmask.paper.items.item import VERDICTS
-from unmask.paper.report import recorded
+from unmask.paper.all_items import ITEMS
+from unmask.paper.findings import recorded
+from unmask.paper.item import VERDICTS
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

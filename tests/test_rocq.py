@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from unmask import compile_problem, save_model
-from unmask.numerics.exponential import exp_table
-from unmask.numerics.precision import Precision
+from unmask.numerics.arithmetic import Precision, exp_table
 
 ROOT = Path(__file__).parents[1]
 PROOFS = ROOT / "proofs"

@@ -1,8 +1,8 @@
-"""Writes what the documentation says of the architecture, from the code: `make architecture`.
+"""Source tree → the generated parts of the architecture pages: `make architecture`.
 
-docs/pictures/imports.svg         which place imports which
-docs/background/architecture.md   the places from the ground up, and what lives in each
-docs/background/trusted-modules.md   what a proof trusts, module by module
+docs/pictures/imports.svg            which package imports which
+docs/background/architecture.md      the packages, each after what it imports, with one line each
+docs/background/trusted-modules.md   the modules that a proof trusts
 """
 
 import re
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 
-from import_graph import closure, direct, first_sentence, levels, module_graph, place_graph, place_of
+from import_graph import closure, direct, first_sentence, folder_of, levels, module_graph, package_graph, package_of
 
 ROOT = Path(__file__).parents[2]
 sys.path += [str(ROOT / "benchmarks"), str(ROOT / "src")]
@@ -42,15 +42,15 @@ def main() -> None:
 
 
 def pages() -> dict[Path, str]:
-    """Every file that is written from the code, as it should be."""
-    places = place_graph(module_graph())
+    """Return the current text of every generated file."""
+    packages = package_graph(module_graph())
     return {
-        PICTURE: picture(places),
+        PICTURE: picture(packages),
         **{
             page: filled(page.read_text(encoding="utf-8"), parts)
             for page, parts in {
                 ROOT / "docs" / "background" / "architecture.md": {
-                    "places": table(("place", "what lives there", "imports"), rows(places))
+                    "packages": table(("package", "what it does", "imports"), rows(packages))
                 },
                 ROOT / "docs" / "background" / "trusted-modules.md": {"trusted": list(trusted_lines())},
             }.items()
@@ -59,47 +59,46 @@ def pages() -> dict[Path, str]:
 
 
 def computed_trust() -> dict[str, tuple[str, ...]]:
-    """Place → the modules there that the provers import, directly or not: what TRUSTED must say."""
-    places: dict[str, list[str]] = {}
+    """Return folder → its modules that the provers import, directly or indirectly: the right value of TRUSTED."""
+    folders: dict[str, list[str]] = {}
     for module in sorted(closure(module_graph(), PROVERS)):
-        places.setdefault(place_of(module), []).append(module.rpartition("/")[2])
-    return {place: tuple(names) for place, names in places.items()}
+        folders.setdefault(folder_of(module), []).append(module.rpartition("/")[2])
+    return {folder: tuple(names) for folder, names in folders.items()}
 
 
 def trusted_lines() -> Iterator[str]:
-    """A table of the trusted modules, by what each is for."""
+    """Yield the lines of a table of the trusted modules."""
     count = sum(len(names) for names in TRUSTED.values())
     yield f"{count} modules, the import closure of {', '.join(f'`{name}.py`' for name in PROVERS)}:"
     yield ""
-    modules = [f"{place}/{name}" if place != name else name for place, names in TRUSTED.items() for name in names]
+    modules = [f"{folder}/{name}" if folder != name else name for folder, names in TRUSTED.items() for name in names]
     yield from table(("module", "what it is"), [(f"`{name}`", cell(first_sentence(name))) for name in modules])
 
 
-def rows(places: dict[str, set[str]]) -> Iterator[tuple[str, str, str]]:
-    """The places from the ground up; what others lead to as well is left out."""
-    arrows = direct(places)
-    for name in (name for level in levels(places) for name in level):
+def rows(packages: dict[str, set[str]]) -> Iterator[tuple[str, str, str]]:
+    """Yield a row per package, each after what it imports. Imports that follow from others are left out."""
+    arrows = direct(packages)
+    for name in (name for level in levels(packages) for name in level):
         yield f"`{name}`", cell(first_sentence(name)), " ".join(f"`{target}`" for target in sorted(arrows[name]))
 
 
 def cell(text: str) -> str:
-    """Text that stays within its cell of a Markdown table, and is no markup but for its `code`."""
+    """Escape text for a cell of a Markdown table, except its `code`."""
     parts = text.replace("|", "\\|").split("`")
     parts[::2] = [re.sub(r"([*\[<])", r"\\\1", part) for part in parts[::2]]
     return "`".join(parts)
 
 
-def picture(places: dict[str, set[str]]) -> str:
-    """The places as boxes, each above all that it imports; a folder that holds nothing but rooms is left out."""
-    linked = {name for place, targets in places.items() if targets for name in (place, *targets)}
-    places = {name: targets for name, targets in places.items() if name in linked}
-    arrows, storeys = direct(places), levels(places)
+def picture(packages: dict[str, set[str]]) -> str:
+    """Draw the packages as boxes, each above everything that it imports."""
+    arrows, storeys = direct(packages), levels(packages)
     boxes = arranged(storeys, arrows)
+    trusted = {package_of(f"{folder}/") for folder in TRUSTED}
     width = max(x + w / 2 for x, _, w in boxes.values()) + MARGIN
     height = len(storeys) * STOREY - (STOREY - HEIGHT) + 2 * MARGIN
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" role="img" '
-        'aria-label="Which place imports which: every line leads down.">',
+        'aria-label="Which package imports which: every line leads down.">',
         f"<style>{STYLE}</style>",
         f'<rect class="card" x="1" y="1" width="{width - 2:.0f}" height="{height - 2:.0f}" rx="8"/>',
     ]
@@ -112,14 +111,14 @@ def picture(places: dict[str, set[str]]) -> str:
             curve = f"C{x:.0f},{top + bend:.0f} {at:.0f},{bottom - bend:.0f} {at:.0f},{bottom:.0f}"
             lines.append(f'<path d="M{x:.0f},{top:.0f} {curve}"/>')
     for name, (x, y, w) in boxes.items():
-        mark = ' class="trusted"' if name in TRUSTED else ""
+        mark = ' class="trusted"' if name in trusted else ""
         lines.append(f'<rect{mark} x="{x - w / 2:.0f}" y="{y - HEIGHT / 2:.0f}" width="{w}" height="{HEIGHT}" rx="5"/>')
         lines.append(f'<text x="{x:.0f}" y="{y:.0f}">{escape(name)}</text>')
     return "\n".join([*lines, "</svg>", ""])
 
 
 def arranged(storeys: list[list[str]], arrows: dict[str, set[str]]) -> dict[str, tuple[float, float, int]]:
-    """Name → (middle, height, width) of its box; the ground is at the bottom, and a box stands near what it imports."""
+    """Return name → (middle, height, width) of its box. A box is placed near what it imports."""
     widths = {name: LETTER * len(name) + 18 for storey in storeys for name in storey}
     longest = max(sum(widths[name] + GAP for name in storey) for storey in storeys)
     boxes: dict[str, tuple[float, float, int]] = {}

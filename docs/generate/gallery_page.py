@@ -14,7 +14,7 @@ from pages import table  # noqa: E402
 
 from unmask.pipeline import compare_frameworks, compile_problem, run_word  # noqa: E402
 from unmask.problems.catalogue import parse_problem  # noqa: E402
-from unmask.problems.program import ProgramProblem  # noqa: E402
+from unmask.problems.program_problems import ProgramProblem  # noqa: E402
 from unmask.traces.trace import Trace  # noqa: E402
 
 PAGE = ROOT / "docs" / "gallery.md"

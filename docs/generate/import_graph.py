@@ -1,8 +1,8 @@
-"""The import graph of src/unmask, read from the code.
+"""Source tree → import graph of src/unmask, between modules and between packages.
 
-A *place* is the folder of a file: a room such as `verification/symbolic`, the files that stand in a folder beside its
-rooms (`verification`), or a file at the top (`pipeline`). Imports inside functions count; imports for type checkers
-alone do not, nor does the `__init__` that Python runs on the way to a module.
+A *package* is a top-level folder (`weights`) or a top-level module (`errors`). A few subpackages are listed separately
+(`SEPARATE`), because they import packages that import the rest of their own package. Imports inside functions count.
+Imports for type checkers do not count, and neither does the `__init__` that Python runs on the way to a module.
 """
 
 import ast
@@ -13,6 +13,12 @@ from pathlib import Path
 
 SOURCE = Path(__file__).parents[2] / "src" / "unmask"
 PACKAGE = "unmask"
+SEPARATE = (
+    "programs/compilers",  # import `testing`, which imports the rest of `programs`
+    "verification/circuits",  # imported by `theorems`
+    "verification/conversions",  # import `theorems`
+)
+"""Subpackages that have a row of their own."""
 
 Graph = Mapping[str, set[str]]
 """Name → the names that it imports."""
@@ -39,12 +45,19 @@ def files(root: Path = SOURCE) -> dict[str, Path]:
     return {path.relative_to(root).with_suffix("").as_posix(): path for path in sorted(root.rglob("*.py"))}
 
 
-def place_of(module: str) -> str:
+def folder_of(module: str) -> str:
+    """Return the folder of a module (`verification/symbolic`), or the name of a top-level module."""
     return module.rpartition("/")[0] or module
 
 
+def package_of(module: str) -> str:
+    """Return the top-level package or module that contains a module, or its subpackage in `SEPARATE`."""
+    separate = (name for name in SEPARATE if f"{module}/".startswith(f"{name}/"))
+    return next(separate, module.partition("/")[0])
+
+
 def imports(tree: ast.Module) -> Iterator[Import]:
-    """Everything of ours that a file imports."""
+    """Yield every import of this project in a file."""
     yield from _imports(tree.body, lazy=False, typing=False)
 
 
@@ -79,7 +92,7 @@ def module_graph(root: Path = SOURCE) -> dict[str, set[str]]:
 
 
 def _module(parts: list[str], known: Mapping[str, Path]) -> str | None:
-    """The module that a dotted name stands in."""
+    """Return the module that defines a dotted name."""
     for count in range(len(parts), -1, -1):
         for name in ("/".join(parts[:count]), "/".join([*parts[:count], "__init__"])):
             if name in known:
@@ -87,16 +100,17 @@ def _module(parts: list[str], known: Mapping[str, Path]) -> str | None:
     return None
 
 
-def place_graph(graph: Graph) -> dict[str, set[str]]:
-    """The same between places."""
-    places: dict[str, set[str]] = {place_of(module): set() for module in graph}
+def package_graph(graph: Graph) -> dict[str, set[str]]:
+    """Return package → the other packages that its modules import."""
+    packages: dict[str, set[str]] = {package_of(module): set() for module in graph}
     for module, targets in graph.items():
-        places[place_of(module)] |= {place_of(target) for target in targets} - {place_of(module)}
-    return places
+        package = package_of(module)
+        packages[package] |= {package_of(target) for target in targets} - {package}
+    return packages
 
 
 def closure(graph: Graph, roots: Iterable[str]) -> set[str]:
-    """The roots and all that they import, directly or not."""
+    """Return the roots and everything that they import, directly or indirectly."""
     reached: set[str] = set()
     waiting = list(roots)
     while waiting:
@@ -107,8 +121,8 @@ def closure(graph: Graph, roots: Iterable[str]) -> set[str]:
     return reached
 
 
-def circles(graph: Graph) -> list[list[str]]:
-    """Sets of names that import each other, directly or not: those that reach themselves, by what they reach."""
+def cycles(graph: Graph) -> list[list[str]]:
+    """Return the sets of names that import each other, directly or indirectly."""
     reach = {name: closure(graph, graph[name]) for name in graph}
     inside = sorted(name for name in graph if name in reach[name])
     together: dict[frozenset[str], list[str]] = {}
@@ -118,13 +132,13 @@ def circles(graph: Graph) -> list[list[str]]:
 
 
 def levels(graph: Graph) -> list[list[str]]:
-    """Names by how long the longest way down is; what imports nothing comes first. The graph has no circle."""
+    """Return names by the length of their longest path of imports, shortest first. The graph must have no cycle."""
     level: dict[str, int] = {}
     waiting = dict(graph)
     while waiting:
         free = [name for name, targets in waiting.items() if targets <= level.keys()]
         if not free:
-            raise ValueError(f"a circle among {sorted(waiting)}")
+            raise ValueError(f"cycle among {sorted(waiting)}")
         for name in free:
             level[name] = max((level[target] + 1 for target in graph[name]), default=0)
             del waiting[name]
@@ -132,7 +146,7 @@ def levels(graph: Graph) -> list[list[str]]:
 
 
 def direct(graph: Graph) -> dict[str, set[str]]:
-    """Without the arrows that others lead to as well."""
+    """Return the transitive reduction: drop each arrow that follows from others."""
     return {
         name: {t for t in targets if not any(t in closure(graph, graph[other]) for other in targets - {t})}
         for name, targets in graph.items()
@@ -140,6 +154,6 @@ def direct(graph: Graph) -> dict[str, set[str]]:
 
 
 def first_sentence(module: str, root: Path = SOURCE) -> str:
-    """The first line of a module's docstring; of a place, that of its `__init__`."""
+    """Return the first line of a module's docstring; for a folder, of its `__init__`."""
     path = root / module / "__init__.py" if (root / module).is_dir() else root / f"{module}.py"
     return (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").split("\n\n")[0].replace("\n", " ")

@@ -9,11 +9,10 @@ import shutil
 import sys
 from pathlib import Path
 
-from unmask.lab.report.facts import facts, runs
-from unmask.lab.report.findings import findings, key_numbers, summary
-from unmask.lab.report.plots import PLOTS
-from unmask.lab.report.tables import TABLES
-from unmask.lab.sweep.results import read_results
+from unmask.lab.result_findings import facts, findings, key_numbers, runs, summary
+from unmask.lab.result_plots import PLOTS
+from unmask.lab.result_tables import TABLES
+from unmask.lab.sweep import read_results
 
 LAB = Path(__file__).parents[1] / "lab"
 PAGES = (LAB / "index.md", LAB / "tables.md")

@@ -39,7 +39,7 @@ from unmask.traces.notebook import draw_with
 
 if TYPE_CHECKING:
     from unmask.errors import UnmaskError
-    from unmask.export.export import export_model
+    from unmask.export.export_model import export_model
     from unmask.pipeline import (
         compare_frameworks,
         compile_problem,
@@ -54,8 +54,8 @@ if TYPE_CHECKING:
         save_model,
         verify_model,
     )
-    from unmask.traces.compare import first_difference
     from unmask.traces.trace import Trace
+    from unmask.traces.trace_differences import first_difference
     from unmask.weights.model import Model
 
 __all__ = [
@@ -83,15 +83,15 @@ _ELSEWHERE = {
     "Model": "unmask.weights.model",
     "Trace": "unmask.traces.trace",
     "UnmaskError": "unmask.errors",
-    "export_model": "unmask.export.export",
-    "first_difference": "unmask.traces.compare",
+    "export_model": "unmask.export.export_model",
+    "first_difference": "unmask.traces.trace_differences",
 }
 __getattr__, __dir__ = lazy_names(__name__, {name: _ELSEWHERE.get(name, "unmask.pipeline") for name in __all__})
 
 
 def _framed(trace: "Trace") -> str:
     """How a notebook shows a trace."""
-    from unmask.viewer.notebook import framed
+    from unmask.viewer.html_page import framed
 
     return framed(trace)
 

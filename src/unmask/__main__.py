@@ -1,5 +1,5 @@
 """`python -m unmask`."""
 
-from unmask.start import main
+from unmask.cli.start import main
 
 main()

@@ -1,6 +1,6 @@
 """Budget: how much memory and time work may take, how far it has come, and its end when either runs out.
 
-    with Budget(memory=4 << 30, seconds=60):           # commands: `commands/budgeted.py`, from --limit and --timeout
+    with Budget(memory=4 << 30, seconds=60):           # commands: `cli/options.py`, from --limit and --timeout
         foresee(rows * width * 8, "a run of 9 rows")   # before memory is taken: beyond the budget, TooLarge
         for gate in stage("sweeping", gates):          # a line of progress; looks at the clock with every item
             while unsettled:

@@ -131,3 +131,10 @@ def text_of(value: Any, write: Callable[[Any], str]) -> str:
         raise ProblemError(
             f"a value of the class {name} cannot be written as a symbol: {reason}; use a string in its place"
         ) from None
+
+
+def visible(text: str) -> str:
+    """Return a text in which every unprintable character is shown by its number: "\\x1b[2J" → "\\\\u{1b}[2J"."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else f"\\u{{{ord(c):x}}}" for c in text)

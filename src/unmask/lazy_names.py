@@ -12,8 +12,8 @@ from typing import Any
 def lazy_names(package: str, modules: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return `__getattr__` and `__dir__` of a package.
 
-    `modules` maps a public name to its module, `unmask.samplers.passes.sample`, or to module and name,
-    `unmask.viewer.render:render`, where the two names differ.
+    `modules` maps a public name to its module, `unmask.samplers.sampling_loop`, or to module and name,
+    `unmask.viewer.html_page:render`, where the two names differ.
     """
 
     def get_attribute(name: str) -> Any:

@@ -2,7 +2,8 @@
 
 from unmask.errors import ProblemError
 from unmask.problems.catalogue import problem_from_json
-from unmask.weights.model import Kind, Model
+from unmask.weights.kinds import Kind
+from unmask.weights.model import Model
 
 
 def problem_name(model: Model) -> str | None:
@@ -23,7 +24,7 @@ def problem_accepts(model: Model) -> str | None:
 
 def problem_states(model: Model) -> dict[str, str]:
     """State symbol of a chain of thought → a shortest word that leads to it; {} for models without states."""
-    from unmask.programs.compilers.regular import state_names
+    from unmask.compilers.regular_compiler import state_names
 
     try:
         automaton = problem_from_json(model.problem).automaton
@@ -45,7 +46,7 @@ def problem_states(model: Model) -> dict[str, str]:
 
 def compile_again(model: Model, kind: Kind) -> Model:
     """The problem that a folder names, compiled into another kind for the same words; a comment, so not a proof."""
-    from unmask.programs.compilers.compiler import compiler_for
+    from unmask.compilers.compiler import compiler_for
 
     compiler = compiler_for(problem_from_json(model.problem))
     if kind not in compiler.kinds:

@@ -4,8 +4,8 @@ Problem ──compile_problem──▶ Model ──run_word──▶ Trace      
              save_model ─▶ folder ─▶ load_model                       (`weights/storage.py`)
                             Model ──convert_model──▶ Model
                             Model ──verify_model──▶ Verdict
-Problem ──prove_family──▶ EveryLength
-Theorem ──prove_conversion──▶ EveryLength
+Problem ──prove_family──▶ Verdict
+Theorem ──prove_conversion──▶ Verdict
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,22 +18,22 @@ from unmask.engines.fast import FastEngine
 from unmask.engines.reference import ReferenceEngine
 from unmask.named_problem import compile_again, problem_accepts, problem_name, problem_states
 from unmask.problems.catalogue import parse_problem
-from unmask.problems.program import program_problem
-from unmask.reasoners.cost import words_at_once
+from unmask.problems.program_problems import program_problem
+from unmask.reasoners.run_words import words_at_once
 from unmask.running import Decided, decide_words, generate, run_both, run_word, run_words, tape_of
-from unmask.traces.result import outputs_of, result
+from unmask.traces.trace import outputs_of, result
 from unmask.verification.compare import Row, measure
 from unmask.verification.question.standard import answer_count, output_count, with_stated_outputs
-from unmask.weights.model import Kind, Model
+from unmask.weights.kinds import Kind
+from unmask.weights.model import Model
 from unmask.weights.storage import check_replaceable
 from unmask.weights.storage import load as load_model
 from unmask.weights.storage import save as save_model
 
 if TYPE_CHECKING:  # compilers, theorems and proofs are imported by what uses them: running a model needs none of them
-    from unmask.programs.compilers.compiler import Compiler
+    from unmask.compilers.compiler import Compiler
     from unmask.recurrences.system import System
     from unmask.theorems.theorem import Conversion, Theorem
-    from unmask.verification.families.prove import EveryLength
     from unmask.verification.question.verdict import Verdict
     from unmask.verification.verify import Against, Progress
 
@@ -76,7 +76,7 @@ problem_of = lru_cache(maxsize=16)(parse_problem)
 @lru_cache(maxsize=16)
 def compiler_of(problem: str) -> "Compiler":
     """The compiler of a PROBLEM string."""
-    from unmask.programs.compilers.compiler import compiler_for
+    from unmask.compilers.compiler import compiler_for
 
     return compiler_for(problem_of(problem))
 
@@ -88,7 +88,7 @@ def compile_problem(problem: str, kind: Kind, *, length: int | None = None, prec
         >>> compile_problem("(a|b)*abb", "mdm", length=9)
         Model(mdm, N = 9, P = 8, T = 4, F_2, regex:(a|b)*abb)
     """
-    from unmask.programs.compilers.request import compiled
+    from unmask.compilers.compiler import compiled
 
     return compiled(problem_of(problem), compiler_of(problem), problem, kind, length, precision)
 
@@ -105,8 +105,7 @@ def compile_program(system: "System", kind: Kind, *, length: int, precision: int
         >>> compile_program(parity, "mdm", length=5)
         Model(mdm, N = 5, P = 5, T = 5, F_2, program:parity)
     """
-    from unmask.programs.compilers.compiler import compiler_for
-    from unmask.programs.compilers.request import compiled
+    from unmask.compilers.compiler import compiled, compiler_for
 
     problem = program_problem(system)
     return compiled(problem, compiler_for(problem), problem.name, kind, length, precision)
@@ -120,7 +119,7 @@ def convert_model(model: Model, kind: Kind, *, by: str | None = None) -> Iterato
         ...     print(theorem.label, made.model)
         thm:lts-can-simulate-mdms Model(plt, N = 9, P = 8, T = 4, F_2, regex:(a|b)*abb → mdm_to_plt)
     """
-    from unmask.theorems.route import convert
+    from unmask.theorems.catalogue import convert
 
     return convert(with_stated_outputs(model), kind, by=by)
 
@@ -193,16 +192,16 @@ def verify_model(
 
 def prove_family(
     problem: str, kind: Kind, *, precision: int = 2, lengths: Sequence[int] = (), engine: Engine | None = None
-) -> "EveryLength":
+) -> "Verdict":
     """Does the model that `compile` writes decide the problem, for every N at once?
 
     For `lengths` the folder is also compared with the family, entry by entry. Needs the extra `prove`.
 
     Examples:
-        >>> prove_family("(a|b)*abb", "cot").verdict
+        >>> prove_family("(a|b)*abb", "cot").status
         'proved'
     """
-    from unmask.verification.families.prove import every_length
+    from unmask.verification.lengths.prove_lengths import every_length
 
     return every_length(problem_of(problem), compiler_of(problem), kind, precision, engine or FastEngine(), lengths)
 
@@ -215,14 +214,14 @@ def prove_conversion(
     precision: int = 2,
     lengths: Sequence[int] = (),
     engine: Engine | None = None,
-) -> "EveryLength":
+) -> "Verdict":
     """Does what a theorem converts do what its source does, for every source of a shape and every N at once?
 
     The shape is that of the model `like`, or a small one; `kind`, if given, must be that of the theorem. For `lengths`
     the conversion of a random source is also compared, entry by entry. Needs the extra `prove`.
 
     Examples:
-        >>> prove_conversion("cot_to_pcot").verdict
+        >>> prove_conversion("cot_to_pcot").status
         'proved'
     """
     from unmask.verification.conversions.prove import every_source

@@ -12,13 +12,12 @@ from unmask.engines.engine import Engine, Watch
 from unmask.engines.fast import FastEngine
 from unmask.engines.reference import ReferenceEngine
 from unmask.errors import UnmaskError
-from unmask.reasoners.each_word import run_each
+from unmask.reasoners.decoding import Tape
 from unmask.reasoners.planners import parse_planner
-from unmask.reasoners.run import Answers, run
-from unmask.reasoners.tape import Tape
-from unmask.reasoners.words import read_word, read_words
-from unmask.traces.compare import first_difference
+from unmask.reasoners.run_words import Answers, run, run_each
+from unmask.reasoners.typed_words import read_word, read_words
 from unmask.traces.trace import Trace
+from unmask.traces.trace_differences import first_difference
 from unmask.weights.model import Model
 
 

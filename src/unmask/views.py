@@ -12,11 +12,12 @@ from unmask.engines.fast import FastEngine
 from unmask.errors import ProblemError, UnmaskError
 from unmask.pipeline import compile_again, compile_problem, convert_model, problem_name, run_word
 from unmask.problems.catalogue import parse_problem
-from unmask.reasoners.cost import canvas_cost, run_cost
+from unmask.reasoners.run_words import canvas_cost, run_cost
+from unmask.viewer.html_page import View
 from unmask.viewer.panel import Panel
-from unmask.viewer.recording import MOST_REGISTERS, MOST_WEIGHTS, Recording
-from unmask.viewer.render import View
-from unmask.weights.model import Kind, Model
+from unmask.viewer.run_recording import MOST_REGISTERS, MOST_WEIGHTS, Recording
+from unmask.weights.kinds import Kind
+from unmask.weights.model import Model
 
 MOST_WATCHED = 2_000_000_000
 PAGE_OVER_CANVAS = 32  # bytes of a view, while it is made, for each byte of its canvases

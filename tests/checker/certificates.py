@@ -4,7 +4,7 @@ from copy import deepcopy
 from functools import cache
 
 from unmask.checker.certificate import Refused
-from unmask.checker.induction import check
+from unmask.checker.check_induction import check
 from unmask.pipeline import compile_problem, verify_model
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 
 from unmask.errors import UnmaskError
-from unmask.reasoners.frame import Frame
-from unmask.reasoners.run import steps
+from unmask.reasoners.array_medium import RunSetup
+from unmask.reasoners.run_words import steps
 
 
 def outcome(work):
@@ -34,7 +34,7 @@ def run_of(model, words, engine, tape=None, *, watched):
     seen, done = Recorder(), []
 
     def work():
-        for step in steps(Frame(model, words, engine, tape, watch=seen if watched else None)):
+        for step in steps(RunSetup(model, words, engine, tape, watch=seen if watched else None)):
             done.append(("canvas", step.canvas))
             done.append(("chosen", step.chosen))
 

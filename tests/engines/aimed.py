@@ -16,9 +16,9 @@ import numpy as np
 
 from engines.planted import SYMBOLS, Planter
 from unmask.numerics.arithmetic import multiply
-from unmask.numerics.lemmas import sharp_thresholds
+from unmask.numerics.number_lemmas import sharp_thresholds
 from unmask.testing.random_model import gated
-from unmask.weights.matrix import Matrix
+from unmask.weights.matrices import Matrix
 from unmask.weights.model import Model
 from unmask.weights.transformer import Head, Layer, Mlp, Transformer
 

@@ -11,8 +11,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from unmask.numerics.precision import Precision
-from unmask.weights.matrix import Matrix
+from unmask.numerics.arithmetic import Precision
+from unmask.weights.matrices import Matrix
 from unmask.weights.transformer import Head, Layer, Mlp, Transformer
 
 SYMBOLS = 5

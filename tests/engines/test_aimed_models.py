@@ -6,13 +6,12 @@ import pytest
 from engines.agreement import assert_same_run, run_of
 from engines.aimed import aimed_model
 from engines.test_fast import BREAKS
-from unmask.engines import fast
-from unmask.engines.chains import chain
+from unmask.engines import chain_kernel, fast
 from unmask.engines.fast import FastEngine
 from unmask.engines.reference import ReferenceEngine
-from unmask.reasoners.tape import Tape
+from unmask.reasoners.decoding import Tape
 from unmask.testing.random_model import all_words
-from unmask.weights.model import KINDS
+from unmask.weights.kinds import KINDS
 
 REFERENCE, FAST = ReferenceEngine(), FastEngine()
 WORDS = 5
@@ -22,7 +21,7 @@ WORDS = 5
 def eager(monkeypatch):
     """Chains of any length go through the kernel, and learn codes after a few rows."""
     monkeypatch.setattr(fast, "LONG_CHAIN", 1)
-    monkeypatch.setattr(chain, "FIRST_BUDGET", 8)
+    monkeypatch.setattr(chain_kernel, "FIRST_BUDGET", 8)
 
 
 def some_words(model, seed):

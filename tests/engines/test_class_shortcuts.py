@@ -7,19 +7,17 @@ import numpy as np
 import pytest
 
 from engines.agreement import outcome
-from engines.test_classes import eager  # noqa: F401
-from unmask.engines.classes.class_attention import ClassAttention
-from unmask.engines.classes.opposites import Held, excluding
+from unmask.engines.class_attention import ClassAttention
 from unmask.engines.fast import FastEngine
+from unmask.engines.opposite_signs import SignValues, excluding
 from unmask.engines.reference import ReferenceEngine
-from unmask.numerics.arithmetic import multiply, total
-from unmask.numerics.compact import Compact
-from unmask.numerics.exponential import exp
-from unmask.numerics.lemmas import sharp_thresholds
-from unmask.numerics.precision import Precision
-from unmask.numerics.run_sums import Runs, run_sums
-from unmask.weights.matrix import Matrix
+from unmask.numerics.arithmetic import Precision, exp, multiply, total
+from unmask.numerics.compact import Compact, Runs, run_sums
+from unmask.numerics.number_lemmas import sharp_thresholds
+from unmask.weights.matrices import Matrix
 from unmask.weights.transformer import Head, Layer, Mlp, Transformer
+
+from .test_class_attention import eager  # noqa: F401
 
 
 def head(Q, K, V, p=2, attention="unmasked"):
@@ -145,7 +143,7 @@ def test_signs_exclude_exactly_where_opposite_rows_vanish(p, spoiled):
         K = np.concatenate([np.full((len(K), 1), 1 << p), K], axis=1)
         sort = (0, *(1 + np.arange(2 * copies) % 2).tolist())
         place = np.array(sort)
-        claimed = excluding(Held.of(Q[:, :3].T, place), Held.of(K[:, :3].T, place), sort, compact)
+        claimed = excluding(SignValues.of(Q[:, :3].T, place), SignValues.of(K[:, :3].T, place), sort, compact)
         vanished = bool((exp(scores(Q, K, p), Precision(p))[Q[:, 1, None] * K[None, :, 1] < 0] == 0).all())
         opposite_first = 2 * copies - 1  # the last column of the bit
         assert (opposite_first in claimed) <= vanished

@@ -8,23 +8,21 @@ import pytest
 
 from engines.agreement import Recorder, assert_same_run, outcome, same
 from engines.planted import Planter, token_runs
-from unmask.engines import attention, head_state, layer_state
-from unmask.engines.attention import HeadAttention
+from unmask.compilers.regular_compiler import RegularCompiler
+from unmask.engines import fast, head_attention
 from unmask.engines.engine import forward
-from unmask.engines.fast import FastEngine
-from unmask.engines.head_state import HeadState
+from unmask.engines.fast import FastEngine, HeadState
+from unmask.engines.head_attention import HeadAttention
 from unmask.engines.reference import ReferenceEngine
-from unmask.engines.shared.bit_codes import Code
-from unmask.engines.shared.code_index import CodeIndex
+from unmask.engines.visible_keys import CodeIndex, KeyCode
+from unmask.numerics.arithmetic import Precision
 from unmask.numerics.compact import Compact
-from unmask.numerics.precision import Precision
 from unmask.problems.catalogue import parse_problem
-from unmask.programs.compilers.regular import RegularCompiler
-from unmask.reasoners.run import answers
-from unmask.reasoners.tape import Tape
+from unmask.reasoners.decoding import Tape
+from unmask.reasoners.run_words import answers
 from unmask.testing import random_model
 from unmask.testing.random_model import all_words
-from unmask.weights.model import KINDS
+from unmask.weights.kinds import KINDS
 
 REFERENCE, FAST = ReferenceEngine(), FastEngine()
 
@@ -88,7 +86,7 @@ def test_compiled_models(compiler, kind):
 
 
 def test_a_large_batch_is_answered_in_parts(monkeypatch):
-    monkeypatch.setattr("unmask.reasoners.cost.ROWS_AT_ONCE", 40)
+    monkeypatch.setattr("unmask.reasoners.run_words.ROWS_AT_ONCE", 40)
     for kind in KINDS:
         model = random_model(3, kind, 4)
         words = all_words(model)
@@ -178,7 +176,7 @@ def test_planted_structure_takes_every_path(monkeypatch):
     counting(HeadAttention, "_all", "mixed", lambda *a: a[1].code.deciding.size > 0)
     counting(Compact, "_scan", "scan")
     counting(HeadAttention, "_distinct", "distinct")
-    counting(layer_state, "AttendsToNothing", "errors")
+    counting(fast, "AttendsToNothing", "errors")
     for seed in range(60):
         check_planted(seed, 2)
     assert all(count >= 10 for count in counts.values()), counts
@@ -187,7 +185,7 @@ def test_planted_structure_takes_every_path(monkeypatch):
 # a broken engine is noticed
 
 
-def no_key_is_hidden(code: Code) -> Code:
+def no_key_is_hidden(code: KeyCode) -> KeyCode:
     """The proof accepts every bit."""
     return replace(code, deciding=np.arange(code.bits.query.size)[:20], holds=None)
 
@@ -199,12 +197,12 @@ def forgets_all(Q, places, *_):
 
 BREAKS = {
     "the proof accepts every bit": lambda m: m.setattr(
-        head_state, "prove", lambda *a, real=head_state.prove: no_key_is_hidden(real(*a))
+        fast, "prove_code", lambda *a, real=fast.prove_code: no_key_is_hidden(real(*a))
     ),
     "the proof holds for every query": lambda m: m.setattr(
-        head_state, "prove", lambda *a, real=head_state.prove: replace(real(*a), holds=None)
+        fast, "prove_code", lambda *a, real=fast.prove_code: replace(real(*a), holds=None)
     ),
-    "all queries are taken for one": lambda m: m.setattr(attention, "forgotten", forgets_all),
+    "all queries are taken for one": lambda m: m.setattr(head_attention, "forgotten", forgets_all),
     "nobody reads a changed key": lambda m: m.setattr(HeadState, "_affected", lambda _, moved, *__: moved[:0]),
     "codes before a change are forgotten": lambda m: m.setattr(
         HeadState, "_joined", forgets_old_codes(HeadState._joined)
@@ -213,13 +211,13 @@ BREAKS = {
         Compact, "_scan", lambda self, terms, kind: np.clip(terms.sum(1, dtype=kind), -self.bound, self.bound)
     ),
     "an index is never made anew": lambda m: (
-        m.setattr(attention, "COMPARED_AT_ONCE", 0),
+        m.setattr(head_attention, "COMPARED_AT_ONCE", 0),
         m.setattr(
             HeadAttention, "index", property(lambda s: s.__dict__.get("i"), lambda s, v: keep(s, v)), raising=False
         ),
     ),
     "rows that were not asked for are taken as done": lambda m: m.setattr(
-        layer_state.LayerState, "_multiply", only_once(layer_state.LayerState._multiply)
+        fast.LayerState, "_multiply", only_once(fast.LayerState._multiply)
     ),
     "products are not rounded": lambda m: m.setattr(
         Compact,

@@ -6,16 +6,13 @@ import numpy as np
 import pytest
 
 from engines.agreement import Recorder, outcome, same
-from unmask.engines.fast import FastEngine
-from unmask.engines.head_state import HeadState
-from unmask.engines.layer_state import LayerState
+from unmask.engines.fast import FastEngine, HeadState, LayerState
 from unmask.engines.reference import ReferenceEngine
-from unmask.engines.shared.bit_codes import _codes
+from unmask.engines.visible_keys import _codes
 from unmask.errors import AttendsToNothing
-from unmask.numerics.arithmetic import multiply
-from unmask.numerics.lemmas import sharp_thresholds
-from unmask.numerics.precision import Precision
-from unmask.weights.matrix import Matrix
+from unmask.numerics.arithmetic import Precision, multiply
+from unmask.numerics.number_lemmas import sharp_thresholds
+from unmask.weights.matrices import Matrix
 from unmask.weights.transformer import Head, Layer, Mlp, Transformer
 
 BITS = 3

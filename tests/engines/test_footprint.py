@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 from unmask.budget import resident
 from unmask.pipeline import ENGINES, compile_problem, convert_model
-from unmask.reasoners.cost import canvas_cost, run_cost
-from unmask.reasoners.run import run_batch
+from unmask.reasoners.run_words import canvas_cost, run_cost
+from unmask.reasoners.run_words import run_batch
 from unmask.testing import random_model
 
 problem, kind, length, precision, batch, engine, canvas = sys.argv[1:]

@@ -13,10 +13,10 @@ from unmask.engines import reference
 from unmask.engines.engine import forward
 from unmask.engines.reference import ReferenceEngine
 from unmask.errors import AttendsToNothing, TooLarge
-from unmask.numerics.precision import Precision
+from unmask.numerics.arithmetic import Precision
 from unmask.testing import random_model
 from unmask.testing.draws import Draws
-from unmask.weights.matrix import Matrix
+from unmask.weights.matrices import Matrix
 from unmask.weights.transformer import Head, Layer, Mlp
 
 

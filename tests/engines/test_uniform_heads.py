@@ -6,7 +6,7 @@ import pytest
 import by_hand
 from unmask.engines.fast import FastEngine
 from unmask.engines.reference import ReferenceEngine
-from unmask.weights.matrix import Matrix
+from unmask.weights.matrices import Matrix
 from unmask.weights.transformer import Head, Layer, Mlp
 
 

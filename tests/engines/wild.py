@@ -10,7 +10,7 @@ import numpy as np
 
 from engines.aimed import Aim
 from engines.planted import SYMBOLS
-from unmask.weights.matrix import Matrix
+from unmask.weights.matrices import Matrix
 from unmask.weights.transformer import Head, Layer, Mlp, Transformer
 
 ONE, FLAGS, FREE = 0, 2, 4  # one column that is 1; flags of queries and of keys; columns that heads write

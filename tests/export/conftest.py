@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from unmask.export.export import export_files
-from unmask.export.files.folder import write_folder
+from unmask.export.export_model import export_files
+from unmask.export.folder_files import write_folder
 from unmask.pipeline import compile_problem
 
 

@@ -3,31 +3,30 @@
 import numpy as np
 import pytest
 
-from unmask.export.check.agreement import Disagreement
-from unmask.export.export import export_files
-from unmask.export.stock import folder as stock_folder
-from unmask.export.stock.bert import bert
-from unmask.export.stock.gpt2 import gpt2
+from unmask.export import bert_gpt2_albert
+from unmask.export.agreement import ExportDisagreement
+from unmask.export.bert_gpt2_albert import bert, gpt2
+from unmask.export.export_model import export_files
 from unmask.pipeline import compile_problem, convert_model
 
 
 def without(name, monkeypatch):
-    monkeypatch.setattr(f"unmask.export.real.repairs.{name}", lambda transformer, *_: transformer)
+    monkeypatch.setattr(f"unmask.export.real_transformer.{name}", lambda transformer, *_: transformer)
 
 
 def test_scores_that_leak(monkeypatch):
     """β = 1: a mismatch costs 7.5, and 65 rows in six loops add it up."""
     model = compile_problem("group:A5", "plt", length=64)
-    monkeypatch.setattr("unmask.export.real.repairs.score_scale", lambda _: 1)
-    with pytest.raises(Disagreement, match="the plain form of the model disagrees with F_2"):
+    monkeypatch.setattr("unmask.export.real_transformer.score_scale", lambda _: 1)
+    with pytest.raises(ExportDisagreement, match="the plain form of the model disagrees with F_2"):
         export_files(model, "torch")
     # β = 2 costs 15, and all come out right; what leaks still shows
-    monkeypatch.setattr("unmask.export.real.repairs.score_scale", lambda _: 2)
-    with pytest.raises(Disagreement, match="with only 90% of its margin"):
+    monkeypatch.setattr("unmask.export.real_transformer.score_scale", lambda _: 2)
+    with pytest.raises(ExportDisagreement, match="with only 90% of its margin"):
         export_files(model, "torch")
     # here every word that is tried comes out right, by less than it should
-    monkeypatch.setattr("unmask.export.real.repairs.score_scale", lambda _: 1)
-    with pytest.raises(Disagreement, match="with only 59% of its margin"):
+    monkeypatch.setattr("unmask.export.real_transformer.score_scale", lambda _: 1)
+    with pytest.raises(ExportDisagreement, match="with only 59% of its margin"):
         export_files(compile_problem("group:S3", "plt", length=64), "torch")
 
 
@@ -36,12 +35,12 @@ def test_scores_of_a_stock_form_are_sharper(monkeypatch):
     """ALBERT's own scale lies between 1 and 2 above β: β = 1 is refused, β = 2 has the margin of β = 16."""
     model, margins = compile_problem("group:A5", "plt", length=64), {}
     for beta in (2, 16):
-        monkeypatch.setattr("unmask.export.real.repairs.score_scale", lambda _, beta=beta: beta)
+        monkeypatch.setattr("unmask.export.real_transformer.score_scale", lambda _, beta=beta: beta)
         _, report = export_files(model, "albert")
         margins[beta] = report["agreement"]["least_margin"]
     assert margins[2] == margins[16] > 3.7
-    monkeypatch.setattr("unmask.export.real.repairs.score_scale", lambda _: 1)
-    with pytest.raises(Disagreement, match="the ALBERT form of the model disagrees with F_2"):
+    monkeypatch.setattr("unmask.export.real_transformer.score_scale", lambda _: 1)
+    with pytest.raises(ExportDisagreement, match="the ALBERT form of the model disagrees with F_2"):
         export_files(model, "albert")
 
 
@@ -49,7 +48,7 @@ def test_scores_of_a_stock_form_are_sharper(monkeypatch):
 def test_detection_by_averages(form, monkeypatch):
     model = compile_problem("expr:(a+b)*c", "mdm")
     without("detection_by_score", monkeypatch)
-    with pytest.raises(Disagreement, match="disagrees with F_2"):
+    with pytest.raises(ExportDisagreement, match="disagrees with F_2"):
         export_files(model, form)
 
 
@@ -58,13 +57,13 @@ def test_logits_after_a_reset(monkeypatch):
     _, report = export_files(conversion.model, "torch")
     assert "louder logits after a reset" in report["repairs"]
     without("louder_after_reset", monkeypatch)
-    with pytest.raises(Disagreement, match="disagrees with F_2"):
+    with pytest.raises(ExportDisagreement, match="disagrees with F_2"):
         export_files(conversion.model, "torch")
 
 
 def test_a_conversion_that_leans_on_saturation():
     *_, (_, conversion) = convert_model(compile_problem("group:S3", "mdm", length=3), "smdm", by="mdm_to_smdm")
-    with pytest.raises(Disagreement, match="floats do not round and clip like F_p"):
+    with pytest.raises(ExportDisagreement, match="floats do not round and clip like F_p"):
         export_files(conversion.model, "bert")
 
 
@@ -94,30 +93,30 @@ BERT_TENSORS = [
 @pytest.mark.parametrize("name", BERT_TENSORS)
 def test_a_shifted_bert(name, monkeypatch):
     model = compile_problem("(a|b)*abb", "mdm", length=8)
-    monkeypatch.setattr(stock_folder, "bert", shifted(name)(bert))
-    with pytest.raises(Disagreement, match="the BERT form of the predictor"):
+    monkeypatch.setattr(bert_gpt2_albert, "bert", shifted(name)(bert))
+    with pytest.raises(ExportDisagreement, match="the BERT form of the predictor"):
         export_files(model, "bert")
 
 
 @pytest.mark.parametrize("name", ["lm_head.weight", "transformer.wpe.weight", "transformer.h.0.attn.c_attn.weight"])
 def test_a_shifted_gpt2(name, monkeypatch):
     model = compile_problem("(a|b)*abb", "cot", length=8)
-    monkeypatch.setattr(stock_folder, "gpt2", shifted(name)(gpt2))
-    with pytest.raises(Disagreement, match="the GPT2 form of the model"):
+    monkeypatch.setattr(bert_gpt2_albert, "gpt2", shifted(name)(gpt2))
+    with pytest.raises(ExportDisagreement, match="the GPT2 form of the model"):
         export_files(model, "gpt2")
 
 
 def test_logits_that_are_one_row_late(monkeypatch):
     """As Dream's `right_shift_logits` reads them."""
     model = compile_problem("(a|b)*abb", "mdm", length=8)
-    passes = stock_folder.bert_passes
+    passes = bert_gpt2_albert.bert_passes
 
     def late(*arguments):
         inner = passes(*arguments)
         return lambda tokens: np.roll(inner(tokens), 1, axis=1)
 
-    monkeypatch.setattr(stock_folder, "bert_passes", late)
-    with pytest.raises(Disagreement):
+    monkeypatch.setattr(bert_gpt2_albert, "bert_passes", late)
+    with pytest.raises(ExportDisagreement):
         export_files(model, "bert")
 
 
@@ -130,14 +129,14 @@ def test_the_least_change_that_decides(monkeypatch):
         made.tensors["bert.embeddings.LayerNorm.weight"][:] = 1
         return made
 
-    monkeypatch.setattr(stock_folder, "bert", flat)
-    with pytest.raises(Disagreement):
+    monkeypatch.setattr(bert_gpt2_albert, "bert", flat)
+    with pytest.raises(ExportDisagreement):
         export_files(model, "bert")
 
 
 def test_detection_by_finer_thresholds(monkeypatch):
     """Where a head detects very many values it stays one; THRESH then has 1/rows for 2^-p."""
-    monkeypatch.setattr("unmask.export.real.repairs.MOST_HEADS", 0)
+    monkeypatch.setattr("unmask.export.real_transformer.MOST_HEADS", 0)
     _, report = export_files(compile_problem("expr:(a+b)*c", "mdm"), "bert")
     assert "thresholds of 1/rows" in report["repairs"]
     assert report["agreement"]["least_margin"] > 7.4

@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from unmask.export.files.token_names import token_names
-from unmask.reasoners.words import read_word
+from unmask.export.tokenizer import token_names
+from unmask.reasoners.typed_words import read_word
 from unmask.weights.storage import load
 
 PATTERNS = ["(a|b)*abb", "[a-c]+[01]*", "[EOS]+x", "[01]*", "m*[MASK]?", "[^ -~]+é?", ".*"]
@@ -46,8 +46,8 @@ def test_symbols_of_several_characters(exported, outside):
 
 def test_a_begin_symbol_stands_first(outside, tmp_path):
     from unmask.engines.fast import FastEngine
-    from unmask.export.files.folder import as_json, write_folder
-    from unmask.export.stock.tokenizer import tokenizer_files
+    from unmask.export.folder_files import as_json, write_folder
+    from unmask.export.tokenizer import tokenizer_files
     from unmask.testing import random_model
 
     model = random_model(3, "cot", 0, engine=FastEngine())

@@ -5,13 +5,13 @@ import pytest
 from unmask.engines.fast import FastEngine
 from unmask.engines.reference import ReferenceEngine
 from unmask.errors import AttendsToNothing, UnmaskError
-from unmask.export.torch.engine import TorchEngine
+from unmask.export.torch_engine import TorchEngine
 from unmask.pipeline import compile_problem, convert_model, run_word
-from unmask.reasoners.run import run
+from unmask.reasoners.run_words import run
 from unmask.testing import random_model
 from unmask.testing.draws import Draws
 from unmask.testing.random_model import sample_words
-from unmask.traces.compare import first_difference
+from unmask.traces.trace_differences import first_difference
 from unmask.weights.kinds import KINDS
 
 
@@ -53,7 +53,7 @@ def test_nothing_to_attend_to_is_the_same_error():
 
     import numpy as np
 
-    from unmask.weights.matrix import Matrix
+    from unmask.weights.matrices import Matrix
     from unmask.weights.transformer import Head
 
     model = random_model(1, "cot", 3, engine=FastEngine())
@@ -86,6 +86,6 @@ def test_on_the_command_line(unmask, tmp_path):
 
 
 def test_without_torch_it_says_what_to_install(monkeypatch):
-    monkeypatch.setattr("unmask.export.torch.engine.find_spec", lambda _: None)
+    monkeypatch.setattr("unmask.export.torch_engine.find_spec", lambda _: None)
     with pytest.raises(UnmaskError, match=r"pip install 'unmask\[torch\]'"):
         TorchEngine()

@@ -5,9 +5,9 @@ import random
 import pytest
 
 from unmask.engines.fast import FastEngine
-from unmask.export.check.agreement import Disagreement
-from unmask.export.export import export_files
-from unmask.export.files.folder import write_folder
+from unmask.export.agreement import ExportDisagreement
+from unmask.export.export_model import export_files
+from unmask.export.folder_files import write_folder
 from unmask.pipeline import compile_problem, run_word
 from unmask.testing import random_model
 from unmask.weights.kinds import KINDS
@@ -57,7 +57,7 @@ def test_random_weights_are_refused_in_the_plain_form():
     for seed in range(8):
         try:
             export_files(compile_problem(f"random:{seed}", "cot", length=5), "torch")
-        except Disagreement as error:
+        except ExportDisagreement as error:
             reasons.append(str(error))
     assert len(reasons) >= 6
     assert all("floats do not round and clip like F_p; use --to torch --exact" in reason for reason in reasons)

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from unmask.numerics.precision import Precision
+from unmask.compilers.compiler import compiler_for
+from unmask.numerics.arithmetic import Precision
 from unmask.pipeline import compare_frameworks, run_word, verify_model
-from unmask.problems.program import parse_program
-from unmask.programs.compilers.compiler import compiler_for
+from unmask.problems.program_problems import parse_program
 from unmask.recurrences import Interpreter
 
 FOLDER = Path(__file__).parents[2] / "examples" / "programs"

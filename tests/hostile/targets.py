@@ -12,8 +12,9 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import save
 
+from unmask.compilers.compiler import compiler_for
 from unmask.errors import UnmaskError
-from unmask.numerics.precision import Precision
+from unmask.numerics.arithmetic import Precision
 from unmask.pipeline import (
     convert_model,
     load_model,
@@ -25,23 +26,20 @@ from unmask.pipeline import (
     verify_model,
 )
 from unmask.playground.worker import TASKS, answer
-from unmask.problems.automata.dfa_file import dfa_from_json
 from unmask.problems.catalogue import parse_problem, problem_from_json
-from unmask.problems.circuits.aiger import parse_aiger, write_aiger
-from unmask.problems.circuits.blif import parse_blif
-from unmask.problems.outcome import Outcome
-from unmask.programs.compilers.compiler import compiler_for
+from unmask.problems.circuits.circuit_files import parse_aiger, parse_blif, write_aiger
+from unmask.problems.problem import Outcome
+from unmask.problems.regular_problems import dfa_from_json
+from unmask.reasoners.decoding import Tape
 from unmask.reasoners.planners import parse_planner
-from unmask.reasoners.tape import Tape
 from unmask.recurrences import Interpreter
-from unmask.samplers.laws.law_file import law_from_json, read_law
-from unmask.samplers.laws.measure import Bench
-from unmask.traces.compare import first_difference
+from unmask.samplers.law_comparison import Bench
+from unmask.samplers.string_law import law_from_json, read_law
 from unmask.traces.trace import Trace
+from unmask.traces.trace_differences import first_difference
 from unmask.verification.circuits.extracted import extracted_circuit
-from unmask.viewer.picture import picture
-from unmask.viewer.render import render
-from unmask.viewer.text import text_of
+from unmask.viewer.html_page import render, text_of
+from unmask.viewer.svg_picture import picture
 from unmask.views import view_of
 from unmask.weights.kinds import KINDS
 

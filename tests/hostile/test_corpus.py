@@ -11,7 +11,7 @@ import folder_by_hand
 from hostile import targets
 from unmask.errors import FolderError, TooLarge
 from unmask.pipeline import compile_problem, load_model, save_model
-from unmask.problems.circuits.aiger import parse_aiger
+from unmask.problems.circuits.circuit_files import parse_aiger
 
 CORPUS = Path(__file__).parent / "corpus"
 TENSORS = targets.packed(folder_by_hand.tensors(), {})

@@ -14,17 +14,17 @@ import numpy as np
 import pytest
 
 import folder_by_hand
-from test_shell import in_terminal
-from unmask import escapes
+from cli.test_shell import in_terminal
+from unmask import errors
 from unmask.checker.__main__ import main as check_certificate
-from unmask.cli import COMMANDS
+from unmask.cli.main import COMMANDS
 
 EVIL = "\x1b[2J\x07\x9b31m\u202e\u2066\x7f\udcff\r\u2028"
 PATH = EVIL + "\n\t"
 SYMBOLS = [EVIL + name for name in ("a", "b", "p", "0", "1")]
 STYLE = re.compile(r"\x1b\[[0-9;]*m|\x1b\[\?25[hl]|\x1b\[\d*[AK]|\r")
 """Colours, bold and reverse; a cursor that is hidden or shown; a bar that is overwritten."""
-SOURCE = Path(escapes.__file__).parent
+SOURCE = Path(errors.__file__).parent
 LAW = {
     "kind": "ngram",
     "order": 1,
@@ -297,12 +297,7 @@ def test_a_document_is_ascii(tmp_path, unmask):
 
 def test_all_that_is_printed_passes_the_border():
     """Commands print through `terminal.py` alone."""
-    for path in (
-        *(SOURCE / "commands").glob("*.py"),
-        SOURCE / "console.py",
-        SOURCE / "cli.py",
-        SOURCE / "paper/show.py",
-    ):
+    for path in set((SOURCE / "cli").glob("*.py")) - {SOURCE / "cli/terminal.py"}:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             called = node.func if isinstance(node, ast.Call) else None
             assert not (isinstance(called, ast.Name) and called.id == "print"), f"{path.name}:{node.lineno}"
@@ -313,18 +308,18 @@ def test_all_that_is_printed_passes_the_border():
     "code", [*range(0x20), 0x7F, *range(0x80, 0xA0), 0x61C, 0x200E, 0x202E, 0x2069, 0xD800, 0xFEFF]
 )
 def test_what_is_escaped(code):
-    assert escapes.visible(f"a{chr(code)}b") == f"a\\u{{{code:x}}}b"
+    assert errors.visible(f"a{chr(code)}b") == f"a\\u{{{code:x}}}b"
 
 
 def test_what_stays():
-    for text in ("", "plain [text] \\u{1b}", "¬□αé中🙂", escapes.visible(PATH)):
-        assert escapes.visible(text) == text
-    assert re.fullmatch(r"[ -~]*", escapes.visible(EVIL))
+    for text in ("", "plain [text] \\u{1b}", "¬□αé中🙂", errors.visible(PATH)):
+        assert errors.visible(text) == text
+    assert re.fullmatch(r"[ -~]*", errors.visible(EVIL))
 
 
 def test_only_our_own_text_starts_new_lines(capsys):
     """Newlines of the program are layout; a newline or a tag in text from outside is shown."""
-    from unmask.terminal import console, literal
+    from unmask.cli.terminal import console, literal
 
     console().print(f"first\n[bold]{literal(chr(10) + '[red]x')}[/bold]\x1b[2J\x07")
     assert capsys.readouterr().out == "first\n\\u{a}[red]x\\u{1b}[2J\\u{7}\n"

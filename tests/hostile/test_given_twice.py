@@ -10,7 +10,7 @@ from unmask.checker.certificate import Refused, parsed
 from unmask.errors import FolderError, UnmaskError
 from unmask.pipeline import compile_problem, load_model, save_model
 from unmask.problems.catalogue import parse_problem
-from unmask.samplers.laws.law_file import read_law
+from unmask.samplers.string_law import read_law
 
 
 def doubled(document, key):
@@ -67,7 +67,7 @@ def test_a_checkpoint_of_the_lab(tmp_path):
     torch = pytest.importorskip("torch")
     from safetensors.torch import save
 
-    from unmask.lab.training.checkpoint import _tensors
+    from unmask.lab.checkpoints import _tensors
 
     path = tmp_path / "checkpoint.safetensors"
     path.write_bytes(save({"embed": torch.zeros(2)}, metadata={"a": "1"}))
@@ -111,8 +111,8 @@ def test_a_certificate(tmp_path, unmask):
 
 
 def test_settings_and_results_of_the_lab(tmp_path):
-    from unmask.lab.settings.config import read_config
-    from unmask.lab.sweep.results import read_results
+    from unmask.lab.settings import read_config
+    from unmask.lab.sweep import read_results
 
     (tmp_path / "x.json").write_text('{"length": 4, "length": 8}')
     with pytest.raises(UnmaskError, match="'length' is given twice"):

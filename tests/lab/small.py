@@ -1,7 +1,6 @@
 """The smallest run that learns something: Z2, four letters, two seconds."""
 
-from unmask.lab.settings.config import Config
-from unmask.lab.settings.shape import Shape
+from unmask.lab.settings import Config, Shape
 
 SMALL = Shape(width=16, hidden=32, heads=2, layers=1, aux=True)
 

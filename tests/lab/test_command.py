@@ -78,8 +78,8 @@ def test_a_small_folder_that_asks_for_a_large_network_is_refused(tmp_path):
 
 def test_help_imports_no_torch():
     script = (
-        "import sys\nfrom unmask import cli\nsys.argv = ['unmask', 'lab', 'train', '--help']\n"
-        "try:\n    cli.main()\nexcept SystemExit:\n    pass\n"
+        "import sys\nfrom unmask.cli.main import main\nsys.argv = ['unmask', 'lab', 'train', '--help']\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
         "sys.stderr.write(' '.join(m for m in ('torch', 'distributed', 'accelerate') if m in sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)

@@ -4,12 +4,10 @@ import pytest
 import torch
 
 from lab.small import SMALL, small
-from unmask.lab.network.network import Network
-from unmask.lab.network.places import PlaceTable
-from unmask.lab.tasks.task import Task
-from unmask.lab.training.lessons import UNTAUGHT, lesson
-from unmask.lab.training.loss import Scored
-from unmask.lab.training.train import new_network
+from unmask.lab.tasks import LabTask
+from unmask.lab.trained_network import PlaceTable, TrainedNetwork
+from unmask.lab.training import new_network
+from unmask.lab.training_batches import UNTAUGHT, Scored, training_batch
 
 SAID = 1
 
@@ -25,7 +23,7 @@ def gradients(network, config, tokens, targets, operands, weights):
 def test_nothing_but_its_own_weights_learns_from_it(framework):
     """Whatever they are, the gradients of all others are the same."""
     config = small(framework)
-    part = lesson(config.task, config, 0)
+    part = training_batch(config.task, config, 0)
     given = [torch.from_numpy(array) for array in (part.tokens, part.targets, part.operands)]
     network, found = new_network(config, config.task), []
     for scale in (1, -100):
@@ -41,8 +39,8 @@ def test_nothing_but_its_own_weights_learns_from_it(framework):
 @pytest.mark.parametrize(("target", "sign"), [(SAID, -1), (SAID - 1, 1)])
 def test_it_rises_where_the_likeliest_symbol_is_right_and_falls_where_it_is_not(target, sign):
     """A network that always says the same, taught in a single row: the others do not count."""
-    config, task = small(), Task.of("group:Z2", 4, "tree")
-    network = Network(SMALL, len(task.vocabulary))
+    config, task = small(), LabTask.of("group:Z2", 4, "tree")
+    network = TrainedNetwork(SMALL, len(task.vocabulary))
     with torch.no_grad():
         network.out.weight.zero_()
         network.out.bias.copy_(10.0 * torch.nn.functional.one_hot(torch.tensor(SAID), len(task.vocabulary)))

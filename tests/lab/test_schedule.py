@@ -5,10 +5,10 @@ import torch
 from accelerate import Accelerator
 
 from lab.small import small
-from unmask.lab.evaluation.trained import Trained
-from unmask.lab.settings.config import Config
-from unmask.lab.training.loss import Scored
-from unmask.lab.training.train import Pupil, new_network, new_optimizer, warmth
+from unmask.lab.settings import Config
+from unmask.lab.trained_model import Trained
+from unmask.lab.training import Trainer, new_network, new_optimizer, rate_factor
+from unmask.lab.training_batches import Scored
 
 
 class Scaled(Scored):
@@ -25,19 +25,19 @@ class Scaled(Scored):
 def pupil_of(config, scale=1.0):
     network = new_network(config, config.task)
     trained = Trained(config.task, network, config)
-    return Pupil(trained, Scaled(network, scale), new_optimizer(config, network), Accelerator(cpu=True))
+    return Trainer(trained, Scaled(network, scale), new_optimizer(config, network), Accelerator(cpu=True))
 
 
 @pytest.mark.parametrize(
     ("step", "share"), [(1, 0.01), (50, 0.5), (100, 1), (101, 1), (300, 1), (301, (300 / 301) ** 0.5), (1200, 0.5)]
 )
 def test_the_rate_rises_over_the_warmup_and_falls_from_the_decay_on(step, share):
-    assert warmth(step, Config(warmup=100, decay=300)) == share
+    assert rate_factor(step, Config(warmup=100, decay=300)) == share
 
 
 def test_a_decay_before_the_end_of_the_warmup_and_no_warmup():
-    assert warmth(1, Config(warmup=0, decay=300)) == 1
-    assert [warmth(step, Config(warmup=100, decay=4)) for step in (1, 16, 25, 64)] == [0.01, 0.16, 0.25, 0.25]
+    assert rate_factor(1, Config(warmup=0, decay=300)) == 1
+    assert [rate_factor(step, Config(warmup=100, decay=4)) for step in (1, 16, 25, 64)] == [0.01, 0.16, 0.25, 0.25]
 
 
 def test_every_batch_has_the_rate_of_its_step():

@@ -5,17 +5,16 @@ from itertools import combinations
 import pytest
 
 from lab.small import small
-from lab.test_evaluation import untrained
-from unmask.lab.evaluation.accuracy import accuracy
-from unmask.lab.evaluation.planners import planned
-from unmask.lab.inside.levels import right_by_level
-from unmask.lab.inside.operands import operand_attention
-from unmask.lab.inside.waiting import waiting
-from unmask.lab.sweep.cell import Cell, run_cell
-from unmask.lab.tasks import words as drawing
-from unmask.lab.tasks.task import Task
-from unmask.lab.tasks.words import Stream, words
-from unmask.lab.training.train import train
+from unmask.lab import task_sources as drawing
+from unmask.lab.network_measures import operand_attention, right_by_level, waiting
+from unmask.lab.presets import SweepCell, run_cell
+from unmask.lab.task_sources import Stream, words
+from unmask.lab.tasks import LabTask
+from unmask.lab.trained_model import accuracy
+from unmask.lab.trained_sampling import planned
+from unmask.lab.training import train
+
+from .test_trained_model import untrained
 
 USES = {
     "planners": lambda trained: planned(trained, count=3, seed=0, among="oracle".__eq__),
@@ -39,7 +38,7 @@ def numbers(draws, stream):
 
 
 def test_seed_stream_and_number_all_tell_words_apart():
-    algebra = Task.of("group:S3", 8, "tree").source
+    algebra = LabTask.of("group:S3", 8, "tree").source
     assert len(Stream) == len({int(stream) for stream in Stream}) == 6
     asked = [(0, stream, number) for stream in Stream for number in (0, 1, 2, 16)] + [(1, Stream.training, 0)]
     drawn = [words(algebra, 20, 8, *which) for which in asked]
@@ -79,7 +78,7 @@ def test_a_measure_has_words_that_nothing_else_has(use, draws):
 @pytest.mark.parametrize("objective", ["canvas", "masking"])
 def test_no_measure_of_a_cell_draws_what_was_trained_on(objective, draws):
     config = small(steps=2, evaluate_every=2, converged=0.01, objective=objective)
-    run_cell(Cell("main", config, ("operands", "longer", "planners")))
+    run_cell(SweepCell("main", config, ("operands", "longer", "planners")))
     assert numbers(draws, Stream.training) == [0, 1]
     assert set(numbers(draws, Stream.watching)) == {2}
     assert len(set(numbers(draws, Stream.judging))) >= (4 if objective == "canvas" else 3)  # the run, and measures

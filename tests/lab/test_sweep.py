@@ -6,20 +6,17 @@ from lab_page import RESULTS
 
 from lab.small import small
 from unmask.errors import FolderError
-from unmask.lab.settings.config import LabError
-from unmask.lab.sweep import sweep as sweeping
-from unmask.lab.sweep.cell import Cell, run_cell
-from unmask.lab.sweep.cluster import workers_within
-from unmask.lab.sweep.presets import PRESETS, preset, run_preset
-from unmask.lab.sweep.results import Results, read_results
-from unmask.lab.sweep.sweep import sweep
+from unmask.lab import sweep as sweeping
+from unmask.lab.presets import PRESETS, SweepCell, preset, run_cell, run_preset
+from unmask.lab.settings import LabError
+from unmask.lab.sweep import Results, read_results, sweep, workers_within
 
 distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("ignore")  # of Dask and its event loops
 
 
 def cell(framework="tree", **more):
-    return Cell("main", small(framework, steps=4, evaluate_every=2, **more), ("operands", "longer"))
+    return SweepCell("main", small(framework, steps=4, evaluate_every=2, **more), ("operands", "longer"))
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +50,7 @@ def test_cells_are_begun_in_order(scheduler, tmp_path, monkeypatch):
 
 def test_a_scheduler_that_does_not_answer(tmp_path, monkeypatch):
     """One sentence, and nothing is made."""
-    monkeypatch.setattr("unmask.lab.sweep.cluster.PATIENCE", 1)
+    monkeypatch.setattr("unmask.lab.sweep.PATIENCE", 1)
     with pytest.raises(LabError, match=r"no Dask scheduler answers at tcp://127.0.0.1:9 .*; start one, or leave"):
         list(sweep([cell()], Results(tmp_path), scheduler="tcp://127.0.0.1:9"))
     with pytest.raises(LabError, match="no Dask scheduler answers at nowhere at all"):
@@ -86,7 +83,7 @@ def test_a_cell_goes_on_where_it_was_killed(tmp_path):
         seen.append(moment)
         raise KeyboardInterrupt
 
-    from unmask.lab.training.train import train
+    from unmask.lab.training import train
 
     with pytest.raises(KeyboardInterrupt):
         train(cell().config, tmp_path / "run", told=stop)

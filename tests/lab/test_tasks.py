@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 
 from unmask import compile_problem, compile_program, run_word
+from unmask.compilers.regular_compiler import from_state_zero
 from unmask.errors import ProblemError, UnmaskError
-from unmask.lab.tasks.algebra import algebra_of
-from unmask.lab.tasks.layout import NOBODY
-from unmask.lab.tasks.task import FRAMEWORKS, Task
-from unmask.lab.tasks.words import Stream, words
-from unmask.problems.automata.monoid import transition_monoid
+from unmask.lab.task_layouts import NOBODY
+from unmask.lab.task_sources import Stream, algebra_of, words
+from unmask.lab.tasks import FRAMEWORKS, LabTask
+from unmask.problems.automata.groups_and_monoids import transition_monoid
 from unmask.problems.catalogue import parse_problem
-from unmask.programs.compilers.regular import from_state_zero
 from unmask.recurrences import BOOLEAN, N, Slots, System, collect, indices, letter
 
 PROBLEMS = ["group:S3", "group:Z4", "(a|b)*abb", "group:gens:(1 2 3)(4 5),(1 2)"]
@@ -28,7 +27,7 @@ def drawn(problem, length, count=3, seed=0):
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_the_tree_is_that_of_the_compiled_model(problem, length):
-    task, model = Task.of(problem, length, "tree"), compile_problem(problem, "smdm", length=length)
+    task, model = LabTask.of(problem, length, "tree"), compile_problem(problem, "smdm", length=length)
     assert (model.steps, model.padding) == (task.layout.steps, task.layout.padding)
     for word, elements in zip(*drawn(problem, length), strict=True):
         states = task.states(elements[None])[0]
@@ -44,7 +43,7 @@ def test_the_tree_is_that_of_the_compiled_model(problem, length):
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_the_chain_is_that_of_the_compiled_model(problem, length):
-    task, model = Task.of(problem, length, "cot"), compile_problem(problem, "cot", length=length)
+    task, model = LabTask.of(problem, length, "cot"), compile_problem(problem, "cot", length=length)
     automaton = from_state_zero(parse_problem(problem).automaton)
     monoid = transition_monoid(automaton)
     states_of = {tuple(row.tolist()): row[0] for row in monoid.elements}
@@ -65,7 +64,7 @@ def test_the_chain_is_that_of_the_compiled_model(problem, length):
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("problem", PROBLEMS[:3])
 def test_the_loop_is_that_of_the_compiled_model(problem, length):
-    task, model = Task.of(problem, length, "looped"), compile_problem(problem, "plt", length=length)
+    task, model = LabTask.of(problem, length, "looped"), compile_problem(problem, "plt", length=length)
     assert model.steps == task.layout.steps
     for word, elements in zip(*drawn(problem, length), strict=True):
         states = task.states(elements[None])[0]
@@ -102,7 +101,10 @@ def scan_program(problem, length):
 @pytest.mark.parametrize("problem", PROBLEMS[:3])
 def test_the_scan_is_that_of_a_compiled_program(problem, length):
     """A slot of a program starts with its letter, which is the first step here: so the program has one step less."""
-    task, model = Task.of(problem, length, "scan"), compile_program(scan_program(problem, length), "mdm", length=length)
+    task, model = (
+        LabTask.of(problem, length, "scan"),
+        compile_program(scan_program(problem, length), "mdm", length=length),
+    )
     assert model.steps == task.layout.steps - 1
     automaton = parse_problem(problem).automaton
     for word, elements in zip(*drawn(problem, length), strict=True):
@@ -116,7 +118,7 @@ def test_the_scan_is_that_of_a_compiled_program(problem, length):
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 @pytest.mark.parametrize("length", [2, 5, 16])
 def test_the_last_row_ends_with_the_product(framework, length):
-    task = Task.of("group:A5", length, framework)
+    task = LabTask.of("group:A5", length, framework)
     drawn_words = words(task.source, 20, length, 0, Stream.training)
     states = task.states(drawn_words)
     assert states.shape == (20, task.layout.steps + 1, task.rows)
@@ -129,11 +131,11 @@ def test_the_last_row_ends_with_the_product(framework, length):
 def test_more_factors_take_fewer_steps(framework, factors, steps):
     """Every symbol is a product of `factors` others, from the first to the last that it points to."""
     length = 11
-    task = Task.of("group:S3", length, framework, factors)
+    task = LabTask.of("group:S3", length, framework, factors)
     drawn_words = words(task.source, 20, length, 0, Stream.training)
     states = task.states(drawn_words)
     assert task.layout.steps == steps
-    assert task.longer(12).layout.steps == Task.of("group:S3", 12, framework, factors).layout.steps
+    assert task.longer(12).layout.steps == LabTask.of("group:S3", 12, framework, factors).layout.steps
     ends = np.arange(length) if framework == "scan" else np.minimum(np.arange(1, steps + 1) * (factors - 1), length) - 1
     for slot, end in enumerate(ends):
         assert (states[:, -1, length + slot] == task.answers(drawn_words[:, : end + 1])[:, 0]).all()
@@ -150,17 +152,17 @@ def test_more_factors_take_fewer_steps(framework, factors, steps):
 
 def test_two_factors_are_those_of_the_compiled_models():
     for framework in ("cot", "scan"):
-        plain, said = Task.of("group:S3", 9, framework), Task.of("group:S3", 9, framework, 2)
+        plain, said = LabTask.of("group:S3", 9, framework), LabTask.of("group:S3", 9, framework, 2)
         assert (plain.pointers == said.pointers).all()
         assert (plain.pointers[..., 1] == NOBODY).all()
     with pytest.raises(UnmaskError, match="a step of tree multiplies two factors, not 3; use cot or scan"):
-        Task.of("group:S3", 9, "tree", 3)
+        LabTask.of("group:S3", 9, "tree", 3)
 
 
 @pytest.mark.parametrize("framework", ["tree", "scan", "looped"])
 def test_a_row_is_the_product_of_what_it_holds_and_fetches(framework):
     """The pointers are the only way in which a new symbol comes about."""
-    task = Task.of("group:S3", 8, framework)
+    task = LabTask.of("group:S3", 8, framework)
     states = task.states(words(task.source, 10, 8, 0, Stream.training))
     held = np.where(states == task.pad, task.source.identity, states)
     for t in range(task.layout.steps):
@@ -191,11 +193,11 @@ def test_chance():
 
 def test_what_is_no_task():
     with pytest.raises(ProblemError, match="is not regular; use"):
-        Task.of("family:majority", 8, "tree")
+        LabTask.of("family:majority", 8, "tree")
     for problem in ("aiger:/dev/zero", "law:x", "random:1", "expr:" + "a*" * 1000):
         with pytest.raises(ProblemError, match="is not regular; use"):
-            Task.of(problem, 8, "tree")
+            LabTask.of(problem, 8, "tree")
     with pytest.raises(UnmaskError, match="no framework 'rnn' for group:S3 in the lab; use one of direct"):
-        Task.of("group:S3", 8, "rnn")
+        LabTask.of("group:S3", 8, "rnn")
     with pytest.raises(ProblemError, match="lengths from 2"):
-        Task.of("group:S3", 1, "tree")
+        LabTask.of("group:S3", 1, "tree")

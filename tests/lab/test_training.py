@@ -12,10 +12,10 @@ import torch
 
 from lab.small import small
 from unmask.errors import FolderError
-from unmask.lab.settings.config import LabError, config_of, read_config
-from unmask.lab.training import train as training
-from unmask.lab.training.checkpoint import remove
-from unmask.lab.training.train import load, train
+from unmask.lab import training
+from unmask.lab.checkpoints import remove
+from unmask.lab.settings import LabError, config_of, read_config
+from unmask.lab.training import load, train
 
 ROOT = Path(__file__).parents[2]
 
@@ -55,7 +55,7 @@ def test_the_same_numbers_again_and_after_a_stop(tmp_path, monkeypatch):
         train(small(), tmp_path / "stopped", told=told)
     assert json.loads((tmp_path / "stopped" / "config.json").read_text())["steps"] == 60
     seen = []
-    monkeypatch.setattr(training.Pupil, "learn", lambda self, step: seen.append(step) or _learn(self, step))
+    monkeypatch.setattr(training.Trainer, "learn", lambda self, step: seen.append(step) or _learn(self, step))
     resumed = train(small(), tmp_path / "stopped")
     assert seen[0] == 20  # it did not begin anew
     assert equal(weights(tmp_path / "whole"), weights(tmp_path / "stopped"))
@@ -63,7 +63,7 @@ def test_the_same_numbers_again_and_after_a_stop(tmp_path, monkeypatch):
     assert not equal(weights(tmp_path / "whole"), train(small(seed=1)).trained.network.state_dict())
 
 
-_learn = training.Pupil.learn
+_learn = training.Trainer.learn
 
 
 def test_two_processes_agree(tmp_path):

@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 
-from unmask.numerics.arithmetic import divide, multiply, relu, total
+from unmask.numerics.arithmetic import Precision, divide, exp, multiply, relu, total
 from unmask.numerics.compact import Compact
-from unmask.numerics.exponential import exp
-from unmask.numerics.precision import Precision
 
 
 def pairs(precision, *, every):

@@ -6,8 +6,8 @@ import mpmath
 import numpy as np
 import pytest
 
+from unmask.numerics.arithmetic import Precision
 from unmask.numerics.noise import DRAWS, gumbel_noise, noise_counts, noise_thresholds
-from unmask.numerics.precision import Precision
 
 ALL = range(1, 9)
 

@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 
-from unmask.numerics.exponential import exp
-from unmask.numerics.precision import Precision
-from unmask.programs.gadgets.equal import eq
-from unmask.programs.language.coefficients import ONE, B
-from unmask.programs.language.declarations import Flag
-from unmask.programs.language.positions import n
+from unmask.expressions import n
+from unmask.numerics.arithmetic import Precision, exp
+from unmask.programs.declarations import Flag
+from unmask.programs.gadgets.attention import eq
+from unmask.programs.program import ONE, B
 from unmask.testing.gadget_runs import blank, settle
 
 each_precision = pytest.mark.parametrize("precision", [Precision(p) for p in (1, 2, 3, 4)], ids=str)

@@ -11,14 +11,11 @@ from pathlib import Path
 import pytest
 
 import command_line
+from unmask.paper.all_items import BY_LABEL, EQUATIONS, ITEMS, find, search
 from unmask.paper.checks import evidence
 from unmask.paper.checks.evidence import Effort
-from unmask.paper.finding import Finding
-from unmask.paper.items.all_items import BY_LABEL, EQUATIONS, ITEMS, find, search
-from unmask.paper.items.item import AGAINST, VERDICTS
-from unmask.paper.items.numbering import NUMBERS
-from unmask.paper.page import page
-from unmask.paper.report import RECORD, examine_all, recorded
+from unmask.paper.findings import RECORD, Finding, examine_all, page, recorded
+from unmask.paper.item import AGAINST, NUMBERS, VERDICTS
 
 ROOT = Path(__file__).parents[2]
 STRUCTURE = ("sec:", "app:")
@@ -131,9 +128,9 @@ def test_what_is_shown_is_not_passed_off_as_what_is_printed(label):
 
 
 def test_what_fails_its_check_is_open_whatever_it_claims(unmask, monkeypatch):
-    from unmask.numerics import lemmas
+    from unmask.numerics import number_lemmas
 
-    monkeypatch.setattr(lemmas, "exp", lambda x, _: 0 * x)
+    monkeypatch.setattr(number_lemmas, "exp", lambda x, _: 0 * x)
     _, out, _ = unmask("paper", "lem:finite-precision-properties", "--check", "--json")
     (entry,) = json.loads(out)
     assert (entry["status"], entry["against_print"]) == ("gap", "open")
@@ -157,7 +154,7 @@ def test_every_claim_about_regular_languages_says_which_layout():
 
 
 def test_gadget_lemmas_are_proved_for_every_width():
-    from unmask.verification.folds.lemmas import CITED
+    from unmask.paper.lemmas.all_lemmas import CITED
 
     proofs = {finding.item.label: finding.proofs for finding in recorded(ITEMS)}
     for label, names in CITED.items():
@@ -194,9 +191,9 @@ def test_one_item_is_checked_now(unmask):
 
 
 def test_a_failing_check_is_exit_code_1(unmask, monkeypatch):
-    from unmask.numerics import lemmas
+    from unmask.numerics import number_lemmas
 
-    monkeypatch.setattr(lemmas, "interleaved_score", lambda *_: 1)
+    monkeypatch.setattr(number_lemmas, "interleaved_score", lambda *_: 1)
     code, out, _ = unmask("paper", "lem:pos-enc-properties", "--check")
     assert code == 1
     assert "open: its check failed: LemmaFails" in out

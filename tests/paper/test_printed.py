@@ -8,26 +8,23 @@ import pytest
 
 from unmask.engines.reference import ReferenceEngine
 from unmask.errors import AttendsToNothing
-from unmask.numerics.arithmetic import add, clip, divide, multiply, product, total
-from unmask.numerics.exponential import exp
-from unmask.numerics.gumbel_law import gumbel_law
-from unmask.numerics.lemmas import LemmaFails, scaled_codes
-from unmask.numerics.precision import Precision
-from unmask.paper.checks.frameworks import by_definition
+from unmask.numerics.arithmetic import Precision, add, clip, divide, exp, multiply, product, total
+from unmask.numerics.noise import gumbel_law
+from unmask.numerics.number_lemmas import LemmaFails, scaled_codes
+from unmask.paper.checks.framework_checks import by_definition
 from unmask.pipeline import compile_problem, compile_program, run_word
-from unmask.programs.gadgets.hide import hide
-from unmask.programs.language.coefficients import ONE, B, whole
-from unmask.reasoners.decoding import decode
-from unmask.reasoners.run import run
-from unmask.reasoners.tape import OTHER, PLANNER, Tape
+from unmask.programs.gadgets.attention import hide
+from unmask.programs.program import ONE, B, whole
+from unmask.reasoners.decoding import OTHER, PLANNER, Tape, decode
+from unmask.reasoners.run_words import run
 from unmask.recurrences import BOOLEAN, Slots, System
 from unmask.testing import random_model
 from unmask.testing.gadget_runs import bits, blank, settle
 from unmask.testing.random_model import all_words
-from unmask.theorems.checking.transformer_conversions import random_transformer
+from unmask.theorems.catalogue import convert
+from unmask.theorems.conversion_checks import random_transformer
 from unmask.theorems.mdm_to_plt import mdm_to_plt
 from unmask.theorems.plt_to_mdm import plt_to_mdm
-from unmask.theorems.route import convert
 
 P2 = Precision(2)
 

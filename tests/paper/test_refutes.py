@@ -7,52 +7,51 @@ import numpy as np
 import pytest
 
 from unmask.engines import reference
-from unmask.numerics import lemmas
-from unmask.numerics.precision import Precision
-from unmask.paper.checks import circuits as circuit_checks
-from unmask.paper.checks import conversions as conversion_checks
-from unmask.paper.checks import extraction as extraction_checks
-from unmask.paper.checks import frameworks as framework_checks
-from unmask.paper.checks import gadgets as gadget_checks
-from unmask.paper.checks import numbers as number_checks
-from unmask.paper.checks import own as own_checks
-from unmask.paper.checks import problems as problem_checks
-from unmask.paper.checks import processes as process_checks
-from unmask.paper.checks import regular as regular_checks
+from unmask.expressions import choose, constant, n
+from unmask.numerics import number_lemmas
+from unmask.numerics.arithmetic import Precision
+from unmask.paper.all_items import BY_LABEL, ITEMS
+from unmask.paper.checks import (
+    circuit_checks,
+    conversion_checks,
+    framework_checks,
+    gadget_checks,
+    number_checks,
+    own_result_checks,
+    problem_checks,
+)
 from unmask.paper.checks.evidence import Effort, Evidence, Refuted
-from unmask.paper.finding import examine
-from unmask.paper.items.all_items import BY_LABEL, ITEMS
-from unmask.paper.items.item import Item
-from unmask.paper.report import examine_all
+from unmask.paper.checks.masking_process import CanvasLaw
+from unmask.paper.findings import examine, examine_all
+from unmask.paper.item import Item
+from unmask.paper.lemmas import uniform_models
 from unmask.pipeline import compiler_of
 from unmask.problems.circuits.circuit import TRUE
-from unmask.programs.expressions import node as expression_node
-from unmask.programs.gadgets import argmax, binary_encoding, detection, integers, projection
-from unmask.programs.gadgets.hide import hide as real_hide
-from unmask.programs.language.declarations import Flag, TableBits
-from unmask.programs.language.positions import choose, constant, n
-from unmask.programs.planners import select_block
-from unmask.programs.planners.readiness import readiness_planner
-from unmask.programs.regular import tree
-from unmask.programs.regular.products import looped as tree_looped
-from unmask.programs.simulation import causal_copies
-from unmask.reasoners import arrays
-from unmask.reasoners.perfection import Task
+from unmask.programs import arithmetic_expressions as expression_node
+from unmask.programs import planner_programs, simulation
+from unmask.programs.declarations import Flag, TableBits
+from unmask.programs.gadgets import integers, whole_layers
+from unmask.programs.gadgets import mlp as argmax
+from unmask.programs.gadgets import mlp as projection
+from unmask.programs.gadgets import whole_layers as detection
+from unmask.programs.gadgets.attention import hide as real_hide
+from unmask.programs.planner_programs import readiness_planner
+from unmask.programs.regular import product_loop as tree_looped
+from unmask.programs.regular import product_tree
+from unmask.reasoners import array_medium
+from unmask.reasoners.decoding import Tape
 from unmask.reasoners.planners import LeftToRight
-from unmask.reasoners.tape import Tape
-from unmask.theorems import unmasked_to_causal
-from unmask.theorems.circuits import cot_to_ac0
-from unmask.theorems.majority_by_topk import majority_by_topk
+from unmask.theorems import causal_and_unmasked, cot_to_ac0
+from unmask.theorems.mdm_and_topk import majority_by_topk
 from unmask.theorems.theorem import Conversion, Theorem
 from unmask.verification.circuits import medium as circuit_medium
 from unmask.verification.circuits import saturating_sum
 from unmask.verification.circuits.one_hot import argmax as winner
-from unmask.verification.uniformity import walk
-from unmask.weights.matrix import Matrix
-from unmask.weights.price import Price
+from unmask.weights.matrices import Matrix
+from unmask.weights.model import Price
 
-real_argmax, real_assembled, real_noise = argmax.argmax, walk.assembled, Tape.noise
-real_decode = arrays.decode
+real_argmax, real_assembled, real_noise = argmax.argmax, uniform_models.assembled, Tape.noise
+real_decode = array_medium.decode
 real_theorem, real_verify = conversion_checks._theorem, circuit_checks.verify_model
 
 
@@ -172,73 +171,73 @@ BROKEN = [
     ("def:iterative-sum*", number_checks, "total", clipped_once),
     ("def:transformer-layer*", reference, "divide", lambda a, b, precision: a * precision.one // b),
     ("def:mlp", reference, "relu", lambda a: a),
-    ("def:uniform-transformers", walk, "assembled", with_a_table),
-    ("def:uniform-transformers", walk, "assembled", with_a_number_of_n_bits),
+    ("def:uniform-transformers", uniform_models, "assembled", with_a_table),
+    ("def:uniform-transformers", uniform_models, "assembled", with_a_number_of_n_bits),
     ("def:decoding-step", number_checks, "decode", worst),
     ("def:gumbel-max-sampling", number_checks, "gumbel_law", lambda logits, _: [Fraction(1)] * len(logits)),
-    ("def:forward-process*", process_checks, "forward_mask", lambda word, *_, **__: list(word)),
+    ("def:forward-process*", framework_checks, "forward_mask", lambda word, *_, **__: list(word)),
     ("eq:factorized-reverse-process", Tape, "noise", noise_of_the_last_row),
-    ("eq:factorized-reverse-process", arrays, "decode", with_the_noise_of_the_neighbour),
-    ("eq:factorized-reverse-process", process_checks, "model_conditionals", even_law),
-    ("def:cot-generation*", arrays, "decode", worst),
-    ("def:cot-acceptance*", arrays, "decode", worst),
-    ("def:pcot*", arrays, "decode", worst),
-    ("def:pcot-acceptance*", arrays, "decode", worst),
-    ("def:looped-transformer", arrays, "decode", worst),
-    ("def:padded-transformer", arrays, "decode", worst),
-    ("def:stochastic-looped-transformer", arrays.Arrays, "noisy", lambda medium, step, residual: residual),  # noqa: ARG005
+    ("eq:factorized-reverse-process", array_medium, "decode", with_the_noise_of_the_neighbour),
+    ("eq:factorized-reverse-process", framework_checks, "model_conditionals", even_law),
+    ("def:cot-generation*", array_medium, "decode", worst),
+    ("def:cot-acceptance*", array_medium, "decode", worst),
+    ("def:pcot*", array_medium, "decode", worst),
+    ("def:pcot-acceptance*", array_medium, "decode", worst),
+    ("def:looped-transformer", array_medium, "decode", worst),
+    ("def:padded-transformer", array_medium, "decode", worst),
+    ("def:stochastic-looped-transformer", array_medium.Arrays, "noisy", lambda medium, step, residual: residual),  # noqa: ARG005
     ("def:planner*", framework_checks, "replace", lambda model, **_: model),
-    ("def:predictor*", arrays, "decode", worst),
-    ("def:mdm*", arrays, "decode", worst),
-    ("def:unmasking-process*", arrays, "decode", worst),
-    ("def:mdm-acceptance*", arrays, "decode", worst),
-    ("def:transformer-planner-predictor*", arrays, "decode", worst),
-    ("def:topk*", arrays, "confidence", lambda logits, *_, **__: logits.min(axis=-1)),
+    ("def:predictor*", array_medium, "decode", worst),
+    ("def:mdm*", array_medium, "decode", worst),
+    ("def:unmasking-process*", array_medium, "decode", worst),
+    ("def:mdm-acceptance*", array_medium, "decode", worst),
+    ("def:transformer-planner-predictor*", array_medium, "decode", worst),
+    ("def:topk*", array_medium, "confidence", lambda logits, *_, **__: logits.min(axis=-1)),
     ("assumption:uniform-unmasking", framework_checks, "Uniform", lambda k, tape: LeftToRight(k)),  # noqa: ARG005
-    ("assumption:perfect-approximation", process_checks, "perfect", lambda *_: []),
-    ("assumption:perfect-approximation", Task, "conditionals", marginals),
-    ("assumption:perfect-approximation", Task, "contexts", lambda _: iter([("m", "m", "m")])),
-    ("lem:our-finite-precision-properties", lemmas, "exp_table", lambda p: np.zeros(p.size, dtype=int)),
-    ("lem:finite-precision-properties", lemmas, "exp", lambda x, p: np.zeros_like(x)),  # noqa: ARG005
-    ("lem:pos-enc-properties", lemmas, "interleaved_score", lambda *_: 1),
-    ("lem:our-pos-enc-properties", lemmas, "interleaved_score", lambda *_: 1),
+    ("assumption:perfect-approximation", framework_checks, "perfect", lambda *_: []),
+    ("assumption:perfect-approximation", CanvasLaw, "conditionals", marginals),
+    ("assumption:perfect-approximation", CanvasLaw, "contexts", lambda _: iter([("m", "m", "m")])),
+    ("lem:our-finite-precision-properties", number_lemmas, "exp_table", lambda p: np.zeros(p.size, dtype=int)),
+    ("lem:finite-precision-properties", number_lemmas, "exp", lambda x, p: np.zeros_like(x)),  # noqa: ARG005
+    ("lem:pos-enc-properties", number_lemmas, "interleaved_score", lambda *_: 1),
+    ("lem:our-pos-enc-properties", number_lemmas, "interleaved_score", lambda *_: 1),
     ("lem:mlp-arithmetic-operations", integers, "shift", nothing),
     ("lem:ignore-positions", gadget_checks, "hide", one_hide),
     ("lem:ignore-positions", gadget_checks, "boost", nothing),
     ("lem:focus-on-marked-positions", gadget_checks, "focus_copies", lambda p: 1),  # noqa: ARG005
     ("lem:focus-on-marked-positions", gadget_checks, "boost", nothing),
     ("lem:detection", detection, "threshold", nothing),
-    ("lem:select-block", select_block, "row_of_previous_block", lambda block: n),  # noqa: ARG005
-    ("lem:binary-encoding", binary_encoding, "clear", nothing),
+    ("lem:select-block", planner_programs, "row_of_previous_block", lambda block: n),  # noqa: ARG005
+    ("lem:binary-encoding", whole_layers, "clear", nothing),
     ("lem:mlp-for-argmax", argmax, "argmax", no_tie_break),
     ("lem:projection-mlp", projection, "project", nothing),
-    ("lem:mask-conversion", unmasked_to_causal, "boost", nothing),
-    ("lem:unmask-conversion-fp", causal_copies, "hide", nothing),
+    ("lem:mask-conversion", causal_and_unmasked, "boost", nothing),
+    ("lem:unmask-conversion-fp", simulation, "hide", nothing),
     ("thm:perfect-approximation-limitation", problem_checks, "closed_formula", lambda length: Fraction(1, 2)),  # noqa: ARG005
     ("thm:perfect-approximation-limitation", problem_checks, "perfect", lambda *_: []),
     ("thm:perfect-approximation-limitation", problem_checks, "_chance", lambda *_: Fraction(1, 50)),
-    ("thm:regular-languages-in-mdm-efficient", tree, "queue_factor", printed_layout),
-    ("thm:regular-languages-in-mdm-efficient", regular_checks, "tree_steps", lambda length: length),
-    ("takeaway:takeaway-4", tree, "queue_factor", printed_layout),
+    ("thm:regular-languages-in-mdm-efficient", product_tree, "queue_factor", printed_layout),
+    ("thm:regular-languages-in-mdm-efficient", problem_checks, "tree_steps", lambda length: length),
+    ("takeaway:takeaway-4", product_tree, "queue_factor", printed_layout),
     ("thm:cot-mdm-separation", problem_checks, "tree_steps", lambda length: length),
-    ("thm:cot-mdm-separation", own_checks, "depth_bound", lambda model: model.steps),
+    ("thm:cot-mdm-separation", own_result_checks, "depth_bound", lambda model: model.steps),
     ("takeaway:takeaway-2", problem_checks, "tree_steps", lambda length: length),
-    ("thm:looped-transformers-characterization", tree_looped, "loop_child", lambda side: tree.loop_child(1 - side)),
+    ("thm:looped-transformers-characterization", tree_looped, "loop_child", lambda s: product_tree.loop_child(1 - s)),
     ("cor:mdms-with-constant-steps", circuit_checks, "verify_model", against("equal-halves")),
     ("cor:mdms-with-polylog-steps", circuit_checks, "verify_model", against("majority")),
-    ("cor:mdms-with-constant-steps", extraction_checks, "LENGTHS", {"contains-aba": (4, 5, 6)}),
+    ("cor:mdms-with-constant-steps", circuit_checks, "LENGTHS", {"contains-aba": (4, 5, 6)}),
     ("cor:mdms-with-constant-steps", saturating_sum, "_flip_flop", never_set),
-    ("cor:mdms-with-polylog-steps", extraction_checks, "model_depth", lambda model: model.steps),
+    ("cor:mdms-with-polylog-steps", circuit_checks, "model_depth", lambda model: model.steps),
     ("fig:figure-1b", circuit_medium, "choose", nothing_new),
     ("takeaway:takeaway-5", circuit_medium, "choose", nothing_new),
     ("fig:expression-tree", expression_node, "readiness_planner", impatient),
     ("fig:expression-tree", expression_node, "see_shape", nothing),
     ("thm:emdms-can-simulate-fplts", conversion_checks, "noise_distance", lambda p: Fraction(1, p.p + 1)),
     ("own:cot-to-ac0*", cot_to_ac0, "argmax", certain),
-    ("own:cot-to-ac0*", own_checks, "depth_bound", lambda model: model.steps),
-    ("own:cot-to-ac0*", own_checks, "verify_model", against("majority")),
-    ("own:parity-needs-long-chains*", own_checks, "depth_bound", lambda _: 10),
-    ("own:majority-by-topk*", own_checks, "majority_by_topk", lambda *size: replace(majority_by_topk(*size), k=2)),
+    ("own:cot-to-ac0*", own_result_checks, "depth_bound", lambda model: model.steps),
+    ("own:cot-to-ac0*", own_result_checks, "verify_model", against("majority")),
+    ("own:parity-needs-long-chains*", own_result_checks, "depth_bound", lambda _: 10),
+    ("own:majority-by-topk*", own_result_checks, "majority_by_topk", lambda *n: replace(majority_by_topk(*n), k=2)),
 ]  # fmt: skip
 
 SIMULATIONS = [

@@ -2,47 +2,47 @@
 
 import pytest
 
-from unmask.paper.checks import conversions, own, space
+from unmask.paper.checks import conversion_checks, own_result_checks, space_checks
 from unmask.paper.checks.evidence import Effort, Refuted
-from unmask.theorems.circuits.cot_to_ac0 import cot_to_ac0
+from unmask.theorems.cot_to_ac0 import cot_to_ac0
 
 FEW = Effort(6)
 
 
 def test_a_machine_with_another_table_is_refuted(monkeypatch):
-    monkeypatch.setitem(space.MOVES, ("home", "<"), ("<", "home", 0))
-    monkeypatch.setattr(space, "machine_steps", lambda _: 4)
+    monkeypatch.setitem(space_checks.MOVES, ("home", "<"), ("<", "home", 0))
+    monkeypatch.setattr(space_checks, "machine_steps", lambda _: 4)
     with pytest.raises(Refuted, match="the answer is 0"):
-        space.machine_in_slots(FEW)
+        space_checks.machine_in_slots(FEW)
 
 
 def test_a_wrong_period_is_refuted(monkeypatch):
-    right = space._cycle
-    monkeypatch.setattr(space, "_cycle", lambda model, word: (0, right(model, word)[1] + 1))
+    right = space_checks._cycle
+    monkeypatch.setattr(space_checks, "_cycle", lambda model, word: (0, right(model, word)[1] + 1))
     with pytest.raises(Refuted, match="loops answer otherwise"):
-        space.periodic_loops(Effort(100))
+        space_checks.periodic_loops(Effort(100))
 
 
 def test_a_circuit_of_another_number_of_steps_is_refuted(monkeypatch):
-    monkeypatch.setattr(own, "cot_to_ac0", lambda model, **_: cot_to_ac0(model, steps=1))
+    monkeypatch.setattr(own_result_checks, "cot_to_ac0", lambda model, **_: cot_to_ac0(model, steps=1))
     with pytest.raises(Refuted, match="the circuit says"):
-        own.depth_without_steps(Effort(30))
+        own_result_checks.depth_without_steps(Effort(30))
 
 
 def test_a_circuit_that_grows_with_the_steps_is_refuted(monkeypatch):
-    monkeypatch.setattr(own, "depth_bound", lambda _: 10)
+    monkeypatch.setattr(own_result_checks, "depth_bound", lambda _: 10)
     with pytest.raises(Refuted, match=r"\d+ deep"):
-        own.depth_without_steps(Effort(30))
+        own_result_checks.depth_without_steps(Effort(30))
 
 
 def test_a_conversion_with_more_slots_is_refuted(monkeypatch):
-    right = conversions.built
+    right = conversion_checks.built
 
     class Wasteful:
         def convert(self, model):
             made = right("plt_to_mdm").convert(model)
             return type("Made", (), {"model": type("Model", (), {"padding": made.model.padding + 100})})
 
-    monkeypatch.setattr(conversions, "built", lambda _: Wasteful())
+    monkeypatch.setattr(conversion_checks, "built", lambda _: Wasteful())
     with pytest.raises(Refuted, match="slots are more than"):
-        conversions.spare_column(FEW)
+        conversion_checks.spare_column(FEW)

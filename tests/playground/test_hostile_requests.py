@@ -7,7 +7,7 @@ from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 
 import pytest
 
-from unmask.playground import limits
+from unmask.playground import request_limits
 
 from .client import JSON
 
@@ -165,7 +165,7 @@ def test_other_methods_are_refused(client, method, path):
 def test_more_than_it_takes_leave_it_responsive(client):
     """Some are answered, the others are told to come back, and the page is served all the while."""
     heavy = {"problem": "group:A5", "word": " ".join(["(123)"] * 48), "kind": "mdm"}
-    inside = limits.AT_ONCE + limits.WAITING
+    inside = request_limits.AT_ONCE + request_limits.WAITING
     with ThreadPoolExecutor(inside + 6) as pool:  # each has its own seed, so that none is like another
         asked = [pool.submit(client.post, "run", {**heavy, "seed": seed}) for seed in range(inside + 6)]
         wait(asked, return_when=FIRST_COMPLETED)  # somebody was told to come back: all the others are inside
@@ -199,7 +199,7 @@ def test_a_request_that_is_cut_leaves_nothing_behind(client, sent):
     head = f"POST /api/run HTTP/1.1\r\nHost: {client.host}\r\nContent-Type: application/json\r\n"
     head += f"Content-Length: {len(body)}\r\n\r\n"
     host, port = client.host.split(":")
-    for _ in range(limits.AT_ONCE + limits.WAITING + 1):
+    for _ in range(request_limits.AT_ONCE + request_limits.WAITING + 1):
         with socket.create_connection((host, int(port))) as connection:
             connection.sendall(head.encode() + body[:sent])
     assert client.post("run", json.loads(body))[0] == 200
@@ -209,7 +209,7 @@ def test_questions_that_are_withdrawn_make_room(client):
     """As many as may be inside, each another question, and nobody reads their answers."""
     slow = {"problem": "(a|a)*b", "word": "a" * 60}
     connections = []
-    for seed in range(limits.AT_ONCE + limits.WAITING):
+    for seed in range(request_limits.AT_ONCE + request_limits.WAITING):
         connections.append(http.client.HTTPConnection(client.host, timeout=60))
         connections[-1].request("POST", "/api/run", json.dumps({**slow, "seed": seed}), JSON)
     for connection in connections:

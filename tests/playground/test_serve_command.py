@@ -18,7 +18,7 @@ def test_a_port_in_use_is_an_error_of_one_sentence(unmask):
 
 
 def test_without_the_extra_it_says_what_to_install(unmask, monkeypatch):
-    monkeypatch.setattr("unmask.commands.serve.find_spec", lambda _: None)
+    monkeypatch.setattr("unmask.cli.view.find_spec", lambda _: None)
     code, _, err = unmask("serve")
     assert code == 2
     assert "pip install 'unmask[serve]'" in err

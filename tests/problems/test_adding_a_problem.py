@@ -13,19 +13,17 @@ from typing import get_args
 import pytest
 
 from unmask import pipeline, problems
-from unmask.commands.completion import complete_problem
-from unmask.commands.options import Problem as ProblemArgument
+from unmask.cli.options import Problem as ProblemArgument
+from unmask.cli.options import complete_problem
+from unmask.compilers.compiler import compiler_for
 from unmask.errors import ProblemError
 from unmask.pipeline import compare_frameworks, compile_problem, load_model, run_word, save_model, verify_model
-from unmask.playground.denoise import denoise
-from unmask.playground.question import Question
-from unmask.playground.subject import subject_of
+from unmask.playground.answers import answer_run
+from unmask.playground.asked_problem import PlaygroundQuestion, asked_problem
 from unmask.problems import catalogue
 from unmask.problems.catalogue import parse_problem, problem_from_json
-from unmask.problems.outcome import Outcome
-from unmask.problems.problem import Problem
-from unmask.programs.compilers.compiler import compiler_for
-from unmask.weights.model import KINDS
+from unmask.problems.problem import Outcome, Problem
+from unmask.weights.kinds import KINDS
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "add-a-problem.md"
 TOY = "neighbours:abc"
@@ -88,7 +86,7 @@ def test_words_to_try_have_both_answers():
 @pytest.mark.usefixtures("toy")
 def test_shell_and_playground_know_it():
     assert list(complete_problem("nei")) == [TOY]
-    answer = denoise(subject_of(Question.of({"problem": TOY, "word": "abca"})))
+    answer = answer_run(asked_problem(PlaygroundQuestion.of({"problem": TOY, "word": "abca"})))
     assert (answer["answer"], answer["right"]) == ("accepted", "accepted")
     assert {words["right"] for words in answer["words"]} == {"accepted", "rejected"}
     json.dumps(answer)

@@ -7,7 +7,7 @@ import pytest
 from unmask.errors import ProblemError
 from unmask.pipeline import compare_frameworks, compile_problem, verify_model
 from unmask.problems.catalogue import CATALOGUE, Row, parse_problem, problem_from_json
-from unmask.problems.outcome import ACCEPTED, REJECTED, Outcome
+from unmask.problems.problem import ACCEPTED, REJECTED, Outcome
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parents[2] / "src" / "unmask"
-MAY_ASK = ("problems/", "programs/compilers/compiler.py")
+MAY_ASK = ("problems/", "compilers/compiler.py")
 ASKING = {"isinstance", "issubclass", "hasattr", "type", "getattr"}
 A_PROBLEM = re.compile(r"\b[pP]roblem\b|\w+Problem\b|\b[cC]ompiler\b|\w+Compiler\b")
 
@@ -46,7 +46,7 @@ def test_asking_is_caught(tmp_path, text):
 
 
 def test_the_chooser_may_ask(tmp_path):
-    for place in ("problems/x.py", "programs/compilers/compiler.py"):
+    for place in ("problems/x.py", "compilers/compiler.py"):
         (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / place).write_text("isinstance(problem, FamilyProblem)")
     assert list(asked(tmp_path)) == []

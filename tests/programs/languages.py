@@ -4,12 +4,12 @@ from itertools import product
 
 import numpy as np
 
+from unmask.compilers.regular_compiler import RegularCompiler, from_state_zero
 from unmask.engines.reference import ReferenceEngine
-from unmask.numerics.precision import Precision
+from unmask.numerics.arithmetic import Precision
 from unmask.pipeline import ENGINES
 from unmask.problems.automata.automaton import Automaton
-from unmask.programs.compilers.regular import RegularCompiler, from_state_zero
-from unmask.reasoners.run import answers
+from unmask.reasoners.run_words import answers
 
 KINDS = ("mdm", "smdm", "topk", "plt", "cot", "pcot")
 LAYOUTS = ("one slot", "a slot per state")

@@ -5,7 +5,7 @@ import pytest
 
 import by_hand
 from unmask.pipeline import run_word
-from unmask.weights.matrix import Matrix
+from unmask.weights.matrices import Matrix
 from unmask.weights.transformer import Head, Layer, Mlp
 
 A, LETTER_B, MASK, ZERO, ONE = range(5)

@@ -8,7 +8,7 @@ import pytest
 import by_hand
 from unmask.numerics.arithmetic import add
 from unmask.pipeline import run_word
-from unmask.reasoners.tape import OTHER, PLANNER, Tape
+from unmask.reasoners.decoding import OTHER, PLANNER, Tape
 from unmask.weights.transformer import Noise
 
 VOCABULARY = ("a", "b", "□", "0", "1")

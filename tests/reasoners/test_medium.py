@@ -4,11 +4,8 @@ import numpy as np
 import pytest
 
 from unmask.engines.reference import ReferenceEngine
-from unmask.reasoners.arrays import Arrays
-from unmask.reasoners.frame import Frame
-from unmask.reasoners.framework import canvases
-from unmask.reasoners.masked_diffusion import OutsidePlanner, masked_diffusion
-from unmask.reasoners.medium import Medium
+from unmask.reasoners.array_medium import Arrays, RunSetup
+from unmask.reasoners.loops import Medium, OutsidePlanner, canvases, masked_diffusion
 from unmask.testing.random_model import random_model
 from unmask.verification.circuits.medium import Wires
 from unmask.verification.circuits.saturating_sum import saturating_sum
@@ -88,6 +85,6 @@ def test_a_planner_from_outside_replaces_the_models_own_and_ends_the_run():
 def test_three_media():
     model = random_model(3, "mdm", 2, precision=1)
     words = np.zeros((1, 2), dtype=np.int64)
-    media = (Arrays(Frame(model, words, ReferenceEngine())), Tables(model), Wires(model, saturating_sum))
+    media = (Arrays(RunSetup(model, words, ReferenceEngine())), Tables(model), Wires(model, saturating_sum))
     assert all(isinstance(medium, Medium) for medium in media)
     assert not isinstance(model, Medium)

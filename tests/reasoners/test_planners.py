@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unmask.errors import PlannerError
-from unmask.numerics.precision import Precision
+from unmask.numerics.arithmetic import Precision
+from unmask.reasoners.decoding import Tape
 from unmask.reasoners.planners import (
     Blockwise,
     Confidence,
@@ -18,7 +19,6 @@ from unmask.reasoners.planners import (
     Uniform,
     parse_planner,
 )
-from unmask.reasoners.tape import Tape
 
 TAPE = Tape(1)
 NAMES = [

@@ -1,6 +1,6 @@
 """The playground shows samplers beside planners."""
 
-from unmask.playground import sampling as module
+from unmask.playground import answers as module
 from unmask.playground.worker import answer
 
 QUESTION = {"problem": "(a|b)*abb", "word": "aababbabbabababb", "kind": "mdm"}
@@ -26,5 +26,5 @@ def test_one_slot_per_pass_is_right():
 
 
 def test_a_sampler_that_takes_too_long_is_left_out(monkeypatch):
-    monkeypatch.setattr(module, "BUDGET", -1)
+    monkeypatch.setattr(module, "SECONDS_PER_SAMPLER", -1)
     assert answer("planners", QUESTION)["answer"]["samplers"] == []

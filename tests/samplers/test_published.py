@@ -18,16 +18,10 @@ import numpy as np
 import pytest
 
 from samplers.by_formula import Mixed
-from unmask.samplers.passes.blocks import block
-from unmask.samplers.passes.chance import Drawn
-from unmask.samplers.passes.sample import masks, sample
-from unmask.samplers.passes.schedules import quotas
-from unmask.samplers.rules.dream import Dream
-from unmask.samplers.rules.entropy_bound import EntropyBound
-from unmask.samplers.rules.fast_dllm import FastDllm
-from unmask.samplers.rules.llada import Llada
-from unmask.samplers.rules.p2 import P2
-from unmask.samplers.rules.remdm import Remdm
+from unmask.samplers.remasking_rules import P2, Remdm
+from unmask.samplers.rule_interface import Drawn, block, quotas
+from unmask.samplers.sampling_loop import masks, sample
+from unmask.samplers.write_once_rules import Dream, EntropyBound, FastDllm, Llada
 
 FOLDER = os.environ.get("UNMASK_PUBLISHED")
 pytestmark = [

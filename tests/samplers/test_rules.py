@@ -7,17 +7,11 @@ import pytest
 
 from samplers.by_formula import Fixed, Mixed, confident
 from unmask.errors import UnmaskError
-from unmask.samplers.passes.beliefs import Beliefs
-from unmask.samplers.passes.sample import masks, sample
-from unmask.samplers.passes.schedules import by_alpha, linear, quotas
-from unmask.samplers.passes.state import State
-from unmask.samplers.rules.dream import Dream
-from unmask.samplers.rules.entropy_bound import EntropyBound
-from unmask.samplers.rules.fast_dllm import FastDllm
-from unmask.samplers.rules.llada import Llada
-from unmask.samplers.rules.p2 import P2
-from unmask.samplers.rules.remdm import Remdm
-from unmask.samplers.zoo import ZOO, parse_sampler, zoo
+from unmask.samplers.remasking_rules import P2, Remdm
+from unmask.samplers.rule_interface import Beliefs, State, by_alpha, linear, quotas
+from unmask.samplers.sampler_names import ZOO, parse_sampler, zoo
+from unmask.samplers.sampling_loop import masks, sample
+from unmask.samplers.write_once_rules import Dream, EntropyBound, FastDllm, Llada
 
 
 def written(predictor, sampler, slots, seed=0):

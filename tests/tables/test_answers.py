@@ -15,7 +15,7 @@ from unmask.tables.answers import tabled_answers
 from unmask.testing import random_model
 from unmask.testing.random_model import all_words
 from unmask.verification.symbolic.network import Network
-from unmask.weights.model import KINDS
+from unmask.weights.kinds import KINDS
 
 
 def same(model, words):

@@ -11,12 +11,12 @@ from unmask.engines.reference import ReferenceEngine
 from unmask.errors import AttendsToNothing, EditsWrittenSlot, TooLarge, UnmaskError
 from unmask.numerics import arithmetic
 from unmask.pipeline import run_word
-from unmask.reasoners.run import answers
+from unmask.reasoners.run_words import answers
 from unmask.testing import random_model
 from unmask.testing.draws import Draws
 from unmask.testing.random_model import all_words, sample_words
-from unmask.weights.matrix import Matrix
-from unmask.weights.model import KINDS
+from unmask.weights.kinds import KINDS
+from unmask.weights.matrices import Matrix
 from unmask.weights.storage import content_hash
 
 

@@ -7,11 +7,11 @@ import numpy as np
 from unmask.engines.reference import ReferenceEngine
 from unmask.errors import AttendsToNothing
 from unmask.pipeline import ENGINES
-from unmask.reasoners.run import run
+from unmask.reasoners.run_words import run
 from unmask.testing.draws import Draws
 from unmask.testing.random_model import random_model, sample_words
-from unmask.theorems.checking.conversions import check_source
-from unmask.weights.matrix import Matrix
+from unmask.theorems.conversion_checks import check_source
+from unmask.weights.matrices import Matrix
 from unmask.weights.transformer import Head, Layer
 
 

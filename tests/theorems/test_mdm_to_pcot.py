@@ -5,16 +5,16 @@ import pytest
 from theorems.odd_sources import check_divisions, engine, odd_sources, peaked, wrong
 from unmask.engines.reference import ReferenceEngine
 from unmask.pipeline import compile_problem, run_word, verify_model
-from unmask.programs.gadgets.focus import focus
-from unmask.reasoners.run import run
+from unmask.programs.gadgets.attention import focus
+from unmask.reasoners.run_words import run
 from unmask.testing import random_model
 from unmask.testing.draws import Draws
 from unmask.testing.random_model import sample_words
 from unmask.theorems import mdm_to_pcot as module
 from unmask.theorems.alignment import aligned_difference
-from unmask.theorems.checking.conversions import Disagreement, check_theorem
-from unmask.theorems.mdm_to_pcot import PADDED, THEOREM, mdm_to_pcot
-from unmask.weights.price import Price
+from unmask.theorems.conversion_checks import ConversionDisagreement, check_theorem
+from unmask.theorems.mdm_to_pcot import MDM_TO_PCOT, MDM_TO_PCOT_PADDED, mdm_to_pcot
+from unmask.weights.model import Price
 
 
 def check_padded(seeds, precision):
@@ -23,20 +23,20 @@ def check_padded(seeds, precision):
     for seed in seeds:
         source = random_model(seed, "mdm", seed % 4, precision=precision)
         made = mdm_to_pcot(source, padded=True)
-        assert Price.of(made.model).within(PADDED.bound(source))
+        assert Price.of(made.model).within(MDM_TO_PCOT_PADDED.bound(source))
         for word in sample_words(source, Draws(seed, 1), 2).tolist():
             padding = [len(source.vocabulary)] * source.padding
             ours = run(source, word, engine=ReferenceEngine(), record=True)
             theirs = run(made.model, word + padding, engine=ReferenceEngine(), record=True)
             difference = aligned_difference(ours, theirs, made.alignment, made.model.aliases)
             if difference or ours.output[-1] != theirs.output[-1]:
-                found.append(Disagreement(seed, source.symbols(word), difference or "last symbol"))
+                found.append(ConversionDisagreement(seed, source.symbols(word), difference or "last symbol"))
     return found
 
 
 @pytest.mark.parametrize("precision", [1, 2, 3])
 def test_mdm_to_pcot_correct(precision):
-    assert check_theorem(THEOREM, range(30 if precision > 1 else 10), precision=precision) == []
+    assert check_theorem(MDM_TO_PCOT, range(30 if precision > 1 else 10), precision=precision) == []
 
 
 @pytest.mark.parametrize("precision", [1, 2, 3])
@@ -64,11 +64,11 @@ def test_the_price():
     for seed in range(20):
         source = random_model(seed, "mdm", seed % 4)
         depth, rows, T, P = Price.of(source).layers, source.rows, source.steps, source.padding
-        for theorem, padding in ((THEOREM, T * (depth * rows + P)), (PADDED, T * depth * rows)):
+        for theorem, padding in ((MDM_TO_PCOT, T * (depth * rows + P)), (MDM_TO_PCOT_PADDED, T * depth * rows)):
             price = Price.of(theorem.convert(source).model)
             assert price == theorem.bound(source)
             assert (price.steps, price.padding, price.layers) == (T, padding, depth + 2)
-        assert THEOREM.bound(source).padding <= (depth + 1) * T * rows
+        assert MDM_TO_PCOT.bound(source).padding <= (depth + 1) * T * rows
 
 
 def test_the_padded_form_reads_words_with_their_padding():

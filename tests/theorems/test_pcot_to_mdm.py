@@ -8,25 +8,22 @@ import pytest
 from unmask.engines.fast import FastEngine
 from unmask.engines.reference import ReferenceEngine
 from unmask.errors import AttendsToNothing, TooLarge
-from unmask.numerics.precision import Precision
+from unmask.expressions import n
+from unmask.numerics.arithmetic import Precision
 from unmask.pipeline import compile_problem, verify_model
-from unmask.programs.gadgets.equal import eq
-from unmask.programs.gadgets.hide import hide
-from unmask.programs.language.assemble import assemble
-from unmask.programs.language.coefficients import B
-from unmask.programs.language.positions import n
-from unmask.programs.language.program import Program, bits_for
-from unmask.programs.simulation import causal_copies
-from unmask.reasoners.run import run
+from unmask.programs import simulation
+from unmask.programs.assembly import assemble
+from unmask.programs.gadgets.attention import eq, hide
+from unmask.programs.program import B, Program, bits_for
+from unmask.reasoners.run_words import run
 from unmask.testing import random_model
 from unmask.testing.draws import Draws
 from unmask.testing.random_model import sample_words
 from unmask.theorems import pcot_to_mdm as module
-from unmask.theorems.checking.conversions import check_source, check_theorem
-from unmask.theorems.pcot_to_mdm import THEOREM
-from unmask.weights.matrix import Matrix
-from unmask.weights.model import Model
-from unmask.weights.price import Price
+from unmask.theorems.conversion_checks import check_source, check_theorem
+from unmask.theorems.pcot_to_mdm import PCOT_TO_MDM
+from unmask.weights.matrices import Matrix
+from unmask.weights.model import Model, Price
 from unmask.weights.transformer import Head, Layer
 
 
@@ -34,8 +31,8 @@ def disagreements(seeds, precision):
     found = []
     for seed in seeds:
         source = random_model(seed, "pcot", seed % 4, precision=precision)
-        conversion = THEOREM.convert(source)
-        assert Price.of(conversion.model).within(THEOREM.bound(source)), seed
+        conversion = PCOT_TO_MDM.convert(source)
+        assert Price.of(conversion.model).within(PCOT_TO_MDM.bound(source)), seed
         wrong = check_source(source, conversion, seed=seed, engine=FastEngine())
         if wrong:
             found.append(wrong)
@@ -49,14 +46,14 @@ def test_pcot_to_mdm_correct(precision):
 
 @pytest.mark.parametrize("precision", [2, 3])
 def test_the_reference_agrees(precision):
-    assert check_theorem(THEOREM, range(100, 112), precision=precision) == []
+    assert check_theorem(PCOT_TO_MDM, range(100, 112), precision=precision) == []
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("precision", [1, 2, 3])
 def test_many_more_sources(precision):
     assert disagreements(range(30, 100), precision) == []
-    assert check_theorem(THEOREM, range(200, 350), precision=precision, lengths=(0, 1, 2, 3, 5, 6)) == []
+    assert check_theorem(PCOT_TO_MDM, range(200, 350), precision=precision, lengths=(0, 1, 2, 3, 5, 6)) == []
 
 
 def sharper(source):
@@ -77,7 +74,7 @@ def test_a_source_that_divides_by_zero_takes_the_conversion_with_it():
     divided = 0
     for seed in range(40):
         source = sharper(random_model(seed, "pcot", seed % 4))
-        conversion = THEOREM.convert(source)
+        conversion = PCOT_TO_MDM.convert(source)
         assert check_source(source, conversion, seed=seed, engine=FastEngine()) is None, seed
         word = sample_words(source, Draws(seed, 1), 1)[0].tolist()
         try:
@@ -120,9 +117,9 @@ def looks_back(precision):
 def test_rows_that_are_not_yet_reached_must_not_divide_by_zero(monkeypatch, precision):
     source = looks_back(precision)
     assert run(source, [0], engine=ReferenceEngine()).output == ["0", "1", "a", "0"]
-    assert check_source(source, THEOREM.convert(source), seed=0) is None
+    assert check_source(source, PCOT_TO_MDM.convert(source), seed=0) is None
     monkeypatch.setattr(module, "boost", lambda head, flag: None)  # noqa: ARG005
-    found = check_source(source, THEOREM.convert(source), seed=0)
+    found = check_source(source, PCOT_TO_MDM.convert(source), seed=0)
     assert found is not None
     assert "the conversion divides by zero" in str(found.what)
 
@@ -133,7 +130,7 @@ def test_a_chain_may_write_its_mask():
     for seed in range(24):
         source = random_model(seed, "pcot", 1)
         word = sample_words(source, Draws(seed, 1), 1)[0].tolist()
-        conversion = THEOREM.convert(source)
+        conversion = PCOT_TO_MDM.convert(source)
         written += "m" in run(source, word, engine=FastEngine()).output
         assert conversion.model.mask not in source.vocabulary
         assert check_source(source, conversion, seed=seed, engine=FastEngine()) is None
@@ -142,7 +139,7 @@ def test_a_chain_may_write_its_mask():
 
 def test_what_is_kept_and_what_is_added():
     source = compile_problem("(ab)*", "pcot", length=4)
-    model = THEOREM.convert(source).model
+    model = PCOT_TO_MDM.convert(source).model
     for name in ("problem", "characters", "input_symbols", "aliases", "accept", "reject", "begin", "length", "steps"):
         assert getattr(model, name) == getattr(source, name), name
     assert model.provenance == [*source.provenance, {"converted": "pcot_to_mdm", "from": "pcot", "to": "mdm"}]
@@ -153,22 +150,22 @@ def test_what_is_kept_and_what_is_added():
 def test_the_price_is_below_that_of_the_paper(rows):
     length, steps = rows
     source = random_model(7, "pcot", length, steps=steps)
-    price = Price.of(THEOREM.convert(source).model)
-    assert price == THEOREM.bound(source)
+    price = Price.of(PCOT_TO_MDM.convert(source).model)
+    assert price == PCOT_TO_MDM.bound(source)
     papers = replace(price, padding=source.padding + source.rows**2, layers=2 * Price.of(source).layers + 1)
     assert price.within(papers)
 
 
 @pytest.mark.parametrize(("problem", "length"), [("(ab)*", 0), ("(ab)*", 1), ("(ab)*", 4), ("(ab)*", 8), ("a*b?", 5)])
 def test_regular_languages_survive(problem, length):
-    model = THEOREM.convert(compile_problem(problem, "pcot", length=length)).model
+    model = PCOT_TO_MDM.convert(compile_problem(problem, "pcot", length=length)).model
     verdict = verify_model(model, engine=FastEngine(), method="exhaustive" if length < 6 else "sample", cases=60)
     assert verdict.status == "held"
 
 
 @pytest.mark.long
 def test_longer_words_survive():
-    model = THEOREM.convert(compile_problem("(ab)*", "pcot", length=16)).model
+    model = PCOT_TO_MDM.convert(compile_problem("(ab)*", "pcot", length=16)).model
     assert verify_model(model, engine=FastEngine(), method="sample", cases=20).status == "held"
 
 
@@ -177,7 +174,7 @@ def test_longer_words_survive():
     ("where", "gadget", "instead"),
     [
         (module, "focus_copies", lambda p: 1),  # noqa: ARG005
-        (causal_copies, "hide", lambda head, flag: None),  # noqa: ARG005
+        (simulation, "hide", lambda head, flag: None),  # noqa: ARG005
     ],
     ids=["one copy of FOCUS", "no HIDE"],
 )
@@ -192,6 +189,6 @@ def test_the_planner_must_not_forget_the_first_block(monkeypatch):
 
 
 def test_a_huge_conversion_is_refused(monkeypatch):
-    monkeypatch.setattr("unmask.weights.limits.LARGEST_TABLE", 100)
+    monkeypatch.setattr("unmask.weights.size_limits.LARGEST_TABLE", 100)
     with pytest.raises(TooLarge, match=r"rows of width .* numbers, .* beyond the limits"):
-        THEOREM.convert(random_model(0, "pcot", 3))
+        PCOT_TO_MDM.convert(random_model(0, "pcot", 3))

@@ -8,26 +8,25 @@ import pytest
 
 import outside_reader
 from unmask.errors import AttendsToNothing, TooLarge
-from unmask.numerics.gumbel_law import gumbel_law
-from unmask.numerics.noise import DRAWS, noise_counts
-from unmask.numerics.precision import Precision
+from unmask.numerics.arithmetic import Precision
+from unmask.numerics.noise import DRAWS, gumbel_law, noise_counts
 from unmask.pipeline import ENGINES, compile_problem, load_model, save_model
-from unmask.programs.gadgets.hide import hide
-from unmask.programs.language.coefficients import ONE, B
-from unmask.programs.simulation import looped_in_slots
-from unmask.programs.simulation.noise_slots import noise_distance, noise_logits
-from unmask.reasoners.run import answers, run
-from unmask.reasoners.tape import PLANNER, Tape
+from unmask.programs.gadgets.attention import hide
+from unmask.programs.program import ONE, B
+from unmask.programs.residual_slots import noise_distance, noise_logits
+from unmask.reasoners.decoding import PLANNER, Tape
+from unmask.reasoners.run_words import answers, run
 from unmask.testing import random_model
 from unmask.testing.draws import Draws
 from unmask.testing.random_model import all_words, sample_words
+from unmask.theorems import plt_to_mdm as looped_in_slots
 from unmask.theorems.alignment import aligned_difference
-from unmask.theorems.checking.conversions import check_source, check_theorem
-from unmask.theorems.law import Law
+from unmask.theorems.conversion_checks import check_source, check_theorem
 from unmask.theorems.mdm_to_plt import mdm_to_plt
-from unmask.theorems.plt_to_mdm import THEOREM, plt_to_mdm
-from unmask.weights.matrix import Matrix
-from unmask.weights.price import Price
+from unmask.theorems.plt_to_mdm import PLT_TO_MDM, plt_to_mdm
+from unmask.theorems.theorem import LawDistance
+from unmask.weights.matrices import Matrix
+from unmask.weights.model import Price
 from unmask.weights.transformer import Head, Layer, Mlp
 
 ENGINE = next(iter(ENGINES.values()))
@@ -38,7 +37,7 @@ def disagreements(seeds, *, convert=plt_to_mdm, change=lambda source: source, ta
     for seed in seeds:
         source = change(random_model(seed, "plt", seed % 4, **sizes))
         conversion = convert(source)
-        assert not priced or Price.of(conversion.model).within(THEOREM.bound(source)), seed
+        assert not priced or Price.of(conversion.model).within(PLT_TO_MDM.bound(source)), seed
         found.append(check_source(source, conversion, seed=seed, words=1, tape=tape, engine=ENGINE()))
     return [d for d in found if d]
 
@@ -64,7 +63,7 @@ def test_one_head_reads_the_whole_row(precision):
 def test_wide_streams_are_read_by_one_head():
     source = random_model(3, "plt", 1, padding=1, width=40, layers=1, stochastic=False)
     conversion = plt_to_mdm(source)
-    assert Price.of(conversion.model).within(THEOREM.bound(source))
+    assert Price.of(conversion.model).within(PLT_TO_MDM.bound(source))
     assert all(len(layer.heads) < 5 for layer in conversion.model.transformers["predictor"].layers)
     assert check_source(source, conversion, seed=3, engine=ENGINE()) is None
 
@@ -74,7 +73,7 @@ def test_wide_streams_are_read_by_one_head():
 def test_many_sources(precision):
     """The last hundred by the reference engine."""
     assert disagreements(range(24, 240), precision=precision) == []
-    assert check_theorem(THEOREM, range(1000, 1100), precision=precision) == []
+    assert check_theorem(PLT_TO_MDM, range(1000, 1100), precision=precision) == []
     assert disagreements(range(2000, 2200), layers=3, precision=precision) == []
 
 
@@ -185,15 +184,15 @@ def test_the_law_of_a_noise_slot_is_near_that_of_the_noise(precision, least, mos
 def test_the_distance_of_the_laws_is_said():
     """Per drawn number, and for whole runs; a deterministic source has none."""
     source = random_model(400, "plt", 1, precision=2, stochastic=True)
-    noise, law = source.transformers["model"].noise, THEOREM.law(source)
+    noise, law = source.transformers["model"].noise, PLT_TO_MDM.law(source)
     assert law.draws == source.rows * source.steps * (len(noise.planner) + len(noise.predictor))
     assert law.per_draw == noise_distance(source.precision)
     assert 0 < law.per_draw < law.path < 1
     assert law.to_json()["per_draw"] == "0.0991"
     assert "0.0991" in law.sentence
-    assert THEOREM.law(random_model(400, "plt", 1, precision=2, stochastic=False)) is None
+    assert PLT_TO_MDM.law(random_model(400, "plt", 1, precision=2, stochastic=False)) is None
     finer = replace(source, transformers={"model": replace(source.transformers["model"], precision=Precision(4))})
-    assert THEOREM.law(finer).to_json() == {"draws": law.draws, "per_draw": None, "path_at_most": None}
+    assert PLT_TO_MDM.law(finer).to_json() == {"draws": law.draws, "per_draw": None, "path_at_most": None}
 
 
 def test_the_bound_for_whole_runs_is_one():
@@ -204,7 +203,7 @@ def test_the_bound_for_whole_runs_is_one():
     drawn = gumbel_law(noise_logits(p).tolist(), p)
     pairs = range(len(right))
     gap = sum(abs(drawn[i] * drawn[j] - right[i] * right[j]) for i in pairs for j in pairs) / 2
-    law = Law(noise_distance(p), 2)
+    law = LawDistance(noise_distance(p), 2)
     assert law.per_draw < gap < law.path
 
 
@@ -246,8 +245,8 @@ def test_a_select_that_clips_is_caught(monkeypatch):
 
 def test_final_layers_without_a_clock_divide_by_zero_too_early(monkeypatch):
     """On the stream of an earlier loop they meet scores that the source never has."""
-    of = looped_in_slots.Shape.of
-    monkeypatch.setattr(looped_in_slots.Shape, "of", lambda *a: replace(of(*a), clock=1))
+    of = looped_in_slots.LoopShape.of
+    monkeypatch.setattr(looped_in_slots.LoopShape, "of", lambda *a: replace(of(*a), clock=1))
     found = [caught(seed, 1 + seed % 2, layers=3) for seed in (21, 27)]
     assert all("the conversion divides by zero" in str(d.what) for d in found)
 

@@ -7,14 +7,11 @@ import pytest
 
 from unmask.errors import UnmaskError
 from unmask.testing.random_model import drawn
-from unmask.theorems import cot_to_pcot
+from unmask.theorems import cot_and_pcot
 from unmask.theorems.catalogue import THEOREMS, TRANSFORMER_THEOREMS, VARIANTS
-from unmask.theorems.checking.conversions import check_theorem
-from unmask.theorems.checking.transformer_conversions import random_transformer
-from unmask.theorems.growth import growth
-from unmask.theorems.size import Size, TransformerSize
-from unmask.theorems.theorem import Theorem
-from unmask.weights.price import Price
+from unmask.theorems.conversion_checks import check_theorem, random_transformer
+from unmask.theorems.theorem import SourceSize, Theorem, TransformerSize, bound_growth
+from unmask.weights.model import Price
 
 ALL = [pytest.param(theorem, id=theorem.stem) for theorem in (*THEOREMS, *VARIANTS)]
 
@@ -40,7 +37,7 @@ def test_the_formula_is_the_price(theorem):
 @pytest.mark.parametrize("theorem", ALL)
 def test_width_is_logarithmic_and_alphabet_and_depth_are_constant(theorem):
     for source, _ in sources(theorem, range(8)):
-        assert theorem.growth(Size.of(source).as_in_the_paper()).as_promised
+        assert theorem.growth(SourceSize.of(source).as_in_the_paper()).as_promised
 
 
 @pytest.mark.parametrize("theorem", TRANSFORMER_THEOREMS, ids=lambda theorem: theorem.stem)
@@ -59,7 +56,7 @@ def test_conversions_of_transformers_too(theorem):
 def test_a_causal_source_in_an_unmasked_model_is_said_to_cost_more():
     """`hide_later` takes two columns per row: the check must see that."""
     theorem = next(theorem for theorem in THEOREMS if theorem.stem == "plt_to_mdm")
-    source = Size.of(drawn(3, "plt", 2, precision=2)).as_in_the_paper()
+    source = SourceSize.of(drawn(3, "plt", 2, precision=2)).as_in_the_paper()
     causal = replace(source, transformers={"model": replace(source.model, attention="causal")})
     assert theorem.growth(source).to_json() == {"width": "O(log)", "layers": "O(1)", "symbols": "O(1)"}
     assert theorem.growth(causal).to_json() == {"width": "not O(log)", "layers": "O(1)", "symbols": "O(1)"}
@@ -76,9 +73,9 @@ def test_a_causal_source_in_an_unmasked_model_is_said_to_cost_more():
 )
 def test_bounds_that_grow_too_fast_are_caught(worse, which):
     """A column per row, a square of a logarithm, a symbol per step, a layer per bit."""
-    source = Size.of(drawn(1, "cot", 2, precision=2))
-    good = growth(cot_to_pcot.THEOREM.most, source)
-    bad = growth(lambda size: worse(size, cot_to_pcot.THEOREM.most(size)), source)
+    source = SourceSize.of(drawn(1, "cot", 2, precision=2))
+    good = bound_growth(cot_and_pcot.COT_TO_PCOT.most, source)
+    bad = bound_growth(lambda size: worse(size, cot_and_pcot.COT_TO_PCOT.most(size)), source)
     assert good.as_promised
     assert not bad.as_promised
     assert [name for name in good.to_json() if good.to_json()[name] != bad.to_json()[name]] == [which]
@@ -93,16 +90,16 @@ def test_a_construction_that_is_too_wide_is_caught(monkeypatch):
             program.register("nothing", program.rows)
         return made
 
-    programs_at = cot_to_pcot.programs_at
-    assert check_theorem(cot_to_pcot.THEOREM, range(3), precision=2) == []
-    monkeypatch.setattr(cot_to_pcot, "programs_at", wide)
+    programs_at = cot_and_pcot.programs_at
+    assert check_theorem(cot_and_pcot.COT_TO_PCOT, range(3), precision=2) == []
+    monkeypatch.setattr(cot_and_pcot, "programs_at", wide)
     with pytest.raises(AssertionError, match="Price"):
-        check_theorem(cot_to_pcot.THEOREM, range(3), precision=2)
+        check_theorem(cot_and_pcot.COT_TO_PCOT, range(3), precision=2)
 
 
 def test_a_promise_that_is_not_kept_is_caught():
     """A bound that is generous enough for everything, and therefore promises too little."""
-    generous = replace(cot_to_pcot.THEOREM, most=lambda size: Price(*(10**9 * size.rows,) * 5))
+    generous = replace(cot_and_pcot.COT_TO_PCOT, most=lambda size: Price(*(10**9 * size.rows,) * 5))
     assert isinstance(generous, Theorem)
     with pytest.raises(AssertionError, match="Growth"):
         check_theorem(generous, range(3), precision=2)

@@ -1,15 +1,19 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import by_hand
-from unmask.pipeline import run_word
+from unmask.engines.fast import FastEngine
+from unmask.pipeline import compile_problem
+from unmask.reasoners.run_words import answers
+from unmask.running import run_word
 from unmask.testing import random_model
-from unmask.traces.compare import first_difference
 from unmask.traces.trace import Trace, TraceError
-from unmask.weights.model import KINDS
-from unmask.weights.registers import Registers
+from unmask.traces.trace_differences import first_difference
+from unmask.weights.kinds import KINDS
+from unmask.weights.transformer import Registers
 
 
 def through_json(trace):
@@ -103,3 +107,19 @@ def test_numbers_are_python_integers(good):
     assert all(type(token) is int for canvas in good["canvas"] for token in canvas)
     assert json.loads(json.dumps(good)) == good
     assert np.array(good["activations"]["steps.0.planner.embed"]).dtype == np.int64
+
+
+# A last symbol that is an alias of accept or reject decides, in a trace and in a batch.
+
+
+def test_an_alias_of_accept_accepts():
+    model = compile_problem("a", "mdm", length=1)
+    token = model.token["a"]
+    assert run_word(model, "a").accepted is True
+    swapped = replace(model, accept="ε", aliases={"1": "ε"})
+    trace = run_word(swapped, "a")
+    assert trace.output[-1] == "1"
+    assert trace.accepted is True
+    assert Trace.from_json(trace.to_json()).accepted is True
+    assert answers(swapped, np.array([[token]]), engine=FastEngine()).accepted.tolist() == [1]
+    assert run_word(replace(swapped, aliases={}), "a").accepted is None

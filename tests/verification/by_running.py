@@ -4,7 +4,7 @@ import numpy as np
 
 from unmask.engines.reference import ReferenceEngine
 from unmask.errors import AttendsToNothing, EditsWrittenSlot
-from unmask.reasoners.run import answers
+from unmask.reasoners.run_words import answers
 from unmask.testing.random_model import all_words
 from unmask.verification.symbolic.extract import extract, input_numbers
 

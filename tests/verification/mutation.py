@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from unmask.weights.matrix import Matrix
+from unmask.weights.matrices import Matrix
 from unmask.weights.transformer import Head, Layer, Mlp
 
 

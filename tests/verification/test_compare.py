@@ -6,7 +6,7 @@ import pytest
 
 from unmask.pipeline import compare_frameworks
 from unmask.verification.compare import Row, grows_as_promised, lengths_that_lack_cases
-from unmask.weights.price import Extent
+from unmask.weights.model import Extent
 
 FRAMEWORKS = ("mdm", "smdm", "topk", "plt", "pcot", "cot")
 KEYS = {

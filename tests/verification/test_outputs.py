@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from unmask.pipeline import compile_problem, verify_model
-from unmask.weights.matrix import Matrix
+from unmask.weights.matrices import Matrix
 
 
 def test_all_outputs_are_compared():

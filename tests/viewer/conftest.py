@@ -3,7 +3,7 @@
 import pytest
 
 from unmask.pipeline import compile_problem
-from unmask.viewer.render import render
+from unmask.viewer.html_page import render
 from unmask.views import view_of
 
 WORD = "abbaabbababababb"

@@ -8,8 +8,8 @@ import pytest
 
 from unmask import compile_problem, run_word
 from unmask.testing import random_model
-from unmask.viewer.notebook import UNRECORDED
-from unmask.weights.model import KINDS
+from unmask.viewer.html_page import UNRECORDED
+from unmask.weights.kinds import KINDS
 
 
 class Frame(HTMLParser):

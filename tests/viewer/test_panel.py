@@ -4,11 +4,36 @@ import numpy as np
 import pytest
 
 from unmask.engines.reference import ReferenceEngine
-from unmask.pipeline import compile_problem, run_word
-from unmask.viewer.packing import unpacked
-from unmask.viewer.panel import Panel
+from unmask.pipeline import compile_problem
+from unmask.running import run_word
+from unmask.viewer.panel import Panel, packed, unpacked
 from unmask.views import panel_of
 from unmask.weights.kinds import KINDS
+
+# Arrays survive the way into a page.
+
+
+@pytest.mark.parametrize(
+    ("array", "kind"),
+    [
+        (np.array([[1, -127, 127], [-127, 127, 0]]), "int8"),  # differences that wrap around
+        (np.array([128, -32767, 32767]), "int16"),
+        (np.array([[[2**31 - 1]], [[-(2**31) + 1]]]), "int32"),
+        (np.zeros((0, 5), dtype=np.int64), "int8"),
+        (np.random.default_rng(1).integers(-15, 16, (7, 11, 13)), "int8"),
+    ],
+)
+def test_arrays_come_back(array, kind):
+    document = packed(array)
+    assert document["type"] == kind
+    assert document["shape"] == list(array.shape)
+    assert np.array_equal(unpacked(document), array)
+
+
+def test_steps_that_change_little_take_little():
+    steps = np.repeat(np.random.default_rng(2).integers(-15, 16, (1, 100, 100)), 50, axis=0)
+    assert len(packed(steps)["data"]) < 1.5 * len(packed(steps[:1])["data"])
+
 
 CASES = [
     *((f"random:{seed}", kind, 3) for seed in (1, 2) for kind in KINDS),
@@ -70,20 +95,20 @@ def test_decisions_are_those_that_were_taken(problem, kind, length):
     "a slot was taken."""
     model, word, trace = run_of(problem, kind, length)
     panel = panel_of(model, word)
-    story, transformers = panel.story, {t["name"]: t for t in panel.to_json()["transformers"]}
+    history, transformers = panel.history, {t["name"]: t for t in panel.to_json()["transformers"]}
     writer = transformers.get("predictor") or transformers["model"]
     symbols = unpacked(writer["decided"]["symbols"])
     checked = 0
-    for line, column in np.argwhere(story.change != 0):
-        if kind == "plt" and line < story.lines - 1:
+    for line, column in np.argwhere(history.change != 0):
+        if kind == "plt" and line < history.lines - 1:
             continue
-        moment, row = story.moment(line), story.deciding_row(line, column)
-        assert symbols[moment - writer["decided"]["first"], row, 0] == story.tokens[line, column]
+        moment, row = history.moment(line), history.deciding_row(line, column)
+        assert symbols[moment - writer["decided"]["first"], row, 0] == history.tokens[line, column]
         checked += 1
     assert checked or problem.startswith("random:")  # random planners may choose nothing
     if "planner" in transformers:
         keep, take = np.moveaxis(unpacked(transformers["planner"]["decided"]["values"]), 2, 0)
-        taken = np.stack([np.pad(c, (story.first_slot, 0)) for c in trace.chosen])
+        taken = np.stack([np.pad(c, (history.first_slot, 0)) for c in trace.chosen])
         assert np.array_equal(take > keep, taken)
 
 
@@ -91,7 +116,7 @@ def test_decisions_are_those_that_were_taken(problem, kind, length):
 def test_a_recorded_trace_shows_the_same_without_its_model(kind):
     model, word, trace = run_of("(a|b)*abb", kind, 8)
     ours, alone = panel_of(model, word), Panel.of_trace(trace)
-    assert np.array_equal(ours.story.tokens, alone.story.tokens)
-    assert np.array_equal(ours.story.change, alone.story.change)
+    assert np.array_equal(ours.history.tokens, alone.history.tokens)
+    assert np.array_equal(ours.history.change, alone.history.change)
     assert ours.edges == alone.edges
     assert any("Logits" in sentence for sentence in alone.left_out)

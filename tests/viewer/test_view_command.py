@@ -130,11 +130,11 @@ def test_errors_are_one_sentence_and_leave_nothing(unmask, folders, tmp_path, ar
 
 
 def test_a_page_is_written_whole_or_not_at_all(unmask, folders, tmp_path, monkeypatch):
-    from unmask.viewer import render
+    from unmask.viewer import html_page
 
     kept = tmp_path / "trace.html"
     kept.write_text("before")
-    monkeypatch.setattr(render, "safe_json", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr(html_page, "safe_json", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
     code, _, _ = unmask("view", folders / "abb", WORD, "--out", kept)
     assert code != 0
     assert kept.read_text() == "before"

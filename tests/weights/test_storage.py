@@ -11,10 +11,10 @@ import folder_by_hand
 from unmask.errors import FolderError
 from unmask.pipeline import run_word
 from unmask.testing import random_model
-from unmask.weights.matrix import Matrix
-from unmask.weights.model import KINDS
-from unmask.weights.registers import Registers
+from unmask.weights.kinds import KINDS
+from unmask.weights.matrices import Matrix
 from unmask.weights.storage import content_hash, load, save, stored_hash
+from unmask.weights.transformer import Registers
 
 
 def same_transformer(left, right):

@@ -5,11 +5,10 @@ import pytest
 
 import by_hand
 from unmask.errors import WeightsError
-from unmask.numerics.precision import Precision
+from unmask.numerics.arithmetic import Precision
 from unmask.testing import random_model
-from unmask.weights.matrix import Matrix
-from unmask.weights.registers import Registers
-from unmask.weights.transformer import Head, Layer, Mlp, Noise
+from unmask.weights.matrices import Matrix
+from unmask.weights.transformer import Head, Layer, Mlp, Noise, Registers
 
 
 @pytest.fixture(scope="module")
@@ -108,3 +107,18 @@ def test_tensors_of_different_precision_do_not_mix(good):
     """What fits F_2 need not fit F_1."""
     with pytest.raises(WeightsError, match="outside ±3, the numbers of F_1"):
         replace(good, precision=Precision(1))
+
+
+STATE = {"one": [""], "state": ["q0", "q1"]}
+
+
+def test_columns_have_names():
+    registers = Registers.of(STATE)
+    assert registers.width == 3
+    assert [registers.column_name(c) for c in range(3)] == ["one", "state:q0", "state:q1"]
+    assert Registers.from_json(registers.to_json(), width=3) == registers
+
+
+@pytest.mark.parametrize("data", [None, [], "x", {"a": "bc"}, {"a": [1, 2, 3]}, {"a": ["x"]}, {"a": {}}])
+def test_a_comment_that_does_not_fit_is_no_error(data):
+    assert Registers.from_json(data, width=3) is None

@@ -368,7 +368,7 @@ def test_tensors_that_are_read_in_parts_are_the_same(tmp_path, monkeypatch, part
     folder = folder_by_hand.write(tmp_path / "m", tensors=with_wide_types)
     whole = load(folder)
     monkeypatch.setattr("unmask.weights.tensors.PART", part)
-    monkeypatch.setattr("unmask.weights.matrix.PART", part)
+    monkeypatch.setattr("unmask.weights.matrices.PART", part)
     assert content_hash(load(folder)) == content_hash(whole)
     refuse(folder_by_hand.write(tmp_path / "n", tensors=changed("pos", np.full((3, 4), 2**40))), "pos.* beyond 32 bits")
 

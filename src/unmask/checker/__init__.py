@@ -1,6 +1,10 @@
-"""A second look at proofs by induction: certificate × model folder → checked, or refused with a sentence.
+"""An independent checker of certificates: certificate × model folder → what was checked, or `Refused` with the reason.
 
-It shares nothing with the prover: F_p and the reader of folders are all that it imports. `induction` holds the tables
-of a certificate against its automaton, `tables` and `loops` hold them against the weights. `families/` does the same
-for proofs for every length.
+It shares nothing with the prover: it imports F_p, the reader of model folders, and errors.
+
+    certificate         the form of a certificate of a proof by induction; results and exit codes
+    check_induction     `python -m unmask.checker`: one model, every word of its length
+    checked_tables      the tables of such a certificate, computed again from the weights
+    families            `python -m unmask.checker.families`: one family of models, every length
+    family_form, family_weights, family_tables, family_positions     the parts of that check
 """

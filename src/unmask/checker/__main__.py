@@ -4,8 +4,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from unmask.checker.induction import check
-from unmask.checker.outcome import outcome, read_certificate
+from unmask.checker.certificate import outcome, read_certificate
+from unmask.checker.check_induction import check
 from unmask.weights.storage import load
 
 

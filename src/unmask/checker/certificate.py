@@ -13,11 +13,16 @@ A field more or less, true for 1 or 1.0 for 1 is not this form. What the fields 
 """
 
 import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
 
-from unmask.errors import shortened
+from unmask.errors import UnmaskError, shortened, visible
+from unmask.files import read_file
 
 FORMAT = "unmask-induction/2"
 
@@ -34,27 +39,27 @@ def need(holds: bool, otherwise: str) -> None:
         raise Refused(otherwise)
 
 
-class Automaton(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ClaimedAutomaton(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tokens: list[str] | None
     characters: list[tuple[Natural, Natural, Natural]] | None
     delta: list[list[Natural]]
     accepting: list[bool | None]
 
 
-class Variable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ClaimedVariable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     parents: list[Natural]
     table: list[Natural]
     interval: Pair | None
     pairs: list[Pair] | None
 
 
-class Certificate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class InductionCertificate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     format: Literal["unmask-induction/2"]
     model: str
-    automaton: Automaton
+    automaton: ClaimedAutomaton
     elements: list[list[Natural]]
     letters: list[Pair]
-    variables: list[Variable]
+    variables: list[ClaimedVariable]
     steps: list[list[Natural | None]]
     cuts: list[tuple[bool, Natural, Natural, Natural | None]]
 
@@ -67,10 +72,10 @@ def parsed(content: bytes) -> Any:
         raise Refused(f"this is not a certificate: {shortened(str(error))}") from None
 
 
-def read(document: Any) -> Certificate:
+def read(document: Any) -> InductionCertificate:
     """A document of this form."""
     try:
-        return msgspec.convert(document, Certificate)
+        return msgspec.convert(document, InductionCertificate)
     except (msgspec.ValidationError, ValueError) as error:
         raise Refused(f"this is not a certificate of the format {FORMAT}: {shortened(str(error), most=200)}") from None
 
@@ -79,3 +84,37 @@ def _once(items: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(items)
     need(len(result) == len(items), "this is not a certificate: an object names a field twice")
     return result
+
+
+# What a checker says, and the exit code that goes with it: 0 checked, 1 refused, 2 error, 130 Ctrl-C.
+
+
+LARGEST_FILE = 1 << 28
+INTERRUPTED = 130
+
+
+def read_certificate(path: Path) -> Any:
+    """The document of a file."""
+    return parsed(read_file(path, f"the certificate {path}", most=LARGEST_FILE, error=UnmaskError))
+
+
+def outcome(work: Callable[[], str]) -> int:
+    """Say the sentence that the work ends with, and how it ended."""
+    try:
+        return _said(work(), 0)
+    except Refused as refusal:
+        return _said(f"refused: {refusal}", 1)
+    except (OSError, UnmaskError) as error:
+        return _said(f"error: {error}", 2)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _said(sentence: str, code: int) -> int:
+    """The code, if the sentence could be written: a verdict that nobody can read is none."""
+    try:
+        print(visible(sentence), file=sys.stderr if code == 2 else sys.stdout, flush=True)
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is left of it is not tried again at the end
+        return 2 if code == 2 else _said(f"error: what the checker says cannot be written: {error.strerror}", 2)
+    return code

@@ -21,16 +21,298 @@ from contextlib import contextmanager
 import numpy as np
 
 from unmask.budget import check
-from unmask.engines.chains.chain import chain
+from unmask.engines.chain_kernel import chain
 from unmask.engines.engine import Footprint, Watch
 from unmask.engines.footprint import fast_footprint
-from unmask.engines.layer_state import LayerState
+from unmask.engines.head_attention import NONE, AttendsNowhere, HeadAttention, Operands
+from unmask.engines.prepared_weights import (
+    Prepared,
+    PreparedHead,
+    RowGrid,
+    Span,
+    count_rows,
+    gather,
+    prepared,
+    put,
+    span,
+)
 from unmask.engines.reference import LARGEST_SCORES
-from unmask.engines.shared.grid import Grid, Span, count, gather, put, span
-from unmask.engines.shared.prepared import Prepared, prepared
-from unmask.errors import TooLarge
+from unmask.engines.visible_keys import MOST_BITS, BitColumns, KeyCode, ValueRange, find_bits, prove_code
+from unmask.errors import AttendsToNothing, TooLarge
 from unmask.numerics.array_types import Int
+from unmask.numerics.compact import Compact
 from unmask.weights.transformer import Transformer
+
+# HeadState: queries, keys, values and codes of one head, kept from call to call.
+#
+# A row's head output depends on its query, on the keys of its code, and on their values. `update` takes in the rows
+# that changed and tells which outputs may have changed with them; `attend` computes outputs. Without a code (see
+# `shared/visible_keys`), a row depends on every row it may see.
+
+
+class HeadState:
+    """One head of one session."""
+
+    def __init__(self, head: PreparedHead, compact: Compact, causal: bool, grid: RowGrid) -> None:
+        self._head, self._compact, self._causal = head, compact, causal
+        self._places = (head.query.place, head.key.place)
+        self._Q, self._K, self._V = (
+            np.zeros((size, grid.size), dtype=compact.narrow)
+            for size in (head.query.size, head.key.size, head.value.size)
+        )
+        self._ranges: tuple[ValueRange, ValueRange] | None = None
+        self._bits: BitColumns | None = None
+        self._code: KeyCode | None = None
+        self._looked_at = 0  # how many rows there were when bits were last looked for
+        # code with the word before it, or NONE for irregular rows and rows that do not exist
+        self._query_code = np.full(grid.size, NONE, dtype=np.int64)
+        self._key_code = np.full(grid.size, NONE, dtype=np.int64)
+        operands = Operands(self._Q, self._K, self._V, self._places, compact)
+        self.attention = HeadAttention(operands, causal, self._query_code, self._key_code)
+
+    @property
+    def code(self) -> KeyCode:
+        assert self._code is not None, "a head is asked after it has seen its rows"
+        return self._code
+
+    @property
+    def coded(self) -> bool:
+        return self._code is not None and self._code.deciding.size > 0
+
+    def attend(self, rows: np.ndarray, grid: RowGrid) -> np.ndarray:
+        """The head's output at the given rows, [values, rows]."""
+        if not rows.size:
+            return np.zeros((len(self._V), 0), dtype=self._compact.narrow)
+        assert self._ranges is not None
+        return self.attention.attend(rows, grid, self.code, self._ranges[1])
+
+    def update(
+        self, x: np.ndarray, rows: np.ndarray, new: np.ndarray, touched: np.ndarray, grid: RowGrid
+    ) -> np.ndarray:
+        """Take in the changed rows of the store x; returns the rows that they affect.
+
+        `new` are those that did not exist; the others changed only in the `touched` columns.
+        """
+        where = span(rows)
+        moved = new.copy()
+        if touched[self._head.value.used].any():
+            moved |= _replace(self._V, where, self._head.value(x, where))
+        if not (touched[self._head.query.used].any() or touched[self._head.key.used].any() or new.any()):
+            return self._affected(rows[moved], self._key_code[rows[moved]], new[moved], grid)
+        Q, K = self._head.query(x, where), self._head.key(x, where)
+        self._Q[:, where] = Q
+        differs = _replace(self._K, where, K)
+        moved |= differs
+        if new.any():
+            self.attention.index = None
+        if new.any() or differs.any():
+            self.attention.classes.keys = None
+        before = self._key_code[rows[moved]]
+        if self._learn(Q, K, grid):
+            if not new.all():
+                return grid.rows
+        elif self.coded:
+            self._encode(rows, where, Q, K, grid)
+        return self._affected(rows[moved], before, new[moved], grid)
+
+    def _learn(self, Q: np.ndarray, K: np.ndarray, grid: RowGrid) -> bool:
+        """Take in new queries and keys; True if codes mean something else now, so that all rows were encoded anew."""
+        ranges, widened = self._widened(Q, K)
+        bits, looked = self._looked_for_bits(grid)
+        if not (widened or looked):
+            return False
+        most = MOST_BITS - grid.batch.bit_length()
+        before, after = self._code, prove_code(bits, self._places, ranges, self._compact, grid.exists(self._Q), most)
+        self._code = after
+        if before is not None and not looked and _same_meaning(before, after):
+            return False
+        self._query_code[:] = self._key_code[:] = NONE
+        self.attention.index = None
+        if self.coded:
+            where = span(grid.rows)
+            self._encode(grid.rows, where, self._Q[:, where], self._K[:, where], grid)
+        return True
+
+    def _widened(self, Q: np.ndarray, K: np.ndarray) -> tuple[tuple[ValueRange, ValueRange], bool]:
+        """(the ranges of all queries and keys, these among them; are they new?)"""
+        known = self._ranges
+        if known is not None and known[0].holds(Q) and known[1].holds(K):
+            return known, False
+        new = ValueRange.of(Q), ValueRange.of(K)
+        self._ranges = new if known is None else (known[0].union(new[0]), known[1].union(new[1]))
+        return self._ranges, True
+
+    def _looked_for_bits(self, grid: RowGrid) -> tuple[BitColumns, bool]:
+        """(the bits; were they looked for again?) Without a code, they are whenever the rows have doubled."""
+        existing = grid.batch * grid.length
+        if self._bits is not None and (self.coded or existing < 2 * self._looked_at):
+            return self._bits, False
+        self._looked_at = existing
+        self._bits = find_bits(grid.exists(self._Q), grid.exists(self._K), self._places)
+        return self._bits, True
+
+    def _encode(self, rows: np.ndarray, where: Span, Q: np.ndarray, K: np.ndarray, grid: RowGrid) -> None:
+        code = self.code
+        word = grid.word(rows) << code.deciding.size if grid.batch > 1 else 0
+        for known, (codes, regular) in (
+            (self._query_code, code.of_queries(Q)),
+            (self._key_code, code.of_keys(K)),
+        ):
+            codes = np.where(regular, codes + word, NONE)
+            if known is self._key_code and not np.array_equal(codes, known[where]):
+                self.attention.index = None
+            known[where] = codes
+
+    # which outputs may have changed
+
+    def _affected(self, moved: np.ndarray, before: np.ndarray, new: np.ndarray, grid: RowGrid) -> np.ndarray:
+        """The rows that read one of the moved keys; `before` are their codes before, where they are not new."""
+        if not moved.size:
+            return moved
+        after = self._key_code[moved]
+        if not self.coded or (after == NONE).any() or ((before == NONE) & ~new).any():
+            return self._seeing(moved, grid)
+        return self._joined(moved, np.concatenate([before[~new], after]), grid)
+
+    def _seeing(self, moved: np.ndarray, grid: RowGrid) -> np.ndarray:
+        """The rows that see one of the moved keys."""
+        rows = grid.rows
+        first = _first_moved(moved, grid)[grid.word(rows)]
+        return rows[rows >= first] if self._causal else rows[first < grid.size]
+
+    def _joined(self, moved: np.ndarray, codes: np.ndarray, grid: RowGrid) -> np.ndarray:
+        """The rows with one of these codes, and irregular rows, which may see any key."""
+        query_codes = grid.exists(self._query_code)
+        space = grid.batch << self.code.deciding.size
+        if codes.size <= 2:
+            wanted = (query_codes == codes[0]) | (query_codes == codes[-1])
+        elif space <= 4 * query_codes.size + 1024:
+            marked = np.zeros(space + 1, dtype=bool)  # the last entry answers for NONE
+            marked[codes] = True
+            wanted = marked[query_codes]
+        else:
+            wanted = np.isin(query_codes, codes)
+        wanted |= query_codes == NONE
+        affected = np.flatnonzero(wanted)
+        if grid.length < grid.capacity and grid.batch > 1:
+            affected = affected // grid.length * grid.capacity + affected % grid.length
+        return affected[affected >= _first_moved(moved, grid)[grid.word(affected)]] if self._causal else affected
+
+
+def _same_meaning(before: KeyCode, after: KeyCode) -> bool:
+    """Do two codes of the same bits give every row the same code? Not surely where one holds for some queries only."""
+    return before.holds is None and after.holds is None and np.array_equal(before.deciding, after.deciding)
+
+
+def _first_moved(moved: np.ndarray, grid: RowGrid) -> np.ndarray:
+    """The first moved row of every word; beyond all rows where none moved."""
+    first = np.full(grid.batch, grid.size)
+    np.minimum.at(first, grid.word(moved), moved)
+    return first
+
+
+def _replace(known: np.ndarray, where: Span, values: np.ndarray) -> np.ndarray:
+    """known[:, where] = values; tells which rows were not equal."""
+    differs = (known[:, where] != values).any(axis=0)
+    known[:, where] = values
+    return differs
+
+
+# LayerState: one layer over the store of a session; only what changed is computed again.
+
+
+HIDDEN_AT_ONCE = 1 << 20
+
+
+class LayerState:
+    """What is known of one layer. The store x, [columns, rows], holds its input, what its heads add, its output."""
+
+    def __init__(self, prepared: Prepared, number: int, name: str, grid: RowGrid, *, watched: bool) -> None:
+        self._compact, self._layer = prepared.compact, prepared.layers[number]
+        self._number, self._name = number, name
+        self._heads = [HeadState(head, prepared.compact, prepared.causal, grid) for head in self._layer.heads]
+        for head in self._heads if watched else ():
+            head.attention.weights = np.zeros((grid.size, grid.capacity), dtype=prepared.compact.narrow)
+        self.taken = np.zeros(grid.size, dtype=bool)  # rows that were ever taken in
+        self._pending = np.zeros(grid.size, dtype=bool)  # rows whose MLP was not needed when they changed
+
+    def run(
+        self,
+        x: np.ndarray,
+        rows: np.ndarray,
+        touched: np.ndarray,
+        grid: RowGrid,
+        *,
+        asked: np.ndarray | None = None,
+        watch: Watch | None = None,
+    ) -> np.ndarray:
+        """Take in the changed rows, which changed in the `touched` columns of the store; return those computed.
+
+        With `asked`, only these rows' outputs are needed and the MLP of the others waits until they are asked for.
+        Attention is computed everywhere even so, for a row that attends to nothing is an error wherever it is.
+        """
+        new = ~self.taken[rows]
+        self.taken[rows] = True
+        changed = np.zeros(grid.size, dtype=bool)
+        changed[rows] = True
+        if self._heads:
+            self._attend(x, rows, new, touched, changed, grid, watch)
+        self._pending |= changed
+        todo = np.flatnonzero(self._pending) if asked is None else asked[self._pending[asked]]
+        self._pending[todo] = False
+        self._multiply(x, todo, touched)
+        return todo
+
+    def _attend(
+        self,
+        x: np.ndarray,
+        rows: np.ndarray,
+        new: np.ndarray,
+        touched: np.ndarray,
+        changed: np.ndarray,
+        grid: RowGrid,
+        watch: Watch | None,
+    ) -> None:
+        """Add the heads, summed in order before the residual is; marks the rows and columns that change."""
+        layer, compact = self._layer, self._compact
+        affected = changed.copy()
+        for head in self._heads if rows.size else ():
+            affected[head.update(x, rows, new, touched, grid)] = True
+        todo = np.flatnonzero(affected)
+        where = span(todo)
+        total = np.zeros((layer.after.size, todo.size), dtype=compact.narrow)
+        for i, (head, target) in enumerate(zip(self._heads, layer.targets, strict=True)):
+            try:
+                values = head.attend(todo, grid)
+            except AttendsNowhere as error:
+                word, row = divmod(error.row, grid.capacity)
+                raise AttendsToNothing(layer=self._number, head=i, row=row, word=word, transformer=self._name) from None
+            if watch:
+                assert head.attention.weights is not None
+                every = head.attention.weights.reshape(grid.batch, grid.capacity, grid.capacity)
+                watch(
+                    f"layers.{self._number}.heads.{i}.weights", every[:, : grid.length, : grid.length].astype(np.int64)
+                )
+            total[target] = compact.add(total[target], values)
+        after = compact.add(gather(x, layer.before, where), total)
+        differs = after != gather(x, layer.after, where)
+        changed[todo] |= differs.any(axis=0)
+        touched[layer.after] |= differs.any(axis=1)
+        put(x, layer.after, where, after)
+
+    def _multiply(self, x: np.ndarray, rows: np.ndarray, touched: np.ndarray) -> None:
+        """G + MLP(G) at the given rows."""
+        layer, compact = self._layer, self._compact
+        touched[layer.mlp_after] = True
+        if not layer.mlp_after.size:
+            return
+        step = max(16, HIDDEN_AT_ONCE // layer.mlp.size)
+        for first in range(0, rows.size, step):
+            check()
+            where = span(rows[first : first + step])
+            G = gather(x, layer.mlp_before, where)
+            put(x, layer.mlp_after, where, compact.add(G, layer.mlp(x, where)))
+
 
 LONG_CHAIN = 256  # symbols, from which a compiled kernel pays
 
@@ -53,7 +335,7 @@ class FastSession:
     def __init__(self, transformer: Transformer, name: str = "model") -> None:
         self._transformer, self._name = transformer, name
         self._weights: Prepared = prepared(transformer, every=transformer.loop is not None)
-        self._forget(Grid(0, self._weights.capacity, 0))
+        self._forget(RowGrid(0, self._weights.capacity, 0))
 
     def read(
         self, tokens: Int[np.ndarray, "batch seq"], rows: tuple[int, int], *, watch: Watch | None = None
@@ -76,7 +358,7 @@ class FastSession:
         self, tokens: Int[np.ndarray, "batch seq"], *, watch: Watch | None = None
     ) -> Int[np.ndarray, "batch seq width"]:
         weights = prepared(self._transformer, every=True)
-        grid = Grid(tokens.shape[0], weights.capacity, tokens.shape[1])
+        grid = RowGrid(tokens.shape[0], weights.capacity, tokens.shape[1])
         store = np.zeros((weights.width, grid.size), dtype=weights.compact.narrow)
         _Ends(weights, grid).take(store, tokens, grid)
         if watch:
@@ -124,9 +406,9 @@ class FastSession:
         wanted = prepared(self._transformer, every=every)
         if wanted is not self._weights:
             self._weights = wanted
-            self._forget(Grid(0, wanted.capacity, 0))
+            self._forget(RowGrid(0, wanted.capacity, 0))
 
-    def _forget(self, grid: Grid, *, watched: bool = False) -> None:
+    def _forget(self, grid: RowGrid, *, watched: bool = False) -> None:
         self._grid = grid
         self._store = np.zeros((self._weights.columns, grid.size), dtype=self._weights.compact.narrow)
         self._layers: list[LayerState | None] = [None] * len(self._weights.layers)
@@ -134,7 +416,7 @@ class FastSession:
         self._watched = watched
 
     @contextmanager
-    def _ready(self, shape: tuple[int, ...], watch: Watch | None) -> Generator[Grid]:
+    def _ready(self, shape: tuple[int, ...], watch: Watch | None) -> Generator[RowGrid]:
         """Room for words of this shape; after an error nothing is kept, for it may be half computed."""
         batch, length = shape
         if watch and batch * length * length > LARGEST_SCORES:
@@ -142,14 +424,14 @@ class FastSession:
                 f"the trace would hold {batch} × {length} × {length} attention weights; "
                 "run without a trace, or with fewer or shorter words"
             )
-        grid = Grid(batch, self._weights.capacity, length)
+        grid = RowGrid(batch, self._weights.capacity, length)
         if batch != self._grid.batch or length < self._grid.length or (watch and not self._watched):
             self._forget(grid, watched=watch is not None)
         self._grid = grid
         try:
             yield grid
         except BaseException:
-            self._forget(Grid(0, self._weights.capacity, 0))
+            self._forget(RowGrid(0, self._weights.capacity, 0))
             raise
 
     def _replace(self, i: int, residual: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -190,12 +472,12 @@ class FastSession:
 class _Ends:
     """Tokens in, logits out: the two ends of a transformer, kept from call to call."""
 
-    def __init__(self, weights: Prepared, grid: Grid) -> None:
+    def __init__(self, weights: Prepared, grid: RowGrid) -> None:
         self._weights = weights
         self._tokens = np.full((grid.batch, grid.capacity), -1, dtype=np.int64)
         self._logits = np.zeros((weights.outputs, grid.size), dtype=weights.compact.narrow)
 
-    def take(self, store: np.ndarray, tokens: np.ndarray, grid: Grid) -> tuple[np.ndarray, np.ndarray]:
+    def take(self, store: np.ndarray, tokens: np.ndarray, grid: RowGrid) -> tuple[np.ndarray, np.ndarray]:
         """Embed the tokens that are not what they were; (their rows, the columns that may have changed)."""
         weights = self._weights
         known = self._tokens[:, : grid.length]
@@ -216,7 +498,7 @@ class _Ends:
         known[:] = tokens
         return changed, touched
 
-    def logits(self, store: np.ndarray, changed: np.ndarray, rows: tuple[int, int], grid: Grid) -> np.ndarray:
+    def logits(self, store: np.ndarray, changed: np.ndarray, rows: tuple[int, int], grid: RowGrid) -> np.ndarray:
         if changed.size:
             where = span(changed)
             self._logits[:, where] = readout(self._weights, store, where)
@@ -226,6 +508,6 @@ class _Ends:
 
 def readout(weights: Prepared, store: np.ndarray, where: Span) -> np.ndarray:
     """out·h, [outputs, rows]."""
-    result = np.zeros((weights.outputs, count(where)), dtype=weights.compact.narrow)
+    result = np.zeros((weights.outputs, count_rows(where)), dtype=weights.compact.narrow)
     result[weights.out.columns] = weights.out(store, where)
     return result

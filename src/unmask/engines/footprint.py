@@ -12,13 +12,11 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from unmask.engines import attention, scores
-from unmask.engines.classes import class_attention, key_classes
+from unmask.engines import class_attention, head_attention, prepared_weights, visible_keys
 from unmask.engines.engine import Footprint
-from unmask.engines.shared import sparse_product, visible_keys
-from unmask.numerics import run_sums
+from unmask.numerics import compact as run_sums
 from unmask.numerics.compact import Compact
-from unmask.weights.matrix import Matrix
+from unmask.weights.matrices import Matrix
 from unmask.weights.transformer import Head, Transformer
 
 PER_ENTRY = 160  # of a weight: row, column, value, and their prepared copies
@@ -36,11 +34,11 @@ def fast_footprint(transformer: Transformer, batch: int, *, watched: bool = Fals
     most = max((head.at_once(narrow, wide) for head in sizes.heads), default=0)
     at_once = max(most, (4 * narrow + 1) * transformer.width, 32 * outputs) + 8 * VECTORS
     blocks = (
-        (scores.AT_ONCE + rows) * 10 * 8
-        + visible_keys.AT_ONCE * 5 * wide
-        + (sparse_product.AT_ONCE * 4 * wide if sizes.heavy else 0)
+        (head_attention.PAIRS_AT_ONCE + rows) * 10 * 8
+        + visible_keys.BOUNDS_AT_ONCE * 5 * wide
+        + (prepared_weights.TERMS_AT_ONCE * 4 * wide if sizes.heavy else 0)
     )
-    if rows >= attention.CLASSED_KEYS and batch * rows <= attention.CLASSED_ROWS:
+    if rows >= head_attention.CLASSED_KEYS and batch * rows <= head_attention.CLASSED_ROWS:
         at_once += CLASSES + max((head.by_classes(narrow, wide) for head in sizes.heads), default=0)
         kept += sum(head.kept_classes(narrow) for head in sizes.heads)
         blocks += run_sums.AT_ONCE * 8 * 8
@@ -94,7 +92,7 @@ class _HeadSizes:
 
     def kept_classes(self, narrow: int) -> int:
         """Bytes per row of classes of keys, and their index."""
-        return key_classes.KEPT * (narrow * self.scores + 11 * 8)
+        return class_attention.KEPT * (narrow * self.scores + 11 * 8)
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +127,7 @@ class _Sizes:
             [_HeadSizes.of(head) for layer in transformer.layers for head in layer.heads],
             store,
             max((layer.mlp.w1.shape[1] for layer in transformer.layers), default=0),
-            any(_most_entries(matrix) > sparse_product.HEAVY for matrix in matrices),
+            any(_most_entries(matrix) > prepared_weights.HEAVY for matrix in matrices),
             PER_ENTRY * scored + sum(PER_ENTRY * m.nonzeros + PER_COLUMN * sum(m.shape) for m in matrices),
         )
 

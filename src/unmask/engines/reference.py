@@ -19,10 +19,9 @@ from unmask.budget import check
 from unmask.engines.engine import Footprint, Watch, forward
 from unmask.engines.footprint import dense_footprint
 from unmask.errors import AttendsToNothing, TooLarge
-from unmask.numerics.arithmetic import add, divide, product, relu, total, weighted
+from unmask.numerics.arithmetic import add, divide, exp, product, relu, total, weighted
 from unmask.numerics.array_types import Int
-from unmask.numerics.exponential import exp
-from unmask.weights.matrix import Matrix
+from unmask.weights.matrices import Matrix
 from unmask.weights.transformer import Head, Mlp, Transformer
 
 LARGEST_SCORES = 1 << 28

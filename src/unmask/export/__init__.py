@@ -1,7 +1,7 @@
-"""Models in the formats of other tools: stock transformers checkpoints, GGUF, one file of torch, ONNX.
+"""Model → a folder for other tools: transformers checkpoints, GGUF, one torch file, ONNX, each checked against F_p.
 
-A Model goes in, the files of a folder come out (`export`), with what was measured of them. `real/` turns integer
-weights into real ones. `stock/` writes BERT, GPT-2 and ALBERT, `rope/` architectures with rotary positions, `torch/`
-and `onnx/` plain files. `files/` is what every folder holds, `check/` compares with F_p. `part` says which transformer
-and which form, `size` refuses what would not fit. Floats are allowed here.
+`export_model` is the entry point. `real_transformer` turns integer weights into real ones, `agreement` compares a form
+with F_p, `folder_files` and `tokenizer` write what every folder holds. The forms: `bert_gpt2_albert` (by
+`export_task` and `stock_architecture`), `rope_folder` (by `rope_transformer`), `gguf_file`, `torch_folder`,
+`onnx_folder` (by `onnx_graph`). Floats are allowed here.
 """

@@ -1,12 +1,12 @@
-"""The lab: what is learned. The same tasks and frameworks as compiled models, trained (extra `lab`); floats, a leaf.
+"""Train networks on the tasks that unmask compiles models for (extra `lab`); floats are allowed, no package imports it.
 
-    Problem ──tasks/──▶ exact canvases ──training/──▶ a network ──evaluation/──▶ accuracy, passes
-                                                           └── inside/ ──▶ what it attends to
-    sweep/: many such runs as cells of a table, on Dask        report/: results.json ──▶ Markdown, SVG
+    Problem ──tasks──▶ exact canvases ──training──▶ a network ──trained_model──▶ accuracy, passes
+                                                        └── network_measures ──▶ what it attends to
+    presets ──sweep──▶ results.json ──result_tables, result_plots──▶ Markdown, SVG
 
-`settings/` is what a run depends on. `tasks/` knows no torch: it says what every row holds after every step, from the
-problem's algebra or from a program. `network/` is one readable transformer. A trained model is run by the loops of
-`reasoners/` and the samplers of `samplers/`, as a compiled one is.
+`settings` is what a run depends on. `task_sources`, `task_layouts` and `program_layout` say what every row holds after
+every step; they do not import torch. `trained_network` is the transformer. A trained model runs in the loops of
+`reasoners/` and under the samplers of `samplers/`, as a compiled model does.
 """
 
 from typing import TYPE_CHECKING
@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING
 from unmask.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from unmask.lab.inside.operands import operand_attention
-    from unmask.lab.inside.page import view_of
-    from unmask.lab.settings.config import Config
-    from unmask.lab.settings.shape import Shape
-    from unmask.lab.tasks.words import Stream, words
-    from unmask.lab.training.train import train
+    from unmask.lab.network_measures import operand_attention
+    from unmask.lab.settings import Config, Shape
+    from unmask.lab.task_sources import Stream, words
+    from unmask.lab.trained_view import view_of
+    from unmask.lab.training import train
 
 __all__ = [
     "Config",
@@ -32,12 +31,12 @@ __all__ = [
 ]
 
 _MODULES = {
-    "Config": "unmask.lab.settings.config",
-    "Shape": "unmask.lab.settings.shape",
-    "Stream": "unmask.lab.tasks.words",
-    "operand_attention": "unmask.lab.inside.operands",
-    "train": "unmask.lab.training.train",
-    "view_of": "unmask.lab.inside.page",
-    "words": "unmask.lab.tasks.words",
+    "Config": "unmask.lab.settings",
+    "Shape": "unmask.lab.settings",
+    "Stream": "unmask.lab.task_sources",
+    "operand_attention": "unmask.lab.network_measures",
+    "train": "unmask.lab.training",
+    "view_of": "unmask.lab.trained_view",
+    "words": "unmask.lab.task_sources",
 }
 __getattr__, __dir__ = lazy_names(__name__, _MODULES)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from unmask.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from unmask.numerics.lemmas import sharp_thresholds
-    from unmask.numerics.precision import Precision
+    from unmask.numerics.arithmetic import Precision
+    from unmask.numerics.number_lemmas import sharp_thresholds
 
 __all__ = [
     "Precision",
@@ -19,7 +19,7 @@ __all__ = [
 ]
 
 _MODULES = {
-    "Precision": "unmask.numerics.precision",
-    "sharp_thresholds": "unmask.numerics.lemmas",
+    "Precision": "unmask.numerics.arithmetic",
+    "sharp_thresholds": "unmask.numerics.number_lemmas",
 }
 __getattr__, __dir__ = lazy_names(__name__, _MODULES)

@@ -1,19 +1,81 @@
-"""Arithmetic of F_p, the only definition of rounding in the library.
+"""Arithmetic of F_p: the numbers, sums and products, and exp. The only definition of rounding in the library.
 
     [x]     = nearest number of F_p, ties toward zero, clipped to ±B
-    a · b   = [ab],   a / b = [a/b],   a + b = clip(a + b)
+    a · b   = [ab],   a / b = [a/b],   a + b = clip(a + b),   exp(a) = [e^(a/2^p)]
     SUM     = left to right in index order, clipped after every addition
     ⟨x, y⟩  = SUM_k [x_k y_k]: every product is rounded by itself
 
-All functions take Python integers or integer arrays and broadcast like NumPy. Terms that are 0 never change
-a sum, so a product with a sparse matrix visits only the stored entries; their order is still that of k.
+All functions take Python integers or integer arrays and broadcast like NumPy. Terms that are 0 never change a sum, so a
+product with a sparse matrix visits only the stored entries; their order is still that of k.
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Context, Decimal
+from fractions import Fraction
+from functools import cache
+from typing import SupportsInt
 
 import numpy as np
 
-from unmask.numerics.precision import Precision
+# Precision: which numbers F_p holds.
+#
+#     F_p = { a / 2^p : a an integer, |a| <= 4^p - 1 },        B = (4^p - 1) / 2^p
+#
+# Everywhere in the library a number of F_p is the integer `a`; `Precision` knows what it means.
+
+
+LARGEST = 8
+
+
+@dataclass(frozen=True)
+class Precision:
+    """F_p, for p = 1 … 8."""
+
+    p: int
+
+    def __post_init__(self) -> None:
+        if type(self.p) is not int or not 1 <= self.p <= LARGEST:
+            raise ValueError(f"the precision must be an integer from 1 to {LARGEST}, not {self.p!r}")
+
+    @property
+    def one(self) -> int:
+        """The integer that means 1: 2^p. It is also the scale."""
+        return 1 << self.p
+
+    @property
+    def bound(self) -> int:
+        """The integer that means B, the largest number: 4^p - 1."""
+        return (1 << 2 * self.p) - 1
+
+    @property
+    def size(self) -> int:
+        """How many numbers there are: 2^(2p+1) - 1."""
+        return 2 * self.bound + 1
+
+    @property
+    def half_bound(self) -> int:
+        """The integer of [B/2]: a tie, rounded toward zero."""
+        return self.bound // 2
+
+    def numbers(self) -> range:
+        """All numbers, in increasing order."""
+        return range(-self.bound, self.bound + 1)
+
+    def meaning(self, a: SupportsInt) -> Fraction:
+        """The rational number that the integer a stands for."""
+        return Fraction(int(a), self.one)
+
+
+# Arithmetic of F_p, the only definition of rounding in the library.
+#
+#     [x]     = nearest number of F_p, ties toward zero, clipped to ±B
+#     a · b   = [ab],   a / b = [a/b],   a + b = clip(a + b)
+#     SUM     = left to right in index order, clipped after every addition
+#     ⟨x, y⟩  = SUM_k [x_k y_k]: every product is rounded by itself
+#
+# All functions take Python integers or integer arrays and broadcast like NumPy. Terms that are 0 never change
+# a sum, so a product with a sparse matrix visits only the stored entries; their order is still that of k.
 
 
 def clip(a, precision: Precision):
@@ -73,3 +135,52 @@ def weighted(
 def relu(a):
     """max(a, 0)."""
     return np.maximum(a, 0)
+
+
+# exp on F_p: the correctly rounded table.
+#
+#     exp(a) = [ e^(a/2^p) ],  as an integer scaled by 2^p
+#
+# e^x is irrational for every rational x other than 0, so that no value is a tie and enough digits decide every
+# entry. `decimal` gives e^x correctly rounded to the asked number of digits, hence within one unit of the last.
+
+
+DIGITS = 50
+MARGIN = Decimal(10) ** -20
+CERTAIN = 104  # a logit lower than the largest by this much has the probability exp(-104) < 2^-150: 0 in float32
+
+
+@cache
+def exp_table(precision: Precision) -> np.ndarray:
+    """exp_table[a + bound] = exp(a), for every a of F_p."""
+    table = np.zeros(precision.size, dtype=np.int64)
+    for a in precision.numbers():
+        value = _rounded_exp(a, precision)
+        if value == precision.bound:
+            table[a + precision.bound :] = value
+            break
+        table[a + precision.bound] = value
+    table.setflags(write=False)
+    return table
+
+
+def exp(a: np.ndarray, precision: Precision) -> np.ndarray:
+    """exp entry by entry."""
+    return exp_table(precision)[a + precision.bound]
+
+
+def _rounded_exp(a: int, precision: Precision) -> int:
+    # e^(a/2^p)·2^p < 1/2 once a/2^p < -(p+1)·ln 2; 45/64 > ln 2
+    if 64 * a < -45 * (precision.p + 1) * precision.one:
+        return 0
+    context = Context(prec=DIGITS)
+    scaled = context.multiply(context.exp(context.divide(Decimal(a), precision.one)), precision.one)
+    return min(decided(scaled), precision.bound)
+
+
+def decided(x: Decimal) -> int:
+    """The nearest integer of a number that is known to DIGITS digits and is not a tie."""
+    low, high = round(x - MARGIN), round(x + MARGIN)
+    if low != high:
+        raise ArithmeticError(f"{x} is too close to a tie for {DIGITS} digits")
+    return low

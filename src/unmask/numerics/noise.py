@@ -7,13 +7,14 @@ of r below (v - 1/2) ulp and the number below (v + 1/2) ulp. Both are e^(-e^(-x)
 """
 
 from decimal import Context, Decimal
+from fractions import Fraction
 from functools import cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
+from operator import mul
 
 import numpy as np
 
-from unmask.numerics.exponential import DIGITS, decided
-from unmask.numerics.precision import Precision
+from unmask.numerics.arithmetic import DIGITS, Precision, clip, decided
 
 DRAWS = 1 << 53
 
@@ -54,3 +55,30 @@ def noise_counts(precision: Precision) -> dict[int, int]:
     edges = [0, *thresholds.tolist(), DRAWS]
     counts = {first + i: high - low for i, (low, high) in enumerate(pairwise(edges))}
     return {value: count for value, count in counts.items() if count}
+
+
+# The exact law of Gumbel-max over F_p: which symbol quantised noise on the logits draws, and how often.
+
+
+def gumbel_law(logits: list[int], precision: Precision) -> list[Fraction]:
+    """The exact probability that Gumbel-max draws each symbol, over all 2^53 draws of the quantised tape.
+
+    P(c) = Σ_v P(clip(l_c + noise) = v) · Π_{j<c} P(clip(l_j + noise) < v) · Π_{j>c} P(clip(l_j + noise) <= v)
+    """
+    values = list(precision.numbers())
+    masses = []
+    for logit in logits:
+        mass = dict.fromkeys(values, 0)
+        for noise, count in noise_counts(precision).items():
+            mass[int(clip(logit + noise, precision))] += count
+        masses.append([mass[v] for v in values])
+    below = [[0, *accumulate(mass)] for mass in masses]  # below[c][i]: draws with a score under values[i]
+    chances = [0] * len(logits)
+    for i in range(len(values)):
+        if not any(mass[i] for mass in masses):
+            continue
+        lower = [*accumulate((draws[i] for draws in below), mul, initial=1)]  # of all symbols before c
+        upper = [*accumulate((draws[i + 1] for draws in reversed(below)), mul, initial=1)]  # of all after it
+        for c, mass in enumerate(masses):
+            chances[c] += mass[i] * lower[c] * upper[len(logits) - 1 - c]
+    return [Fraction(chance, DRAWS ** len(logits)) for chance in chances]

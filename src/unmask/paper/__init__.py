@@ -1,6 +1,7 @@
-"""The paper, item by item: what it says, where that lives here, and what was run to check it.
+"""The paper, item by item: what it says, which module implements it, and the check that was run for it.
 
-`items/` are the statements, `checks/` what is run for them. An item and an effort go in, a `finding` comes out: a
-status with its evidence. `report` runs all of them or reads the last record (evidence.json), `page` writes
-docs/paper/items.md, `show` prints for `unmask paper`.
+`all_items` lists the items; `definition_items`, `lemma_items` and `result_items` hold them, each with its statement and
+its check. `checks/` runs the checks. `lemmas/` proves gadgets right for every width, and checks that compilers write
+uniform models. `findings` makes a status from an item and its check, reads and writes the record (evidence.json) and
+writes docs/paper/items.md. `show_items` prints for `unmask paper`.
 """

@@ -3,13 +3,15 @@
 import sys
 from pathlib import Path
 
+from unmask.paper.all_items import ITEMS
 from unmask.paper.checks.evidence import Effort
-from unmask.paper.items.all_items import ITEMS
-from unmask.paper.report import examine_all, write
-from unmask.terminal import progress
+from unmask.paper.findings import examine_all, write
 
 if __name__ == "__main__":
-    findings = list(progress(examine_all(ITEMS, Effort()), total=len(ITEMS), label="checking"))
+    findings = []
+    for finding in examine_all(ITEMS, Effort()):
+        findings.append(finding)
+        print(f"{len(findings)} of {len(ITEMS)}: {finding.item.label}", file=sys.stderr)
     write(Path(sys.argv[1] if len(sys.argv) > 1 else "."), findings)
     for finding in findings:
         if finding.failed:

@@ -1,8 +1,6 @@
-"""The playground: `unmask serve`, a page on this machine alone where a problem is typed and its model seen at work.
+"""The playground: `unmask serve`, a local web page on which you type a problem and watch its model run.
 
-Request ──guard, question──▶ Question ──shared, crew──▶ worker ──subject──▶ Subject ──▶ answer, as JSON or a page
-
-A `worker` is a process that may be killed; `limits` says what one question may take. What is answered has a file each:
-`denoise`, `growth`, `planning`, `proof`, `sampling`, `suggestions`. `app` is the application and `server` its port;
-`programs/` are those that can be asked for by name, `assets/` is the page itself.
+A request passes `server` (checks, routes), `worker_pool` (queue, time limits), a `worker` process, and `asked_problem`
+(problem and compiler); `answers` computes the answer. `request_limits` has the limits of one request, `programs/` the
+programs that can be asked for by name, `assets/` the page.
 """

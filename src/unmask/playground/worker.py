@@ -15,21 +15,16 @@ from contextlib import suppress
 from typing import Any
 
 from unmask.errors import UnmaskError
-from unmask.playground import limits
-from unmask.playground.denoise import denoise
-from unmask.playground.growth import growth
-from unmask.playground.planning import planning
-from unmask.playground.proof import proof
-from unmask.playground.question import Question
-from unmask.playground.subject import Subject, subject_of
-from unmask.playground.suggestions import suggestions
+from unmask.playground import request_limits
+from unmask.playground.answers import answer_planners, answer_proof, answer_run, answer_steps, answer_words
+from unmask.playground.asked_problem import AskedProblem, PlaygroundQuestion, asked_problem
 
-TASKS: dict[str, Callable[[Subject], dict[str, Any]]] = {
-    "run": denoise,
-    "steps": growth,
-    "planners": planning,
-    "prove": proof,
-    "words": suggestions,
+TASKS: dict[str, Callable[[AskedProblem], dict[str, Any]]] = {
+    "run": answer_run,
+    "steps": answer_steps,
+    "planners": answer_planners,
+    "prove": answer_proof,
+    "words": answer_words,
 }
 TOO_MUCH_MEMORY = "this needs more memory than the playground may use; use a shorter word or a smaller problem"
 GRACE = 5
@@ -39,7 +34,7 @@ PR_SET_PDEATHSIG = 1
 def answer(task: str, question: Any) -> dict[str, Any]:
     """What a task makes of a question, or the sentence that says why not and the status of that."""
     try:
-        return {"answer": TASKS[task](subject_of(Question.of(question)))}
+        return {"answer": TASKS[task](asked_problem(PlaygroundQuestion.of(question)))}
     except UnmaskError as error:
         return {"error": str(error), "status": 422}
     except RecursionError:
@@ -56,7 +51,11 @@ def confine() -> None:
     with suppress(ImportError):
         import resource
 
-        for what, most in ((resource.RLIMIT_AS, limits.MEMORY), (resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_CORE, 0)):
+        for what, most in (
+            (resource.RLIMIT_AS, request_limits.MEMORY),
+            (resource.RLIMIT_FSIZE, 0),
+            (resource.RLIMIT_CORE, 0),
+        ):
             with suppress(ValueError, OSError):
                 resource.setrlimit(what, (most, most))
 

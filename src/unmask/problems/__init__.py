@@ -13,10 +13,9 @@ from unmask.lazy_names import lazy_names
 if TYPE_CHECKING:
     from unmask.problems.automata.automaton import Automaton
     from unmask.problems.catalogue import CATALOGUE, Row
-    from unmask.problems.circuits.aiger import write_aiger
-    from unmask.problems.outcome import Outcome
-    from unmask.problems.regular import RegularProblem
-    from unmask.problems.stored import Stored
+    from unmask.problems.circuits.circuit_files import write_aiger
+    from unmask.problems.problem import Outcome, Stored
+    from unmask.problems.regular_problems import RegularProblem
 
 __all__ = [
     "CATALOGUE",
@@ -31,10 +30,10 @@ __all__ = [
 _MODULES = {
     "Automaton": "unmask.problems.automata.automaton",
     "CATALOGUE": "unmask.problems.catalogue",
-    "Outcome": "unmask.problems.outcome",
-    "RegularProblem": "unmask.problems.regular",
+    "Outcome": "unmask.problems.problem",
+    "RegularProblem": "unmask.problems.regular_problems",
     "Row": "unmask.problems.catalogue",
-    "Stored": "unmask.problems.stored",
-    "write_aiger": "unmask.problems.circuits.aiger",
+    "Stored": "unmask.problems.problem",
+    "write_aiger": "unmask.problems.circuits.circuit_files",
 }
 __getattr__, __dir__ = lazy_names(__name__, _MODULES)

@@ -5,23 +5,81 @@ A new kind of problem is a file in this folder and a row here (docs/how-to/add-a
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 from unmask.documents import Sentences, read
 from unmask.errors import ProblemError, shortened
-from unmask.problems.circuit import StoredCircuit, parse_aiger_file, parse_blif_file
-from unmask.problems.circuits.families import FAMILIES
-from unmask.problems.dfa import StoredDfa, parse_dfa
-from unmask.problems.expression import ExpressionProblem, StoredExpression
-from unmask.problems.family import FamilyProblem, StoredFamily
-from unmask.problems.grammar import StoredGrammar, parse_grammar
-from unmask.problems.group import GroupProblem, StoredGroup
-from unmask.problems.law import parse_law
-from unmask.problems.problem import Problem
-from unmask.problems.program import StoredProgram, parse_program
-from unmask.problems.random import RandomProblem
-from unmask.problems.regex import RegexProblem, StoredRegex
-from unmask.problems.stored import Stored
+from unmask.problems.circuit_problems import (
+    FamilyProblem,
+    StoredCircuit,
+    StoredFamily,
+    parse_aiger_file,
+    parse_blif_file,
+)
+from unmask.problems.circuits.circuit_families import FAMILIES
+from unmask.problems.expression_problems import ExpressionProblem, StoredExpression
+from unmask.problems.grammar_problems import StoredGrammar, parse_grammar
+from unmask.problems.problem import Outcome, Problem, Stored, Word
+from unmask.problems.program_problems import StoredProgram, parse_program
+from unmask.problems.regular_problems import GroupProblem, RegexProblem, StoredDfa, StoredGroup, StoredRegex, parse_dfa
+
+# law:FILE: a distribution over strings. It has no answers, so that it is no problem that could be compiled.
+
+
+LAW_PREFIX = "law:"
+
+
+def law_path(text: str) -> str | None:
+    """FILE of law:FILE; None for whatever else is written there."""
+    return text.removeprefix(LAW_PREFIX) if text.startswith(LAW_PREFIX) else None
+
+
+def parse_law(path: str) -> NoReturn:
+    """Refused: `unmask samplers` reads it, nothing else does."""
+    raise ProblemError(
+        f"law:{shortened(path)} is a distribution, which has no answers; use `unmask samplers law:FILE --length N`"
+    )
+
+
+# random:SEED: random weights, which solve no problem. For tests of engines and conversions.
+
+
+RANDOM_LETTERS = ("a", "b")
+
+
+@dataclass(frozen=True)
+class RandomProblem(Problem):
+    """Nothing is right about any word. `digits` is the seed as it was written."""
+
+    digits: str
+
+    def __post_init__(self) -> None:
+        if not (self.digits.isascii() and self.digits.isdigit()) or len(self.digits) > 20 or self.seed >= 1 << 64:
+            raise ProblemError(f"random:SEED needs a seed from 0 to 2^64 - 1, not {shortened(self.digits)!r}")
+
+    @property
+    def seed(self) -> int:
+        return int(self.digits)
+
+    @property
+    def name(self) -> str:
+        return f"random:{self.digits}"
+
+    @property
+    def letters(self) -> tuple[str, ...]:
+        return RANDOM_LETTERS
+
+    @property
+    def has_answers(self) -> bool:
+        return False
+
+    def outcome(self, word: Word) -> Outcome:  # noqa: ARG002
+        raise ProblemError(
+            f"{self.name} consists of random weights, which do not solve a problem; give another problem"
+        )
+
+    def stored(self) -> None:
+        return None
 
 
 @dataclass(frozen=True)

@@ -7,16 +7,179 @@ form a regular language gives an automaton instead of letters (`regular.py`).
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import isqrt
 from typing import Any, Protocol
 
 import msgspec
 
 from unmask.problems.automata.automaton import Automaton
-from unmask.problems.automata.permutation_group import PermutationGroup
-from unmask.problems.outcome import Outcome
-from unmask.problems.specification import Specification
-from unmask.problems.stored import Stored
-from unmask.problems.word_draws import is_plain, words_over
+from unmask.problems.automata.groups_and_monoids import PermutationGroup
+from unmask.problems.circuits.circuit import Circuit
+from unmask.problems.context_free_grammars import Grammar
+from unmask.problems.expression_shapes import ExpressionShape
+from unmask.recurrences.interpreter import Interpreter
+
+# Outcome: what is said of a word, by a problem that knows what is right or by the run of a model.
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One of four things, and their text:
+
+    bits        output bits, the last of them the answer     accepted; rejected; accepted, outputs 011
+    value       a number, as it is written                   gives 19
+    undecided   symbols that are neither                     undecided: q3 m
+    error       why there is no answer                       error: row 4 attends to nothing
+    """
+
+    bits: tuple[bool, ...] = ()
+    value: str | None = None
+    undecided: str | None = None
+    error: str | None = None
+
+    @classmethod
+    def of_bits(cls, bits: Sequence[bool | int]) -> "Outcome":
+        return cls(bits=tuple(bool(bit) for bit in bits))
+
+    @property
+    def accepted(self) -> bool | None:
+        """The answer; a word that has a value is accepted. None where nothing was decided."""
+        return self.bits[-1] if self.bits else True if self.value is not None else None
+
+    def last(self, outputs: int) -> "Outcome":
+        """The same, with that many bits at most; of a value with several symbols, the last so many."""
+        value = None if self.value is None else " ".join(self.value.split(" ")[-outputs:])
+        return Outcome(self.bits[-outputs:], value, self.undecided, self.error)
+
+    def __str__(self) -> str:
+        if self.error is not None:
+            return f"error: {self.error}"
+        if self.undecided is not None:
+            return f"undecided: {self.undecided}"
+        if self.value is not None:
+            return f"gives {self.value}"
+        answer = "accepted" if self.accepted else "rejected"
+        return f"{answer}, outputs {''.join(str(int(bit)) for bit in self.bits)}" if len(self.bits) > 1 else answer
+
+
+ACCEPTED, REJECTED = Outcome((True,)), Outcome((False,))
+
+
+# Stored problem: the JSON object {"kind": …, fields} under `problem` in a model folder. It names no file.
+
+
+class Stored(msgspec.Struct, frozen=True, tag_field="kind", forbid_unknown_fields=True):
+    """The fields of one kind of problem: exactly these, of these types."""
+
+    def problem(self) -> "Problem":
+        """The problem that was stored."""
+        raise NotImplementedError
+
+
+# Specification: what a proof holds a model against, at one length. It shares nothing with what is compiled.
+#
+# | specification   | says of a word                                       |
+# |-----------------|------------------------------------------------------|
+# | Automaton       | whether it is accepted                               |
+# | LetteredCircuit | the output bits, the last of them the answer         |
+# | Shape           | its value, or that it is no expression of this shape |
+# | Recurrences     | the values of the answer slots                       |
+# | Grammar         | whether it is derived                                |
+# | DecisionGraph   | its outputs, as a function said of every word        |
+#
+# `verification/proofs` turns each of them into gates.
+
+
+__all__ = [
+    "Automaton",
+    "DecisionGraph",
+    "ExpressionShape",
+    "Grammar",
+    "LetteredCircuit",
+    "Recurrences",
+    "Specification",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class LetteredCircuit:
+    """A circuit whose input i is the letter at place i: letters[0] for 0, letters[1] for 1."""
+
+    circuit: Circuit
+    letters: tuple[str, str]
+
+
+@dataclass(frozen=True, eq=False)
+class Recurrences:
+    """A system of recurrences at one length, as its interpreter computes it."""
+
+    interpreter: Interpreter
+
+
+@dataclass(frozen=True, eq=False)
+class DecisionGraph:
+    """levels[i][node][letter] is the node of the next level, or the leaf after the last; node 0 is the root.
+
+    A leaf is a tuple of outputs: accept (True), reject (False), or the name of another symbol.
+    """
+
+    levels: list[list[tuple[int, ...]]]
+    leaves: list[tuple[bool | str, ...]]
+
+
+Specification = Automaton | LetteredCircuit | ExpressionShape | Recurrences | Grammar | DecisionGraph
+
+
+# Words to try: drawn without end, the same for the same seed.
+
+
+def is_plain(letters: Sequence[str]) -> bool:
+    """Is a word a plain string, because every letter is one character?"""
+    return all(len(letter) == 1 for letter in letters)
+
+
+def words_over(letters: Sequence[str], length: int, rng: random.Random, *, gap: str | None = None) -> Iterator[str]:
+    """Any words over the letters, written with `gap` between them."""
+    gap = ("" if is_plain(letters) else " ") if gap is None else gap
+    while True:
+        # half of the words are nearly all one letter: a random graph of many edges has every path
+        favoured, rare = rng.choice(letters), isqrt(length) + 1
+        even = bool(rng.getrandbits(1))
+        drawn = (rng.choice(letters) if even or rng.randrange(rare) == 0 else favoured for _ in range(length))
+        yield gap.join(drawn)
+
+
+def words_of(automaton: Automaton, length: int, rng: random.Random) -> Iterator[str]:
+    """In turn a member, a non-member, a word one edit away from a member, and any word.
+
+    So both answers occur even where one of them is rare; where there is none of a kind, any word stands in for it.
+    """
+
+    def any_word() -> str:
+        return automaton.spelled([rng.randrange(len(automaton.tokens)) for _ in range(length)], rng=rng)
+
+    def drawn(*, accepted: bool, edited: bool = False) -> str:
+        word = automaton.random_word(length, accepted=accepted, rng=rng)
+        if word is None:
+            return any_word()
+        return one_edit_away(word, any_word(), length, rng) if edited else word
+
+    while True:
+        yield drawn(accepted=True)
+        yield drawn(accepted=False)
+        yield drawn(accepted=True, edited=True)
+        yield any_word()
+
+
+def one_edit_away(word: str, other: str, length: int, rng: random.Random) -> str:
+    """The word with one symbol taken from another word."""
+    plain = len(word) == length
+    symbols, others = (list(word), list(other)) if plain else (word.split(), other.split())
+    if symbols:
+        place = rng.randrange(len(symbols))
+        symbols[place] = others[place]
+    return ("" if plain else " ").join(symbols)
+
 
 Word = str | Sequence[str]
 Characters = tuple[tuple[int, int, int], ...]

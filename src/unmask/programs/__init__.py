@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 from unmask.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from unmask.programs.gadgets.logic import conjunction
-    from unmask.programs.language.assemble import assemble
-    from unmask.programs.language.declarations import SignedBits
-    from unmask.programs.language.positions import N, constant, n
-    from unmask.programs.language.program import Program
-    from unmask.programs.language.uniformity import growth, uniformity
+    from unmask.expressions import N, constant, n
+    from unmask.programs.assembly import assemble
+    from unmask.programs.declarations import SignedBits
+    from unmask.programs.gadgets.mlp import conjunction
+    from unmask.programs.program import Program
+    from unmask.programs.uniform_positions import growth, uniformity
 
 __all__ = [
     "N",
@@ -33,14 +33,14 @@ __all__ = [
 ]
 
 _MODULES = {
-    "N": "unmask.programs.language.positions",
-    "Program": "unmask.programs.language.program",
-    "SignedBits": "unmask.programs.language.declarations",
-    "assemble": "unmask.programs.language.assemble",
-    "conjunction": "unmask.programs.gadgets.logic",
-    "constant": "unmask.programs.language.positions",
-    "growth": "unmask.programs.language.uniformity",
-    "n": "unmask.programs.language.positions",
-    "uniformity": "unmask.programs.language.uniformity",
+    "N": "unmask.expressions",
+    "Program": "unmask.programs.program",
+    "SignedBits": "unmask.programs.declarations",
+    "assemble": "unmask.programs.assembly",
+    "conjunction": "unmask.programs.gadgets.mlp",
+    "constant": "unmask.expressions",
+    "growth": "unmask.programs.uniform_positions",
+    "n": "unmask.expressions",
+    "uniformity": "unmask.programs.uniform_positions",
 }
 __getattr__, __dir__ = lazy_names(__name__, _MODULES)

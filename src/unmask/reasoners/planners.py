@@ -21,9 +21,9 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from unmask.errors import PlannerError, shortened
+from unmask.numerics.arithmetic import Precision
 from unmask.numerics.array_types import Bool, Int
-from unmask.numerics.precision import Precision
-from unmask.reasoners.tape import PLANNER, Tape
+from unmask.reasoners.decoding import PLANNER, Tape
 
 LONGEST_NAME = 200
 

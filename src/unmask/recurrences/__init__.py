@@ -12,7 +12,7 @@ both find what is wrong with it.
 [False]
 """
 
-from unmask.recurrences.expressions import (
+from unmask.expressions import (
     N,
     both,
     choose,

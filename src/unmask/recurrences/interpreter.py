@@ -1,19 +1,19 @@
-"""The meaning of a system: System × word → the value of every slot. The oracle of every test and proof.
+"""System × word → the value of every slot: the specification that tests and proofs compare models with.
 
-A rule is called once for every combination of values that it meets. What it raises, and a value that its group does not
+One evaluator computes the slots over a domain of values: Python values here, wires of a circuit in the prover. A rule
+is called once for every combination of values that occurs. An error of a rule, and a value that its group does not
 have, are reported with the slot and the values.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import product
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from unmask.errors import ProblemError, WordError, message_of, shortened, shown_value
-from unmask.recurrences.expressions import Expression
-from unmask.recurrences.functions import MOST_SAID, called, check_function, in_line, shown
-from unmask.recurrences.lines import at_line
+from unmask.expressions import Expression
+from unmask.recurrences.rule_functions import MOST_SAID, at_line, called, check_function, in_line, shown
 from unmask.recurrences.slots import Case, Each, Mapped, Over, Read, Slots
 from unmask.recurrences.system import System
 from unmask.recurrences.unfolding import (
@@ -23,13 +23,14 @@ from unmask.recurrences.unfolding import (
     FromSlot,
     Key,
     Operand,
-    Step,
+    SlotStep,
     Through,
     Unfolding,
     slot_name,
 )
 
-ASKED_AGAIN = 16  # combinations of values, the first that an interpreter meets, for which rules are asked again
+ASKED_AGAIN = 16
+"""For this number of combinations of values, an interpreter calls a rule twice, to check that it is pure."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +52,38 @@ class Interpreted:
         return unfolding.steps if unfolding.system.edits else max(unfolding.depth.values())
 
 
+Held = TypeVar("Held")
+
+
+class ValueDomain(Protocol[Held]):
+    """What stands for the value of a slot: the value itself, or for example a literal for every possible value."""
+
+    def constant(self, value: Any) -> Held:
+        """Represent one value."""
+        ...
+
+    def apply(self, function: Callable[[tuple[Any, ...]], Any], given: Sequence[Held], key: Key) -> Held:
+        """Represent a function of values; `key` is the slot that asks for it."""
+        ...
+
+    def union(self, sets: Sequence[Held], gather: Callable[[frozenset], Any], key: Key) -> Held:
+        """Represent a function of the union of sets."""
+        ...
+
+
+class PlainValues:
+    """Every value stands for itself."""
+
+    def constant(self, value: Any) -> Any:
+        return value
+
+    def apply(self, function: Callable[[tuple[Any, ...]], Any], given: Sequence[Any], key: Key) -> Any:  # noqa: ARG002
+        return function(tuple(given))
+
+    def union(self, sets: Sequence[Any], gather: Callable[[frozenset], Any], key: Key) -> Any:  # noqa: ARG002
+        return gather(frozenset().union(*sets))
+
+
 class Interpreter:
     """A system at one length, ready for many words."""
 
@@ -64,7 +97,7 @@ class Interpreter:
         _ = self.unfolding.answers
 
     def run(self, word: Sequence[str]) -> Interpreted:
-        """The value of every slot."""
+        """Return the value of every slot."""
         unfolding = self.unfolding
         letters = unfolding.system.letters
         if len(word) != unfolding.length:
@@ -72,47 +105,62 @@ class Interpreter:
         unknown = next((symbol for symbol in word if symbol not in letters), None)
         if unknown is not None:
             raise WordError(f"{shortened(unknown)!r} is not a letter; use {shortened(' '.join(letters))}")
-        values: dict[Key, Any] = {}
+        history = list(self.evaluate(word, PlainValues()))
+        return Interpreted(unfolding, history[-1], history if unfolding.system.edits else [])
+
+    def evaluate(self, word: Sequence[Held], domain: ValueDomain[Held]) -> Iterator[dict[Key, Held]]:
+        """Yield the values of all slots: once, or for a system with steps before the first and after every step."""
+        unfolding = self.unfolding
+        values: dict[Key, Held] = {}
         if not unfolding.system.edits:
             for key in unfolding.order:
-                values[key] = self._apply(key, unfolding.rules[key], word, values)
-            return Interpreted(unfolding, values)
-        for key, step in unfolding.starts.items():
-            values[key] = self._apply(key, step, word, {})
-        history = [values]
+                values[key] = self._slot(key, unfolding.rules[key], word, values, domain)
+            yield values
+            return
+        values = {key: self._slot(key, step, word, {}, domain) for key, step in unfolding.starts.items()}
+        yield values
         for _ in range(unfolding.steps):
             before = values
-            values = {key: self._apply(key, step, word, before) for key, step in unfolding.rules.items()}
-            history.append(values)
-        return Interpreted(unfolding, values, history)
+            values = {key: self._slot(key, step, word, before, domain) for key, step in unfolding.rules.items()}
+            yield values
 
-    def _apply(self, key: Key, step: Step, word: Sequence[str], values: dict[Key, Any]) -> Any:
-        return self.result(key, step, tuple(self._value(operand, word, values, key) for operand in step.operands))
-
-    def result(self, key: Key, step: Step, given: tuple[Any, ...]) -> Any:
-        """What a slot becomes when its reads give these values."""
+    def _slot(
+        self,
+        key: Key,
+        step: SlotStep,
+        word: Sequence[Held],
+        values: dict[Key, Held],
+        domain: ValueDomain[Held],
+    ) -> Held:
+        """Apply the rule of a slot to what it reads."""
         group, case = self.unfolding.groups[key[0]], step.case
-        return self._cached(case, given, lambda: result_of(group, case, given, key), key)
 
-    def _value(self, operand: Operand, word: Sequence[str], values: dict[Key, Any], key: Key) -> Any:
-        if isinstance(operand, FromLetter):
-            return word[operand.place]
-        if isinstance(operand, FromSlot):
-            return values[operand.key]
-        if isinstance(operand, Fixed):
-            return operand.value
-        if isinstance(operand, Through):
-            inner = self._value(operand.operand, word, values, key)
-            return inner if isinstance(operand.read, Each) else mapped(operand.read, inner)
-        return self._found(operand, word, values, key)
+        def value(operand: Operand) -> Held:
+            if isinstance(operand, FromSlot):
+                return values[operand.key]
+            if isinstance(operand, FromLetter):
+                return word[operand.place]
+            if isinstance(operand, Fixed):
+                return domain.constant(operand.value)
+            if isinstance(operand, Through):
+                inner, read = value(operand.operand), operand.read
+                # the function of a read over a range goes through the members of each(…) itself
+                return inner if isinstance(read, Each) else domain.apply(lambda one: mapped(read, *one), [inner], key)
+            return found(operand)
 
-    def _found(self, operand: Found, word: Sequence[str], values: dict[Key, Any], key: Key) -> Any:
-        over = operand.over
-        union: set[Any] = set()
-        for operands in operand.operands:
-            given = tuple(self._value(part, word, values, key) for part in operands)
-            union |= self._cached(over, given, lambda given=given: found_by(over, given, key), key)
-        return gathered(over, union)
+        def found(operand: Found) -> Held:
+            over = operand.over
+
+            def items(given: tuple[Any, ...]) -> frozenset:
+                return self._cached(over, given, lambda: found_by(over, given, key), key)
+
+            sets = [domain.apply(items, [value(part) for part in listed], key) for listed in operand.operands]
+            return domain.union(sets, lambda union: gathered(over, union), key)
+
+        def result(given: tuple[Any, ...]) -> Any:
+            return self._cached(case, given, lambda: result_of(group, case, given, key), key)
+
+        return domain.apply(result, [value(operand) for operand in step.operands], key)
 
     def _cached(self, rule: Case | Over, given: tuple[Any, ...], compute: Callable[[], Any], key: Key) -> Any:
         asked = id(rule), given

@@ -8,16 +8,21 @@ A slot takes the first of its rules whose condition holds. A rule is a function 
 must be defined for all values that they may have, and give one of the values of the group.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+import dis
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import combinations, islice
-from typing import Any, Literal
+from types import CodeType
+from typing import Any, Generic, Literal, TypeVar
 
 from unmask.errors import ProblemError, TooLarge, shown_value
-from unmask.recurrences.expressions import Expression, Range, index_used_by, lifted
-from unmask.recurrences.lines import line_of_caller
+from unmask.expressions import Expression, Range, lifted
+from unmask.recurrences.rule_functions import line_of_caller
 
 Value = Hashable
+Context = TypeVar("Context")
+Result = TypeVar("Result")
 Rule = Callable[..., Any]
 BOOLEAN: tuple[bool, bool] = (False, True)
 
@@ -30,6 +35,15 @@ _VALUES = "the values of {} are a collection that is the same for every N, such 
 
 class Read:
     """What a rule is given: the value of a letter or a slot, or what is found over a range."""
+
+    @property
+    def parts(self) -> "tuple[Read, ...]":
+        """The reads inside this read."""
+        return ()
+
+    def accept(self, visitor: "ReadVisitor[Context, Result]", context: "Context") -> "Result":
+        """Call the visitor's method for this kind of read."""
+        raise NotImplementedError
 
     def or_else(self, value: Value) -> "Read":  # noqa: ARG002
         """The value where there is no such letter or slot; without it, a read out of range is an error."""
@@ -55,6 +69,9 @@ class Letter(Read):
     def places(self) -> tuple[Expression, ...]:
         return (self.at,)
 
+    def accept(self, visitor: "ReadVisitor[Context, Result]", context: "Context") -> "Result":
+        return visitor.letter(self, context)
+
     def __str__(self) -> str:
         return f"letter({self.at})"
 
@@ -70,6 +87,9 @@ class Slot(Read):
     def or_else(self, value: Value) -> "Slot":
         return replace(self, default=_default(self, value))
 
+    def accept(self, visitor: "ReadVisitor[Context, Result]", context: "Context") -> "Result":
+        return visitor.slot(self, context)
+
     def __str__(self) -> str:
         return f"{self.group.name}[{', '.join(map(str, self.places))}]"
 
@@ -80,6 +100,9 @@ class Number(Read):
 
     expression: Expression
     among: tuple[int, ...]
+
+    def accept(self, visitor: "ReadVisitor[Context, Result]", context: "Context") -> "Result":
+        return visitor.number(self, context)
 
     def __str__(self) -> str:
         return f"number({self.expression})"
@@ -93,6 +116,13 @@ class Choice(Read):
     then: Read
     otherwise: Read
 
+    @property
+    def parts(self) -> tuple[Read, ...]:
+        return (self.then, self.otherwise)
+
+    def accept(self, visitor: "ReadVisitor[Context, Result]", context: "Context") -> "Result":
+        return visitor.choice(self, context)
+
     def __str__(self) -> str:
         return f"(if {self.condition} then {self.then} else {self.otherwise})"
 
@@ -105,6 +135,13 @@ class Mapped(Read):
     function: Callable[[Any], Value]
     line: str = ""
 
+    @property
+    def parts(self) -> tuple[Read, ...]:
+        return (self.read,)
+
+    def accept(self, visitor: "ReadVisitor[Context, Result]", context: "Context") -> "Result":
+        return visitor.mapped(self, context)
+
     def __str__(self) -> str:
         return f"{self.read}.map(…)"
 
@@ -114,6 +151,13 @@ class Each(Read):
     """Any member of a set that is read: the function of `some`, `every` or `collect` is given one after the other."""
 
     read: Read
+
+    @property
+    def parts(self) -> tuple[Read, ...]:
+        return (self.read,)
+
+    def accept(self, visitor: "ReadVisitor[Context, Result]", context: "Context") -> "Result":
+        return visitor.each(self, context)
 
     def __str__(self) -> str:
         return f"each({self.read})"
@@ -130,8 +174,50 @@ class Over(Read):
     where: Expression | None = None
     line: str = ""
 
+    @property
+    def parts(self) -> tuple[Read, ...]:
+        return self.reads
+
+    def accept(self, visitor: "ReadVisitor[Context, Result]", context: "Context") -> "Result":
+        return visitor.over(self, context)
+
     def __str__(self) -> str:
         return f"{self.kind}({self.range})"
+
+
+class ReadVisitor(Generic[Context, Result]):
+    """A function of a read and a context, with one method for every kind of read."""
+
+    def visit(self, read: Read, context: Context) -> Result:
+        return read.accept(self, context)
+
+    def letter(self, read: Letter, context: Context) -> Result:
+        raise NotImplementedError
+
+    def slot(self, read: Slot, context: Context) -> Result:
+        raise NotImplementedError
+
+    def number(self, read: Number, context: Context) -> Result:
+        raise NotImplementedError
+
+    def choice(self, read: Choice, context: Context) -> Result:
+        raise NotImplementedError
+
+    def mapped(self, read: Mapped, context: Context) -> Result:
+        raise NotImplementedError
+
+    def each(self, read: Each, context: Context) -> Result:
+        raise NotImplementedError
+
+    def over(self, read: Over, context: Context) -> Result:
+        raise NotImplementedError
+
+
+def read_parts(reads: "Sequence[Read]") -> Iterator[Read]:
+    """The reads and all reads inside them."""
+    for read in reads:
+        yield read
+        yield from read_parts(read.parts)
 
 
 def letter(at: Expression | int) -> Letter:
@@ -322,7 +408,7 @@ def _function(function: Rule) -> Rule:
             f"a rule must be a function of the values that are read, and {shown_value(function)} is not a function; "
             "write lambda x: … with a parameter for each read"
         )
-    used = index_used_by(function)
+    used = _index_used_by(function)
     if used is not None:
         name, expression = used
         shown = name if name == str(expression) else f"{name} = {expression}"
@@ -332,6 +418,25 @@ def _function(function: Rule) -> Rule:
             f"where={name}.equals(…)"
         )
     return function
+
+
+def _index_used_by(function: Callable[..., Any]) -> tuple[str, Expression] | None:
+    """Return the first variable in the code of a function whose value is an expression, and that expression."""
+    code = getattr(function, "__code__", None)
+    known = dict(getattr(function, "__globals__", {}))
+    for name, cell in zip(getattr(code, "co_freevars", ()), getattr(function, "__closure__", None) or (), strict=False):
+        with suppress(ValueError):  # a variable that has no value yet
+            known[name] = cell.cell_contents
+    waiting = [code] if code is not None else []
+    while waiting:
+        part = waiting.pop()
+        for instruction in dis.get_instructions(part):
+            if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_FROM_DICT_OR_DEREF"):
+                value = known.get(instruction.argval)
+                if isinstance(value, Expression):
+                    return instruction.argval, value
+        waiting += [constant for constant in part.co_consts if isinstance(constant, CodeType)]
+    return None
 
 
 def _shown(group: str, values: tuple[Any, ...], show: "Mapping[Any, str] | Callable[[Any], str] | None") -> dict:

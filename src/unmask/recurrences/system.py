@@ -1,19 +1,32 @@
 """A system of recurrences: letters, groups of slots, and which slots are the answer.
 
-    System("ab", [cell], answer=cell[0, N - 1])                     every slot is written once, when its operands stand
-    System("01", [cell], answer=cell[N - 1], steps=N)               every slot is rewritten in every one of N steps
+    System("ab", [cell], answer=cell[0, N - 1])            every slot is written once, after the slots that it reads
+    System("01", [cell], answer=cell[N - 1], steps=N)      every slot is rewritten in each of N steps
 
-It knows nothing of transformers. `unfolding.py` lays it out for one N, `interpreter.py` says what it means.
+`unfolding.py` writes a system out for one N, `interpreter.py` computes its slots. `symbol_names` names its values.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
-from unmask.errors import ProblemError
-from unmask.recurrences.expressions import Expression, Range, lifted
-from unmask.recurrences.lines import line_of_caller
-from unmask.recurrences.slots import Case, Choice, Each, Letter, Mapped, Number, Over, Read, Slot, Slots
+from unmask.errors import ProblemError, shown_value
+from unmask.expressions import Expression, Range, lifted
+from unmask.recurrences.rule_functions import line_of_caller, value_name
+from unmask.recurrences.slots import (
+    Case,
+    Choice,
+    Each,
+    Letter,
+    Mapped,
+    Number,
+    Over,
+    Read,
+    ReadVisitor,
+    Slot,
+    Slots,
+    read_parts,
+)
 
 
 @dataclass(eq=False)
@@ -80,14 +93,14 @@ class System:
             raise ProblemError(f"the answer is in {self.answer_group.name}, which is not among the groups; list it")
         if not isinstance(self.answers, Slots):
             for slot in self.answers:
-                self._check_names(slot.places, set(), f"the answer {slot}")
+                _check_names(slot.places, set(), f"the answer {slot}")
         for group in self.groups:
             self._check_group(group)
 
     def _check_group(self, group: Slots) -> None:
         known: set[str] = set()
         for over in group.ranges:
-            self._check_range(over, known, f"the range of {over.name} in {group.name}")
+            _check_range(over, known, f"the range of {over.name} in {group.name}")
             known.add(over.name)
         if not group.rules:
             raise ProblemError(f"{group.name} has no rule; give it one with {group.name}.rule(…)")
@@ -100,9 +113,9 @@ class System:
             raise ProblemError(f"{group.name} has a start, but the program has no steps; give System(…, steps=…)")
         for case in (*group.rules, *group.starts):
             if case.where is not None:
-                self._check_names((case.where,), known, f"a condition of {group.name}")
+                _check_names((case.where,), known, f"a condition of {group.name}")
             for read in case.reads:
-                self._check_read(read, known, group)
+                _ReadCheck(self).visit(read, _Scope(group, frozenset(known)))
         for case in group.starts:
             if any(isinstance(read, Slot) for read in read_parts(case.reads)):
                 raise ProblemError(
@@ -112,57 +125,90 @@ class System:
             if any(isinstance(read, Over) for read in read_parts(case.reads)):
                 raise ProblemError(f"the start of {group.name} reads over a range; let the first step do that")
 
-    def _check_read(self, read: Read, known: set[str], group: Slots, *, inside: bool = False) -> None:
-        where = f"a rule of {group.name}"
-        if isinstance(read, Over):
-            if inside:
-                raise ProblemError(
-                    f"{where} reads over a range inside a range; compute the inner one in a separate group"
-                )
-            self._check_range(read.range, known, f"the range of {read.range.name} in {where}")
-            further = known | {read.range.name}
-            if read.where is not None:
-                self._check_names((read.where,), further, where)
-            for part in read.reads:
-                self._check_read(part, further, group, inside=True)
-        elif isinstance(read, Each):
-            if not inside:
-                raise ProblemError(f"{where} has each(…) outside of some, every and collect; read the set itself")
-            self._check_read(read.read, known, group, inside=True)
-        elif inside and any(isinstance(part, Each) for part in read_parts((read,))):
+
+@dataclass(frozen=True)
+class _Scope:
+    """The group whose rule reads, the indices that have a value there, and whether a read over a range is around."""
+
+    group: Slots
+    known: frozenset[str]
+    inside: bool = False
+
+    @property
+    def where(self) -> str:
+        return f"a rule of {self.group.name}"
+
+
+class _ReadCheck(ReadVisitor[_Scope, None]):
+    """Raise an error for a read that is wrong for every N."""
+
+    def __init__(self, system: System) -> None:
+        self.system = system
+
+    def letter(self, read: Letter, context: _Scope) -> None:
+        self._names(context, read.at)
+
+    def slot(self, read: Slot, context: _Scope) -> None:
+        if read.group not in self.system.groups:
+            raise ProblemError(f"{context.where} reads {read.group.name}, which is not among the groups; list it")
+        self._names(context, *read.places)
+
+    def number(self, read: Number, context: _Scope) -> None:
+        self._names(context, read.expression)
+
+    def choice(self, read: Choice, context: _Scope) -> None:
+        self._no_each_inside(read, context)
+        self._names(context, read.condition)
+        self.visit(read.then, context)
+        self.visit(read.otherwise, context)
+
+    def mapped(self, read: Mapped, context: _Scope) -> None:
+        self._no_each_inside(read, context)
+        if isinstance(read.read, Over):
+            raise ProblemError(f"{context.where} maps a read over a range; let the rule do that")
+        self.visit(read.read, context)
+
+    def each(self, read: Each, context: _Scope) -> None:
+        if not context.inside:
+            raise ProblemError(f"{context.where} has each(…) outside of some, every and collect; read the set itself")
+        self.visit(read.read, context)
+
+    def over(self, read: Over, context: _Scope) -> None:
+        where = context.where
+        if context.inside:
+            raise ProblemError(f"{where} reads over a range inside a range; compute the inner one in a separate group")
+        _check_range(read.range, context.known, f"the range of {read.range.name} in {where}")
+        inner = _Scope(context.group, context.known | {read.range.name}, inside=True)
+        if read.where is not None:
+            self._names(inner, read.where)
+        for part in read.reads:
+            self.visit(part, inner)
+
+    def _names(self, context: _Scope, *expressions: Expression) -> None:
+        _check_names(expressions, context.known, context.where)
+
+    def _no_each_inside(self, read: Read, context: _Scope) -> None:
+        if context.inside and any(isinstance(part, Each) for part in read_parts((read,))):
             raise ProblemError(
-                f"{where} has each(…) inside {read}; write each(…) on the outside: each(pick(…)), each(read.map(…))"
+                f"{context.where} has each(…) inside {read}; "
+                "write each(…) on the outside: each(pick(…)), each(read.map(…))"
             )
-        elif isinstance(read, Mapped):
-            if isinstance(read.read, Over):
-                raise ProblemError(f"{where} maps a read over a range; let the rule do that")
-            self._check_read(read.read, known, group, inside=inside)
-        elif isinstance(read, Number):
-            self._check_names((read.expression,), known, where)
-        elif isinstance(read, Choice):
-            self._check_names((read.condition,), known, where)
-            for part in (read.then, read.otherwise):
-                self._check_read(part, known, group, inside=inside)
-        elif isinstance(read, Slot):
-            if read.group not in self.groups:
-                raise ProblemError(f"{where} reads {read.group.name}, which is not among the groups; list it")
-            self._check_names(read.places, known, where)
-        elif isinstance(read, Letter):
-            self._check_names((read.at,), known, where)
 
-    def _check_range(self, over: Range, known: set[str], what: str) -> None:
-        if over.name in known:
-            raise ProblemError(f"{what}: the index {over.name} is already used; use another name")
-        self._check_names((over.first, over.last), known, what)
 
-    def _check_names(self, expressions: Sequence[Expression], known: set[str], what: str) -> None:
-        for expression in expressions:
-            unknown = expression.names - known - {"N"}
-            if unknown:
-                raise ProblemError(
-                    f"{what}: {expression} uses {', '.join(sorted(unknown))}, which is not an index there; "
-                    f"use only {', '.join([*sorted(known), 'N'])}"
-                )
+def _check_range(over: Range, known: Set[str], what: str) -> None:
+    if over.name in known:
+        raise ProblemError(f"{what}: the index {over.name} is already used; use another name")
+    _check_names((over.first, over.last), known, what)
+
+
+def _check_names(expressions: Sequence[Expression], known: Set[str], what: str) -> None:
+    for expression in expressions:
+        unknown = expression.names - known - {"N"}
+        if unknown:
+            raise ProblemError(
+                f"{what}: {expression} uses {', '.join(sorted(unknown))}, which is not an index there; "
+                f"use only {', '.join([*sorted(known), 'N'])}"
+            )
 
 
 def _as_answers(answer: Slot | Slots | Sequence[Slot]) -> tuple[Slot, ...] | Slots:
@@ -179,22 +225,64 @@ def _as_answers(answer: Slot | Slots | Sequence[Slot]) -> tuple[Slot, ...] | Slo
     return listed
 
 
-def read_parts(reads: Sequence[Read]) -> Iterator[Read]:
-    """The reads and all reads within them."""
-    for read in reads:
-        yield read
-        inner: tuple[Any, ...] = ()
-        if isinstance(read, Over):
-            inner = read.reads
-        elif isinstance(read, Choice):
-            inner = (read.then, read.otherwise)
-        elif isinstance(read, Mapped | Each):
-            inner = (read.read,)
-        yield from read_parts(inner)
-
-
 def cases_of(system: System) -> Iterator[tuple[Slots, Case]]:
     """Every rule and start of every group."""
     for group in system.groups:
         for case in (*group.rules, *group.starts):
             yield group, case
+
+
+USUAL_SPECIAL = ("0", "1", "m", "□")
+
+
+def is_truth(value: Any) -> bool:
+    """Return True for 0 and 1 of every type; 1.0 and NumPy's True have the token of True."""
+    return value in (0, 1)
+
+
+def symbol_names(system: System) -> dict[Any, str]:
+    """Return the symbol of every value: letters first, then other values in the order of the groups.
+
+    A letter is its own symbol. Another value is named by the group's `show`, or by its text: `{NP,VP}` for a set, `=5`
+    for the number 5 if "5" is a letter. Truth values are left out: a model writes its accept and reject symbols.
+    """
+    names: dict[Any, str] = {symbol: symbol for symbol in system.letters}
+    taken = {*system.letters, *USUAL_SPECIAL}
+    for group in system.groups:
+        for value in group.values:
+            if value in names or is_truth(value):
+                continue
+            if value in group.shown:
+                name = group.shown[value]
+                if name in names.values() or name in USUAL_SPECIAL[2:]:
+                    raise ProblemError(
+                        f"{group.name} shows {shown_value(value)} as {name!r}, which is a letter or another symbol; "
+                        "choose another name in show"
+                    )
+            else:
+                name = _free(value_name(value), taken)
+            taken.add(name)
+            names[value] = name
+    return names
+
+
+def truth_names(system: System) -> dict[str, str]:
+    """Return the names of the reject and accept symbols that a group sets, or that letters 0 and 1 force."""
+    names: dict[str, str] = {}
+    for role, truth in (("reject", 0), ("accept", 1)):
+        held = [(group, value) for group in system.groups for value in group.values if value == truth]
+        shown = next((group.shown[value] for group, value in held if value in group.shown), None)
+        numbers = any(type(value) is int for _, value in held)
+        if shown is not None:
+            names[role] = shown
+        elif numbers and str(truth) in system.letters:
+            names[role] = f"={truth}"
+    return names
+
+
+def _free(name: str, taken: set[str]) -> str:
+    """Return the name; if it is taken, the name with = in front, or with a number at the end."""
+    if name not in taken:
+        return name
+    candidates = (f"={name}", *(f"{name}#{i}" for i in range(2, len(taken) + 3)))
+    return next(candidate for candidate in candidates if candidate not in taken)

@@ -7,12 +7,24 @@ index of a range. Whatever does not exist at this N is reported with N and the i
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from unmask.errors import ProblemError, TooLarge, UnmaskError
-from unmask.recurrences.expressions import Expression, Range
-from unmask.recurrences.lines import at_line
-from unmask.recurrences.slots import Case, Choice, Each, Letter, Mapped, Number, Over, Read, Slot, Slots, has_default
+from unmask.expressions import Expression, Range
+from unmask.recurrences.rule_functions import at_line
+from unmask.recurrences.slots import (
+    Case,
+    Choice,
+    Each,
+    Letter,
+    Mapped,
+    Number,
+    Over,
+    ReadVisitor,
+    Slot,
+    Slots,
+    has_default,
+)
 from unmask.recurrences.system import System
 
 MOST_SLOTS = 1 << 20
@@ -58,7 +70,7 @@ Operand = FromLetter | FromSlot | Fixed | Through | Found
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class SlotStep:
     """How a slot is computed: a rule and its operands."""
 
     case: Case
@@ -86,6 +98,7 @@ class Unfolding:
                     f"{system.name} has more than {MOST_SLOTS:,} slots at N = {length}; use a shorter length"
                 )
         self._exists = {name: set(listed) for name, listed in self.slots.items()}
+        self._operand = _OperandOf(self)
 
     @property
     def keys(self) -> list[Key]:
@@ -93,12 +106,12 @@ class Unfolding:
         return [(name, at) for name, listed in self.slots.items() for at in listed]
 
     @cached_property
-    def rules(self) -> dict[Key, Step]:
+    def rules(self) -> dict[Key, SlotStep]:
         """How every slot is computed."""
         return {key: self._step(key, self.groups[key[0]].rules) for key in self.keys}
 
     @cached_property
-    def starts(self) -> dict[Key, Step]:
+    def starts(self) -> dict[Key, SlotStep]:
         """What every slot is before the first step."""
         return {key: self._step(key, self.groups[key[0]].starts) for key in self.keys}
 
@@ -126,13 +139,13 @@ class Unfolding:
 
     def read_slots(self, key: Key) -> Iterator[Key]:
         """The slots that a slot reads."""
-        return slots_in(self.rules[key].operands)
+        return (leaf.key for leaf in leaves_in(self.rules[key].operands) if isinstance(leaf, FromSlot))
 
     @cached_property
     def unread_letters(self) -> list[int]:
         """The places of the word that no slot reads, counted from 0."""
         steps = [*self.rules.values(), *(self.starts.values() if self.system.edits else ())]
-        read = {place for step in steps for place in _letters_in(step.operands)}
+        read = {leaf.place for step in steps for leaf in leaves_in(step.operands) if isinstance(leaf, FromLetter)}
         return [place for place in range(self.length) if place not in read]
 
     @cached_property
@@ -211,11 +224,11 @@ class Unfolding:
         names = (over.name for over in self.groups[key[0]].ranges)
         return {"N": self.length, **dict(zip(names, key[1], strict=True))}
 
-    def _step(self, key: Key, cases: Sequence[Case]) -> Step:
+    def _step(self, key: Key, cases: Sequence[Case]) -> SlotStep:
         values = self._values(key)
         for case in cases:
             if case.where is None or case.where.evaluate(values):
-                return Step(case, self._operands(case, values, key))
+                return SlotStep(case, self._operands(case, values, key))
         written = "rule" if cases is self.groups[key[0]].rules else "start"
         error = ProblemError(
             f"no rule writes {slot_name(key)} at N = {self.length}: no condition of its {written}s holds there; "
@@ -225,61 +238,25 @@ class Unfolding:
 
     def _operands(self, case: Case, values: dict[str, int], key: Key) -> tuple[Operand, ...]:
         try:
-            return tuple(self._operand(read, values, key) for read in case.reads)
+            return tuple(self._operand.visit(read, _Place(key, values)) for read in case.reads)
         except UnmaskError as error:
             raise at_line(case.line, error) from error
 
-    def _operand(self, read: Read, values: dict[str, int], key: Key) -> Operand:
-        if isinstance(read, Letter):
-            place = int(read.at.evaluate(values))
-            if 0 <= place < self.length:
-                return FromLetter(place)
-            return self._missing(read, f"letter {place} of a word of {self.length}", key, values)
-        if isinstance(read, Slot):
-            source = (read.group.name, tuple(int(place.evaluate(values)) for place in read.places))
-            if source[1] in self._exists[source[0]]:
-                return FromSlot(source)
-            return self._missing(read, slot_name(source), key, values)
-        if isinstance(read, Number):
-            found = int(read.expression.evaluate(values))
-            if found in read.among:
-                return Fixed(found)
-            raise ProblemError(
-                f"at N = {self.length} {slot_name(key)} has {read.expression} = {found}, "
-                f"which is not among {list(read.among)}; add it there"
-            )
-        if isinstance(read, Choice):
-            return self._operand(read.then if read.condition.evaluate(values) else read.otherwise, values, key)
-        if isinstance(read, Mapped | Each):
-            return Through(self._operand(read.read, values, key), read)
-        assert isinstance(read, Over)
-        first, last = int(read.range.first.evaluate(values)), int(read.range.last.evaluate(values))
-        self._rows += max(0, last - first)
+    def exists(self, key: Key) -> bool:
+        return key[1] in self._exists[key[0]]
+
+    def count_indices(self, count: int) -> None:
+        """Add indices that a read over a range runs through; raise TooLarge beyond the limit."""
+        self._rows += count
         if self._rows > MOST_ROWS:
             raise TooLarge(
                 f"the reads over a range of {self.system.name} run through more than {MOST_ROWS:,} indices "
                 f"at N = {self.length}; use a shorter length"
             )
-        found = []
-        for value in range(first, last):
-            inner = {**values, read.range.name: value}
-            if read.where is None or read.where.evaluate(inner):
-                found.append(tuple(self._operand(part, inner, key) for part in read.reads))
-        return Found(read, tuple(found), max(0, last - first))
-
-    def _missing(self, read: Letter | Slot, what: str, key: Key, values: dict[str, int]) -> Operand:
-        if has_default(read):
-            return Fixed(read.default)
-        extra = [f"{k} = {v}" for k, v in values.items() if k != "N" and k not in self._values(key)]
-        at = f" with {', '.join(extra)}" if extra else ""
-        raise ProblemError(
-            f"at N = {self.length} {slot_name(key)}{at} reads {what}, which does not exist; "
-            f"correct the index, write {read}.or_else(value), or add a separate rule for this slot"
-        )
 
     def _answer(self, slot: Slot) -> Key:
         key = (slot.group.name, tuple(int(_number(place, self.length)) for place in slot.places))
-        if key[1] not in self._exists[key[0]]:
+        if not self.exists(key):
             raise self._of_system(
                 f"has no answer at N = {self.length}: there is no {slot_name(key)}; "
                 "correct its index, or use another length"
@@ -290,28 +267,79 @@ class Unfolding:
         return at_line(self.system.line, ProblemError(f"{self.system.name} {what}"))
 
 
-def slots_in(operands: Sequence[Operand]) -> Iterator[Key]:
-    """The slots among operands."""
-    for operand in operands:
-        if isinstance(operand, FromSlot):
-            yield operand.key
-        elif isinstance(operand, Through):
-            yield from slots_in((operand.operand,))
-        elif isinstance(operand, Found):
-            for listed in operand.operands:
-                yield from slots_in(listed)
+class _Place(NamedTuple):
+    """The slot whose rule reads, and the values of N and its indices."""
+
+    key: Key
+    values: dict[str, int]
 
 
-def _letters_in(operands: Sequence[Operand]) -> Iterator[int]:
-    """The places of letters among operands."""
+class _OperandOf(ReadVisitor[_Place, Operand]):
+    """Read × slot → Operand: a read at the indices of one slot."""
+
+    def __init__(self, unfolding: Unfolding) -> None:
+        self.unfolding = unfolding
+
+    def letter(self, read: Letter, context: _Place) -> Operand:
+        place, length = int(read.at.evaluate(context.values)), self.unfolding.length
+        if 0 <= place < length:
+            return FromLetter(place)
+        return self._missing(read, f"letter {place} of a word of {length}", context)
+
+    def slot(self, read: Slot, context: _Place) -> Operand:
+        source = (read.group.name, tuple(int(place.evaluate(context.values)) for place in read.places))
+        return FromSlot(source) if self.unfolding.exists(source) else self._missing(read, slot_name(source), context)
+
+    def number(self, read: Number, context: _Place) -> Operand:
+        found = int(read.expression.evaluate(context.values))
+        if found in read.among:
+            return Fixed(found)
+        raise ProblemError(
+            f"at N = {self.unfolding.length} {slot_name(context.key)} has {read.expression} = {found}, "
+            f"which is not among {list(read.among)}; add it there"
+        )
+
+    def choice(self, read: Choice, context: _Place) -> Operand:
+        return self.visit(read.then if read.condition.evaluate(context.values) else read.otherwise, context)
+
+    def mapped(self, read: Mapped, context: _Place) -> Operand:
+        return Through(self.visit(read.read, context), read)
+
+    def each(self, read: Each, context: _Place) -> Operand:
+        return Through(self.visit(read.read, context), read)
+
+    def over(self, read: Over, context: _Place) -> Operand:
+        first, last = (int(end.evaluate(context.values)) for end in (read.range.first, read.range.last))
+        self.unfolding.count_indices(max(0, last - first))
+        found = []
+        for value in range(first, last):
+            inner = _Place(context.key, {**context.values, read.range.name: value})
+            if read.where is None or read.where.evaluate(inner.values):
+                found.append(tuple(self.visit(part, inner) for part in read.reads))
+        return Found(read, tuple(found), max(0, last - first))
+
+    def _missing(self, read: Letter | Slot, what: str, context: _Place) -> Operand:
+        if has_default(read):
+            return Fixed(read.default)
+        own = {"N", *(over.name for over in self.unfolding.groups[context.key[0]].ranges)}
+        extra = [f"{name} = {value}" for name, value in context.values.items() if name not in own]
+        at = f" with {', '.join(extra)}" if extra else ""
+        raise ProblemError(
+            f"at N = {self.unfolding.length} {slot_name(context.key)}{at} reads {what}, which does not exist; "
+            f"correct the index, write {read}.or_else(value), or add a separate rule for this slot"
+        )
+
+
+def leaves_in(operands: Sequence[Operand]) -> Iterator[FromLetter | FromSlot | Fixed]:
+    """The letters, slots and constants among operands, in their order."""
     for operand in operands:
-        if isinstance(operand, FromLetter):
-            yield operand.place
-        elif isinstance(operand, Through):
-            yield from _letters_in((operand.operand,))
+        if isinstance(operand, Through):
+            yield from leaves_in((operand.operand,))
         elif isinstance(operand, Found):
             for listed in operand.operands:
-                yield from _letters_in(listed)
+                yield from leaves_in(listed)
+        else:
+            yield operand
 
 
 def _number(expression: Expression, length: int) -> int:

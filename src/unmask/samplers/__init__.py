@@ -1,11 +1,12 @@
-"""The field's samplers, under the field's names, over any predictor; floats are allowed here.
+"""Published samplers over any predictor, measured on problems and laws whose truth is known; floats are allowed here.
 
-Predictor × Sampler × canvas ──passes/──▶ Sample
-PROBLEM × N ──exam/──▶ right answers, orders, first wrong writes, least passes
-law:FILE × N ──laws/──▶ the exact law of a sampler, KL and total variation
+Predictor × Sampler × canvas ──sampling_loop──▶ Sample
+PROBLEM × N ──sampler_benchmark──▶ right answers, orders, first wrong writes, least passes
+law:FILE × N ──law_comparison──▶ the exact law of a sampler, KL and total variation
+law:FILE × N × K ──pass_schedules──▶ the expected KL of schedules, and the best one
 
-`rules/` holds the samplers and `zoo` finds them by name, `predictors/` are what they sample from, `report/` shows what
-was measured.
+A rule goes into `write_once_rules` or `remasking_rules`, its name into `sampler_names`; `rule_interface` says what it
+sees. `string_law` reads laws, `exact_sampler_law` enumerates what a sampler writes.
 """
 
 from typing import TYPE_CHECKING
@@ -13,82 +14,101 @@ from typing import TYPE_CHECKING
 from unmask.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from unmask.samplers.exam.measure import budgets_for, examine
-    from unmask.samplers.exam.order import Order
-    from unmask.samplers.exam.report import ExamReport
-    from unmask.samplers.exam.subject import Subject
-    from unmask.samplers.laws.conditionals import LawPredictor
-    from unmask.samplers.laws.law_file import law_from_json, read_law
-    from unmask.samplers.laws.measure import Bench
-    from unmask.samplers.passes.beliefs import Beliefs, surest
-    from unmask.samplers.passes.predictor import Predictor
-    from unmask.samplers.passes.sample import Sample, masks, sample
-    from unmask.samplers.passes.state import Sampler, State
-    from unmask.samplers.predictors.compiled import CompiledPredictor
-    from unmask.samplers.predictors.hugging_face import HuggingFacePredictor
-    from unmask.samplers.rules.dream import Dream
-    from unmask.samplers.rules.entropy_bound import EntropyBound
-    from unmask.samplers.rules.fast_dllm import FastDllm
-    from unmask.samplers.rules.llada import Llada
-    from unmask.samplers.rules.p2 import P2
-    from unmask.samplers.rules.remdm import Remdm
-    from unmask.samplers.zoo import parse_sampler
+    from unmask.samplers.benchmark_subject import Order, Subject
+    from unmask.samplers.exact_passes import is_linked, least_passes
+    from unmask.samplers.law_comparison import Bench
+    from unmask.samplers.masked_information import InformationCurve, information_curve
+    from unmask.samplers.pass_schedules import (
+        PricedSchedule,
+        ScheduleReport,
+        expected_kl,
+        optimal_schedule,
+        published_schedules,
+    )
+    from unmask.samplers.remasking_rules import P2, Remdm
+    from unmask.samplers.rule_interface import Beliefs, Predictor, Sampler, State, surest
+    from unmask.samplers.sampled_predictors import CompiledPredictor, HuggingFacePredictor
+    from unmask.samplers.sampler_benchmark import ExamReport, budgets_for, examine
+    from unmask.samplers.sampler_names import parse_sampler
+    from unmask.samplers.sampling_loop import Sample, masks, sample
+    from unmask.samplers.string_law import LawPredictor, law_from_json, read_law
+    from unmask.samplers.write_once_rules import Bisection, Dream, EntropyBound, FastDllm, Llada
 
 __all__ = [
     "P2",
     "Beliefs",
     "Bench",
+    "Bisection",
     "CompiledPredictor",
     "Dream",
     "EntropyBound",
     "ExamReport",
     "FastDllm",
     "HuggingFacePredictor",
+    "InformationCurve",
     "LawPredictor",
     "Llada",
     "Order",
     "Predictor",
+    "PricedSchedule",
     "Remdm",
     "Sample",
     "Sampler",
+    "ScheduleReport",
     "State",
     "Subject",
     "budgets_for",
     "examine",
+    "expected_kl",
+    "information_curve",
+    "is_linked",
     "law_from_json",
+    "least_passes",
     "masks",
+    "optimal_schedule",
     "parse_sampler",
+    "published_schedules",
     "read_law",
     "sample",
     "surest",
 ]
 
 _MODULES = {
-    "Beliefs": "unmask.samplers.passes.beliefs",
-    "Bench": "unmask.samplers.laws.measure",
-    "CompiledPredictor": "unmask.samplers.predictors.compiled",
-    "Dream": "unmask.samplers.rules.dream",
-    "EntropyBound": "unmask.samplers.rules.entropy_bound",
-    "ExamReport": "unmask.samplers.exam.report",
-    "FastDllm": "unmask.samplers.rules.fast_dllm",
-    "HuggingFacePredictor": "unmask.samplers.predictors.hugging_face",
-    "LawPredictor": "unmask.samplers.laws.conditionals",
-    "Llada": "unmask.samplers.rules.llada",
-    "Order": "unmask.samplers.exam.order",
-    "P2": "unmask.samplers.rules.p2",
-    "Predictor": "unmask.samplers.passes.predictor",
-    "Remdm": "unmask.samplers.rules.remdm",
-    "Sample": "unmask.samplers.passes.sample",
-    "Sampler": "unmask.samplers.passes.state",
-    "State": "unmask.samplers.passes.state",
-    "Subject": "unmask.samplers.exam.subject",
-    "budgets_for": "unmask.samplers.exam.measure",
-    "examine": "unmask.samplers.exam.measure",
-    "law_from_json": "unmask.samplers.laws.law_file",
-    "masks": "unmask.samplers.passes.sample",
-    "parse_sampler": "unmask.samplers.zoo",
-    "read_law": "unmask.samplers.laws.law_file",
-    "sample": "unmask.samplers.passes.sample",
-    "surest": "unmask.samplers.passes.beliefs",
+    "Beliefs": "unmask.samplers.rule_interface",
+    "Bench": "unmask.samplers.law_comparison",
+    "Bisection": "unmask.samplers.write_once_rules",
+    "CompiledPredictor": "unmask.samplers.sampled_predictors",
+    "Dream": "unmask.samplers.write_once_rules",
+    "EntropyBound": "unmask.samplers.write_once_rules",
+    "ExamReport": "unmask.samplers.sampler_benchmark",
+    "FastDllm": "unmask.samplers.write_once_rules",
+    "HuggingFacePredictor": "unmask.samplers.sampled_predictors",
+    "InformationCurve": "unmask.samplers.masked_information",
+    "LawPredictor": "unmask.samplers.string_law",
+    "Llada": "unmask.samplers.write_once_rules",
+    "Order": "unmask.samplers.benchmark_subject",
+    "P2": "unmask.samplers.remasking_rules",
+    "Predictor": "unmask.samplers.rule_interface",
+    "PricedSchedule": "unmask.samplers.pass_schedules",
+    "Remdm": "unmask.samplers.remasking_rules",
+    "Sample": "unmask.samplers.sampling_loop",
+    "Sampler": "unmask.samplers.rule_interface",
+    "ScheduleReport": "unmask.samplers.pass_schedules",
+    "State": "unmask.samplers.rule_interface",
+    "Subject": "unmask.samplers.benchmark_subject",
+    "budgets_for": "unmask.samplers.sampler_benchmark",
+    "examine": "unmask.samplers.sampler_benchmark",
+    "expected_kl": "unmask.samplers.pass_schedules",
+    "information_curve": "unmask.samplers.masked_information",
+    "is_linked": "unmask.samplers.exact_passes",
+    "law_from_json": "unmask.samplers.string_law",
+    "least_passes": "unmask.samplers.exact_passes",
+    "masks": "unmask.samplers.sampling_loop",
+    "optimal_schedule": "unmask.samplers.pass_schedules",
+    "parse_sampler": "unmask.samplers.sampler_names",
+    "published_schedules": "unmask.samplers.pass_schedules",
+    "read_law": "unmask.samplers.string_law",
+    "sample": "unmask.samplers.sampling_loop",
+    "surest": "unmask.samplers.rule_interface",
 }
 __getattr__, __dir__ = lazy_names(__name__, _MODULES)

@@ -14,8 +14,8 @@ from unmask.budget import Budget
 from unmask.engines.engine import Engine
 from unmask.errors import AttendsToNothing, EditsWrittenSlot, OutOfTime, TooLarge
 from unmask.numerics.array_types import Int
-from unmask.reasoners.run import Answers
-from unmask.reasoners.run import answers as by_engine
+from unmask.reasoners.run_words import Answers
+from unmask.reasoners.run_words import answers as by_engine
 from unmask.tables.compiled import LookUps
 from unmask.verification.symbolic.extract import extract, input_numbers
 from unmask.weights.model import Model

@@ -6,10 +6,9 @@ import numpy as np
 
 from unmask.engines.engine import Session
 from unmask.engines.reference import ReferenceEngine
-from unmask.numerics.precision import Precision
-from unmask.programs.language.assemble import assemble
-from unmask.programs.language.builders import Columns
-from unmask.programs.language.program import Program
+from unmask.numerics.arithmetic import Precision
+from unmask.programs.assembly import assemble
+from unmask.programs.program import Columns, Program
 from unmask.testing.draws import Draws
 from unmask.weights.transformer import Attention, Transformer
 

@@ -14,12 +14,13 @@ import numpy as np
 from unmask.engines.engine import Engine
 from unmask.engines.reference import ReferenceEngine
 from unmask.errors import AttendsToNothing, TooLarge, UnmaskError
-from unmask.numerics.precision import Precision
-from unmask.reasoners.run import answers
+from unmask.numerics.arithmetic import Precision
+from unmask.reasoners.run_words import answers
 from unmask.testing.draws import Draws
 from unmask.testing.saturating_weights import SaturatingWeights
-from unmask.weights.matrix import Matrix
-from unmask.weights.model import DIFFUSION, KINDS, Kind, Model
+from unmask.weights.kinds import DIFFUSION, KINDS, Kind
+from unmask.weights.matrices import Matrix
+from unmask.weights.model import Model
 from unmask.weights.transformer import Attention, Head, Layer, Mlp, Noise, Transformer
 
 INPUTS = ("a", "b")

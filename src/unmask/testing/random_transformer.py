@@ -5,10 +5,11 @@ Unlike a random model it may divide by zero: some inputs do, others do not.
 
 import numpy as np
 
-from unmask.numerics.precision import Precision
+from unmask.numerics.arithmetic import Precision
 from unmask.testing.draws import Draws
-from unmask.weights.matrix import Matrix
-from unmask.weights.model import Kind, Model
+from unmask.weights.kinds import Kind
+from unmask.weights.matrices import Matrix
+from unmask.weights.model import Model
 from unmask.weights.transformer import Attention, Head, Layer, Mlp, Transformer
 
 

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unmask.numerics.precision import Precision
+from unmask.numerics.arithmetic import Precision
 from unmask.testing.draws import Draws
-from unmask.weights.matrix import Matrix
+from unmask.weights.matrices import Matrix
 from unmask.weights.transformer import Head, Mlp
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unmask.programs.simulation.transformer import Simulation
-from unmask.traces.compare import Difference
+from unmask.programs.simulation import Simulation
 from unmask.traces.trace import Trace, TraceError
+from unmask.traces.trace_differences import Difference
 
 
 def _same(t: int) -> int:
@@ -18,7 +18,7 @@ def _same(t: int) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class Copy:
+class StreamCopy:
     """An activation of the source and where the converted model holds it, both named with {t} for the step.
 
     Row i of the source's rows(t)[0] is row i of the converted model's rows(t)[1]; `columns` are those of the
@@ -34,7 +34,7 @@ class Copy:
 
 
 @dataclass(frozen=True, eq=False)
-class Stored:
+class StoredStream:
     """An activation of the source, named with {t}, all of which `read(trace, t)` finds in what the slots hold."""
 
     source: str
@@ -49,7 +49,7 @@ class Alignment:
     """
 
     canvas: Callable[[Trace, int], Sequence[str | None]]
-    copies: tuple[Copy | Stored, ...] = ()
+    copies: tuple[StreamCopy | StoredStream, ...] = ()
 
 
 def layer_copies(
@@ -60,10 +60,10 @@ def layer_copies(
     *,
     later: int = 0,
     step: Callable[[int], int] = _same,
-) -> tuple[Copy, ...]:
+) -> tuple[StreamCopy, ...]:
     """The stream of a transformer after each of its layers, which another one simulates `later` layers later."""
     return tuple(
-        Copy(
+        StreamCopy(
             source=f"steps.{{t}}.{source}.layers.{number}.residual",
             converted=f"steps.{{last}}.{converted}.layers.{number + later}.residual",
             rows=rows,
@@ -118,13 +118,13 @@ def aligned_difference(
     return None
 
 
-def _in_copy(source: Trace, converted: Trace, copy: Copy | Stored, t: int) -> Difference | None:
+def _in_copy(source: Trace, converted: Trace, copy: StreamCopy | StoredStream, t: int) -> Difference | None:
     if not source.activations:
         return None  # the traces were not recorded: only their canvases can be compared
     ours = source.activations.get(copy.source.format(t=t))
     if ours is None:
         raise _missing(copy.source, t)
-    if isinstance(copy, Stored):
+    if isinstance(copy, StoredStream):
         here, left, right = np.arange(len(ours)), ours, copy.read(converted, t)
     else:
         theirs = converted.activations.get(copy.converted.format(t=t, last=copy.step(t)))

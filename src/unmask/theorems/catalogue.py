@@ -1,22 +1,21 @@
-"""Every theorem that is a converter: those that routes are made of, their variants, and those about one transformer."""
+"""Every theorem that is a converter, and the shortest chain of them from one kind to another."""
 
-from unmask.theorems.causal_to_unmasked import THEOREM as CAUSAL_TO_UNMASKED
-from unmask.theorems.causal_to_unmasked_by_blocks import THEOREM as CAUSAL_TO_UNMASKED_BY_BLOCKS
-from unmask.theorems.cot_to_pcot import THEOREM as COT_TO_PCOT
-from unmask.theorems.mdm_to_fixed_k import THEOREM as MDM_TO_FIXED_K
-from unmask.theorems.mdm_to_pcot import PADDED as MDM_TO_PCOT_PADDED
-from unmask.theorems.mdm_to_pcot import THEOREM as MDM_TO_PCOT
-from unmask.theorems.mdm_to_plt import THEOREM as MDM_TO_PLT
-from unmask.theorems.mdm_to_smdm import THEOREM as MDM_TO_SMDM
-from unmask.theorems.pcot_to_cot import THEOREM as PCOT_TO_COT
-from unmask.theorems.pcot_to_cot_answer_only import THEOREM as PCOT_TO_COT_ANSWER_ONLY
-from unmask.theorems.pcot_to_mdm import THEOREM as PCOT_TO_MDM
-from unmask.theorems.planner_and_predictor_to_topk import THEOREM as PLANNER_AND_PREDICTOR_TO_TOPK
-from unmask.theorems.plt_to_mdm import THEOREM as PLT_TO_MDM
-from unmask.theorems.smdm_to_mdm import THEOREM as SMDM_TO_MDM
-from unmask.theorems.theorem import Theorem, TransformerTheorem
-from unmask.theorems.topk_to_mdm import THEOREM as TOPK_TO_MDM
-from unmask.theorems.unmasked_to_causal import THEOREM as UNMASKED_TO_CAUSAL
+from collections import deque
+from collections.abc import Iterator
+
+from unmask.budget import check
+from unmask.errors import UnmaskError
+from unmask.theorems.causal_and_unmasked import CAUSAL_TO_UNMASKED, CAUSAL_TO_UNMASKED_BY_BLOCKS, UNMASKED_TO_CAUSAL
+from unmask.theorems.cot_and_pcot import COT_TO_PCOT, PCOT_TO_COT, PCOT_TO_COT_ANSWER_ONLY
+from unmask.theorems.mdm_and_smdm import MDM_TO_SMDM, SMDM_TO_MDM
+from unmask.theorems.mdm_and_topk import MDM_TO_FIXED_K, PLANNER_AND_PREDICTOR_TO_TOPK, TOPK_TO_MDM
+from unmask.theorems.mdm_to_pcot import MDM_TO_PCOT, MDM_TO_PCOT_PADDED
+from unmask.theorems.mdm_to_plt import MDM_TO_PLT
+from unmask.theorems.pcot_to_mdm import PCOT_TO_MDM
+from unmask.theorems.plt_to_mdm import PLT_TO_MDM
+from unmask.theorems.theorem import Conversion, Theorem, TransformerTheorem
+from unmask.weights.kinds import Kind
+from unmask.weights.model import Model
 
 THEOREMS: tuple[Theorem, ...] = (
     PLANNER_AND_PREDICTOR_TO_TOPK,
@@ -39,3 +38,43 @@ TRANSFORMER_THEOREMS: tuple[TransformerTheorem, ...] = (
     CAUSAL_TO_UNMASKED,
     CAUSAL_TO_UNMASKED_BY_BLOCKS,
 )
+
+
+def route(source: Kind, target: Kind) -> list[Theorem]:
+    """The shortest chain of theorems; among equals, the one that comes first in THEOREMS."""
+    came: dict[Kind, Theorem | None] = {source: None}
+    waiting = deque([source])
+    while waiting:
+        kind = waiting.popleft()
+        for theorem in THEOREMS:
+            if theorem.source == kind and theorem.target not in came:
+                came[theorem.target] = theorem
+                waiting.append(theorem.target)
+    chain: list[Theorem] = []
+    while (step := came.get(target)) is not None:
+        chain.insert(0, step)
+        target = step.source
+    if not chain or chain[0].source != source:
+        raise UnmaskError(f"the model is of kind {source} already; name another kind")
+    return chain
+
+
+def named_theorem(stem: str, source: Kind, target: Kind) -> Theorem:
+    """The theorem of that stem, if it leads from one kind to the other."""
+    for theorem in (*THEOREMS, *VARIANTS):
+        if theorem.stem == stem:
+            if (theorem.source, theorem.target) != (source, target):
+                raise UnmaskError(f"{stem} takes {theorem.source} to {theorem.target}, not {source} to {target}")
+            return theorem
+    known = ", ".join(theorem.stem for theorem in (*THEOREMS, *VARIANTS))
+    raise UnmaskError(f"there is no conversion {stem!r}; use one of {known}")
+
+
+def convert(model: Model, target: Kind, *, by: str | None = None) -> Iterator[tuple[Theorem, Conversion]]:
+    """Every hop of a conversion, as it is made."""
+    chain = route(model.kind, target) if by is None else [named_theorem(by, model.kind, target)]
+    for theorem in chain:
+        conversion = theorem.convert(model)
+        check()
+        yield theorem, conversion
+        model = conversion.model

@@ -38,29 +38,22 @@ from functools import partial
 
 import numpy as np
 
-from unmask.programs.gadgets.boost import boost
-from unmask.programs.gadgets.decisions import left_as_it_is, no_preference, unchosen
-from unmask.programs.gadgets.focus import focus, focus_copies
-from unmask.programs.gadgets.lookup import itself, lookup
-from unmask.programs.language.assemble import assemble
-from unmask.programs.language.builders import HeadBuilder
-from unmask.programs.language.coefficients import ONE, ULP, B
-from unmask.programs.language.declarations import OneHot
-from unmask.programs.language.positions import Expression, N, both, choose, n
-from unmask.programs.language.program import Program, bits_for
-from unmask.programs.language.vocabulary import free_name
-from unmask.programs.simulation.transformer import Simulation, shared_attention, source_positions
+from unmask.expressions import Expression, N, both, choose, n
+from unmask.programs.assembly import assemble
+from unmask.programs.declarations import OneHot
+from unmask.programs.gadgets.attention import boost, focus, focus_copies, itself, lookup
+from unmask.programs.gadgets.mlp import left_as_it_is, no_preference, unchosen
+from unmask.programs.program import ONE, ULP, B, HeadBuilder, Program, bits_for, free_name
+from unmask.programs.simulation import Simulation, shared_attention, source_positions
 from unmask.theorems.alignment import Alignment, layer_copies, slots
-from unmask.theorems.size import Size
-from unmask.theorems.theorem import Conversion, Theorem, converted
-from unmask.weights.model import Model
-from unmask.weights.price import Price
+from unmask.theorems.theorem import Conversion, SourceSize, Theorem, converted
+from unmask.weights.model import Model, Price
 from unmask.weights.transformer import Attention
 
 PADDING_NAMES = ("ĥ", "<padding>")
 
 
-def bound(source: Size, *, padded: bool = False) -> Price:
+def bound(source: SourceSize, *, padded: bool = False) -> Price:
     depth, further = max(1, source.layers), 0 if padded else source.padding
     fresh = depth * source.rows + further
     address = bits_for(source.rows - further + source.steps * fresh)
@@ -81,7 +74,7 @@ def bound(source: Size, *, padded: bool = False) -> Price:
 
 def mdm_to_pcot(source: Model, *, padded: bool = False) -> Conversion:
     """The parallel chain of thought of a masked diffusion model; `padded` reads words followed by P symbols ĥ."""
-    layout = _Layout.of(source, padded=padded)
+    layout = _StepBlocks.of(source, padded=padded)
     vocabulary = source.vocabulary
     changes = {}
     if padded:
@@ -95,7 +88,7 @@ def mdm_to_pcot(source: Model, *, padded: bool = False) -> Conversion:
             "aliases": {**source.aliases, padding: source.aliases.get(mask, mask)},
             "problem": {},
         }
-    chain = _Chain(source, layout, vocabulary)
+    chain = _ChainProgram(source, layout, vocabulary)
     model = converted(
         source,
         "mdm_to_pcot",
@@ -110,7 +103,7 @@ def mdm_to_pcot(source: Model, *, padded: bool = False) -> Conversion:
 
 
 @dataclass(frozen=True)
-class _Layout:
+class _StepBlocks:
     """Where the rows of every step stand. Numbers are of this model, expressions hold for every N."""
 
     source: Model
@@ -118,7 +111,7 @@ class _Layout:
     depth: int  # L
 
     @classmethod
-    def of(cls, source: Model, *, padded: bool) -> "_Layout":
+    def of(cls, source: Model, *, padded: bool) -> "_StepBlocks":
         return cls(source, padded, max(1, Price.of(source).layers))
 
     @property
@@ -186,10 +179,10 @@ class _Layout:
         return choose(both(self.step >= 1, self.position >= self.first), last_slots + slot, self.position)
 
 
-class _Chain:
+class _ChainProgram:
     """The program: registers in the order of the construction, then its layers (a), (b), (c) and the logits."""
 
-    def __init__(self, source: Model, layout: _Layout, vocabulary: tuple[str, ...]) -> None:
+    def __init__(self, source: Model, layout: _StepBlocks, vocabulary: tuple[str, ...]) -> None:
         self.source, self.layout = source, layout
         self.mask = source.token[source.mask or ""]
         self.writable = np.setdiff1d(np.arange(len(source.vocabulary)), [self.mask])
@@ -310,7 +303,7 @@ def _with_character(
     return (*before, (code, code, symbol), *after)
 
 
-def _alignment(source: Model, layout: _Layout, simulations: dict[str, Simulation]) -> Alignment:
+def _alignment(source: Model, layout: _StepBlocks, simulations: dict[str, Simulation]) -> Alignment:
     every, canvas = np.arange(source.rows), np.arange(source.padding)
 
     def rows(t: int) -> tuple[np.ndarray, np.ndarray]:
@@ -325,8 +318,8 @@ def _alignment(source: Model, layout: _Layout, simulations: dict[str, Simulation
     return Alignment(slots(lambda t: (t + 1) * layout.fresh - source.padding + canvas), tuple(copies))
 
 
-THEOREM = Theorem("mdm_to_pcot", "thm:cot-can-simulate-mdms", "mdm", "pcot", mdm_to_pcot, bound)
-PADDED = Theorem(
+MDM_TO_PCOT = Theorem("mdm_to_pcot", "thm:cot-can-simulate-mdms", "mdm", "pcot", mdm_to_pcot, bound)
+MDM_TO_PCOT_PADDED = Theorem(
     "mdm_to_pcot_padded",
     "thm:cot-can-simulate-mdms",
     "mdm",

@@ -16,23 +16,19 @@ Deviations:   the predictor does not depend on the planner's decision, so both r
 
 import numpy as np
 
-from unmask.programs.gadgets.argmax import argmax
-from unmask.programs.gadgets.logic import conjunction
-from unmask.programs.gadgets.lookup import clear, itself
-from unmask.programs.language.assemble import assemble
-from unmask.programs.language.coefficients import B
-from unmask.programs.language.positions import N, n
-from unmask.programs.language.program import Program, bits_for
-from unmask.programs.simulation.transformer import Simulation, shared_attention, source_positions
+from unmask.expressions import N, n
+from unmask.programs.assembly import assemble
+from unmask.programs.gadgets.attention import clear, itself
+from unmask.programs.gadgets.mlp import argmax, conjunction
+from unmask.programs.program import B, Program, bits_for
+from unmask.programs.simulation import Simulation, shared_attention, source_positions
 from unmask.theorems.alignment import Alignment, layer_copies, register_symbols
-from unmask.theorems.size import Size
-from unmask.theorems.theorem import Conversion, Theorem, check_argmax, converted
-from unmask.weights.model import Model
-from unmask.weights.price import Price
+from unmask.theorems.theorem import Conversion, SourceSize, Theorem, check_argmax, converted
+from unmask.weights.model import Model, Price
 from unmask.weights.transformer import Noise
 
 
-def bound(source: Size) -> Price:
+def bound(source: SourceSize) -> Price:
     width = 2 * source.width + 6 * source.symbols + bits_for(source.rows) + 6 + source.causal_columns()
     return Price(source.steps, source.padding, source.layers + 4, width, source.symbols)
 
@@ -40,13 +36,13 @@ def bound(source: Size) -> Price:
 def mdm_to_plt(source: Model) -> Conversion:
     """The looped transformer of a masked diffusion model."""
     check_argmax("mdm_to_plt", len(source.vocabulary))
-    step = _Step(source)
+    step = _LoopProgram(source)
     transformers = {"model": assemble(step.program, source.precision)}
     model = converted(source, "mdm_to_plt", kind="plt", pad=source.mask, mask=None, transformers=transformers)
     return Conversion(model, _alignment(source, step))
 
 
-class _Step:
+class _LoopProgram:
     """The program: one loop is one denoising step, layers (a) to (e) of the construction."""
 
     def __init__(self, source: Model) -> None:
@@ -120,7 +116,7 @@ class _Step:
         own_row.copy(self.kept, self.symbol)
 
 
-def _alignment(source: Model, step: _Step) -> Alignment:
+def _alignment(source: Model, step: _LoopProgram) -> Alignment:
     every = np.arange(source.rows)
     copies = [
         copy
@@ -136,4 +132,4 @@ def _alignment(source: Model, step: _Step) -> Alignment:
     return Alignment(canvas, tuple(copies))
 
 
-THEOREM = Theorem("mdm_to_plt", "thm:lts-can-simulate-mdms", "mdm", "plt", mdm_to_plt, bound)
+MDM_TO_PLT = Theorem("mdm_to_plt", "thm:lts-can-simulate-mdms", "mdm", "plt", mdm_to_plt, bound)

@@ -22,31 +22,22 @@ Deviations:   the paper takes (N + P)² workspace slots and 2L + 1 layers. It wr
 
 import numpy as np
 
-from unmask.programs.gadgets.boost import boost
-from unmask.programs.gadgets.equal import eq
-from unmask.programs.gadgets.focus import focus_copies
-from unmask.programs.gadgets.hide import hide
-from unmask.programs.gadgets.logic import conjunction
-from unmask.programs.language.assemble import assemble_all
-from unmask.programs.language.builders import Columns, HeadBuilder
-from unmask.programs.language.positions import Expression, N, both, choose, n
-from unmask.programs.language.program import Program, bits_for
-from unmask.programs.language.vocabulary import SPECIAL_NAMES, free_name
-from unmask.programs.planners.logits import planner_logits
-from unmask.programs.planners.select_block import select_block
-from unmask.programs.simulation.causal_copies import CausalCopies
-from unmask.programs.simulation.transformer import Simulation, source_positions
-from unmask.theorems.alignment import Alignment, Copy, slots
-from unmask.theorems.size import Size
-from unmask.theorems.theorem import Conversion, Theorem, converted
-from unmask.weights.model import Model
-from unmask.weights.price import Price
+from unmask.expressions import Expression, N, both, choose, n
+from unmask.programs.assembly import assemble_all
+from unmask.programs.gadgets.attention import boost, eq, focus_copies, hide
+from unmask.programs.gadgets.mlp import conjunction
+from unmask.programs.planner_programs import planner_logits, select_block
+from unmask.programs.program import SPECIAL_NAMES, Columns, HeadBuilder, Program, bits_for, free_name
+from unmask.programs.simulation import CausalCopies, Simulation, source_positions
+from unmask.theorems.alignment import Alignment, StreamCopy, slots
+from unmask.theorems.theorem import Conversion, SourceSize, Theorem, converted
+from unmask.weights.model import Model, Price
 
 MASKS = (*SPECIAL_NAMES["mask"], "m'")
 """Names for the mask of the converted model; the chain's own stays an ordinary symbol."""
 
 
-def bound(source: Size) -> Price:
+def bound(source: SourceSize) -> Price:
     levels = bits_for(source.rows)
     predictor, planner = 2 * source.width + 4 * levels + 7, 2 * bits_for(source.rows * levels) + 5
     return Price(
@@ -155,10 +146,10 @@ def _alignment(source: Model, model: Model, work: Columns) -> Alignment:
     return Alignment(
         slots(lambda t: np.arange(model.padding - source.padding, model.padding)[: (t + 1) * block]),
         tuple(
-            Copy(f"steps.{{t}}.model.{state}", f"steps.{{t}}.predictor.layers.{i}.residual", copies, work)
+            StreamCopy(f"steps.{{t}}.model.{state}", f"steps.{{t}}.predictor.layers.{i}.residual", copies, work)
             for i, state in enumerate(states)
         ),
     )
 
 
-THEOREM = Theorem("pcot_to_mdm", "thm:mdms-can-simulate-cot", "pcot", "mdm", pcot_to_mdm, bound)
+PCOT_TO_MDM = Theorem("pcot_to_mdm", "thm:mdms-can-simulate-cot", "pcot", "mdm", pcot_to_mdm, bound)

@@ -1,21 +1,261 @@
-"""Theorem: a converter between reasoners with its label, its price, and where it deviates from the paper."""
+"""Theorem: a converter between frameworks with its label, the most that its result may use, and its sources.
+
+Model  ──ConversionSource.of──▶  ConversionSource  ──Theorem.programs──▶  programs of every N  ──program_at──▶  result
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from unmask.errors import TooLarge, UnmaskError
-from unmask.programs.language.program import Program
+from unmask.programs.instance import program_at
+from unmask.programs.program import Program, Size
 from unmask.theorems.alignment import Alignment
-from unmask.theorems.growth import Growth, growth
-from unmask.theorems.law import Law
-from unmask.theorems.size import Size, TransformerSize
-from unmask.theorems.source import Source
-from unmask.weights.model import Kind, Model
-from unmask.weights.price import Price
+from unmask.weights.kinds import Kind
+from unmask.weights.model import Model, Price
 from unmask.weights.transformer import Attention, Transformer
+
+
+@dataclass(frozen=True)
+class TransformerSize:
+    """Columns, layers and symbols; layers before and after the loop, whether the latter attend; noisy columns."""
+
+    width: int
+    layers: int
+    symbols: int
+    attention: Attention = "unmasked"
+    initial: int = 0
+    final: int = 0
+    final_attends: bool = False
+    noise: int = 0
+
+    @classmethod
+    def of(cls, transformer: Transformer) -> "TransformerSize":
+        first, last = transformer.loop or (0, 0)
+        noise = transformer.noise
+        return cls(
+            width=transformer.width,
+            layers=len(transformer.layers),
+            symbols=transformer.embed.shape[0],
+            attention=transformer.attention,
+            initial=first,
+            final=len(transformer.layers) - last,
+            final_attends=any(layer.heads for layer in transformer.layers[last:]),
+            noise=0 if noise is None else len(noise.planner) + len(noise.predictor),
+        )
+
+
+@dataclass(frozen=True)
+class SourceSize:
+    """Everything that a bound depends on."""
+
+    kind: Kind
+    length: int
+    begin: int
+    steps: int
+    padding: int
+    block: int
+    precision: int
+    transformers: dict[str, TransformerSize]
+    answers: int = 1
+    """Of a looped model: the number of rows that it decodes."""
+
+    @classmethod
+    def of(cls, model: Model) -> "SourceSize":
+        return cls(
+            kind=model.kind,
+            length=model.length,
+            begin=int(model.begin is not None),
+            steps=model.steps,
+            padding=model.padding,
+            block=model.block or 1,
+            precision=model.precision.p,
+            transformers={name: TransformerSize.of(t) for name, t in model.transformers.items()},
+            answers=model.answer_rows if model.kind == "plt" else 1,
+        )
+
+    @property
+    def rows(self) -> int:
+        return self.begin + self.length + self.padding
+
+    @property
+    def model(self) -> TransformerSize:
+        """The transformer of a kind that has but one."""
+        return self.transformers["model"]
+
+    @property
+    def symbols(self) -> int:
+        return max(t.symbols for t in self.transformers.values())
+
+    @property
+    def width(self) -> int:
+        """Of all transformers together."""
+        return sum(t.width for t in self.transformers.values())
+
+    @property
+    def layers(self) -> int:
+        return max(t.layers for t in self.transformers.values())
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers F_p has."""
+        return 2 ** (2 * self.precision + 1) - 1
+
+    def causal_columns(self, *, stays: bool = True) -> int:
+        """What `shared_attention` adds: two columns per row where a causal source becomes unmasked; else nothing.
+
+        `stays`: where all sources are causal, the result is.
+        """
+        kinds = {t.attention for t in self.transformers.values()}
+        return 0 if "causal" not in kinds or (kinds == {"causal"} and stays) else 2 * self.rows
+
+    def as_in_the_paper(self) -> "SourceSize":
+        """The same where only chains of thought are causal."""
+        if self.kind in ("cot", "pcot"):
+            return self
+        unmasked = {name: replace(t, attention="unmasked") for name, t in self.transformers.items()}
+        return replace(self, transformers=unmasked)
+
+    def grown(self, bits: int) -> "SourceSize":
+        """A source of the same kind for words of 2^bits letters: T = 2^bits, P = 4^bits, a width of D·bits."""
+        steps = 1 << bits
+        padding = steps if self.kind == "cot" else steps << bits
+        return replace(
+            self,
+            length=1 << bits,
+            steps=steps,
+            padding=padding,
+            block=padding // steps,
+            transformers={name: replace(t, width=t.width * bits) for name, t in self.transformers.items()},
+        )
+
+
+SCALES = tuple(1 << i for i in range(4, 11))
+
+
+@dataclass(frozen=True)
+class BoundGrowth:
+    """How a bound grows with N and T: which of the paper's assumptions it keeps, from one source on.
+
+        source(k)      N = T = 2^k, P = 4^k, width D·k, all else as it is: logarithmic width, polynomial space
+        O(1)           the bound is the same for k = 256, 512, 1024
+        O(log)         the bound on the width at most doubles with k: w(2k) <= 2·w(k) for k = 16 … 512; a polynomial in
+                       N, or log² N, grows faster
+
+    A bound is a formula of a few numbers (`Size`), so that it is evaluated where no model could be built. What was
+    measured is below the bound, so that it grows no faster.
+    """
+
+    width_is_logarithmic: bool
+    layers_are_constant: bool
+    symbols_are_constant: bool
+
+    @property
+    def as_promised(self) -> bool:
+        return self.width_is_logarithmic and self.layers_are_constant and self.symbols_are_constant
+
+    def to_json(self) -> dict[str, str]:
+        constant = {True: "O(1)", False: "not O(1)"}
+        return {
+            "width": "O(log)" if self.width_is_logarithmic else "not O(log)",
+            "layers": constant[self.layers_are_constant],
+            "symbols": constant[self.symbols_are_constant],
+        }
+
+
+def bound_growth(bound: Callable[[SourceSize], Price], source: SourceSize) -> BoundGrowth:
+    """How a bound grows with sources like this one."""
+    prices = [bound(source.grown(bits)) for bits in SCALES]
+    return BoundGrowth(
+        width_is_logarithmic=all(twice.width <= 2 * once.width for once, twice in pairwise(prices)),
+        layers_are_constant=len({price.layers for price in prices[-3:]}) == 1,
+        symbols_are_constant=len({price.symbols for price in prices[-3:]}) == 1,
+    )
+
+
+DIGITS = 4
+
+
+@dataclass(frozen=True)
+class LawDistance:
+    """How far sampled runs of a conversion are from those of its source, in total variation.
+
+    `per_draw` is None where it takes too long to compute.
+
+    d      the distance between one number of noise as it is drawn and as it should be, exactly path   1 - (1 -
+    d)^draws: what the distance between the laws of whole runs, and of their answers, never exceeds,
+           since all numbers are drawn independently and everything else is a function of them
+    """
+
+    per_draw: Fraction | None
+    draws: int
+
+    @property
+    def path(self) -> Fraction | None:
+        """An upper bound for whole runs; the distance of one draw is rounded up, so that numbers stay small."""
+        if self.per_draw is None:
+            return None
+        return 1 - (1 - Fraction(-(-self.per_draw * 10**6 // 1), 10**6)) ** self.draws
+
+    @property
+    def sentence(self) -> str:
+        if self.per_draw is None or self.path is None:
+            return (
+                f"the law: {self.draws} numbers of noise are drawn, each nearly as it should be; how nearly is "
+                "computed for p <= 3 alone"
+            )
+        return (
+            f"the law: each of {self.draws} numbers of noise is drawn within {rounded_up(self.per_draw)} of its law "
+            f"(total variation), so that a sampled run is within {rounded_up(self.path)} of that of the source"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        distances = {"per_draw": self.per_draw, "path_at_most": self.path}
+        return {"draws": self.draws} | {
+            name: None if distance is None else rounded_up(distance) for name, distance in distances.items()
+        }
+
+
+def rounded_up(x: Fraction) -> str:
+    """A number of [0, 1] with four digits, never less than it is."""
+    digits = -(-x * 10**DIGITS // 1)
+    return f"{digits // 10**DIGITS}.{digits % 10**DIGITS:0{DIGITS}}"
+
+
+@dataclass(frozen=True, eq=False)
+class ConversionSource:
+    """Transformers and symbols; [is there a begin symbol?], steps T and slots P as numbers or expressions."""
+
+    transformers: dict[str, Transformer]
+    symbols: tuple[str, ...]
+    begin: Size
+    steps: Size
+    slots: Size
+    mask: int | None = None
+    rows: int | None = None
+    """Of one model, how many rows it has; None where it is every N's."""
+
+    @classmethod
+    def of(cls, model: Model) -> "ConversionSource":
+        return cls(
+            model.transformers,
+            model.vocabulary,
+            int(model.begin is not None),
+            model.steps,
+            model.padding,
+            None if model.mask is None else model.token[model.mask],
+            model.rows,
+        )
+
+
+def programs_at(programs: dict[str, Program], length: int) -> dict[str, Program]:
+    """The programs of one length."""
+    return {name: program_at(program, length) for name, program in programs.items()}
+
 
 LARGEST_ARGMAX = 200
 
@@ -37,19 +277,19 @@ class Theorem:
     source: Kind
     target: Kind
     convert: Callable[[Model], Conversion]
-    most: Callable[[Size], Price]
-    law: Callable[[Model], Law | None] = lambda _: None
+    most: Callable[[SourceSize], Price]
+    law: Callable[[Model], LawDistance | None] = lambda _: None
     """How far sampled runs are from those of the source, where the conversion draws what the source draws otherwise."""
-    programs: Callable[[Source], dict[str, Program]] | None = None
+    programs: Callable[[ConversionSource], dict[str, Program]] | None = None
     """Of a positional construction: the programs of every N that `convert` instantiates."""
 
     def bound(self, source: Model) -> Price:
         """The most that the conversion of this source may use."""
-        return self.most(Size.of(source))
+        return self.most(SourceSize.of(source))
 
-    def growth(self, source: Size) -> Growth:
+    def growth(self, source: SourceSize) -> BoundGrowth:
         """What becomes of width, layers and alphabet as N and T grow, for sources like this one."""
-        return growth(self.most, source)
+        return bound_growth(self.most, source)
 
 
 def converted(source: Model, stem: str, **changes: Any) -> Model:
@@ -69,7 +309,7 @@ def check_argmax(stem: str, symbols: int) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
+class HeldStream:
     """Where a converted transformer holds the stream of its source after `layer` layers (0: the embedding).
 
     It stands there after `after` layers of the converted transformer: row rows[0][i] of the source in row
@@ -89,7 +329,7 @@ class TransformerConversion:
     transformer: Transformer
     rows: int
     pad: int
-    held: tuple[Held, ...]
+    held: tuple[HeldStream, ...]
 
     @property
     def price(self) -> Price:

@@ -3,10 +3,8 @@ bounds (`compare.py`).
 
 Rooms: `question/` (what is asked, and what may be answered), `running/` (words → a verdict), `symbolic/` (weights →
 tables over the letters), `proofs/` (tables → a verdict for every word), `circuits/` (models as circuits of AND, OR and
-NOT). And what holds for every width and every length: `folds/` (gadgets → lemmas for every width), `families/` (problem
-× kind → a verdict for every N), `conversions/` (theorem → a verdict for every source and every N), `uniformity/`
-(compilers and conversions → are their positions uniform?). `trusted.py` lists the modules that a proof of a folder
-rests on.
+NOT). And what holds for every length: `lengths/` (problem × kind → a verdict for every N), `conversions/` (theorem → a
+verdict for every source and every N). `trusted.py` lists the modules that a proof of a folder rests on.
 """
 
 from typing import TYPE_CHECKING
@@ -15,7 +13,7 @@ from unmask.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from unmask.verification.circuits.reasoners import constant_depth_model
-    from unmask.verification.folds.closure import close
+    from unmask.verification.lengths.obligations import close
     from unmask.verification.question.verdict import Verdict
 
 __all__ = [
@@ -26,7 +24,7 @@ __all__ = [
 
 _MODULES = {
     "Verdict": "unmask.verification.question.verdict",
-    "close": "unmask.verification.folds.closure",
+    "close": "unmask.verification.lengths.obligations",
     "constant_depth_model": "unmask.verification.circuits.reasoners",
 }
 __getattr__, __dir__ = lazy_names(__name__, _MODULES)

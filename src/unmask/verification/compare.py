@@ -17,11 +17,11 @@ from typing import Any
 from unmask.engines.engine import Engine
 from unmask.errors import TooLarge
 from unmask.problems.problem import Problem
-from unmask.reasoners.run import run
-from unmask.reasoners.words import read_word
+from unmask.reasoners.run_words import run
+from unmask.reasoners.typed_words import read_word
 from unmask.verification.question.outcomes import outcome_of_symbols
-from unmask.weights.model import Kind, Model
-from unmask.weights.price import Extent, Price
+from unmask.weights.kinds import Kind
+from unmask.weights.model import Extent, Model, Price
 from unmask.weights.storage import load, save
 
 WORDS = 3

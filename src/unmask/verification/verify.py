@@ -14,12 +14,12 @@ from typing import Any, cast
 
 from unmask import budget
 from unmask.checker.certificate import Refused
-from unmask.checker.induction import check
+from unmask.checker.check_induction import check
 from unmask.engines.engine import Engine
 from unmask.errors import OutOfTime, ProblemError, UnmaskError, shortened
 from unmask.problems.catalogue import parse_problem, problem_from_json
 from unmask.problems.problem import Problem, Words
-from unmask.problems.program import program_problem
+from unmask.problems.program_problems import program_problem
 from unmask.recurrences.system import System
 from unmask.verification.proofs.equivalence import prove
 from unmask.verification.proofs.induction_certificate import InductionCertificate

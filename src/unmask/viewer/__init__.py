@@ -1,8 +1,8 @@
 """Trace → one self-contained HTML page, a picture, or plain text.
 
-A `Recording` watches a run and keeps it small; with the trace it becomes a `Panel`, and panels side by side a `View`,
-which `render` writes as a page, `picture` as an SVG, `text` as lines. Nothing here runs a model: `unmask.views` does,
-and hands over what it saw.
+A `Recording` watches a run and stores it compactly. With its `RunHistory` it becomes a `Panel`, and panels side by
+side a `View`, which `html_page` writes as a page or as text and `svg_picture` as an SVG. Nothing here runs a model:
+`unmask.views` does.
 """
 
 from typing import TYPE_CHECKING
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from unmask.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from unmask.viewer.render import render as render_page
-    from unmask.viewer.text import text_of as render_text
+    from unmask.viewer.html_page import render as render_page
+    from unmask.viewer.html_page import text_of as render_text
 
 __all__ = [
     "render_page",
@@ -19,7 +19,7 @@ __all__ = [
 ]
 
 _MODULES = {
-    "render_page": "unmask.viewer.render:render",
-    "render_text": "unmask.viewer.text:text_of",
+    "render_page": "unmask.viewer.html_page:render",
+    "render_text": "unmask.viewer.html_page:text_of",
 }
 __getattr__, __dir__ = lazy_names(__name__, _MODULES)

@@ -1,8 +1,13 @@
 """Model × Trace × Recording → Panel: one run, as data that a page can hold.
 
-The encoded size is known before the page is made; `Detail` says what was left out to stay within it.
+    packed(a) = {"type": "int8", "shape": [T, …], "data": base64(deflate(a[0], a[1] - a[0], …))}
+
+Consecutive steps of a run are nearly equal, so that most differences are 0. Differences wrap around, so that they fit
+into the type of the array. The encoded size is known before the page is made; `Detail` says what was left out.
 """
 
+import base64
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum
@@ -12,12 +17,41 @@ from typing import Any
 import numpy as np
 
 from unmask.traces.trace import Trace
-from unmask.viewer.packing import packed
-from unmask.viewer.reads import Edge, Head, edges_of, heads_of
-from unmask.viewer.recording import Recording
-from unmask.viewer.story import Blocks, Story, story_of
-from unmask.viewer.tree import folded
-from unmask.weights.model import Kind, Model
+from unmask.viewer.run_history import (
+    Blocks,
+    Edge,
+    HeadKey,
+    RunHistory,
+    edges_of,
+    heads_of,
+    history_of,
+    positions_over_input,
+)
+from unmask.viewer.run_recording import Recording
+from unmask.weights.kinds import Kind
+from unmask.weights.model import Model
+
+TYPES = (np.int8, np.int16, np.int32)
+
+
+def packed(array: np.ndarray) -> dict[str, Any]:
+    """An array of integers, in the smallest type of ours that holds all of them."""
+    largest = int(np.abs(array).max(initial=0))
+    kind = next(t for t in TYPES if largest <= np.iinfo(t).max)
+    little = np.ascontiguousarray(array, dtype=np.dtype(kind).newbyteorder("<"))
+    difference = little.copy()
+    difference[1:] -= little[:-1]
+    data = base64.b64encode(zlib.compress(difference.tobytes(), 9)).decode("ascii")
+    return {"type": np.dtype(kind).name, "shape": list(array.shape), "data": data}
+
+
+def unpacked(document: dict[str, Any]) -> np.ndarray:
+    """The inverse, as the page computes it."""
+    raw = zlib.decompress(base64.b64decode(document["data"]))
+    kind = np.dtype(document["type"])
+    difference = np.frombuffer(raw, dtype=kind.newbyteorder("<")).reshape(document["shape"])
+    return np.cumsum(difference, axis=0, dtype=kind)
+
 
 NAMES: dict[Kind, str] = {
     "mdm": "masked diffusion",
@@ -51,7 +85,7 @@ LEFT_OUT = {
 class Panel:
     """A run beside others. `planner` names a planner that replaced the model's own."""
 
-    story: Story
+    history: RunHistory
     recording: Recording
     blocks: Mapping[str, Blocks]
     scale: int | None
@@ -69,7 +103,7 @@ class Panel:
     ) -> "Panel":
         blocks = {name: t.registers.blocks for name, t in model.transformers.items() if t.registers is not None}
         return cls(
-            story_of(trace, recording, blocks.get("model", ()), model.begin),
+            history_of(trace, recording, blocks.get("model", ()), model.begin),
             recording,
             blocks,
             scale=model.precision.one,
@@ -84,11 +118,11 @@ class Panel:
         """A trace without its model: no logits, and values as integers of F_p."""
         recording = Recording.of_trace(trace)
         blocks = {name: _blocks(names) for name, names in trace.registers.items()}
-        return cls(story_of(trace, recording, blocks.get("model", ())), recording, blocks, scale=None, bound=None)
+        return cls(history_of(trace, recording, blocks.get("model", ())), recording, blocks, scale=None, bound=None)
 
     @property
     def trace(self) -> Trace:
-        return self.story.trace
+        return self.history.trace
 
     @property
     def name(self) -> str:
@@ -99,31 +133,31 @@ class Panel:
     @property
     def steps(self) -> str:
         """`4 steps`, or `4 loops` of a looped model."""
-        return counted(self.trace.steps_taken, "loop" if self.story.looped else "step")
+        return counted(self.trace.steps_taken, "loop" if self.history.looped else "step")
 
     @cached_property
-    def heads(self) -> list[Head]:
+    def heads(self) -> list[HeadKey]:
         return heads_of(self.recording)
 
     @cached_property
     def edges(self) -> list[Edge] | None:
-        return edges_of(self.story, self.recording)
+        return edges_of(self.history, self.recording)
 
     @cached_property
     def places(self) -> dict[tuple[int, int], float]:
         """Where the input and every event stand when the canvas is folded over the input."""
-        return folded(self.story, self.edges or ())
+        return positions_over_input(self.history, self.edges or ())
 
     def reduced(self) -> "Panel":
         """The same with the next smaller detail; the layers of a loop have no last one."""
         smaller = Detail(self.detail + 1)
-        skipped = smaller is Detail.last_registers and self.story.looped
+        skipped = smaller is Detail.last_registers and self.history.looped
         return replace(self, detail=Detail.no_registers if skipped else smaller)
 
     @property
     def unpacked_bytes(self) -> int:
         """What the registers take in the memory of a browser, where they grow to the rows of the last moment."""
-        rows = self.story.tokens.shape[1]
+        rows = self.history.tokens.shape[1]
         kept = [r.itemsize * rows * r.shape[1] for key, r in self.recording.residual.items() if key in self._kept]
         return sum(kept)
 
@@ -154,7 +188,7 @@ class Panel:
         return [sentence for sentence in said if sentence]
 
     def to_json(self) -> dict[str, Any]:
-        trace, story = self.trace, self.story
+        trace, history = self.trace, self.history
         edges = [(e.line, e.column, e.source_line, e.source, e.head) for e in self.edges or ()]
         places = [(line, column, round(x * PLACES)) for (line, column), x in self.places.items()]
         return {
@@ -165,18 +199,18 @@ class Panel:
             "padding": trace.padding,
             "accepted": trace.accepted,
             "accept": trace.accept,
-            "mask": story.mask,
-            "firstSlot": story.first_slot,
+            "mask": history.mask,
+            "firstSlot": history.first_slot,
             "slotNames": list(trace.slots),
-            "register": story.register,
-            "symbols": list(story.symbols),
+            "register": history.register,
+            "symbols": list(history.symbols),
             "scale": self.scale or 1,
             "bound": self.bound,
             "k": self.k,
             "planner": self.planner,
             "leftOut": self.left_out,
-            "tokens": packed(story.tokens),
-            "change": packed(story.change),
+            "tokens": packed(history.tokens),
+            "change": packed(history.change),
             "edges": packed(np.array(edges, dtype=np.int64).reshape(-1, 5)),
             "places": packed(np.array(places, dtype=np.int64).reshape(-1, 3)),
             "heads": [self._head(head) for head in self.heads] if self.detail < Detail.canvas_only else [],
@@ -188,7 +222,7 @@ class Panel:
         names = {key[0] for key in (*self.recording.residual, *self.recording.attention, *self.recording.decisions)}
         return sorted(names)
 
-    def _head(self, head: Head) -> dict[str, Any]:
+    def _head(self, head: HeadKey) -> dict[str, Any]:
         """Attention of one head over all moments that have it; the rows of a chain grow, so they are padded."""
         name, layer, index = head
         moments = [at for n, at, i, j in self.recording.attention if (n, i, j) == head]
@@ -229,7 +263,7 @@ class Panel:
         """Moments without a decision, the loops before the answer, are not there at all."""
         first = min(decided)
         outputs = next(iter(decided.values())).symbols.shape[1]
-        rows = self.story.tokens.shape[1]
+        rows = self.history.tokens.shape[1]
         symbols = np.full((len(decided), rows, outputs), -1)
         values = np.zeros_like(symbols)
         for i, at in enumerate(sorted(decided)):

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from unmask.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from unmask.weights.matrix import Matrix
+    from unmask.weights.matrices import Matrix
 
 __all__ = [
     "Matrix",
 ]
 
 _MODULES = {
-    "Matrix": "unmask.weights.matrix",
+    "Matrix": "unmask.weights.matrices",
 }
 __getattr__, __dir__ = lazy_names(__name__, _MODULES)

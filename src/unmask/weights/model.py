@@ -1,16 +1,60 @@
 """Model: transformers and the frame they run in, as a model folder holds them; `kinds.py` lists the kinds."""
 
+import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
+from html import escape
 from typing import Any, SupportsIndex
 
-from unmask.errors import WeightsError
-from unmask.numerics.precision import Precision
-from unmask.weights.card import line_of, table_of
+from unmask.errors import WeightsError, shortened
+from unmask.numerics.arithmetic import Precision
 from unmask.weights.kinds import DIFFUSION, KINDS, Kind
-from unmask.weights.limits import check_steps
+from unmask.weights.size_limits import check_steps
 from unmask.weights.transformer import Transformer
+
+# Model → what it is, in a line or as a small table of HTML; what a folder says of itself is quoted, not trusted.
+
+
+LONGEST = 80
+
+
+def line_of(model: "Model") -> str:
+    """`Model(mdm, N = 9, P = 8, T = 4, F_2, regex:(a|b)*abb)`."""
+    sizes = f"N = {model.length}, P = {model.padding}, T = {model.steps}, F_{model.precision.p}"
+    return f"Model({model.kind}, {sizes}, {origin_of(model)})"
+
+
+def table_of(model: "Model") -> str:
+    """The same, with the widths of its transformers, for a notebook."""
+    rows = [
+        ("kind", model.kind),
+        ("problem", origin_of(model)),
+        ("N, letters of a word", str(model.length)),
+        ("P, slots or pads", str(model.padding)),
+        ("T, steps", str(model.steps)),
+        ("precision", f"F_{model.precision.p}"),
+        ("vocabulary", f"{len(model.vocabulary)} symbols, {len(model.input_symbols)} of them letters"),
+        *((name, _size_of(transformer)) for name, transformer in model.transformers.items()),
+    ]
+    cells = "".join(f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>' for name, value in rows)
+    return f"<table>{cells}</table>"
+
+
+def origin_of(model: "Model") -> str:
+    """What it was compiled from and converted by, as its folder says: comments, which nothing else relies on."""
+    made = model.provenance if isinstance(model.provenance, list) else []
+    told = [entry.get("compiled") or entry.get("converted") for entry in made if isinstance(entry, dict)]
+    words = [word for word in told if isinstance(word, str)]
+    if not words and model.problem:
+        words = [json.dumps(model.problem, ensure_ascii=False)]
+    return shortened(" → ".join(words) or "no problem named", most=LONGEST)
+
+
+def _size_of(transformer: "Transformer") -> str:
+    heads = sum(len(layer.heads) for layer in transformer.layers)
+    sizes = {"width": transformer.width, "layers": len(transformer.layers), "heads": heads}
+    return ", ".join(f"{name} {size}" for name, size in sizes.items()) + f"; {transformer.parameters} nonzero weights"
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,3 +256,75 @@ class Model:
 def _check_rows(name: str, tensor: str, actual: int, expected: int, what: str) -> None:
     if actual != expected:
         raise WeightsError(f"{tensor} of the {name} has {actual} rows, but there are {expected} {what}")
+
+
+# Price: what a model uses of everything that the paper counts or takes for granted; Extent: what a compiler promises.
+#
+#     width <= fixed + per_bit·⌈log2 places⌉
+#
+# A compiler says at every length N what its transformers take. Layers, symbols, `fixed` and `per_bit` must be the same
+# for all N, and `places`, how many rows an address can name, polynomial in N: then depth and alphabet are O(1), and the
+# width is O(log N).
+
+
+@dataclass(frozen=True)
+class Price:
+    """Steps, padding, layers and columns of the deepest and of the widest transformer, symbols of the alphabet.
+
+    The paper bounds steps and padding; it takes finite depth, a finite alphabet and logarithmic width for granted.
+    """
+
+    steps: int
+    padding: int
+    layers: int
+    width: int
+    symbols: int
+
+    @classmethod
+    def of(cls, model: Model) -> "Price":
+        transformers = model.transformers.values()
+        return cls(
+            model.steps,
+            model.padding,
+            max(len(t.layers) for t in transformers),
+            max(t.width for t in transformers),
+            len(model.vocabulary),
+        )
+
+    def within(self, bound: "Price") -> bool:
+        return all(getattr(self, field.name) <= getattr(bound, field.name) for field in fields(self))
+
+    def to_json(self) -> dict[str, int]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Extent:
+    """Layers, symbols and width of what a compiler writes, at most; only `places` may depend on N.
+
+    A recurrence has finitely many cases, and a short word may lack some: `cases` are those that occur.
+    """
+
+    layers: int
+    symbols: int
+    fixed: int
+    per_bit: int
+    places: int
+    cases: frozenset = frozenset()
+
+    @property
+    def bits(self) -> int:
+        """⌈log2 places⌉, at least 1."""
+        return max(1, (self.places - 1).bit_length())
+
+    @property
+    def width(self) -> int:
+        return self.fixed + self.per_bit * self.bits
+
+    @property
+    def without_places(self) -> tuple[int, int, int, int]:
+        """What must not depend on N."""
+        return self.layers, self.symbols, self.fixed, self.per_bit
+
+    def price(self, steps: int, padding: int) -> Price:
+        return Price(steps, padding, self.layers, self.width, self.symbols)

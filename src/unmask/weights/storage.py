@@ -9,10 +9,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from unmask.errors import FolderError, TooLarge, UnmaskError, WeightsError, shortened
-from unmask.numerics.precision import Precision
-from unmask.weights.config import Config, FileEntry, config_of, read_config
-from unmask.weights.limits import LARGEST_CONFIG, LARGEST_STEPS, LARGEST_TABLE
+from unmask.numerics.arithmetic import Precision
+from unmask.weights.config_json import FileEntry, FolderConfig, config_of, read_config
 from unmask.weights.model import Model
+from unmask.weights.size_limits import LARGEST_CONFIG, LARGEST_STEPS, LARGEST_TABLE
 from unmask.weights.tensors import read_transformer, tensor_bytes
 from unmask.weights.transformer import Transformer
 from unmask.writing import listed, write_folder
@@ -66,7 +66,7 @@ def load(folder: str | os.PathLike[str]) -> Model:
         raise FolderError(f"{path}: {error}") from None
 
 
-def _check_files(path: Path, config: Config) -> None:
+def _check_files(path: Path, config: FolderConfig) -> None:
     """Are the files those that config.json was written with? Where it names none, nobody can tell."""
     read = {entry.file for entry in config.transformers.values()}
     for name, entry in (config.files or {}).items():

@@ -13,14 +13,12 @@ from unmask.budget import check, foresee, stage
 from unmask.documents import distinct_keys
 from unmask.errors import FolderError, WeightsError, shortened
 from unmask.files import check_file
-from unmask.numerics.precision import Precision
-from unmask.weights import limits
-from unmask.weights.config import TransformerEntry
-from unmask.weights.limits import check_activations, check_cells
-from unmask.weights.matrix import Matrix
-from unmask.weights.positions import Positions, PositionTable, held
-from unmask.weights.registers import Registers
-from unmask.weights.transformer import Head, Layer, Mlp, Transformer
+from unmask.numerics.arithmetic import Precision
+from unmask.weights import size_limits
+from unmask.weights.config_json import TransformerEntry
+from unmask.weights.matrices import Matrix, Positions, PositionTable, held
+from unmask.weights.size_limits import check_activations, check_cells
+from unmask.weights.transformer import Head, Layer, Mlp, Registers, Transformer
 
 SPARSE_PARTS = ("row", "col", "val", "shape")
 INTEGERS = {
@@ -96,7 +94,7 @@ class Tensors:
         self.used: set[str] = set()
         if not path.exists():
             raise FolderError(f"{path.parent} lacks the file {path.name}")
-        check_file(path, path.name, most=limits.LARGEST_FILE, error=FolderError)
+        check_file(path, path.name, most=size_limits.LARGEST_FILE, error=FolderError)
         try:
             with safe_open(path, framework="numpy") as file:
                 check_distinct_names(path)
@@ -201,9 +199,9 @@ class Tensors:
             _check_fits(f"{name}.{part}", array)
         if shape.size != axes or min(shape.tolist()) < 0:
             raise WeightsError(f"tensor {name}.shape must hold {axes} sizes from 0, not {shape.tolist()[:8]}")
-        if max(shape.tolist()) > limits.LARGEST_TABLE:
+        if max(shape.tolist()) > size_limits.LARGEST_TABLE:
             raise WeightsError(
-                f"tensor {name} claims the shape {shape.tolist()}, beyond the limit {limits.LARGEST_TABLE}"
+                f"tensor {name} claims the shape {shape.tolist()}, beyond the limit {size_limits.LARGEST_TABLE}"
             )
         foresee(SPARSE_ENTRY * value.size, f"tensor {name} of {self.path.name}")
         if axes == 1 and not column.any():
@@ -286,7 +284,7 @@ def _smallest_form(name: str, tensor: Matrix | Positions) -> Mapping[str, np.nda
                 return _smallest_form(name, Matrix.of(tensor))
         return {name: np.ascontiguousarray(tensor, dtype=_fitting(tensor))}
     value = tensor.value.astype(_fitting(tensor.value))
-    may_be_dense = prod(tensor.shape) <= limits.LARGEST_TABLE
+    may_be_dense = prod(tensor.shape) <= size_limits.LARGEST_TABLE
     if may_be_dense and not _sparse_is_smaller(tensor.shape, tensor.nonzeros, value.itemsize):
         return {name: tensor.dense().astype(value.dtype)}
     return _sparse_form(name, tensor.shape, tensor.row, tensor.column, value)

@@ -9,10 +9,18 @@ from aigverse import algorithms, io
 
 from unmask.errors import ProblemError, TooLarge
 from unmask.problems.catalogue import problem_from_json
-from unmask.problems.circuit import CircuitProblem
-from unmask.problems.circuits.aiger import parse_aiger, read_aiger, write_aiger
-from unmask.problems.circuits.circuit import FALSE, TRUE, Circuit, CircuitBuilder, Gate
-from unmask.problems.circuits.shape import binary, collapsed, with_output_gates
+from unmask.problems.circuit_problems import CircuitProblem
+from unmask.problems.circuits.circuit import (
+    FALSE,
+    TRUE,
+    Circuit,
+    CircuitBuilder,
+    Gate,
+    binary,
+    collapsed,
+    with_output_gates,
+)
+from unmask.problems.circuits.circuit_files import parse_aiger, read_aiger, write_aiger
 
 HALF_ADDER = "aag 7 2 0 2 3\n2\n4\n6\n12\n6 13 15\n12 2 4\n14 3 5\ni0 x\ni1 y\no0 s\no1 c\nc\nhalf adder\n"
 

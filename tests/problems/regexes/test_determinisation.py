@@ -6,7 +6,7 @@ import pytest
 from unmask.errors import TooLarge
 from unmask.problems.regexes.determinisation import deterministic
 from unmask.problems.regexes.nfa import nfa_of
-from unmask.problems.regexes.parser import parse_regex
+from unmask.problems.regexes.regex_parser import parse_regex
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from problems.agreement import all_words, disagreement, fullmatch, sampled_words
 from unmask.errors import PatternError, TooLarge
-from unmask.problems.regexes import lookaround
-from unmask.problems.regexes.regex import regex_automaton
+from unmask.problems.regexes import determinisation
+from unmask.problems.regexes.determinisation import regex_automaton
 
 PATTERNS = [
     r"(?=a)ab*",
@@ -148,7 +148,7 @@ def test_drawn_patterns(seeds: range):
 
 def test_an_inverted_look_is_caught(monkeypatch):
     """The test above can fail: with every look-ahead taken for its negation it does."""
-    monkeypatch.setattr(lookaround.Seen, "__init__", inverted(lookaround.Seen.__init__))
+    monkeypatch.setattr(determinisation.LookGuard, "__init__", inverted(determinisation.LookGuard.__init__))
     pattern = "(?!ab)[ab]*"
     assert disagreement(regex_automaton(pattern), fullmatch(pattern), all_words("ab", 3)) == ""
 
@@ -160,7 +160,7 @@ def inverted(make):
 def test_what_grows_too_large_is_refused(monkeypatch):
     with pytest.raises(TooLarge, match="because of its look-around; shorten"):
         regex_automaton("(?=(a|b){12}a)(a|b)*", most_states=1000)
-    monkeypatch.setattr(lookaround, "MOST_WORK", 1000)
+    monkeypatch.setattr(determinisation, "MOST_WORK", 1000)
     with pytest.raises(TooLarge, match="more than 1,000 operations"):
         regex_automaton("(?=.{9}a).*")
     with pytest.raises(TooLarge, match="9 look-behinds, and 8 are allowed"):

@@ -12,7 +12,7 @@ import work
 from problems.agreement import STRANGE, all_words, disagreement, fullmatch, sampled_words
 from unmask.errors import PatternError, TooLarge
 from unmask.problems.automata.automaton import Automaton
-from unmask.problems.regexes.regex import regex_automaton
+from unmask.problems.regexes.determinisation import regex_automaton
 
 TWO_LETTERS = [
     "(a|b)*abb", "a*b*", "(ab)*", "(aa|bb)*", "(a|b)(a|b)(a|b)", "a+b+", "(a*)*", "((a*)*)*", "(a*b*)*",

@@ -4,7 +4,7 @@ import random
 import zlib
 
 from unmask.recurrences import BOOLEAN, N, Slots, System, collect, each, every, indices, letter, pick, some, subsets
-from unmask.recurrences.naming import value_name
+from unmask.recurrences.rule_functions import value_name
 
 i, j, k = indices("i j k")
 RANGES = (

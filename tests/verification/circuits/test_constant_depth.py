@@ -8,7 +8,7 @@ import pytest
 
 from unmask.engines.reference import ReferenceEngine
 from unmask.errors import AttendsToNothing, TooLarge, UnmaskError
-from unmask.problems.circuits.aiger import parse_aiger, write_aiger
+from unmask.problems.circuits.circuit_files import parse_aiger, write_aiger
 from unmask.reasoners.decoding import decode
 from unmask.testing.random_transformer import random_transformer
 from unmask.verification.circuits import constant_depth
@@ -19,7 +19,7 @@ from unmask.verification.circuits.constant_depth import (
     token_bits,
 )
 from unmask.verification.circuits.saturating_sum import cascade_sum, chain_sum
-from unmask.weights.matrix import Matrix
+from unmask.weights.matrices import Matrix
 
 
 def words_of(symbols, rows, *, most=250):

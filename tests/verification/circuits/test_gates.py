@@ -10,8 +10,8 @@ from hypothesis import given, settings
 
 from unmask.pipeline import compile_problem
 from unmask.problems.catalogue import parse_problem
-from unmask.problems.circuits.aiger import parse_aiger, write_aiger
 from unmask.problems.circuits.circuit import CircuitBuilder
+from unmask.problems.circuits.circuit_files import parse_aiger, write_aiger
 from unmask.testing.random_model import all_words, random_model
 from unmask.verification.circuits.extracted import extracted_circuit
 from unmask.verification.proofs.network_gates import NetworkGates
@@ -24,7 +24,7 @@ from unmask.verification.proofs.sides import (
     circuit_of,
     miter,
 )
-from unmask.weights.model import KINDS
+from unmask.weights.kinds import KINDS
 from verification.by_running import runs
 from verification.random_circuits import random_circuit
 from verification.symbolic.test_extract import harsh

@@ -6,8 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from unmask.numerics.arithmetic import total
-from unmask.numerics.precision import Precision
+from unmask.numerics.arithmetic import Precision, total
 from unmask.problems.circuits.circuit import CircuitBuilder
 from unmask.verification.circuits import saturating_sum as sums
 

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from unmask.programs.language.builders import Edges
-from unmask.programs.language.coefficients import ONE, B
-from unmask.programs.language.declarations import Flag, SignedBits, TableRows
-from unmask.programs.language.positions import N, both, choose, n, unknown
-from verification.families.sabotage import one_bit_less
+from unmask.expressions import N, both, choose, n, variable
+from unmask.programs.declarations import Flag, SignedBits, TableRows
+from unmask.programs.program import ONE, B, Edges
+
+from ..lengths.wrong_families import one_bit_less
 
 
 def columns(program, name):
@@ -121,7 +121,7 @@ def flag(program, name, where):
     program.positions[name] = Flag(where)
 
 
-FIRST, SLOTS = N + unknown("begin"), unknown("slots")
+FIRST, SLOTS = N + variable("begin"), variable("slots")
 
 
 def flag_of_a_letter(program, name):

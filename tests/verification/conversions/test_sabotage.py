@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from unmask.engines.fast import FastEngine
-from unmask.numerics.precision import Precision
-from unmask.programs.language.positions import n
+from unmask.expressions import n
+from unmask.numerics.arithmetic import Precision
 from unmask.theorems.catalogue import THEOREMS
 from unmask.verification.conversions.prove import PROVERS, SAMPLE, prove_every_source
 
@@ -43,7 +43,7 @@ def check(stem, name):
     assert found.verdict == ("unknown" if name in OPEN else "refuted"), found.reason
     assert any(o.verdict == "open" for o in found.obligations) or found.reason
     if found.verdict == "refuted":
-        wrong = found.counterexample.to_json()
+        wrong = found.to_json()["counterexample"]
         assert {"N", "T", "P", "begin", "seed", "word", "expected", "got"} == set(wrong)
         assert wrong["expected"] != wrong["got"]
 

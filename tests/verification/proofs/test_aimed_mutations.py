@@ -19,8 +19,8 @@ from outside_reader import Reselected, Undefined, Unreadable
 from outside_reader import run as run_outside
 from unmask.errors import UnmaskError
 from unmask.pipeline import load_model, save_model, verify_model
-from unmask.weights.config import config_of
-from unmask.weights.model import KINDS
+from unmask.weights.config_json import config_of
+from unmask.weights.kinds import KINDS
 from unmask.weights.storage import content_hash
 from verification.aimed import COMMENTS, CONFIG, config_mutations, tensor_class, tensor_mutations
 from verification.proofs.test_mutations import SUBJECTS, compiled, differing, subjects

@@ -8,23 +8,23 @@ from itertools import product
 
 import pytest
 
+from compilers.test_regular_compiler import LARGE, SMALL
 from problems.regexes.test_lookaround import PUBLISHED
-from programs.compilers.test_regexes import LARGE, SMALL
 from unmask.engines.reference import ReferenceEngine
 from unmask.errors import TooLarge, UnmaskError
 from unmask.pipeline import compile_problem, convert_model, save_model, verify_model
 from unmask.problems.catalogue import parse_problem
-from unmask.problems.circuits.aiger import write_aiger
 from unmask.problems.circuits.circuit import CircuitBuilder
-from unmask.problems.outcome import ACCEPTED, REJECTED
+from unmask.problems.circuits.circuit_files import write_aiger
+from unmask.problems.problem import ACCEPTED, REJECTED
 from unmask.testing.random_model import random_model
 from unmask.verification.proofs import equivalence
 from unmask.verification.question.outcomes import outcomes
 from unmask.verification.question.question import Question
 from unmask.verification.question.standard import standard_of
 from unmask.verification.symbolic.network import TooManyCases
-from unmask.weights.matrix import Matrix
-from unmask.weights.model import KINDS
+from unmask.weights.kinds import KINDS
+from unmask.weights.matrices import Matrix
 
 
 def prove(model, against=None):

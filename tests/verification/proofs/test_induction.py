@@ -9,8 +9,8 @@ import pytest
 from unmask.engines.fast import FastEngine
 from unmask.pipeline import compile_problem
 from unmask.problems.catalogue import parse_problem
-from unmask.reasoners.run import answers
-from unmask.reasoners.words import spell
+from unmask.reasoners.run_words import answers
+from unmask.reasoners.typed_words import spell
 from unmask.verification.proofs import induction
 from unmask.verification.proofs.induction import Letters, NoInduction, prove_by_induction
 from unmask.verification.symbolic.embedding import Token

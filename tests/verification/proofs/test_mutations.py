@@ -16,7 +16,7 @@ import pytest
 from unmask.engines.reference import ReferenceEngine
 from unmask.pipeline import compile_problem, verify_model
 from unmask.verification.question.outcomes import outcomes
-from unmask.weights.model import KINDS
+from unmask.weights.kinds import KINDS
 from verification.mutation import mutated, with_tensor
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from unmask.pipeline import compile_problem, compiler_of, verify_model
 from unmask.problems.catalogue import parse_problem
-from unmask.programs.regular.products import elements
+from unmask.programs.regular import monoid_codes
 from unmask.tables.compiled import LookUps
 from unmask.verification.proofs import pointwise
 from unmask.verification.proofs.induction import NoInduction, prove_by_induction
@@ -23,7 +23,7 @@ from .test_induction import automaton_over_ab, letters_of, network_of, table
 @pytest.fixture
 def slot_per_state(monkeypatch):
     """Compile with a slot per state, and let rows choose however few cases there are."""
-    monkeypatch.setattr(elements, "MOST_ELEMENTS", 1)
+    monkeypatch.setattr(monoid_codes, "MOST_ELEMENTS", 1)
     monkeypatch.setattr(head, "JOINED_AT_ONCE", 8)
     compiler_of.cache_clear()
     yield

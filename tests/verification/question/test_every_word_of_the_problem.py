@@ -14,7 +14,7 @@ from unmask.pipeline import compile_problem, load_model, save_model, verify_mode
 from unmask.problems.catalogue import parse_problem
 from unmask.verification.question.question import Question
 from unmask.verification.question.standard import standard_of
-from unmask.weights.model import KINDS
+from unmask.weights.kinds import KINDS
 
 METHODS = ["prove", "exhaustive", "sample"]
 A, B, LAST = ord("a"), ord("b"), 0x10FFFF

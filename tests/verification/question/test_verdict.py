@@ -2,7 +2,7 @@
 
 import pytest
 
-from unmask.verification.question.verdict import Verdict
+from unmask.verification.question.verdict import Obligation, ProofRecord, Verdict
 
 
 def test_a_verdict_has_no_truth_value():
@@ -51,3 +51,27 @@ def test_the_document():
         "cases": 7,
         "counterexample": None,
     }
+
+
+def test_a_verdict_about_every_length_has_its_record():
+    record = ProofRecord("For every N", (Obligation("layout", "SMT", "proved", 0.0),), (3,), (99,), ("Python",))
+    verdict = Verdict.of_record("proved", record)
+    assert (verdict.status, verdict.verdict, verdict.cases, verdict.exit_code) == ("proved", "proved", 1, 0)
+    assert verdict.to_json() == {
+        "verdict": "proved",
+        "statement": "For every N",
+        "obligations": [{"name": "layout", "method": "SMT", "seconds": 0.0, "verdict": "proved"}],
+        "counterexample": None,
+        "compared": [3],
+        "not_compared": [99],
+        "trusted": ["Python"],
+    }
+    assert list(verdict.files()) == [".json"]
+
+
+def test_a_refutation_for_every_length_may_be_about_a_bound_instead_of_a_word():
+    verdict = Verdict.of_record("refuted", ProofRecord("s"), length=4, expected="1 step", got="2 steps")
+    assert verdict.exit_code == 1
+    assert verdict.to_json()["counterexample"] == {"N": 4, "word": None, "expected": "1 step", "got": "2 steps"}
+    with pytest.raises(ValueError, match="counterexample"):
+        Verdict.of_record("refuted", ProofRecord("s"))

@@ -12,8 +12,8 @@ from unmask.pipeline import compile_problem, verify_model
 from unmask.problems.catalogue import parse_problem
 from unmask.verification.question.outcomes import outcomes
 from unmask.verification.question.standard import standard_of
-from unmask.weights.matrix import Matrix
-from unmask.weights.model import KINDS
+from unmask.weights.kinds import KINDS
+from unmask.weights.matrices import Matrix
 
 
 @pytest.mark.parametrize("kind", KINDS)

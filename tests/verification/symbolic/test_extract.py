@@ -11,9 +11,9 @@ import pytest
 from unmask.engines.fast import FastEngine
 from unmask.errors import TooLarge, UnmaskError
 from unmask.pipeline import compile_problem, convert_model
-from unmask.problems.circuits.aiger import write_aiger
 from unmask.problems.circuits.circuit import CircuitBuilder
-from unmask.reasoners.run import answers
+from unmask.problems.circuits.circuit_files import write_aiger
+from unmask.reasoners.run_words import answers
 from unmask.testing.random_model import all_words, random_model
 from unmask.testing.random_transformer import random_diffusion
 from unmask.verification.symbolic import head as symbolic_head
@@ -23,8 +23,8 @@ from unmask.verification.symbolic.extract import extract, input_numbers
 from unmask.verification.symbolic.forward import SymbolicPass
 from unmask.verification.symbolic.meeting import Meeting
 from unmask.verification.symbolic.network import Network, TooManyCases
-from unmask.weights.matrix import Matrix
-from unmask.weights.model import KINDS
+from unmask.weights.kinds import KINDS
+from unmask.weights.matrices import Matrix
 from unmask.weights.transformer import Head, Layer
 from verification.by_running import sampled, wrong_words
 

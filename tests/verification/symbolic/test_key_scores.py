@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from unmask.engines.shared.prepared import PreparedHead
+from unmask.engines.prepared_weights import PreparedHead
+from unmask.numerics.arithmetic import Precision
 from unmask.numerics.compact import Compact
-from unmask.numerics.precision import Precision
 from unmask.pipeline import compile_problem
 from unmask.testing.random_model import random_model
 from unmask.verification.symbolic import key_scores
 from unmask.verification.symbolic.key_scores import KeyScores
-from unmask.weights.matrix import Matrix
+from unmask.weights.matrices import Matrix
 from unmask.weights.transformer import Head
 
 

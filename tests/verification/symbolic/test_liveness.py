@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from unmask.engines.reference import ReferenceEngine
-from unmask.numerics.precision import Precision
+from unmask.numerics.arithmetic import Precision
 from unmask.pipeline import compile_problem
 from unmask.testing.random_model import random_model
 from unmask.verification.symbolic.liveness import live_for_all, live_for_scores
-from unmask.weights.matrix import Matrix
+from unmask.weights.matrices import Matrix
 from unmask.weights.transformer import Head, Layer, Mlp, Transformer
 
 

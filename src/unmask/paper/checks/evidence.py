@@ -27,7 +27,7 @@ class Effort:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Proof:
+class ItemProof:
     """What is proved beyond the cases that were run, for all of what (`covers`: every width, every length, …).
 
     `by` names the prover, `names` its lemmas or theorems, `run` the command that proves them again.
@@ -48,7 +48,7 @@ class Proof:
         return {**vars(self), "names": list(self.names)}
 
     @classmethod
-    def from_json(cls, document: dict[str, Any]) -> "Proof":
+    def from_json(cls, document: dict[str, Any]) -> "ItemProof":
         rest = {name: value for name, value in document.items() if name != "names"}
         return cls(names=tuple(document["names"]), **rest)
 
@@ -59,7 +59,7 @@ class Evidence:
 
     method: str
     cases: int
-    proofs: tuple[Proof, ...] = ()
+    proofs: tuple[ItemProof, ...] = ()
 
 
 Check = Callable[[Effort], Evidence]

@@ -2,12 +2,133 @@
 
 from dataclasses import dataclass, field
 
-from unmask.problems.automata.characters import Ranges
-from unmask.problems.regexes.nodes import Assertion, Case, Chars, Choice, Look, Node, Repeat, Sequence
+from unmask.problems.automata.characters import EVERYTHING, Ranges
+
+# Regular expressions as trees: the few forms that every supported pattern comes down to.
 
 
 @dataclass(frozen=True)
-class Seen:
+class Chars:
+    """One character of a set."""
+
+    ranges: Ranges
+
+
+@dataclass(frozen=True)
+class Concatenation:
+    """One part after another; no parts: the empty word."""
+
+    parts: "tuple[RegexNode, ...]"
+
+
+@dataclass(frozen=True)
+class Alternatives:
+    """One of the parts; no parts: no word at all."""
+
+    parts: "tuple[RegexNode, ...]"
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """The body, at least `least` and at most `most` times (None: without bound)."""
+
+    body: "RegexNode"
+    least: int
+    most: int | None
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """What may stand on one side of a position: a character of `ranges`, or (if `edge`) nothing at all."""
+
+    ranges: Ranges
+    edge: bool
+
+
+@dataclass(frozen=True)
+class AssertionCase:
+    """One way for an assertion to hold at a position.
+
+    `only_newline_left`: what remains to be read is exactly one newline.
+    """
+
+    before: Neighbour
+    after: Neighbour
+    only_newline_left: bool = False
+
+
+@dataclass(frozen=True)
+class Assertion:
+    """No character, but one of the cases holds here."""
+
+    cases: tuple[AssertionCase, ...]
+
+
+@dataclass(frozen=True)
+class Look:
+    """No character, but a word of the body begins here (`ahead`) or ends here; or, `negated`, none does."""
+
+    body: "RegexNode"
+    ahead: bool
+    negated: bool
+
+
+RegexNode = Chars | Concatenation | Alternatives | Repeat | Assertion | Look
+
+ANYTHING = Neighbour(EVERYTHING, edge=True)
+EDGE = Neighbour((), edge=True)
+EMPTY = Concatenation(())
+
+
+def repeated(body: RegexNode, least: int, most: int | None) -> RegexNode:
+    """Repeat, simplified so that nested loops and loops over nothing cost no states."""
+    if most == 0:
+        return EMPTY
+    if not reads(body):
+        return body if least else EMPTY
+    if least == 1 == most:
+        return body
+    if isinstance(body, Repeat) and body.least == 0 and (body.most is None or body.most == 1):
+        # (x*){m,n} = x* and (x?){m,n} = x{0,n}
+        return Repeat(body.body, 0, most if body.most == 1 else None)
+    return Repeat(body, least, most)
+
+
+def reads(node: RegexNode) -> bool:
+    """Whether the node can read a character."""
+    match node:
+        case Chars(ranges=ranges):
+            return bool(ranges)
+        case Concatenation(parts=parts) | Alternatives(parts=parts):
+            return any(map(reads, parts))
+        case Repeat(body=body):
+            return reads(body)
+        case Assertion() | Look():
+            return False
+
+
+def size(node: RegexNode) -> int:
+    """The number of states of the automaton of a node, known before it is built."""
+    match node:
+        case Chars():
+            return 1
+        case Concatenation(parts=parts):
+            return sum(map(size, parts))
+        case Alternatives(parts=parts):
+            return 1 + sum(map(size, parts))
+        case Repeat(body=body, least=least, most=None):
+            return 1 + size(body) * max(least, 1)
+        case Repeat(body=body, least=least, most=int(most)):
+            return size(body) * most + (most - least) + (1 if 0 < least < most else 0)
+        case Assertion():
+            return 1
+        case Look(body=body):
+            return 2 + size(body)
+    raise AssertionError(node)
+
+
+@dataclass(frozen=True)
+class LookGuard:
     """An arrow may be taken where look-around `look` holds; or, `negated`, where it does not."""
 
     look: int
@@ -23,7 +144,7 @@ class LookAround:
     ahead: bool
 
 
-Guard = Case | Seen | None
+Guard = AssertionCase | LookGuard | None
 
 
 @dataclass
@@ -61,33 +182,33 @@ class Nfa:
         return self.states - 1
 
 
-def nfa_of(node: Node) -> Nfa:
+def nfa_of(node: RegexNode) -> Nfa:
     """The automaton, built from the end to the start."""
     nfa = Nfa()
     nfa.start = _before(nfa, node, 0)
     for guard in (guard for arrows in nfa.silent.values() for _, guard in arrows):
-        for side in (guard.before, guard.after) if isinstance(guard, Case) else ():
+        for side in (guard.before, guard.after) if isinstance(guard, AssertionCase) else ():
             nfa.sets.setdefault(side.ranges, len(nfa.sets))
     return nfa
 
 
-def _before(nfa: Nfa, node: Node, target: int) -> int:
+def _before(nfa: Nfa, node: RegexNode, target: int) -> int:
     """The state from which exactly the words of `node` lead to `target`."""
     match node:
         case Chars(ranges=ranges):
             return nfa.reading(ranges, target)
-        case Sequence(parts=parts):
+        case Concatenation(parts=parts):
             for part in reversed(parts):
                 target = _before(nfa, part, target)
             return target
-        case Choice(parts=parts):
+        case Alternatives(parts=parts):
             return nfa.branching([(_before(nfa, part, target), None) for part in parts])
         case Assertion(cases=cases):
             return nfa.branching([(target, case) for case in cases])
         case Look(body=body, ahead=ahead, negated=negated):
             end = nfa.branching([])
             nfa.looks.append(LookAround(_before(nfa, body, end), end, ahead))
-            return nfa.branching([(target, Seen(len(nfa.looks) - 1, negated))])
+            return nfa.branching([(target, LookGuard(len(nfa.looks) - 1, negated))])
         case Repeat():
             return _before_repeat(nfa, node, target)
 

@@ -1,13 +1,12 @@
-"""Whole numbers in binary, by MLPs (lem:mlp-arithmetic-operations).
+"""Integers in binary: a + b, a - b, 2^s·a, [a >= b], [a = 0] and [a]_+, by MLPs (lem:mlp-arithmetic-operations).
 
-Statement:    from the bits of a and b, MLPs compute a + b, a - b, 2^s·a, [a >= b], [a = 0] and [a]_+.
 Construction: a bit is two columns, one for each of its values (dual rail), so that every gate is a NOR:
                   MLP 1   generate = NOR(ā, b̄), kill = NOR(a, b), xor = NOR(generate, kill)
                   MLP 2   carry_i  = NOR over j < i of NOR(¬kill_j, ¬xor_(j+1 … i-1)), and of NOR(¬xor_(0 … i-1))
                                      if no carry comes in: no position j < i stops every carry into i
                   MLP 3   sum_i    = NOR(NOR(xor_i, carry_i), NOR(¬xor_i, ¬carry_i))
-              Complements come free: the units under an outer NOR exclude each other, so that their plain sum is
-              its complement. a - b = a + b̄ + 1, and its carry out is [a >= b].
+              Complements need no units: the units under an outer NOR exclude each other, so their plain sum is its
+              complement. a - b = a + b̄ + 1, and its carry out is [a >= b].
 Bounds:       k bits: hidden units 2k, (k + 1)(k + 2)/2, 2k; 7k + 2 columns, the sum included. Least p: 1.
               So the hidden width is O(log² N), the residual width O(log N).
 Exactness:    exact for every fan-in, because each gate only subtracts from one 1.
@@ -21,12 +20,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unmask.programs.gadgets.logic import conjunction, nor, write_nor
-from unmask.programs.language.builders import Columns, Form, MlpBuilder
-from unmask.programs.language.coefficients import B, Coefficient
-from unmask.programs.language.declarations import OneHot
-from unmask.programs.language.positions import Expression
-from unmask.programs.language.program import Program
+from unmask.expressions import Expression
+from unmask.programs.declarations import OneHot
+from unmask.programs.gadgets.mlp import conjunction, nor, write_nor
+from unmask.programs.program import B, Coefficient, Columns, Form, MlpBuilder, Program
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +38,7 @@ class Rails:
 
     @property
     def complement(self) -> "Rails":
-        """2^k - 1 - a: the same columns, read the other way."""
+        """2^k - 1 - a: the same columns with their roles exchanged."""
         return Rails(self.zeros, self.ones)
 
 
@@ -54,7 +51,7 @@ class Sum:
 
 
 def rails(program: Program, name: str, bits: int, expression: Expression | None = None) -> Rails:
-    """A new number, 0 columns until something writes it, or declared: bit i is (e div 2^i) mod 2."""
+    """Return a new number: all columns are 0 until they are written, or bit i is (expression div 2^i) mod 2."""
     columns = []
     for i in reversed(range(bits)):
         bit = None if expression is None else OneHot(expression // (1 << i) % 2)
@@ -63,28 +60,28 @@ def rails(program: Program, name: str, bits: int, expression: Expression | None 
 
 
 def signed(number: Rails, scale: Coefficient = B) -> list[Form]:
-    """The signed bits of a number, times a coefficient, for the query side of `equal.match`."""
+    """Return the signed bits of a number, times a coefficient, for the query side of `match`."""
     return [[(one, scale), (zero, -scale)] for one, zero in zip(number.ones, number.zeros, strict=True)]
 
 
 def add(program: Program, mlps: Sequence[MlpBuilder], name: str, a: Rails, b: Rails) -> Sum:
-    """a + b in three MLPs."""
+    """Return a + b, in three MLPs."""
     return _sum(program, mlps, name, a, b, carry_in=False)
 
 
 def subtract(program: Program, mlps: Sequence[MlpBuilder], name: str, a: Rails, b: Rails) -> Sum:
-    """a - b mod 2^k in three MLPs, and [a >= b]."""
+    """Return a - b mod 2^k and [a >= b], in three MLPs."""
     return _sum(program, mlps, name, a, b.complement, carry_in=True)
 
 
 def at_least(program: Program, mlps: Sequence[MlpBuilder], name: str, a: Rails, b: Rails) -> Rails:
-    """[a >= b] in two MLPs."""
+    """Return [a >= b], in two MLPs."""
     _, carry = _carries(program, mlps, name, a, b.complement, carry_in=True)
     return _bit(carry, -1)
 
 
 def shift(mlp: MlpBuilder, a: Rails, places: int, target: Rails) -> None:
-    """target = 2^places · a, with as many leading zeros as the target has room for."""
+    """Write target = 2^places · a, with leading zeros where the target has more bits."""
     leading = len(target) - len(a) - places
     assert leading >= 0, f"2^{places} times {len(a)} bits does not fit {len(target)} bits"
     units = conjunction(mlp, a.ones, [[]] * len(a))
@@ -93,14 +90,14 @@ def shift(mlp: MlpBuilder, a: Rails, places: int, target: Rails) -> None:
 
 
 def is_zero(mlp: MlpBuilder, a: Rails, target: Rails) -> None:
-    """target = [a = 0], one bit."""
+    """Write target = [a = 0], one bit."""
     unit = nor(mlp, [a.ones])
     mlp.write(unit, target.ones)
     write_nor(mlp, [unit], target.zeros)
 
 
 def positive_part(mlp: MlpBuilder, difference: Sum, target: Rails) -> None:
-    """target = [a - b]_+ from a difference."""
+    """Write target = [a - b]_+ from a difference."""
     units = conjunction(mlp, difference.bits.ones, [difference.carry.zeros] * len(target))
     mlp.write(units, target.ones)
     write_nor(mlp, units[:, None], target.zeros)
@@ -121,7 +118,7 @@ def _sum(program: Program, mlps: Sequence[MlpBuilder], name: str, a: Rails, b: R
 def _carries(
     program: Program, mlps: Sequence[MlpBuilder], name: str, a: Rails, b: Rails, *, carry_in: bool
 ) -> tuple[Rails, Rails]:
-    """xor of every position, and the carry into every position and out of the last: lowest position first."""
+    """Return the xor of every position, and the carry into every position and out of the last, lowest first."""
     first, second = mlps
     k = len(a)
     assert len(b) == k, f"{name} is made of {k} and of {len(b)} bits"

@@ -10,9 +10,22 @@ from typing import Any
 
 import numpy as np
 
-from unmask.recurrences.expressions import Expression, both, choose, constant
+from unmask.expressions import Expression, N, both, choose, constant, substituted
 from unmask.recurrences.interpreter import gathered, mapped
-from unmask.recurrences.slots import Case, Choice, Each, Letter, Mapped, Number, Over, Read, Slot, Slots, has_default
+from unmask.recurrences.slots import (
+    Case,
+    Choice,
+    Each,
+    Letter,
+    Mapped,
+    Number,
+    Over,
+    Read,
+    ReadVisitor,
+    Slot,
+    Slots,
+    has_default,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +106,7 @@ def regions(
     if not reads:
         yield Region(where, rows, ())
         return
-    for conditions, leaf in alternatives(reads[0]):
+    for conditions, leaf in _Alternatives().visit(reads[0], None):
         kept, condition = rows, where
         for part in conditions:
             kept = kept & (evaluate(part) != 0)
@@ -110,37 +123,42 @@ def finder_regions(over: Over, evaluate: Evaluate, left_out: list[Expression] | 
     return regions(over.reads, where, evaluate(where) != 0, evaluate, left_out)
 
 
-def alternatives(read: Read) -> list[tuple[tuple[Expression, ...], Leaf]]:
-    """What a read may be, under which conditions."""
-    if isinstance(read, Letter):
-        return _existing(read, read.at >= 0, read.at < _LENGTH, Fetch(None, (read.at,)))
-    if isinstance(read, Slot):
-        return _existing(read, *_in_range(read), Fetch(read.group, read.places))
-    if isinstance(read, Number):
+Alternatives = list[tuple[tuple[Expression, ...], Leaf]]
+"""What a read may be, each with the conditions under which it is that."""
+
+
+class _Alternatives(ReadVisitor[None, Alternatives]):
+    """Read → what it may be. Without `or_else` a letter or slot exists: the unfolding checks that."""
+
+    def letter(self, read: Letter, context: None) -> Alternatives:  # noqa: ARG002
+        return self._existing(read, [read.at >= 0, read.at < N], Fetch(None, (read.at,)))
+
+    def slot(self, read: Slot, context: None) -> Alternatives:  # noqa: ARG002
+        return self._existing(read, _in_range(read), Fetch(read.group, read.places))
+
+    def _existing(self, read: Letter | Slot, conditions: list[Expression], fetch: Fetch) -> Alternatives:
+        if not has_default(read) or not conditions:
+            return [((), fetch)]
+        exists = both(*conditions)
+        return [((exists,), fetch), ((_not(exists),), Known(read.default))]
+
+    def number(self, read: Number, context: None) -> Alternatives:  # noqa: ARG002
         return [((read.expression.equals(value),), Known(value)) for value in read.among]
-    if isinstance(read, Choice):
-        first = [((read.condition, *conditions), leaf) for conditions, leaf in alternatives(read.then)]
-        return first + [((_not(read.condition), *c), leaf) for c, leaf in alternatives(read.otherwise)]
-    if isinstance(read, Mapped):
-        return [(conditions, _mapped(leaf, read)) for conditions, leaf in alternatives(read.read)]
-    if isinstance(read, Each):
-        return [(c, replace(leaf, each=True)) for c, leaf in alternatives(read.read) if not isinstance(leaf, Ranged)]
-    assert isinstance(read, Over)
-    empty = read.range.last <= read.range.first
-    return [((_not(empty),), Ranged(read)), ((empty,), Known(gathered(read, frozenset())))]
 
+    def choice(self, read: Choice, context: None) -> Alternatives:
+        parts = ((read.condition, read.then), (_not(read.condition), read.otherwise))
+        return [((holds, *conditions), leaf) for holds, part in parts for conditions, leaf in self.visit(part, context)]
 
-_LENGTH = Expression("index", name="N")
+    def mapped(self, read: Mapped, context: None) -> Alternatives:
+        return [(conditions, _mapped(leaf, read)) for conditions, leaf in self.visit(read.read, context)]
 
+    def each(self, read: Each, context: None) -> Alternatives:
+        inner = self.visit(read.read, context)
+        return [(c, replace(leaf, each=True)) for c, leaf in inner if not isinstance(leaf, Ranged)]
 
-def _existing(read: Letter | Slot, *parts: Any) -> list[tuple[tuple[Expression, ...], Leaf]]:
-    *conditions, fetch = parts
-    if not has_default(read):
-        return [((), fetch)]  # that it exists was checked when the system was unfolded
-    if not conditions:
-        return [((), fetch)]
-    exists = both(*conditions)
-    return [((exists,), fetch), ((_not(exists),), Known(read.default))]
+    def over(self, read: Over, context: None) -> Alternatives:  # noqa: ARG002
+        empty = read.range.last <= read.range.first
+        return [((_not(empty),), Ranged(read)), ((empty,), Known(gathered(read, frozenset())))]
 
 
 def _in_range(read: Slot) -> list[Expression]:
@@ -151,13 +169,6 @@ def _in_range(read: Slot) -> list[Expression]:
         found += [place >= substituted(over.first, known), place < substituted(over.last, known)]
         known[over.name] = place
     return found
-
-
-def substituted(expression: Expression, known: dict[str, Expression]) -> Expression:
-    """The expression with other expressions for its indices."""
-    if expression.operator == "index":
-        return known.get(expression.name, expression)
-    return replace(expression, operands=tuple(substituted(part, known) for part in expression.operands))
 
 
 def _mapped(leaf: Leaf, read: Mapped) -> Leaf:

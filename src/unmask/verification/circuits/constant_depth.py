@@ -16,13 +16,11 @@ import numpy as np
 
 from unmask.errors import TooLarge, UnmaskError
 from unmask.numerics import arithmetic
-from unmask.numerics.exponential import exp_table
-from unmask.numerics.precision import Precision
-from unmask.problems.circuits.circuit import FALSE, TRUE, Circuit, CircuitBuilder
-from unmask.problems.circuits.shape import trimmed
+from unmask.numerics.arithmetic import Precision, exp_table
+from unmask.problems.circuits.circuit import FALSE, TRUE, Circuit, CircuitBuilder, trimmed
 from unmask.verification.circuits.one_hot import OneHotWires, argmax, binary, unary
 from unmask.verification.circuits.saturating_sum import saturating_sum, sum_depth
-from unmask.weights.matrix import Matrix
+from unmask.weights.matrices import Matrix
 from unmask.weights.transformer import Head, Mlp, Transformer
 
 MOST_GATES = 4_000_000

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from unmask.errors import UnmaskError
 from unmask.problems.circuits.circuit import FALSE, CircuitBuilder
-from unmask.reasoners.medium import Moment
+from unmask.reasoners.loops import Moment
 from unmask.verification.circuits.constant_depth import (
     OneHotRow,
     Sum,

@@ -10,9 +10,8 @@
 refused: no circuit of constant depth counts up to a k that grows.
 """
 
-from unmask.problems.circuits.circuit import FALSE, Circuit
-from unmask.problems.circuits.shape import trimmed
-from unmask.reasoners.framework import canvases
+from unmask.problems.circuits.circuit import FALSE, Circuit, trimmed
+from unmask.reasoners.loops import canvases
 from unmask.verification.circuits.constant_depth import Sum, pass_depth
 from unmask.verification.circuits.medium import Wires
 from unmask.verification.circuits.one_hot import OneHotWires

@@ -16,7 +16,7 @@ of depth 2 and of O(n²) gates; top and bottom, read off the level above, have d
 
 from collections.abc import Sequence
 
-from unmask.numerics.precision import Precision
+from unmask.numerics.arithmetic import Precision
 from unmask.problems.circuits.circuit import FALSE, CircuitBuilder
 from unmask.verification.circuits.one_hot import OneHotWires, at_least, at_most, binary, constant
 

@@ -3,13 +3,12 @@
 Which row a look back reads, which rows host the source's in step t, and in which order they stand.
 """
 
-from unmask.programs.language.positions import N, n, unknown
+from unmask.expressions import N, n, variable
 from unmask.verification.conversions.claim import ConversionClaim
 from unmask.verification.conversions.machine import Flags, Machine
 from unmask.verification.conversions.unknown import BEGIN, SLOTS
-from unmask.verification.families.obligations.arithmetic import Euclid, Row, Term
-from unmask.verification.families.obligations.heads import read_of
-from unmask.verification.families.obligations.ledger import Open
+from unmask.verification.lengths.head_reads import read_of
+from unmask.verification.lengths.obligations import AnyRow, Euclid, NotShown, Term
 
 PLANNER, PREDICTOR = "planner", "predictor"
 BOTH = (PLANNER, PREDICTOR)
@@ -44,9 +43,9 @@ class Blocks:
             z3.Implies(t < T, t * P <= T * P - P),
         )
         arithmetic.require("arithmetic: multiples of P are in order", monotone)
-        euclid = Euclid(str(n - (N + unknown(BEGIN))), SLOTS, j, i)
+        euclid = Euclid(str(n - (N + variable(BEGIN))), SLOTS, j, i)
         here = (self.n - self.first == j * P + i, i >= 0, i < P, t >= 0, t < T, monotone)
-        self.row = Row(self.n, here, (euclid,))
+        self.row = AnyRow(self.n, here, (euclid,))
         self.given = [self.n >= 0, self.n < self.first]
         self.slot = [j >= 0, j < T]
         for name in BOTH:
@@ -67,7 +66,7 @@ class Blocks:
         """The head of the first layer: the same entry one block back, in block 0 and in the input the row itself."""
         arithmetic, z3 = self.claim.arithmetic, self.claim.arithmetic.z3
         if machine.steps[0].own != (0,) or machine.steps[0].given:
-            raise Open(f"the first layer of the {name} is not one head that looks back")
+            raise NotShown(f"the first layer of the {name} is not one head that looks back")
         head = machine.program.layers[0].heads[0]
         read = read_of(machine.program, head, f"{name}, layer 0, head 0", self.claim.precision, arithmetic, self.row)
         address, P = arithmetic.at(read.address, self.row), arithmetic.slots
@@ -85,7 +84,7 @@ class Blocks:
         for name in BOTH:
             declared = machine.table(f"{name} positions", name)
             if declared.only is not None:
-                raise Open("some rows have no positions of the source")
+                raise NotShown("some rows have no positions of the source")
             arithmetic.require(
                 f"layout: a row has the positions of the source's row that it hosts, {name}",
                 arithmetic.at(declared.row, self.row) == z3.If(self.j >= 0, self.first + self.i, self.n),

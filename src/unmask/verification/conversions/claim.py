@@ -1,18 +1,16 @@
 """Claim: a conversion of every source of a shape, run on a source whose weights and sizes are names."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
-from unmask.numerics.precision import Precision
-from unmask.programs.language.positions import Expression
-from unmask.programs.language.program import Program
-from unmask.theorems.source import Source
-from unmask.theorems.theorem import Theorem
+from unmask.expressions import Expression
+from unmask.numerics.arithmetic import Precision
+from unmask.programs.program import Program
+from unmask.theorems.theorem import ConversionSource, Theorem
 from unmask.verification.conversions.machine import Machine
 from unmask.verification.conversions.unknown import BEGIN, SLOTS, STEPS, Shape, unknown_source
-from unmask.verification.families.obligations.arithmetic import Arithmetic, Term
-from unmask.verification.families.obligations.ledger import Ledger, Open
+from unmask.verification.lengths.obligations import Arithmetic, Euclid, Ledger, NotShown, Term
 
 
 @dataclass
@@ -24,10 +22,9 @@ class SourceArithmetic(Arithmetic):
         self.begin, self.steps, self.slots = (self.z3.Int(name) for name in (BEGIN, STEPS, SLOTS))
         self.facts = [self.least <= self.N, self.begin >= 0, self.begin <= 1, self.steps >= 1, self.slots >= 1]
 
-    def _node(self, node: Expression, parts: list[Term], n: Term, euclid: Any) -> Term:
-        if node.operator == "unknown":
-            return {BEGIN: self.begin, STEPS: self.steps, SLOTS: self.slots}[node.formula]
-        return super()._node(node, parts, n, euclid)
+    def term_of(self, expression: Expression, variables: Mapping[str, Term], euclid: Sequence[Euclid] = ()) -> Term:
+        sizes = {BEGIN: self.begin, STEPS: self.steps, SLOTS: self.slots}
+        return super().term_of(expression, {**sizes, **variables}, euclid)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +41,7 @@ class ConversionClaim:
         return SourceArithmetic(self.ledger, 0)
 
     @cached_property
-    def source(self) -> Source:
+    def source(self) -> ConversionSource:
         return unknown_source(self.shape)
 
     @cached_property
@@ -53,11 +50,11 @@ class ConversionClaim:
         try:
             return self.theorem.programs(self.source)
         except (TypeError, ValueError, KeyError) as found:
-            raise Open(f"the construction looks at what a source does not show: {found}") from found
+            raise NotShown(f"the construction looks at what a source does not show: {found}") from found
 
     def program(self, name: str) -> Program:
         if name not in self.programs or self.programs[name].every is None:
-            raise Open(f"the conversion has no program of every N called {name}")
+            raise NotShown(f"the conversion has no program of every N called {name}")
         return self.programs[name]
 
     def machine(self, name: str, streams: dict[str, str]) -> Machine:
@@ -66,7 +63,7 @@ class ConversionClaim:
         def show() -> str:
             program = self.program(name)
             if program.loop is not None or program.noise is not None:
-                raise Open("the program has a loop or noise")
+                raise NotShown("the program has a loop or noise")
             made.append(Machine(program, self.precision, self.source, self.shape, streams))
             layers = sum(len(step.given) for step in made[0].steps)
             return f"{layers} layers of the source"

@@ -5,26 +5,26 @@ from dataclasses import replace
 
 import numpy as np
 
-from unmask.programs.language.builders import Edges, HeadBuilder, LayerBuilder, MlpBuilder
-from unmask.programs.language.declarations import Declaration, Flag, OneHot, SignedBits, TableRows
-from unmask.programs.language.positions import known
-from unmask.programs.language.program import Program
-from unmask.theorems.source import Source
+from unmask.expressions import constant, substituted
+from unmask.programs.declarations import Declaration, Flag, OneHot, SignedBits, TableRows
+from unmask.programs.program import Edges, HeadBuilder, LayerBuilder, MlpBuilder, Program
+from unmask.theorems.theorem import ConversionSource
 from unmask.verification.conversions.unknown import BEGIN, SLOTS, STEPS, Weight
-from unmask.verification.families.obligations.ledger import Open
-from unmask.weights.matrix import Matrix
+from unmask.verification.lengths.obligations import NotShown
+from unmask.weights.matrices import Matrix
 from unmask.weights.model import Model
 
 
-def filled(programs: dict[str, Program], every: Source, source: Model) -> dict[str, Program]:
+def filled(programs: dict[str, Program], every: ConversionSource, source: Model) -> dict[str, Program]:
     """`every` is the source of names that the programs were made of."""
     return {name: _Filling(every, source).program(program) for name, program in programs.items()}
 
 
 class _Filling:
-    def __init__(self, every: Source, source: Model) -> None:
+    def __init__(self, every: ConversionSource, source: Model) -> None:
         self._every, self._source = every, source
-        self._sizes = {BEGIN: int(source.begin is not None), STEPS: source.steps, SLOTS: source.padding}
+        sizes = {BEGIN: int(source.begin is not None), STEPS: source.steps, SLOTS: source.padding}
+        self._sizes = {name: constant(size) for name, size in sizes.items()}
         self._tensors = {
             (name, tensor): np.asarray(values.dense() if isinstance(values, Matrix) else values)
             for name, transformer in source.transformers.items()
@@ -34,8 +34,8 @@ class _Filling:
     def program(self, program: Program) -> Program:
         assert program.every is not None
         made = Program(program.symbols, program.outputs, 0, 0, program.attention, program.loop, program.noise)
-        made.every = known(program.every, self._sizes)
-        made.codes |= {name: known(room, self._sizes) for name, room in program.codes.items()}
+        made.every = substituted(program.every, self._sizes)
+        made.codes |= {name: substituted(room, self._sizes) for name, room in program.codes.items()}
         for name, labels in program.registers.items():
             if name != "one":
                 made.register(name, labels)
@@ -48,15 +48,17 @@ class _Filling:
         if isinstance(declared, TableRows):
             for transformer, given in self._every.transformers.items():
                 if declared.table is given.positions:
-                    only = None if declared.only is None else known(declared.only, self._sizes)
+                    only = None if declared.only is None else substituted(declared.only, self._sizes)
                     table = self._source.transformers[transformer].positions
-                    return TableRows(table, known(declared.row, self._sizes), only)
+                    return TableRows(table, substituted(declared.row, self._sizes), only)
         if isinstance(declared, SignedBits | OneHot):
-            only = None if declared.only is None else known(declared.only, self._sizes)
-            return replace(declared, expression=known(declared.expression, self._sizes), only=only)
+            only = None if declared.only is None else substituted(declared.only, self._sizes)
+            return replace(declared, expression=substituted(declared.expression, self._sizes), only=only)
         if isinstance(declared, Flag):
-            return Flag(known(declared.expression, self._sizes))
-        raise Open(f"the register {name} is declared by {type(declared).__name__}, which the proof does not support")
+            return Flag(substituted(declared.expression, self._sizes))
+        raise NotShown(
+            f"the register {name} is declared by {type(declared).__name__}, which the proof does not support"
+        )
 
     def _layer(self, layer: LayerBuilder) -> LayerBuilder:
         heads = [

@@ -10,19 +10,18 @@ import numpy as np
 
 from unmask.engines.engine import Engine
 from unmask.errors import AttendsToNothing, UnmaskError
-from unmask.programs.language.assemble import assemble_all
-from unmask.reasoners.run import run_batch
+from unmask.programs.assembly import assemble_all
+from unmask.reasoners.run_words import run_batch
 from unmask.testing.draws import Draws
 from unmask.testing.random_model import sample_words
 from unmask.theorems.alignment import aligned_difference
-from unmask.theorems.source import programs_at
-from unmask.theorems.theorem import Conversion
+from unmask.theorems.theorem import Conversion, programs_at
 from unmask.traces.trace import Trace
 from unmask.verification.conversions.claim import ConversionClaim
 from unmask.verification.conversions.filled import filled
 from unmask.verification.conversions.sources import Sizes, random_source
-from unmask.verification.families.bridge import compare_transformer
-from unmask.verification.families.obligations.ledger import Open
+from unmask.verification.lengths.expected_weights import compare_transformer
+from unmask.verification.lengths.obligations import NotShown
 from unmask.weights.model import Model
 from unmask.weights.storage import load, save
 
@@ -54,10 +53,10 @@ def check_folder(claim: ConversionClaim, frame: Frame, sizes: Sizes, seed: int) 
             model = load(folder)
         for name, wanted in frame(source).items():
             if getattr(model, name) != wanted:
-                raise Open(f"{name} of the folder is {getattr(model, name)}, not {wanted}", (sizes.length,))
+                raise NotShown(f"{name} of the folder is {getattr(model, name)}, not {wanted}", (sizes.length,))
         programs = filled(claim.programs, claim.source, source)
         if set(programs) != set(model.transformers):
-            raise Open("the folder has other transformers", (sizes.length,))
+            raise NotShown("the folder has other transformers", (sizes.length,))
         entries = sum(
             compare_transformer(name, program, sizes.length, model.transformers[name])
             for name, program in programs.items()

@@ -13,18 +13,15 @@ from itertools import product
 
 import numpy as np
 
-from unmask.numerics.arithmetic import add, multiply, relu
-from unmask.numerics.exponential import exp
-from unmask.numerics.precision import Precision
-from unmask.programs.language.declarations import Flag, SignedBits, TableRows
-from unmask.programs.language.program import Program
-from unmask.theorems.source import Source
+from unmask.numerics.arithmetic import Precision, add, exp, multiply, relu
+from unmask.programs.declarations import Flag, SignedBits, TableRows
+from unmask.programs.program import Program
+from unmask.theorems.theorem import ConversionSource
 from unmask.verification.conversions.simulated import Given, GivenHead, given_layers
 from unmask.verification.conversions.unknown import Shape
 from unmask.verification.conversions.values import ANYTHING, Cell, Logit, Number, Place, Sums, Value, is_number, is_zero
 from unmask.verification.conversions.wires import HeadWires, MlpWires, Wires, reversed_edges, wires
-from unmask.verification.families.obligations.arithmetic import Arithmetic, Row, Term
-from unmask.verification.families.obligations.ledger import Open
+from unmask.verification.lengths.obligations import AnyRow, Arithmetic, NotShown, Term
 
 MOST_FLAGS = 16
 Flags = tuple[tuple[str, int], ...]
@@ -70,7 +67,7 @@ class Machine:
     """`streams`: transformer of the source → the register that holds its stream."""
 
     def __init__(
-        self, program: Program, precision: Precision, source: Source, shape: Shape, streams: dict[str, str]
+        self, program: Program, precision: Precision, source: ConversionSource, shape: Shape, streams: dict[str, str]
     ) -> None:
         self.program, self.precision, self._source = program, precision, source
         self.shapes = {name: its for name, its in shape.transformers if name in streams}
@@ -87,7 +84,7 @@ class Machine:
 
     def columns(self, register: str) -> tuple[int, ...]:
         if register not in self.program.registers:
-            raise Open(f"there is no register {register}")
+            raise NotShown(f"there is no register {register}")
         return tuple(self.program.columns(register).tolist())
 
     def cells(self, transformer: str, layer: int) -> list[Value]:
@@ -107,17 +104,17 @@ class Machine:
         for step in self.steps:
             written |= {c for head in step.heads for c in head.value} | set(step.mlp.outputs) | set(step.mlp.offsets)
         if codes & written:
-            raise Open("something is written to a code")
+            raise NotShown("something is written to a code")
 
     # Rows before the first layer ---------------------------------------------------------------------------------
 
-    def flags(self, arithmetic: Arithmetic, row: Row, where: Sequence[Term]) -> list[Flags]:
+    def flags(self, arithmetic: Arithmetic, row: AnyRow, where: Sequence[Term]) -> list[Flags]:
         """All that the declared flags may be in rows with these properties."""
         declared = {name: d.expression for name, d in self.program.positions.items() if type(d) is Flag}
         terms = [arithmetic.z3.If(arithmetic.at(expression, row) != 0, 1, 0) for expression in declared.values()]
         combinations = arithmetic.values(terms, [*row.facts, *where], MOST_FLAGS)
         if not combinations:
-            raise Open("there is no such row")
+            raise NotShown("there is no such row")
         return [tuple(zip(declared, values, strict=True)) for values in combinations]
 
     def start(self, token: int, flags: Flags, symbol: int | None, hosts: Sequence[str] = ()) -> RowState:
@@ -144,13 +141,15 @@ class Machine:
                     return Place(transformer, column) if transformer in hosts else ANYTHING
         if type(declared) is SignedBits and name in self.program.codes:
             return ANYTHING
-        raise Open(f"the register {name} is declared by {type(declared).__name__}, which the proof does not support")
+        raise NotShown(
+            f"the register {name} is declared by {type(declared).__name__}, which the proof does not support"
+        )
 
     def table(self, register: str, transformer: str) -> TableRows:
         """The declaration of a register that holds rows of a transformer's table."""
         declared = self.program.positions.get(register)
         if type(declared) is not TableRows or declared.table is not self._source.transformers[transformer].positions:
-            raise Open(f"the register {register} does not hold the positions of the {transformer}")
+            raise NotShown(f"the register {register} does not hold the positions of the {transformer}")
         return declared
 
     # Layers ------------------------------------------------------------------------------------------------------
@@ -183,7 +182,7 @@ class Machine:
         """After the heads; the stream of a layer of the source stands as after its MLP."""
         step = self.steps[number]
         if len(read) != len(step.own):
-            raise Open(f"layer {number} has {len(step.own)} heads of its own, not {len(read)}")
+            raise NotShown(f"layer {number} has {len(step.own)} heads of its own, not {len(read)}")
         changed: dict[int, Value] = {}
         targets = {c for i in step.own for c in step.heads[i].value}
         for column in targets:
@@ -251,7 +250,7 @@ class Machine:
         for column in range(head.columns, head.wires.width):
             value = self.sums.product([(w, row[c]) for c, w in side.get(column, [])], None)
             if not is_number(value) or np.ndim(value):
-                raise Open("a guard reads what is not known")
+                raise NotShown("a guard reads what is not known")
             values.append(int(value))
         return tuple(values)
 
@@ -264,7 +263,7 @@ class Machine:
         """All numbers that a logit may be: a name that it starts with is every number."""
         start, added = logit
         if not is_number(start) and not isinstance(start, Logit):
-            raise Open("a logit starts with what is not known")
+            raise NotShown("a logit starts with what is not known")
         values = np.atleast_1d(start) if is_number(start) else np.array(self.precision.numbers())
         for term in added:
             values = add(values, term, self.precision)

@@ -14,8 +14,8 @@ from typing import Any
 
 from unmask.engines.engine import Engine
 from unmask.errors import OutOfTime, ProblemError, TooLarge, WeightsError
-from unmask.numerics.precision import Precision
-from unmask.programs.language.instance import NotAFamily
+from unmask.numerics.arithmetic import Precision
+from unmask.programs.instance import NotAFamily
 from unmask.theorems.catalogue import THEOREMS
 from unmask.theorems.theorem import Theorem
 from unmask.verification.conversions import cot_to_pcot, mdm_to_smdm
@@ -23,9 +23,11 @@ from unmask.verification.conversions.claim import ConversionClaim
 from unmask.verification.conversions.folders import Frame, check_folder, refutation
 from unmask.verification.conversions.sources import Sizes
 from unmask.verification.conversions.unknown import LayerShape, Shape, TransformerShape
-from unmask.verification.families.obligations.ledger import Ledger, Open, internal_failure
-from unmask.verification.families.prove import EveryLength, Refutation
-from unmask.weights.model import Kind, Model
+from unmask.verification.lengths.obligations import Ledger, NotShown, internal_failure
+from unmask.verification.lengths.prove_lengths import FamilyCertificate, unknown_statement
+from unmask.verification.question.verdict import ProofRecord, Status, Verdict
+from unmask.weights.kinds import Kind
+from unmask.weights.model import Model
 
 LAYERS = (LayerShape((2, 1), 2), LayerShape((1,), 3))
 SEEDS = 60
@@ -47,7 +49,7 @@ TRUSTED = (
     "That a construction, which moves weights that it cannot look at, moves those of every source of this shape alike. "
     "Entries that are 0 are not stored in a folder; for the sizes that were compared, the conversion of a random "
     "source, a third of it 0, was compared with the program entry by entry, by other code.",
-    "`programs/language/instance.py`: that a program of every N becomes that of one N as it says.",
+    "`programs/instance.py`: that a program of every N becomes that of one N as it says.",
     "F_p in `numerics`; positions are computed in 64 bits.",
     "Sources of other shapes are not covered by this proof: name one of theirs with --like.",
 )
@@ -79,20 +81,6 @@ PROVERS: dict[str, Proved] = {
 }
 
 
-@dataclass(frozen=True)
-class SourceRefutation(Refutation):
-    """A random source, by its seed and sizes, of which a word is converted wrongly."""
-
-    seed: int
-    steps: int
-    slots: int
-    begin: bool
-
-    def to_json(self) -> dict[str, Any]:
-        sizes = {"T": self.steps, "P": self.slots, "begin": self.begin}
-        return {**super().to_json(), **sizes, "seed": self.seed}
-
-
 def every_source(
     stem: str,
     precision: int,
@@ -101,7 +89,7 @@ def every_source(
     to: Kind | None = None,
     like: Model | None = None,
     lengths: Sequence[int] = (),
-) -> EveryLength:
+) -> Verdict:
     """The front door: a theorem by its stem; sources have the shape of `like`, or a small one."""
     theorem = next((t for t in THEOREMS if t.stem == stem), None)
     if theorem is None:
@@ -113,7 +101,7 @@ def every_source(
     if stem not in PROVERS:
         subject = f"For every N, the {theorem.target} that `convert` writes by {stem} does what its source does."
         reason = f"no proof of {stem} for every source is implemented; implemented are {', '.join(PROVERS)}"
-        return EveryLength("unknown", subject, (), reason=reason, trusted=TRUSTED)
+        return unknown_statement(subject, reason, TRUSTED)
     if like is not None and like.kind != theorem.source:
         raise ProblemError(f"{stem} takes a {theorem.source}, the folder that sources are like is a {like.kind}")
     shape = PROVERS[stem].shape if like is None else Shape.of(like)
@@ -123,16 +111,16 @@ def every_source(
 
 def prove_every_source(
     theorem: Theorem, shape: Shape, precision: Precision, engine: Engine, *, sizes: Sequence[Sizes] = SAMPLE
-) -> EveryLength:
+) -> Verdict:
     """Of the programs that the theorem's construction makes, whichever they are."""
     ledger = Ledger()
     claim, proved = ConversionClaim(theorem, shape, precision, ledger), PROVERS[theorem.stem]
     statement = proved.statement(claim)
 
-    def found(verdict: str, wrong: Refutation | None = None, reason: str | None = None) -> EveryLength:
-        return EveryLength(
-            verdict, statement, tuple(ledger.obligations), wrong, reason, dict(ledger.questions), trusted=TRUSTED
-        )
+    def verdict(status: Status, reason: str | None = None, **wrong: Any) -> Verdict:
+        record = ProofRecord(statement, tuple(ledger.obligations), trusted=TRUSTED)
+        certificate = FamilyCertificate(dict(ledger.questions))
+        return Verdict.of_record(status, record, reason=reason, certificate=certificate, **wrong)
 
     suspects: tuple[int, ...] = ()
     try:
@@ -140,8 +128,8 @@ def prove_every_source(
             proved.prove(claim)
             for seed, its in enumerate(_possible(theorem, shape, sizes)):
                 check_folder(claim, proved.frame, its, seed)
-            return found("proved")
-        except Open as reason:
+            return verdict("proved")
+        except NotShown as reason:
             still_open, suspects = str(reason), reason.lengths
         except (NotAFamily, WeightsError) as reason:
             still_open = str(reason)
@@ -149,21 +137,25 @@ def prove_every_source(
             still_open = internal_failure(reason)
         wrong = refutation(claim, _tried(theorem, shape, suspects), engine)
     except (OutOfTime, TooLarge) as end:
-        return found("unknown", reason=str(end))
+        return verdict("unknown", str(end))
     if wrong is None:
         name = next((f"{o.name}: " for o in ledger.obligations if o.verdict == "open"), "")
-        return found("unknown", reason=f"{name}{still_open}")
-    refuted = SourceRefutation(
-        wrong.sizes.length,
-        wrong.word,
-        f"the source of seed {wrong.seed}, T = {wrong.sizes.steps}: {wrong.expected}",
-        wrong.got,
-        wrong.seed,
-        wrong.sizes.steps,
-        wrong.sizes.slots,
-        wrong.sizes.begin,
+        return verdict("unknown", f"{name}{still_open}")
+    sizes_of_wrong = wrong.sizes
+    return verdict(
+        "refuted",
+        still_open,
+        length=sizes_of_wrong.length,
+        counterexample=wrong.word,
+        expected=f"the source of seed {wrong.seed}, T = {sizes_of_wrong.steps}: {wrong.expected}",
+        got=wrong.got,
+        source={
+            "T": sizes_of_wrong.steps,
+            "P": sizes_of_wrong.slots,
+            "begin": sizes_of_wrong.begin,
+            "seed": wrong.seed,
+        },
     )
-    return found("refuted", refuted, still_open)
 
 
 def _tried(theorem: Theorem, shape: Shape, suspects: tuple[int, ...]) -> Iterator[tuple[int, Sizes]]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from unmask.verification.conversions.unknown import TransformerShape, Weight
 from unmask.verification.conversions.wires import HeadWires, MlpWires, Wires
-from unmask.verification.families.obligations.ledger import Open
+from unmask.verification.lengths.obligations import NotShown
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,13 +44,13 @@ def given_layers(
     layers = []
     for transformer, number in sorted(place for place in found if place is not None):
         if transformer not in streams:
-            raise Open(f"a layer of the {transformer} is in the wrong place")
+            raise NotShown(f"a layer of the {transformer} is in the wrong place")
         theirs = [h for h in heads if (transformer, number) in {_layer_of(w) for w in h.weights()}]
         stream, shape = streams[transformer], shapes[transformer]
         layers.append(_given(transformer, number, stream, shape, theirs, mlp))
     for given in layers:
         if any(set(given.stream) & set(heads[i].value) for i in own):
-            raise Open(f"another head writes to the stream of the {given.transformer}")
+            raise NotShown(f"another head writes to the stream of the {given.transformer}")
     return layers, own
 
 
@@ -64,10 +64,10 @@ def _given(
     name: str, number: int, stream: tuple[int, ...], shape: TransformerShape, heads: list[HeadWires], mlp: MlpWires
 ) -> Given:
     if number >= len(shape.layers) or tuple(sorted(stream)) != stream or len(stream) != shape.width:
-        raise Open(f"layer {number} of the {name} is not on its stream in order")
+        raise NotShown(f"layer {number} of the {name} is not on its stream in order")
     layer, prefix = shape.layers[number], f"layers.{number}"
     if len(heads) != len(layer.heads):
-        raise Open(f"layer {number} of the {name} has {len(heads)} heads, not {len(layer.heads)}")
+        raise NotShown(f"layer {number} of the {name} has {len(heads)} heads, not {len(layer.heads)}")
     made = []
     for h, (head, columns) in enumerate(zip(heads, layer.heads, strict=True)):
         _require_matrix(name, f"{prefix}.heads.{h}.wv", head.value, stream, stream)
@@ -75,7 +75,7 @@ def _given(
             own = {c: terms for c, terms in side.items() if c < columns}
             _require_matrix(name, f"{prefix}.heads.{h}.{tensor}", own, stream, range(columns))
             if any(isinstance(w, Weight) for c, terms in side.items() if c >= columns for _, w in terms):
-                raise Open(f"the guard of head {h} reads weights of the {name}")
+                raise NotShown(f"the guard of head {h} reads weights of the {name}")
         made.append(GivenHead(head, columns))
     return Given(name, number, stream, tuple(made), _require_mlp(name, prefix, layer.hidden, stream, mlp))
 
@@ -84,21 +84,21 @@ def _require_mlp(name: str, prefix: str, hidden: int, stream: tuple[int, ...], m
     theirs = sorted(u for u, bias in mlp.biases.items() if _is_of(bias, name, f"{prefix}.mlp.b1"))
     units = range(theirs[0], theirs[0] + hidden) if theirs else range(0)
     if theirs != list(units):
-        raise Open(f"the hidden units of the {name} are not in order")
+        raise NotShown(f"the hidden units of the {name} are not in order")
     for k, unit in enumerate(units):
         bias = mlp.biases[unit]
         assert isinstance(bias, Weight)
         if not bias.is_entry(name, f"{prefix}.mlp.b1", k, 0):
-            raise Open(f"unit {k} of the {name} has another bias")
+            raise NotShown(f"unit {k} of the {name} has another bias")
     _require_matrix(name, f"{prefix}.mlp.w1", {u: mlp.inputs.get(u, []) for u in units}, stream, units)
     written = {column: mlp.outputs.get(column, []) for column in stream}
     _require_matrix(name, f"{prefix}.mlp.w2", written, units, stream)
     if any(u in units for c, terms in mlp.outputs.items() if c not in stream for u, _ in terms):
-        raise Open(f"a unit of the {name} writes elsewhere")
+        raise NotShown(f"a unit of the {name} writes elsewhere")
     for j, column in enumerate(stream):
         offset = mlp.offsets.get(column)
         if not (isinstance(offset, Weight) and offset.is_entry(name, f"{prefix}.mlp.b2", j, 0)):
-            raise Open(f"column {j} of the {name} has another offset")
+            raise NotShown(f"column {j} of the {name} has another offset")
     return units
 
 
@@ -109,11 +109,11 @@ def _is_of(weight: object, name: str, tensor: str) -> bool:
 def _require_matrix(name: str, tensor: str, matrix: Wires, sources: Sequence[int], targets: Sequence[int]) -> None:
     """The terms of every target are the entries of the tensor, all of them, in order, and nothing else."""
     if not set(matrix) <= set(targets):
-        raise Open(f"{tensor} of the {name} writes elsewhere")
+        raise NotShown(f"{tensor} of the {name} writes elsewhere")
     for j, target in enumerate(targets):
         terms = matrix.get(target, [])
         if [a for a, _ in terms] != list(sources):
-            raise Open(f"{tensor} of the {name} does not read what it should")
+            raise NotShown(f"{tensor} of the {name} does not read what it should")
         for i, (_, weight) in enumerate(terms):
             if not (isinstance(weight, Weight) and weight.is_entry(name, tensor, i, j)):
-                raise Open(f"entry ({i}, {j}) of {tensor} of the {name} is another")
+                raise NotShown(f"entry ({i}, {j}) of {tensor} of the {name} is another")

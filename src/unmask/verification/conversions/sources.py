@@ -6,11 +6,12 @@ seed 24 on queries are larger, and many rows have no weight to give: such a sour
 
 from dataclasses import dataclass
 
-from unmask.numerics.precision import Precision
+from unmask.numerics.arithmetic import Precision
 from unmask.testing.draws import Draws
 from unmask.testing.saturating_weights import SaturatingWeights
 from unmask.verification.conversions.unknown import Shape, TransformerShape
-from unmask.weights.model import Kind, Model
+from unmask.weights.kinds import Kind
+from unmask.weights.model import Model
 from unmask.weights.transformer import Layer, Transformer
 
 MILD = 24

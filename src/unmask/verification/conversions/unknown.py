@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unmask.numerics.precision import Precision
-from unmask.programs.language.positions import unknown
-from unmask.theorems.source import Source
-from unmask.weights.matrix import Matrix
+from unmask.expressions import variable
+from unmask.numerics.arithmetic import Precision
+from unmask.theorems.theorem import ConversionSource
+from unmask.weights.matrices import Matrix
 from unmask.weights.model import Model
 from unmask.weights.transformer import Attention, Head, Layer, Mlp, Transformer
 
@@ -90,14 +90,14 @@ class Shape:
         return f"{self.symbols} symbols; {parts}"
 
 
-def unknown_source(shape: Shape) -> Source:
+def unknown_source(shape: Shape) -> ConversionSource:
     """Every source of a shape."""
-    return Source(
+    return ConversionSource(
         {name: _transformer(name, shape.symbols, its) for name, its in shape.transformers},
         tuple(f"symbol {i}" for i in range(shape.symbols)),
-        begin=unknown(BEGIN),
-        steps=unknown(STEPS),
-        slots=unknown(SLOTS),
+        begin=variable(BEGIN),
+        steps=variable(STEPS),
+        slots=variable(SLOTS),
         mask=shape.mask,
     )
 

@@ -15,10 +15,9 @@ from typing import TypeGuard
 
 import numpy as np
 
-from unmask.numerics.arithmetic import add, divide, multiply
-from unmask.numerics.precision import Precision
+from unmask.numerics.arithmetic import Precision, add, divide, multiply
 from unmask.verification.conversions.unknown import Weight
-from unmask.verification.families.obligations.ledger import Ledger, Open
+from unmask.verification.lengths.obligations import Ledger, NotShown
 
 
 @dataclass(frozen=True)
@@ -124,7 +123,7 @@ def require_zeros(precision: Precision, ledger: Ledger) -> None:
             (multiply(np.full_like(every, precision.one), every, precision) != every).any(),
         )
         if any(fails):
-            raise Open("0 is not the neutral element, or 1 not that of products")
+            raise NotShown("0 is not the neutral element, or 1 not that of products")
         return f"{every.size} numbers"
 
     ledger.settle("zeros: terms and keys that are 0 never matter, and 1·x = x", "enumeration", show)

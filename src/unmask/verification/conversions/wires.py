@@ -5,12 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from unmask.numerics.precision import Precision
-from unmask.programs.language import builders
-from unmask.programs.language.builders import Edges, HeadBuilder, MlpBuilder
-from unmask.programs.language.coefficients import integers
+from unmask.numerics.arithmetic import Precision
+from unmask.programs import program
+from unmask.programs.program import Edges, HeadBuilder, MlpBuilder, integers
 from unmask.verification.conversions.unknown import Weight
-from unmask.verification.families.obligations.ledger import Open
+from unmask.verification.lengths.obligations import NotShown
 
 Wires = dict[int, list[tuple[int, int | Weight]]]
 
@@ -50,7 +49,7 @@ def wires(edges: Iterable[Edges], precision: Precision) -> Wires:
         for a, b, weight in zip(sources.tolist(), targets.tolist(), one.weights, strict=True):
             terms = terms_of.setdefault(b, {})
             if a in terms:
-                raise Open(f"the columns {a} and {b} are joined twice")
+                raise NotShown(f"the columns {a} and {b} are joined twice")
             terms[a] = _number(weight, precision)
     return {target: sorted(terms.items(), key=lambda term: term[0]) for target, terms in terms_of.items()}
 
@@ -64,12 +63,12 @@ def named(side: Wires) -> Iterable[Weight]:
     return (weight for terms in side.values() for _, weight in terms if isinstance(weight, Weight))
 
 
-def _vector(parts: Iterable[tuple[np.ndarray, builders.Weight]], precision: Precision) -> dict[int, int | Weight]:
+def _vector(parts: Iterable[tuple[np.ndarray, program.Weight]], precision: Precision) -> dict[int, int | Weight]:
     vector: dict[int, int | Weight] = {}
     for columns, weight in parts:
         for k, column in enumerate(columns.tolist()):
             if column in vector:
-                raise Open(f"the bias {column} is set twice")
+                raise NotShown(f"the bias {column} is set twice")
             vector[column] = _number(weight[k] if isinstance(weight, np.ndarray) else weight, precision)
     return vector
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from unmask.errors import TooLarge, UnmaskError
-from unmask.problems.specification import Automaton
+from unmask.problems.automata.automaton import Automaton
 from unmask.verification.proofs.certificate import certify
 from unmask.verification.proofs.induction import Letters, NoInduction, prove_by_induction
 from unmask.verification.proofs.induction_certificate import induction_certificate, named_variables

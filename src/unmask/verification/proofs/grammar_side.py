@@ -13,8 +13,7 @@ from functools import cached_property
 
 from unmask.budget import stage
 from unmask.problems.circuits.circuit import FALSE, TRUE, CircuitBuilder
-from unmask.problems.grammars.earley import derive_empty
-from unmask.problems.grammars.notation import Alternative, Grammar
+from unmask.problems.context_free_grammars import Alternative, Grammar, derive_empty
 from unmask.verification.proofs.sides import Decision
 
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from unmask.problems.automata.automaton import Automaton
-from unmask.problems.automata.minimisation import breadth_first
+from unmask.problems.automata.automaton import Automaton, breadth_first
 from unmask.verification.proofs.induction import Inductive, Relation
 from unmask.verification.symbolic.extract import Extraction
 from unmask.verification.symbolic.network import Cases

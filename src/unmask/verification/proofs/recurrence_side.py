@@ -1,19 +1,18 @@
-"""A system of recurrences as a side of a comparison: slot by slot, one literal for every value that it may have.
+"""A system of recurrences as one side of a comparison: a circuit with a literal for every value of every slot.
 
-The slots and their rules are those of the interpreter; nothing that is compiled has a part in it.
+The evaluator is that of the interpreter; nothing that is compiled takes part.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
 from unmask.errors import TooLarge
 from unmask.problems.circuits.circuit import FALSE, TRUE, CircuitBuilder
-from unmask.recurrences.interpreter import Interpreter, found_by, gathered, mapped
-from unmask.recurrences.naming import is_truth, symbol_names
-from unmask.recurrences.slots import Each
-from unmask.recurrences.unfolding import Fixed, Found, FromLetter, FromSlot, Key, Operand, Step, Through, slot_name
+from unmask.recurrences.interpreter import Interpreter
+from unmask.recurrences.system import is_truth, symbol_names
+from unmask.recurrences.unfolding import Key, slot_name
 from unmask.verification.proofs.sides import Decision
 from unmask.verification.symbolic.extract import ACCEPT, REJECT
 
@@ -35,65 +34,44 @@ class RecurrenceSide:
         unfolding = self.interpreter.unfolding
         word = [dict(zip(self.letters, place, strict=True)) for place in letters]
         slots: dict[Key, Values] = {}
-        if not unfolding.system.edits:
-            for key in unfolding.order:
-                slots[key] = self._slot(builder, key, unfolding.rules[key], word, slots)
-        else:
-            slots = {key: self._slot(builder, key, step, word, {}) for key, step in unfolding.starts.items()}
-            for _ in range(unfolding.steps):
-                before = slots
-                slots = {key: self._slot(builder, key, step, word, before) for key, step in unfolding.rules.items()}
+        for slots in self.interpreter.evaluate(word, WireValues(builder)):  # noqa: B007
+            pass
         names = symbol_names(unfolding.system)
         return Decision([_answers(slots[key], names) for key in unfolding.answers[-self.outputs :]])
 
-    def _slot(
-        self, builder: CircuitBuilder, key: Key, step: Step, word: list[Values], slots: dict[Key, Values]
-    ) -> Values:
-        given = [self._operand(builder, operand, word, slots, key) for operand in step.operands]
+
+@dataclass(frozen=True, eq=False)
+class WireValues:
+    """A literal for every value that a slot may have: the domain in which the evaluator builds a circuit."""
+
+    builder: CircuitBuilder
+
+    def constant(self, value: Any) -> Values:
+        return {value: TRUE}
+
+    def apply(self, function: Callable[[tuple[Any, ...]], Any], given: Sequence[Values], key: Key) -> Values:
         terms: dict[Any, list[int]] = {}
         for values, literals in _combinations(given, key):
-            terms.setdefault(self.interpreter.result(key, step, values), []).append(builder.and_(*literals))
-        return _merged(builder, terms)
+            terms.setdefault(function(values), []).append(self.builder.and_(*literals))
+        return _merged(self.builder, terms)
 
-    def _operand(
-        self, builder: CircuitBuilder, operand: Operand, word: list[Values], slots: dict[Key, Values], key: Key
-    ) -> Values:
-        if isinstance(operand, FromLetter):
-            return word[operand.place]
-        if isinstance(operand, FromSlot):
-            return slots[operand.key]
-        if isinstance(operand, Fixed):
-            return {operand.value: TRUE}
-        if isinstance(operand, Through):
-            inner = self._operand(builder, operand.operand, word, slots, key)
-            if isinstance(operand.read, Each):
-                return inner
-            terms: dict[Any, list[int]] = {}
-            for value, literal in inner.items():
-                terms.setdefault(mapped(operand.read, value), []).append(literal)
-            return _merged(builder, terms)
-        return self._found(builder, operand, word, slots, key)
-
-    def _found(
-        self, builder: CircuitBuilder, found: Found, word: list[Values], slots: dict[Key, Values], key: Key
-    ) -> Values:
+    def union(self, sets: Sequence[Values], gather: Callable[[frozenset], Any], key: Key) -> Values:
         """Item by item whether it is found; then every set of items."""
         terms: dict[Any, list[int]] = {}
-        for operands in found.operands:
-            given = [self._operand(builder, part, word, slots, key) for part in operands]
-            for values, literals in _combinations(given, key):
-                for item in found_by(found.over, values, key):
-                    terms.setdefault(item, []).append(builder.and_(*literals))
-        sets: Values = {frozenset(): TRUE}
-        for item, literal in _merged(builder, terms).items():
-            if 2 * len(sets) > MOST_COMBINATIONS:
+        for found in sets:
+            for items, literal in found.items():
+                for item in items:
+                    terms.setdefault(item, []).append(literal)
+        unions: Values = {frozenset(): TRUE}
+        for item, literal in _merged(self.builder, terms).items():
+            if 2 * len(unions) > MOST_COMBINATIONS:
                 raise TooLarge(f"{slot_name(key)} collects too many items for a proof; use --method sample")
-            without = {union: builder.and_(x, literal ^ 1) for union, x in sets.items()}
-            sets = without | {union | {item}: builder.and_(x, literal) for union, x in sets.items()}
-        return {gathered(found.over, union): x for union, x in sets.items() if x != FALSE}
+            without = {union: self.builder.and_(x, literal ^ 1) for union, x in unions.items()}
+            unions = without | {union | {item}: self.builder.and_(x, literal) for union, x in unions.items()}
+        return {gather(union): x for union, x in unions.items() if x != FALSE}
 
 
-def _combinations(given: list[Values], key: Key):
+def _combinations(given: Sequence[Values], key: Key) -> Iterator[tuple[tuple[Any, ...], list[int]]]:
     """(values, literals) of every combination that can occur."""
     count = 1
     for values in given:

@@ -11,9 +11,9 @@ import numpy as np
 
 from unmask.problems.automata.automaton import Automaton
 from unmask.problems.circuits.circuit import FALSE, TRUE, Circuit, CircuitBuilder
-from unmask.problems.expressions.shape import Shape, applied
-from unmask.problems.specification import DecisionGraph
-from unmask.reasoners.typed_expressions import is_integer
+from unmask.problems.expression_shapes import ExpressionShape, applied
+from unmask.problems.problem import DecisionGraph
+from unmask.reasoners.typed_words import is_integer
 from unmask.verification.proofs.network_gates import NetworkGates
 from unmask.verification.symbolic.extract import ACCEPT, REJECT, Extraction
 
@@ -181,7 +181,7 @@ class CircuitSide:
 class ExpressionSide:
     """Operation by operation, one literal per value; `letters` are symbols as they are typed."""
 
-    shape: Shape
+    shape: ExpressionShape
     letters: Sequence[str]
 
     def decide(self, builder: CircuitBuilder, letters: list[list[int]]) -> Decision:

@@ -16,7 +16,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from unmask.errors import WordError, shortened
-from unmask.problems.specification import Automaton, DecisionGraph, Grammar, LetteredCircuit, Recurrences, Specification
+from unmask.problems.automata.automaton import Automaton
+from unmask.problems.context_free_grammars import Grammar
+from unmask.problems.problem import DecisionGraph, LetteredCircuit, Recurrences, Specification
 from unmask.verification.proofs.grammar_side import GrammarSide
 from unmask.verification.proofs.recurrence_side import RecurrenceSide
 from unmask.verification.proofs.sides import AutomatonSide, CircuitSide, ExpressionSide, GraphSide, ModelSide, Side

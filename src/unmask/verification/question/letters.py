@@ -9,9 +9,8 @@ the problem, never by the model: a word that a model cannot read is a word of th
 from collections.abc import Hashable, Iterator, Sequence
 from itertools import product
 
-from unmask.problems.problem import Words
-from unmask.problems.word_draws import is_plain
-from unmask.reasoners.typed_expressions import reads_expressions
+from unmask.problems.problem import Words, is_plain
+from unmask.reasoners.typed_words import reads_expressions
 from unmask.weights.model import Model
 
 Ranges = Sequence[tuple[int, int, Hashable]]

@@ -12,7 +12,7 @@ import random
 from collections.abc import Hashable, Iterator, Sequence
 from itertools import islice
 
-from unmask.problems.specification import Automaton
+from unmask.problems.automata.automaton import Automaton
 from unmask.verification.question.question import Question
 
 DRAWN = 32

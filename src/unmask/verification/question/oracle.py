@@ -21,13 +21,12 @@ import numpy as np
 
 from unmask.budget import stage
 from unmask.errors import OutOfTime, ProblemError, TooLarge, UnmaskError, message_of, shortened
+from unmask.problems.automata.automaton import Automaton
 from unmask.problems.catalogue import problem_from_json
-from unmask.problems.outcome import Outcome
-from unmask.problems.problem import Words
-from unmask.problems.program import MOST_SAID, line_in, run_file
-from unmask.problems.specification import Automaton, DecisionGraph
-from unmask.problems.word_draws import is_plain, words_over
-from unmask.reasoners.typed_expressions import reads_expressions
+from unmask.problems.problem import DecisionGraph, Outcome, Words, is_plain, words_over
+from unmask.problems.program_problems import line_in, run_file
+from unmask.reasoners.typed_words import reads_expressions
+from unmask.recurrences.rule_functions import MOST_SAID
 from unmask.verification.question.letters import read_letters, words_of_letters
 from unmask.verification.question.outcomes import outcome_of_symbols
 from unmask.weights.model import Model

@@ -6,10 +6,9 @@ import numpy as np
 
 from unmask.engines.engine import Engine
 from unmask.errors import AttendsToNothing, EditsWrittenSlot, WordError
-from unmask.problems.outcome import Outcome
-from unmask.reasoners.run import answers
-from unmask.reasoners.typed_expressions import is_value
-from unmask.reasoners.words import read_word
+from unmask.problems.problem import Outcome
+from unmask.reasoners.run_words import answers
+from unmask.reasoners.typed_words import is_value, read_word
 from unmask.weights.model import Model
 
 

@@ -6,8 +6,8 @@ from functools import cached_property
 
 from unmask.engines.engine import Engine
 from unmask.errors import WordError
-from unmask.problems.outcome import Outcome
-from unmask.reasoners.words import read_word
+from unmask.problems.problem import Outcome
+from unmask.reasoners.typed_words import read_word
 from unmask.verification.question.letters import read_letters
 from unmask.verification.question.outcomes import outcomes
 from unmask.verification.question.standard import Standard

@@ -12,11 +12,9 @@ from typing import Protocol
 
 from unmask.engines.engine import Engine
 from unmask.errors import ProblemError, UnmaskError, shortened
+from unmask.problems.automata.automaton import Automaton
 from unmask.problems.catalogue import problem_from_json
-from unmask.problems.outcome import Outcome
-from unmask.problems.problem import Problem, Words
-from unmask.problems.specification import Automaton, Specification
-from unmask.problems.word_draws import words_over
+from unmask.problems.problem import Outcome, Problem, Specification, Words, words_over
 from unmask.verification.question.letters import Ranges, gap_between, read_letters, words_of_letters
 from unmask.verification.question.outcomes import outcomes
 from unmask.weights.model import Model

@@ -5,8 +5,8 @@ from itertools import islice
 
 from unmask.budget import stage
 from unmask.errors import OutOfTime
-from unmask.problems.outcome import Outcome
-from unmask.reasoners.cost import words_at_once
+from unmask.problems.problem import Outcome
+from unmask.reasoners.run_words import words_at_once
 from unmask.verification.question.question import Question
 from unmask.verification.question.verdict import Verdict
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from unmask.budget import foresee, stage
 from unmask.errors import UnmaskError
-from unmask.reasoners.framework import canvases
+from unmask.reasoners.loops import canvases
 from unmask.verification.symbolic.embedding import Token
 from unmask.verification.symbolic.medium import Failure, Tables
 from unmask.verification.symbolic.network import Cases, Network, TooManyCases

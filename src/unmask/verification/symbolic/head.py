@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from unmask.engines.shared.sparse_product import SparseProduct
-from unmask.engines.shared.visible_keys import Places
+from unmask.engines.prepared_weights import SparseProduct
+from unmask.engines.visible_keys import Places
 from unmask.numerics.compact import Compact
 from unmask.verification.symbolic.key_scores import KeyScores
 from unmask.verification.symbolic.network import CERTAIN, MOST_ASSIGNMENTS, Cases, Network, TooManyCases

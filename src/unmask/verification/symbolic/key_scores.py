@@ -11,9 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from unmask.engines.shared.bit_codes import Range, find_bits
-from unmask.engines.shared.code_index import CodeIndex
-from unmask.engines.shared.visible_keys import MOST_BITS, Places, forgotten, prove
+from unmask.engines.visible_keys import MOST_BITS, CodeIndex, Places, ValueRange, find_bits, forgotten, prove_code
 from unmask.numerics.compact import Compact
 from unmask.verification.symbolic.partition import contents
 
@@ -58,7 +56,7 @@ class KeyScores:
         """`places`: the rows of Q and of K that hold each column of a score."""
         self._places, self._compact = places, compact
         self._queries, self._keys, self._effective = _Numbered(), _Numbered(), _Numbered()
-        self._range: Range | None = None
+        self._range: ValueRange | None = None
         self._scored = (0, 0)  # how many effective queries and keys have met
         self._effective_of: list[int] = []  # per query, what is asked
         self._representative: list[int] = []
@@ -71,7 +69,7 @@ class KeyScores:
         before = len(self._keys)
         numbers = self._keys.number(K)
         if len(self._keys) > before:
-            new = Range.of(K)
+            new = ValueRange.of(K)
             if self._range is None or not self._range.covers(new):
                 self._range = new if self._range is None else self._range.union(new)
                 self._restart()
@@ -148,7 +146,7 @@ class KeyScores:
         """Of queries and of keys; where nothing is proved, no query is regular."""
         assert self._range is not None
         bits = find_bits(Q, K, self._places)
-        code = prove(bits, self._places, (Range.of(Q), self._range), self._compact, Q, MOST_BITS)
+        code = prove_code(bits, self._places, (ValueRange.of(Q), self._range), self._compact, Q, MOST_BITS)
         of_queries = code.of_queries(Q)
         if not code.deciding.size:
             of_queries[1][:] = False

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unmask.weights.matrix import Matrix
+from unmask.weights.matrices import Matrix
 from unmask.weights.transformer import Layer, Transformer
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from unmask.reasoners.decoding import confidence, decode
-from unmask.reasoners.medium import Moment
+from unmask.reasoners.loops import Moment
 from unmask.verification.symbolic.embedding import Token
 from unmask.verification.symbolic.forward import SymbolicPass
 from unmask.verification.symbolic.network import Cases, Network, TooManyCases

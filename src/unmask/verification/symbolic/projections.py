@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from unmask.engines.shared.prepared import Projection, telling
-from unmask.engines.shared.visible_keys import Places
+from unmask.engines.prepared_weights import Projection, telling
+from unmask.engines.visible_keys import Places
 from unmask.numerics.compact import Compact
-from unmask.weights.matrix import Matrix
+from unmask.weights.matrices import Matrix
 from unmask.weights.transformer import Head
 
 

@@ -18,8 +18,7 @@ from itertools import count
 
 import numpy as np
 
-from unmask.engines.shared.prepared import PreparedMlp
-from unmask.engines.shared.sparse_product import SparseProduct
+from unmask.engines.prepared_weights import PreparedMlp, SparseProduct
 from unmask.numerics.compact import Compact
 from unmask.verification.symbolic.embedding import Embedding, Token
 from unmask.verification.symbolic.head import SymbolicHead

@@ -1,0 +1,17 @@
+"""The command line: one module per command or group of related commands, and what they share.
+
+`start` is what the shell command `unmask` calls, `main` lists the commands. `show_run`, `show_verdict` and
+`show_comparison` print results as the commands do, on the `console`.
+"""
+
+from unmask.lazy_names import lazy_names
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "console": "unmask.cli.terminal",
+        "show_comparison": "unmask.cli.verify",
+        "show_run": "unmask.cli.run",
+        "show_verdict": "unmask.cli.verify",
+    },
+)

@@ -1,0 +1,483 @@
+"""`unmask run` and `unmask sample`: model folder × word → the canvas after every step, and the answer."""
+
+import json
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property, partial
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
+
+import typer
+
+from unmask.budget import foresee_time, stage
+from unmask.cli.options import (
+    DEFAULT_ENGINE,
+    DEFAULT_LIMIT,
+    EngineOption,
+    Folder,
+    Json,
+    LimitOption,
+    PlannerOption,
+    SampleOption,
+    SeedOption,
+    TimeoutOption,
+    budgeted,
+    engine_named,
+)
+from unmask.cli.output_files import TRACE, check_writable, write_text
+from unmask.cli.terminal import json_line, print_document, say, say_lines
+from unmask.errors import UnmaskError, WordError, visible
+
+if TYPE_CHECKING:
+    import numpy as np
+    from rich.console import Console
+    from rich.text import Text
+
+    from unmask.engines.engine import Engine
+    from unmask.pipeline import Decided
+    from unmask.traces.trace import Trace
+    from unmask.weights.model import Model
+
+
+# `unmask run DIR -`: answers for many words, one line each, computed in batches of thousands.
+
+
+AT_ONCE = 1 << 16
+
+
+def decide_lines(
+    model: "Model", words: Iterable[str | UnmaskError], engine: "Engine", *, tables: bool | None, outputs: int | None
+) -> int:
+    """Print one line per word and return the exit code.
+
+    With `outputs`, the number of output bits of a circuit, each line is a JSON document. Batches are as large as the
+    engine can hold, and larger once there are tables. A line that is not a word is printed as an error.
+    """
+    from unmask.pipeline import decide_words
+    from unmask.reasoners.run_words import words_at_once
+
+    remaining, seen, code, size = iter(words), 0, 0, words_at_once(model, engine)
+    while part := list(islice(remaining, size)):
+        seen += len(part)
+        start = time.perf_counter()
+        readable = ["" if isinstance(word, UnmaskError) else word for word in part]
+        decided = decide_words(model, readable, engine=engine, tables=tables, expected=seen)
+        decided.errors.update({i: word for i, word in enumerate(part) if isinstance(word, UnmaskError)})
+        share = (time.perf_counter() - start) / len(part)
+        lines, answered = _lines(decided) if outputs is None else _documents(decided, outputs, share)
+        say_lines(lines)
+        code = code if answered and not decided.errors else 2
+        size = max(size, AT_ONCE) if decided.by == "tables" else size
+    return code
+
+
+def _lines(decided: "Decided") -> tuple[list[str], bool]:
+    """Return one line per word, and whether every word has an answer."""
+
+    said = _sayings(decided, answers_told(decided.model))
+    lines = [line for line, _ in said]
+    for i, error in decided.errors.items():
+        lines[i] = f"error: {error}"
+    return lines, all(good for _, good in said)
+
+
+def _sayings(decided: "Decided", told: int) -> list[tuple[str, bool]]:
+    """Return (text, is it an answer) for each word; equal results are formatted once."""
+
+    model, known = decided.model, {}
+    ends = [tuple(tokens) for tokens in decided.slots[:, -told:].tolist()]
+    for end in ends:
+        if end not in known:
+            known[end] = said_of(model, model.symbols(end))
+    return [known[end] for end in ends]
+
+
+def _documents(decided: "Decided", outputs: int, seconds: float) -> tuple[list[str], bool]:
+    """Return the documents of `--json --no-canvas`; `by` is given if it is not the engine."""
+    from unmask.traces.trace import outputs_of
+
+    model, said = decided.model, _sayings(decided, answers_told(decided.model))
+    lines, all_answered = [], True
+    for i, (accepted, slots) in enumerate(zip(decided.accepted, decided.slots.tolist(), strict=True)):
+        if i in decided.errors:
+            lines.append(json_line({"error": str(decided.errors[i])}))
+            continue
+        output = model.symbols(slots)
+        all_answered &= said[i][1]
+        document = {
+            "accepted": accepted,
+            "steps": model.steps,
+            "length": model.length,
+            "padding": model.padding,
+            "output": output,
+        }
+        if 1 < outputs <= len(output):
+            document["outputs"] = outputs_of(model, output[-outputs:])
+        document["seconds"] = seconds
+        if decided.by != "engine":
+            document["by"] = decided.by
+        lines.append(json_line(document))
+    return lines, all_answered
+
+
+# Read standard input line by line, without storing lines that are longer than any word of the model.
+
+
+PIECE = 1 << 16
+BLANKS = 1 << 12  # characters beyond the symbols of a word that may separate them
+
+
+def longest_line(model: "Model") -> int:
+    """Return the length of the longest line that can be a word of the model."""
+    widest = max((len(symbol) for symbol in model.input_symbols), default=1)
+    return model.length * (widest + 1) + BLANKS
+
+
+def lines_of(stream: TextIO, model: "Model") -> Iterator[str | UnmaskError]:
+    """Yield lines without their newline; a line that is too long is an error."""
+    longest = longest_line(model)
+    while line := _piece(stream, longest + 1):
+        if len(line) <= longest or line.endswith("\n"):
+            yield line.removesuffix("\n")
+            continue
+        size = len(line)
+        while not line.endswith("\n") and (line := _piece(stream, PIECE)):
+            size += len(line) - line.endswith("\n")
+        yield WordError(
+            f"the line has {size:,} characters, but the model reads words of length {model.length}; shorten it"
+        )
+
+
+def _piece(stream: TextIO, most: int) -> str:
+    try:
+        return stream.readline(most)
+    except OSError as error:  # a stream that can only be written, a terminal that is gone
+        raise UnmaskError(
+            f"standard input cannot be read: {error.strerror or error}; give words on standard input, one per line"
+        ) from None
+
+
+# `unmask run`: model folder × WORD → the canvas after every step, and accepted or rejected.
+
+
+LONGEST_ROW = 120  # slots of a canvas that are printed
+
+
+class RunEngineName(StrEnum):
+    fast = "fast"
+    reference = "reference"
+    torch = "torch"
+    both = "both"
+
+
+def run(
+    folder: Folder,
+    word: Annotated[
+        str,
+        typer.Argument(
+            metavar="WORD",
+            help="The input word; `-` reads words from standard input, one per line.",
+            show_default=False,
+        ),
+    ],
+    engine: Annotated[
+        RunEngineName,
+        typer.Option(
+            "--engine",
+            metavar="NAME",
+            help="Engine for the forward passes: fast, reference or torch; `both` compares fast and reference.",
+        ),
+    ] = RunEngineName.fast,
+    planner: PlannerOption = None,
+    sample: SampleOption = False,
+    seed: SeedOption = 0,
+    trace: Annotated[
+        Path | None, typer.Option("--trace", metavar="FILE", help="Write a record of the run as JSON.")
+    ] = None,
+    no_canvas: Annotated[bool, typer.Option("--no-canvas", help="Do not store or print the canvas.")] = False,
+    tables: Annotated[
+        bool | None,
+        typer.Option(
+            "--tables/--no-tables",
+            help="For many words: compute tables once and look answers up in them. By default where this is faster.",
+            show_default=False,
+        ),
+    ] = None,
+    limit: LimitOption = DEFAULT_LIMIT,
+    timeout: TimeoutOption = None,
+    as_json: Json = False,
+) -> None:
+    """Run a model on WORD. Exit code: 0 accepted, 1 rejected, 2 error.
+
+    Where the answer of a problem is symbols or a number, such as the value of an expression, the exit code is 0; a run
+    that ends without an answer has the exit code 2.
+
+    If the canvases of all steps do not fit into --limit, only the last one is stored, and the output says so.
+
+    Example: [bold]unmask run models/random abba --planner uniform:1 --seed 3[/bold]
+    """
+    from unmask.pipeline import load_model
+
+    if word == "-" and sys.stdin is None:
+        raise UnmaskError(
+            "standard input is closed; give words on standard input, one per line, or a word instead of -"
+        )
+    if word == "-" and trace is not None:
+        raise UnmaskError("--trace records the run of one word; give the word instead of -")
+    if trace is not None:
+        check_writable(trace, "trace.json", earlier=TRACE)
+    with budgeted(None if word == "-" else "running", limit=limit, timeout=timeout, patience=1):
+        runner = _Runner(load_model(folder), engine, planner, sample=sample, seed=seed, canvas=not no_canvas)
+        if word == "-":
+            raise typer.Exit(_run_lines(runner, tables, as_json=as_json))
+        ran, seconds = runner.run(word, record=trace is not None)
+        if trace is not None:
+            write_text(trace, json.dumps(ran.to_json()), earlier=TRACE)
+    if as_json:
+        print_document(runner.document(ran, seconds))
+    else:
+        show_run(runner.model, ran, canvas=runner.canvas)
+    answered = answers_in_symbols(runner.model) and said_of(runner.model, ran.output)[1]
+    raise typer.Exit({True: 0, False: 1, None: 0 if answered else 2}[ran.accepted])
+
+
+@dataclass(frozen=True)
+class _Runner:
+    """A model, and how its words are run."""
+
+    model: "Model"
+    engine: RunEngineName
+    planner: str | None
+    sample: bool
+    seed: int
+    canvas: bool
+
+    @property
+    def one_by_one(self) -> bool:
+        """Whether words cannot be run together, or whoever types them waits for each answer."""
+        return self.planner is not None or self.engine is RunEngineName.both or sys.stdin.isatty()
+
+    def answers_alone(self, *, as_json: bool) -> bool:
+        """Whether nothing but the last canvas of a plain run is printed."""
+        plain = self.engine is RunEngineName.fast and not self.sample and not self.one_by_one
+        return plain and not (as_json and self.canvas)
+
+    def run(self, word: str, *, record: bool = False) -> tuple["Trace", float]:
+        """(trace, seconds) of one word."""
+        from unmask.pipeline import run_both, run_word
+
+        options: dict[str, Any] = {name: getattr(self, name) for name in ("sample", "seed", "planner", "canvas")}
+        start = time.perf_counter()
+        if self.engine is RunEngineName.both:
+            trace = run_both(self.model, word, **options)
+        else:
+            work = partial(run_word, self.model, word, engine=engine_named(self.engine), record=record, **options)
+            is_slow = self.engine is RunEngineName.reference
+            trace = foresee_time(work, "a run of the reference engine") if is_slow else work()
+        return trace, time.perf_counter() - start
+
+    def outcomes(self, words: Iterable[str | UnmaskError]) -> Iterator[tuple["Trace | UnmaskError", float]]:
+        """(trace or error, seconds) of each word; words that are run together share their time."""
+        from unmask.pipeline import run_words
+        from unmask.reasoners.run_words import words_at_once
+
+        remaining = iter(words)
+        if self.one_by_one:
+            yield from map(self._outcome, remaining)
+            return
+        engine = engine_named(self.engine)
+        together = words_at_once(self.model, engine, canvas=self.canvas)
+        while batch := list(islice(remaining, together)):
+            start, readable = time.perf_counter(), [word for word in batch if isinstance(word, str)]
+            how = {"engine": engine, "sample": self.sample, "seed": self.seed, "canvas": self.canvas}
+            traces = iter(run_words(self.model, readable, **how))
+            share = (time.perf_counter() - start) / len(batch)
+            yield from ((next(traces) if isinstance(word, str) else word, share) for word in batch)
+
+    def _outcome(self, word: str | UnmaskError) -> tuple["Trace | UnmaskError", float]:
+        try:
+            return self.run(word) if isinstance(word, str) else (word, 0)
+        except UnmaskError as error:
+            return error, 0
+
+    def document(self, trace: "Trace", seconds: float) -> dict[str, Any]:
+        """What `--json` prints."""
+        from unmask.traces.trace import result
+
+        return {**result(trace, canvas=self.canvas, outputs=self.outputs), "seconds": seconds}
+
+    @cached_property
+    def outputs(self) -> int:
+        from unmask.verification.question.standard import answer_count
+
+        return answer_count(self.model)
+
+
+def _run_lines(runner: _Runner, tables: bool | None, *, as_json: bool) -> int:
+    """One line for each word of standard input; the exit code."""
+    lines = lines_of(sys.stdin, runner.model)
+    if runner.answers_alone(as_json=as_json) and tables is not False:
+        outputs = runner.outputs if as_json else None
+        return decide_lines(runner.model, lines, engine_named(runner.engine), tables=tables, outputs=outputs)
+    if tables:
+        raise UnmaskError(
+            "--tables gives the last canvas only, and only without --sample, --planner and another engine; "
+            "add --no-canvas, or leave out --tables"
+        )
+    code = 0
+    for outcome, seconds in runner.outcomes(lines):
+        if isinstance(outcome, UnmaskError):
+            code = 2
+            print_document({"error": str(outcome)}) if as_json else say(f"error: {outcome}")
+            continue
+        said, good = said_of(runner.model, outcome.output)
+        code = code if good else 2
+        print_document(runner.document(outcome, seconds)) if as_json else say(said)
+    return code
+
+
+def said_of(model: "Model", output: Sequence[str]) -> tuple[str, bool]:
+    """Return (description of the result of a run that ends with these symbols, whether it is an answer)."""
+    answers = model.plain(list(output[-answers_told(model) :]))
+    verdict = verdict_of(model, output[-1])
+    if len(answers) == 1 and (verdict[1] or not notes_answers(model)):
+        return verdict
+    allowed = model.problem.get("symbols")
+    if isinstance(allowed, list):  # the possible answers; folders of older versions do not list them
+        wrong = next((symbol for symbol in answers if symbol not in (*allowed, model.accept, model.reject)), None)
+        if wrong is not None and wrong != model.mask:
+            return f"undecided: {' '.join(answers)}, and {wrong!r} is not an answer of the program", False
+    return f"answer: {' '.join(answers)}", model.mask not in answers
+
+
+def verdict_of(model: "Model", last: str) -> tuple[str, bool]:
+    """Do the same for the last symbol alone: a verdict, or the value of an expression."""
+    from unmask.reasoners.typed_words import is_value
+
+    meant = model.aliases.get(last, last)
+    if meant in (model.accept, model.reject):
+        return "accepted" if meant == model.accept else "rejected", True
+    if is_value(meant, model.vocabulary):
+        return f"= {meant}", True
+    stands_for = f", which means {meant!r}" if meant != last else ""
+    return f"undecided: the last symbol is {last!r}{stands_for}, neither {model.accept!r} nor {model.reject!r}", False
+
+
+def notes_answers(model: "Model") -> bool:
+    """Return whether the model says how many slots answer, as the model of a program does."""
+    stored = model.problem  # may be any JSON value in a folder from elsewhere
+    return isinstance(stored, dict) and isinstance(stored.get("slots"), list) and type(stored.get("outputs")) is int
+
+
+def answers_in_symbols(model: "Model") -> bool:
+    """Return whether answers may be other symbols than accept and reject: for a program or an expression."""
+    stored = model.problem
+    return notes_answers(model) or (isinstance(stored, dict) and stored.get("kind") == "expression")
+
+
+def answers_told(model: "Model") -> int:
+    """Return the number of symbols at the end of a run that are its answers."""
+    if model.outputs is not None and notes_answers(model):
+        return model.outputs
+    return max(1, model.problem["outputs"]) if notes_answers(model) else 1
+
+
+def show_run(model: "Model", trace: "Trace", *, canvas: bool) -> None:
+    """Print the canvas after every step, with freshly written slots highlighted, then the answer."""
+    from rich.text import Text
+
+    from unmask.cli.terminal import console, literal
+    from unmask.reasoners.typed_words import reads_expressions
+
+    out = console()
+    if canvas:
+        expression = reads_expressions(model.input_symbols)
+        gap = "" if expression or all(len(s) == 1 for s in trace.vocabulary) else " "
+        given = [Text(visible(symbol)) for symbol in model.symbols(trace.word)]
+        _show_row(out, "input ", _apart(given) if expression else given, gap)
+        if trace.left_out is not None:
+            out.print(literal(trace.left_out))
+        first = 1 + trace.steps_taken - len(trace.canvas)
+        for t, (tokens, chosen) in enumerate(zip(trace.canvas, trace.chosen, strict=True), start=first):
+            name = "answer" if model.kind == "plt" else f"step {t:>2}"
+            cells = _slots(model, trace, tokens, chosen)
+            _show_row(out, name, _apart(cells) if expression else cells, gap)
+    said, good = said_of(model, trace.output)
+    style = {True: "bold green", False: "bold yellow", None: "bold green" if good else "bold red"}
+    steps = f"{trace.steps_taken} step{'' if trace.steps_taken == 1 else 's'}"
+    out.print(f"[{style[trace.accepted]}]{literal(said)}[/] after {steps}")
+
+
+def _show_row(out: "Console", name: str, cells: list["Text"], gap: str) -> None:
+    """Print cells in one line; on a terminal wrapped between cells, under the first one."""
+    from rich.text import Text
+
+    lines, room = [Text.assemble((name, "dim"), " ")], out.width - len(name) - 1 if out.is_terminal else None
+    used = 0
+    for cell in cells:
+        wanted = cell.cell_len + (len(gap) if used else 0)
+        if room is not None and used and used + wanted > room:
+            lines.append(Text(" " * (len(name) + 1)))
+            used, wanted = 0, cell.cell_len
+        lines[-1].append(gap if used else "").append_text(cell)
+        used += wanted
+    for line in lines:
+        out.print(line)
+
+
+def _apart(cells: list["Text"]) -> list["Text"]:
+    """Put a blank between two symbols of an expression that would read as one number."""
+    from rich.text import Text
+
+    from unmask.reasoners.typed_words import blank_between
+
+    before = [Text("("), *cells]
+    return [Text(" " * blank_between(x.plain, y.plain, "·")) + y for x, y in zip(before, cells, strict=False)]
+
+
+def _slots(model: "Model", trace: "Trace", tokens: "np.ndarray", chosen: "np.ndarray") -> list["Text"]:
+    """Return the slots as text without markup, because symbols such as [ and ] would be read as tags."""
+    from rich.text import Text
+
+    cells = [
+        Text("·" if symbol == model.mask else visible(symbol), style="bold reverse" if fresh else "")
+        for symbol, fresh in zip(trace.symbols(tokens[:LONGEST_ROW]), chosen[:LONGEST_ROW], strict=True)
+    ]
+    return [*cells, Text(f"… {tokens.size - LONGEST_ROW} more")] if tokens.size > LONGEST_ROW else cells
+
+
+# `unmask sample`: model folder → sampled strings.
+
+
+def sample(
+    folder: Folder,
+    count: Annotated[int, typer.Option("--count", metavar="K", min=1, help="Number of strings.")] = 1,
+    seed: Annotated[int, typer.Option("--seed", metavar="S", help="String i uses the seed S + i.")] = 0,
+    engine: EngineOption = DEFAULT_ENGINE,
+    limit: LimitOption = DEFAULT_LIMIT,
+    timeout: TimeoutOption = None,
+    as_json: Json = False,
+) -> None:
+    """Sample strings from a model that reads no input (length 0), one per line.
+
+    Example: [bold]unmask sample models/language --count 5 --seed 1[/bold]
+    """
+    from unmask.cli.terminal import print_document, say
+    from unmask.pipeline import generate, load_model
+    from unmask.reasoners.typed_words import written
+
+    drawn = []
+    with budgeted("sampling" if as_json else None, limit=limit, timeout=timeout):
+        model = load_model(folder)
+        for i in stage("sampling", range(count), count):
+            output = generate(model, seed=seed + i, engine=engine_named(engine)).output
+            if as_json:
+                drawn.append({"seed": seed + i, "output": output})
+            else:
+                say(written(model, output))
+    if as_json:
+        print_document({"samples": drawn})

@@ -1,0 +1,261 @@
+"""`unmask samplers` and `unmask schedule`: test published samplers on known problems, and find schedules."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from unmask.budget import stage
+from unmask.cli.options import (
+    DEFAULT_LIMIT,
+    Json,
+    LimitOption,
+    PrecisionOption,
+    TimeoutOption,
+    budgeted,
+    leave_if_over,
+    not_a_bare_path,
+)
+from unmask.errors import OutOfTime, ProblemError, UnmaskError
+
+# `unmask samplers`: PROBLEM → how the field's samplers do on it; law:FILE → how far their laws are from it.
+
+
+MOST_BUDGETS = 64
+KIND, WORDS = "mdm", 32
+
+
+def samplers(
+    problem: Annotated[
+        str,
+        typer.Argument(
+            metavar="PROBLEM",
+            help="A problem as for `compile`, or a distribution, `law:FILE`.",
+            show_default=False,
+            callback=not_a_bare_path,
+        ),
+    ],
+    length: Annotated[
+        int | None, typer.Option("--length", metavar="N", help="Length of the words.", show_default=False)
+    ] = None,
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            "--budget",
+            metavar="T,T,…",
+            help="Numbers of passes to try; by default a selection.",
+            show_default=False,
+        ),
+    ] = None,
+    sampler: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--sampler",
+            metavar="NAME",
+            help="Test only this sampler, such as `llada:remasking=random` or `fast-dllm:threshold=0.8`. "
+            "May be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    kind: Annotated[
+        str | None,
+        typer.Option(
+            "--to",
+            metavar="mdm|smdm|topk",
+            help=f"Framework that PROBLEM is compiled to; by default {KIND}.",
+            show_default=False,
+        ),
+    ] = None,
+    words: Annotated[
+        int | None,
+        typer.Option(
+            "--words",
+            metavar="K",
+            min=1,
+            max=4096,
+            help=f"Number of words to try; by default {WORDS}.",
+            show_default=False,
+        ),
+    ] = None,
+    runs: Annotated[
+        int,
+        typer.Option(
+            "--runs", metavar="M", min=2, max=1_000_000, help="Number of samples if the outputs cannot be enumerated."
+        ),
+    ] = 4096,
+    seed: Annotated[int, typer.Option("--seed", metavar="S", min=0, help="Seed of the words and of the samplers.")] = 0,
+    precision: PrecisionOption = 2,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE.html", help="Write a page with plots.", show_default=False)
+    ] = None,
+    every: Annotated[bool, typer.Option("--every", help="Print a row for each number of passes.")] = False,
+    limit: LimitOption = DEFAULT_LIMIT,
+    timeout: TimeoutOption = None,
+    as_json: Json = False,
+) -> None:
+    """Test published samplers (LLaDA, Dream, Fast-dLLM, EB, P2, ReMDM) on a problem whose answers are known.
+
+    For a problem, the table shows the correct answers for each number of passes, the least number of passes that
+    suffices, and the first wrong write with its reason. For a distribution (`law:FILE`) it shows the Kullback-Leibler
+    divergence and the total variation. They are exact if all outputs of the sampler can be enumerated.
+
+    Example: [bold]unmask samplers group:A5 --length 16 --out report.html[/bold]
+    """
+    from unmask.cli.output_files import PAGE, check_writable, write_text
+    from unmask.cli.terminal import print_document
+    from unmask.problems.catalogue import law_path
+
+    if out is not None:
+        check_writable(out, "report.html", earlier=PAGE)
+    budgets = None if budget is None else _budgets(budget)
+    names = tuple(sampler or ())
+    end = None
+    with budgeted("sampling", limit=limit, timeout=timeout):
+        law = law_path(problem)
+        if law is not None:
+            if kind is not None or words is not None:
+                raise UnmaskError("a law is not compiled and has no words to try; leave out --to and --words")
+            report, results = _law(law, length, budgets, names, runs, seed)
+        else:
+            report, results = _exam(
+                problem, length, budgets, names, _kind(kind or KIND), words or WORDS, seed, precision
+            )
+        try:
+            for result in results:
+                report.results.append(result)
+        except OutOfTime as over:
+            end = over
+    if end is None and out is not None:
+        write_text(out, report.page(), earlier=PAGE)
+    if as_json:
+        print_document(report.to_json())
+    elif report.results:
+        _show(report, out if end is None else None, every=every)
+    leave_if_over(end)
+
+
+def _show(report: Any, out: Path | None, *, every: bool) -> None:
+    from unmask.cli.terminal import console, literal, show_table
+
+    table = report.everything() if every else report.summary()
+    cells = [tuple(literal(cell) for cell in row) for row in table.rows]
+    show_table(literal(report.title), table.columns, cells, left=table.left)
+    console().print(literal(report.facts))
+    if out is not None:
+        console().print(f"wrote [bold]{literal(out)}[/bold]")
+
+
+def _exam(
+    problem: str,
+    length: int | None,
+    budgets: tuple[int, ...] | None,
+    names: tuple[str, ...],
+    kind: Any,
+    words: int,
+    seed: int,
+    precision: int,
+) -> tuple[Any, Iterator[Any]]:
+    """An empty report, and what goes into it."""
+    from unmask.samplers.benchmark_subject import Subject
+    from unmask.samplers.sampler_benchmark import ExamReport, budgets_for, examine
+    from unmask.samplers.sampler_names import ZOO, zoo
+
+    zoo(1, names)  # what is no sampler is refused before anything is compiled
+    subject = Subject.of(problem, length, kind=kind, words=words, seed=seed, precision=precision)
+    entries = zoo(subject.slots, names or ZOO)
+    budgets = budgets or budgets_for(subject.slots, subject.predictor.model.steps)
+    results = stage("sampling", examine(subject, entries, budgets, seed=seed), len(entries) + 1)
+    return ExamReport(subject, budgets, []), results
+
+
+def _law(
+    path: str,
+    length: int | None,
+    budgets: tuple[int, ...] | None,
+    names: tuple[str, ...],
+    runs: int,
+    seed: int,
+) -> tuple[Any, Iterator[Any]]:
+    from unmask.samplers.law_comparison import Bench, LawReport, compare, law_budgets
+    from unmask.samplers.sampler_names import ZOO, zoo
+    from unmask.samplers.string_law import read_law
+
+    law = read_law(path)
+    if length is None:
+        raise ProblemError(f"{law.name} has strings of any length; give one with --length N")
+    bench = Bench(law, length)
+    entries = zoo(length, names or ZOO)
+    budgets = budgets or law_budgets(length)
+    results = stage("sampling", compare(bench, entries, budgets, runs=runs, seed=seed), len(entries))
+    return LawReport(bench, budgets, []), results
+
+
+def _budgets(text: str) -> tuple[int, ...]:
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isascii() and part.isdigit() and len(part) < 6 and int(part) for part in parts):
+        raise UnmaskError(f"--budget takes numbers of passes separated by commas, such as 63,32,6, not {text!r}")
+    if len(parts) > MOST_BUDGETS:
+        raise UnmaskError(f"--budget takes at most {MOST_BUDGETS} numbers, not {len(parts)}")
+    return tuple(sorted({int(part) for part in parts}, reverse=True))
+
+
+def _kind(text: str) -> Any:
+    from unmask.weights.kinds import DIFFUSION
+
+    kind = next((kind for kind in DIFFUSION if kind == text), None)
+    if kind is None:
+        raise UnmaskError(f"--to takes {', '.join(DIFFUSION)}, which have a canvas to sample on, not {text!r}")
+    return kind
+
+
+# `unmask schedule`: law:FILE × N × K → what schedules of K passes cost, and the best one.
+
+
+def schedule(
+    law: Annotated[str, typer.Argument(metavar="law:FILE", help="A distribution over strings.", show_default=False)],
+    length: Annotated[int, typer.Option("--length", metavar="N", help="Length of the strings.", show_default=False)],
+    passes: Annotated[int, typer.Option("--passes", metavar="K", help="Number of passes, 1 to N.", show_default=False)],
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE.html", help="Write a page with plots.", show_default=False)
+    ] = None,
+    limit: LimitOption = DEFAULT_LIMIT,
+    timeout: TimeoutOption = None,
+    as_json: Json = False,
+) -> None:
+    """Find the best schedule of a sampler that unmasks in random order, and the price of the usual ones.
+
+    The price is the expected Kullback-Leibler divergence from the law to the sampler, for an exact predictor. It is
+    computed from the information curve of the law: how uncertain a masked position is when i others are revealed. For
+    short strings the least number of passes of any exact sampler is also computed.
+
+    Example: [bold]unmask schedule law:examples/laws/chain.json --length 64 --passes 8[/bold]
+    """
+    from rich.markup import escape
+
+    from unmask.cli.output_files import PAGE, check_writable, write_text
+    from unmask.cli.terminal import console, print_document, show_table
+    from unmask.problems.catalogue import law_path
+    from unmask.samplers.pass_schedules import ScheduleReport
+    from unmask.samplers.string_law import read_law
+
+    path = law_path(law)
+    if path is None:
+        raise ProblemError(f"a schedule is found for a distribution, not for {law!r}; write law:FILE")
+    if out is not None:
+        check_writable(out, "schedule.html", earlier=PAGE)
+    with budgeted("measuring information", limit=limit, timeout=timeout):
+        report = ScheduleReport.of(read_law(path), length, passes)
+        page = None if out is None else report.page()
+    if out is not None and page is not None:
+        write_text(out, page, earlier=PAGE)
+    if as_json:
+        print_document(report.to_json())
+        return
+    table = report.summary()
+    cells = [tuple(escape(cell) for cell in row) for row in table.rows]
+    show_table(escape(report.title), table.columns, cells, left=table.left)
+    for fact in report.facts:
+        console().print(escape(fact))
+    if out is not None:
+        console().print(f"wrote [bold]{escape(str(out))}[/bold]")

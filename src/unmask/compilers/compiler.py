@@ -1,0 +1,129 @@
+"""Problem × kind × N → Model: the one place that chooses a compiler.
+
+`compiler_for` maps a problem to its compiler; a new kind of problem without an automaton adds a case there. `compiled`
+is what `compile` calls.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from unmask.compilers.circuit_compiler import CircuitCompiler, FamilyCompiler, ReachabilityCompiler
+from unmask.compilers.expression_compiler import ExpressionCompiler
+from unmask.compilers.model_families import ForEveryLength
+from unmask.compilers.regular_compiler import RegularCompiler
+from unmask.compilers.system_compiler import SystemCompiler
+from unmask.errors import ProblemError, shortened
+from unmask.numerics.arithmetic import Precision
+from unmask.problems.catalogue import RandomProblem
+from unmask.problems.circuit_problems import CircuitProblem, FamilyProblem
+from unmask.problems.expression_problems import ExpressionProblem
+from unmask.problems.grammar_problems import GrammarProblem
+from unmask.problems.problem import Problem
+from unmask.problems.program_problems import AbsentProgram, ProgramProblem
+from unmask.testing import random_model
+from unmask.weights.kinds import KINDS, Kind
+from unmask.weights.model import Extent, Model
+
+
+@dataclass(frozen=True)
+class RandomCompiler:
+    """The random models of a seed, one for each kind, length and precision; they promise nothing."""
+
+    seed: int
+
+    @property
+    def problem(self) -> dict[str, Any]:
+        return {}
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        return KINDS
+
+    @property
+    def length(self) -> None:
+        return None
+
+    def layout_of(self, kind: Kind, length: int) -> None:  # noqa: ARG002
+        return None
+
+    def bound(self, kind: Kind, length: int) -> tuple[int, int]:
+        raise ProblemError(f"a random {kind} of length {length} has no bound; compare a problem that has answers")
+
+    def extent(self, kind: Kind, length: int) -> Extent:
+        raise ProblemError(f"a random {kind} of length {length} has no bound; compare a problem that has answers")
+
+    def compile(self, kind: Kind, length: int, precision: Precision) -> Model:
+        return random_model(self.seed, kind, length, precision=precision.p)
+
+    def for_every_length(self, kind: Kind, precision: Precision) -> None:  # noqa: ARG002
+        return None
+
+
+class Compiler(Protocol):
+    """Compiles one problem for any kind and length that it offers."""
+
+    @property
+    def problem(self) -> dict[str, Any]: ...
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """What it compiles to without a conversion."""
+        ...
+
+    @property
+    def length(self) -> int | None:
+        """The length of the words where the problem has but one."""
+        ...
+
+    def layout_of(self, kind: Kind, length: int) -> str | None:
+        """How a kind is laid out, and why; None where there is nothing to choose."""
+        ...
+
+    def bound(self, kind: Kind, length: int) -> tuple[int, int]:
+        """(steps, padding) at most."""
+        ...
+
+    def extent(self, kind: Kind, length: int) -> Extent:
+        """Layers, alphabet and width at most; only the number of places may depend on the length."""
+        ...
+
+    def compile(self, kind: Kind, length: int, precision: Precision) -> Model: ...
+
+    def for_every_length(self, kind: Kind, precision: Precision) -> ForEveryLength | None:
+        """What it has for every N at once; None where every length is compiled by itself."""
+        ...
+
+
+def compiler_for(problem: Problem) -> Compiler:
+    """The compiler of a parsed problem: one of its own kind, else the one for all that have an automaton."""
+    if isinstance(problem, RandomProblem):
+        return RandomCompiler(problem.seed)
+    if isinstance(problem, FamilyProblem):
+        return (ReachabilityCompiler if problem.family == "reachability" else FamilyCompiler)(problem)
+    if isinstance(problem, CircuitProblem):
+        return CircuitCompiler(problem.circuit, problem.to_json())
+    if isinstance(problem, ExpressionProblem):
+        return ExpressionCompiler(problem)
+    if isinstance(problem, ProgramProblem | GrammarProblem):
+        return SystemCompiler(problem.system, problem.to_json())
+    if isinstance(problem, AbsentProgram):
+        raise ProblemError(problem.why_no_answers)
+    if problem.automaton is None:
+        raise ProblemError(f"{shortened(problem.name)} has neither an automaton nor a compiler; define one of them")
+    return RegularCompiler.of(problem.automaton, problem.group, problem.to_json())
+
+
+def compiled(problem: Problem, compiler: Compiler, text: str, kind: Kind, length: int | None, precision: int) -> Model:
+    """What was asked for is checked; `text` is the problem as it was written."""
+    if kind not in KINDS:
+        raise ProblemError(f"there is no kind {kind!r}; use one of {', '.join(KINDS)}")
+    if length is not None and length < 0:
+        raise ProblemError(f"the length must be 0 or more, not {length}")
+    if not 1 <= precision <= 8:
+        raise ProblemError(f"the precision must lie in 1 … 8, not {precision}")
+    length = compiler.length if length is None else length
+    if length is None:
+        raise ProblemError(f"{text} has words of any length; give one with --length N")
+    model, layout = compiler.compile(kind, length, Precision(precision)), compiler.layout_of(kind, length)
+    made = {"compiled": problem.name, "to": kind}  # the name is without the path of a file
+    return replace(model, provenance=[made if layout is None else {**made, "layout": layout}])

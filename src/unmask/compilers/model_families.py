@@ -1,0 +1,141 @@
+"""Programs × vocabulary × frame → Model, for one length (`model_of`) or for every N (`Family.model_at`).
+
+A family holds the models of one kind of a problem for every N from `least` on, as programs and a frame in N. `compile`
+instantiates it, so what is proved of the family holds for each of its models.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from unmask.errors import ProblemError
+from unmask.numerics.arithmetic import Precision
+from unmask.programs.assembly import assemble_all
+from unmask.programs.declarations import SignedBits, TableBits
+from unmask.programs.instance import program_at
+from unmask.programs.program import Program, Size, Vocabulary, bits_for
+from unmask.recurrences.system import System
+from unmask.weights.kinds import Kind
+from unmask.weights.model import Extent, Model
+from unmask.weights.size_limits import check_length, check_steps
+
+
+def model_of(
+    kind: Kind, programs: dict[str, Program], precision: Precision, vocabulary: Vocabulary, *, steps: int, **frame: Any
+) -> Model:
+    """The model whose transformers are these programs; `frame` holds the other fields of `Model`."""
+    check_steps(steps)
+    transformers = assemble_all(programs, precision)
+    return Model(kind=kind, steps=steps, transformers=transformers, **vocabulary.fields(), **frame)
+
+
+def stated_outputs(kind: Kind, answers: int) -> int | None:
+    """What a compiled folder states as `outputs`: a looped model with several answers says how many rows it decodes.
+
+    Other kinds write all their slots, and the problem says how many of the last ones are answers.
+    """
+    return answers if kind == "plt" and answers > 1 else None
+
+
+def check_precision(precision: Precision, least: int) -> None:
+    """Refuse a precision at which the gadgets of a program are not exact."""
+    if precision.p < least:
+        raise ProblemError(f"a compiled model needs a precision of at least {least}, not {precision.p}")
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """Programs, vocabulary and frame, for one length or for N itself."""
+
+    programs: dict[str, Program]
+    vocabulary: Vocabulary
+    steps: Size
+    padding: Size
+    block: Size | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class ModelFamily:
+    """A design in N, and what does not depend on it."""
+
+    kind: Kind
+    least: int
+    design: Design
+    characters: tuple[tuple[int, int, str], ...] | None
+    problem: dict[str, Any]
+
+    def model_at(self, length: int, precision: Precision) -> Model:
+        """The model of one length."""
+        if length < self.least:
+            raise ValueError(f"this family starts at N = {self.least}; N = {length} is too short")
+        check_length(length)
+        design = self.design
+        programs = {name: program_at(program, length) for name, program in design.programs.items()}
+        steps, padding = number_at(design.steps, length), number_at(design.padding, length)
+        block = None if design.block is None else number_at(design.block, length)
+        made = Design(programs, design.vocabulary, steps, padding, block)
+        return model_of_design(self.kind, made, length, precision, self.characters, self.problem_at(length))
+
+    def problem_at(self, length: int) -> dict[str, Any]:  # noqa: ARG002
+        """What the folder of one length keeps of the problem."""
+        return self.problem
+
+
+@dataclass(frozen=True, eq=False)
+class ForEveryLength:
+    """What a compiler has for every N at once, and what a proof of it holds against the problem."""
+
+    family: ModelFamily | None
+    why_none: str
+    """The reason, where there is no family."""
+    system: System | None = None
+    """The recurrence that the family computes; a regular language has an automaton instead."""
+    circuits: str | None = None
+    """The name of the family of circuits whose outputs it computes."""
+
+
+def model_of_design(
+    kind: Kind,
+    design: Design,
+    length: int,
+    precision: Precision,
+    characters: tuple[tuple[int, int, str], ...] | None,
+    problem: dict[str, Any],
+) -> Model:
+    """The model of a design for one length."""
+    frame: dict[str, Any] = {} if design.block is None else {"block": design.block}
+    return model_of(
+        kind,
+        design.programs,
+        precision,
+        design.vocabulary,
+        steps=number_at(design.steps, length),
+        length=length,
+        padding=design.padding,
+        characters=characters,
+        problem=problem,
+        **frame,
+    )
+
+
+def number_at(size: Size, length: int) -> int:
+    """A number, or the value of an expression in N."""
+    return size if isinstance(size, int) else size.at(length)
+
+
+def extent_of(programs: Iterable[Program], symbols: int, places: int) -> Extent:
+    """Count registers: those that hold the address of one of `places` rows grow with N; all others are `fixed`."""
+    bits = bits_for(places)
+    counted = [(_addresses(program, bits), program) for program in programs]
+    return Extent(
+        layers=max(len(program.layers) for _, program in counted),
+        symbols=symbols,
+        fixed=max(program.width - bits * addresses for addresses, program in counted),
+        per_bit=max(addresses for addresses, _ in counted),
+        places=places,
+    )
+
+
+def _addresses(program: Program, bits: int) -> int:
+    declared = ((program.positions.get(name), labels) for name, labels in program.registers.items())
+    return sum(isinstance(d, SignedBits | TableBits) and len(labels) == bits for d, labels in declared)

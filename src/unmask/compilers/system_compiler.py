@@ -1,0 +1,375 @@
+"""System of recurrences × kind × N → Model: a user's program, a grammar, or a family of circuits.
+
+| kind       | steps                      | space: P counts slots, and a row for each index of a read over a range |
+|------------|----------------------------|-------------------------------------------------------------------------|
+| mdm, plt   | depth, or the stated steps | P                                                                       |
+| smdm, topk | depth                      | P                                                                       |
+| pcot       | depth                      | depth times the widest level                                            |
+| cot        | P                          | P                                                                       |
+
+Where slots are rewritten, only mdm and plt are possible. Where a slot reads an answer, pcot and cot repeat the answers.
+
+`system_family` looks for one program for every N (mdm, smdm, topk). `compile` uses the family at every length that it
+fits, and a program of that length alone elsewhere.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import Any
+
+from unmask.compilers.model_families import Design, ForEveryLength, ModelFamily, extent_of, model_of, stated_outputs
+from unmask.errors import ProblemError, UnmaskError
+from unmask.expressions import Expression, N, constant, log2_above
+from unmask.numerics.arithmetic import Precision
+from unmask.programs.instance import program_at
+from unmask.programs.program import Program
+from unmask.programs.recurrences.every_plan import EveryPlan, affine_fit, in_length
+from unmask.programs.recurrences.slot_rows import NoFormula
+from unmask.programs.recurrences.string_placement import (
+    Placement,
+    one_level_per_step,
+    one_slot_per_step,
+    with_copied_answers,
+)
+from unmask.programs.recurrences.system_plan import Symbols, SystemPlan, most_added, symbols_of
+from unmask.programs.recurrences.system_programs import system_loop, system_planner, system_predictor, system_string
+from unmask.recurrences.slots import Over, Slots, read_parts
+from unmask.recurrences.system import System, cases_of, is_truth, symbol_names
+from unmask.recurrences.unfolding import Unfolding
+from unmask.weights.kinds import Kind
+from unmask.weights.model import Extent, Model
+
+LOOKED_AT = 13
+"""Lengths 0 … 12 are looked at."""
+LATEST = 7
+"""A family starts at this length at the latest."""
+
+MOST_LOOKED_AT = 1 << 13
+"""So many slots and rows a length may have that is looked at: four indices of N have too many, and no family."""
+
+Unfold = Callable[[int], Unfolding]
+Described = Callable[[EveryPlan, int], dict[str, Any]]
+"""What the folder of one length keeps of the problem."""
+
+
+@dataclass(frozen=True, eq=False)
+class SystemFamily(ModelFamily):
+    """A family whose models are those of a plan of every N."""
+
+    plan: EveryPlan
+    system: System
+    described: "Described"
+
+    def problem_at(self, length: int) -> dict[str, Any]:
+        return self.described(self.plan, length)
+
+    def fits(self, unfolding: Unfolding) -> bool:
+        """Is the model of this length the family's?"""
+        steps, length = self.design.steps, unfolding.length
+        assert isinstance(steps, Expression)
+        if length < self.least or steps.at(length) < max(unfolding.depth.values()):
+            return False
+        return self.plan.fits(self.plan.rows_at(unfolding))
+
+
+def system_family(
+    system: System,
+    kind: Kind,
+    symbols: Symbols,
+    unfold: Unfold,
+    programs: Callable[[EveryPlan], dict[str, Program]],
+    *,
+    most_added: int,
+    described: "Described",
+) -> SystemFamily | None:
+    """None where what positions say is no formula, or no formula was found for the depth."""
+    if system.edits or not _boxes(system):
+        return None
+    seen = _valid(unfold)
+    found: list[tuple[EveryPlan, Expression, int]] = []
+    for least in range(LATEST):
+        listed = [u for u in seen if u.length >= least]
+        if len(listed) < LOOKED_AT - least or (steps := _steps(system, listed)) is None:
+            continue
+        try:
+            plan = EveryPlan(system, symbols, listed, most_added=most_added)
+            if not all(plan.fits(plan.rows_at(u)) for u in listed):
+                continue
+        except NoFormula:
+            continue
+        found.append((plan, steps, least))
+        if all(map(plan.has_every_region, listed)):
+            found = found[-1:]
+            break
+    if not found:
+        return None
+    plan, steps, least = min(found, key=lambda each: len(each[0].regions))
+    try:
+        design = Design(programs(plan), symbols.vocabulary, steps, plan.slots)
+    except NoFormula:
+        return None
+    return SystemFamily(kind, least, design, None, {}, plan, system, described)
+
+
+def _boxes(system: System) -> bool:
+    """Do all ranges, those of groups and those that are read over, depend on N alone?"""
+    ranges = [over for group in system.groups for over in group.ranges]
+    for _, case in cases_of(system):
+        ranges += [part.range for part in read_parts(case.reads) if isinstance(part, Over)]
+    return not any((over.first.names | over.last.names) - {"N"} for over in ranges)
+
+
+def _valid(unfold: Unfold) -> list[Unfolding]:
+    found = []
+    for length in range(LOOKED_AT):
+        try:
+            found.append(unfold(length))
+        except UnmaskError:
+            continue
+        if found[-1].size > MOST_LOOKED_AT:
+            return []
+    return found
+
+
+def _steps(system: System, seen: Sequence[Unfolding]) -> Expression | None:
+    """The depth, as a sum of expressions in N that the ranges name."""
+    lengths = [u.length for u in seen]
+    parts = [constant(1), N, *map(in_length, bounds_of(system.groups)), log2_above(N)]
+    coefficients = affine_fit([[part.at(length) for length in lengths] for part in parts], [_depth(u) for u in seen])
+    if coefficients is None:
+        return None
+    total: Expression | None = None
+    for coefficient, part in zip(coefficients[1:], parts[1:], strict=True):
+        if coefficient:
+            term = part if coefficient == 1 else part * coefficient
+            total = term if total is None else total + term
+    if total is None:
+        return constant(coefficients[0])
+    more = coefficients[0]
+    return total + more if more > 0 else total - -more if more else total
+
+
+def bounds_of(groups: Sequence[Slots]) -> list[Any]:
+    """The expressions in N, other than N and numbers, that end or begin a range; each once."""
+    found = {}
+    for group in groups:
+        for over in group.ranges:
+            for end in (over.first, over.last):
+                if end.operator not in ("constant", "variable"):
+                    found.setdefault(str(end), end)
+    return list(found.values())
+
+
+def _depth(unfolding: Unfolding) -> int:
+    return max(unfolding.depth.values())
+
+
+def why_no_family(system: System, kind: Kind) -> str:
+    """What stands in the way, as far as it can be said at once."""
+    if system.edits:
+        return "its slots are rewritten in every step"
+    if not _boxes(system):
+        return "a range depends on another index"
+    return f"the positions of a {kind} are not formulas in n and N, or no formula was found for its depth"
+
+
+IN_PLACE: tuple[Kind, ...] = ("mdm", "plt")
+WRITTEN_ONCE: tuple[Kind, ...] = ("mdm", "smdm", "topk", "plt", "pcot", "cot")
+USUAL_PRECISION = Precision(2)
+FAMILIES: tuple[Kind, ...] = ("mdm", "smdm", "topk")
+"""The kinds for which there is a program of every N."""
+ROLES: dict[Kind, tuple[str, ...]] = {"plt": ("pad",)}
+STRINGS: dict[Kind, Any] = {"cot": one_slot_per_step, "pcot": one_level_per_step}
+
+
+@dataclass(frozen=True, eq=False)
+class SystemCompiler:
+    """A system of recurrences, ready for any kind and length."""
+
+    system: System
+    problem: dict[str, Any]
+    names_slots: bool = True
+    """Does a folder say how its slots are called?"""
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        return IN_PLACE if self.system.edits else WRITTEN_ONCE
+
+    @property
+    def length(self) -> None:
+        return None
+
+    def layout_of(self, kind: Kind, length: int) -> str:
+        plan = self.plan(kind, length)
+        rows = plan.slots - sum(block.count for block in plan.blocks.values())
+        finding = f", and {_counted(rows, 'row')} for reads over a range" if rows else ""
+        how = "rewritten in every step" if self.system.edits else "each written once"
+        made = f"{_counted(plan.slots - rows, 'slot')}, {how}{finding}"
+        layout = f"{made}; {_counted(len(plan.regions), 'region')}, at most {_counted(len(plan.heads), 'read')}"
+        unread = self._unfolding(length).unread_letters
+        return layout if not unread or not self.names_slots else f"{layout}; note: {_unread(unread, length)}"
+
+    def bound(self, kind: Kind, length: int) -> tuple[int, int]:
+        """(steps, padding) that the construction promises: by counting the recurrence, not the rows of the model."""
+        unfolding = self._unfolding(length)
+        if self.system.edits:
+            return unfolding.steps, unfolding.size
+        if kind in STRINGS:
+            unfolding = self._repeating(length)._unfolding(length)
+        if kind == "cot":
+            return unfolding.size, unfolding.size
+        steps = max(unfolding.depth.values())
+        return steps, steps * unfolding.widest if kind == "pcot" else unfolding.size
+
+    def extent(self, kind: Kind, length: int) -> Extent:
+        """Counted on the programs: how many regions and reads there are is up to the recurrence."""
+        if kind in STRINGS:
+            placement = self.placement(kind, length)
+            symbols = placement.plan.symbols.vocabulary.symbols
+            extent = extent_of([system_string(placement)], len(symbols), placement.codes)
+            return replace(extent, cases=placement.plan.cases)
+        if (family := self._fitting(kind, length, USUAL_PRECISION)) is not None:
+            programs = [program_at(program, length) for program in family.design.programs.values()]
+            return extent_of(programs, len(family.design.vocabulary.symbols), family.plan.room.at(length))
+        plan = self.plan(kind, length)
+        extent = extent_of(self._programs(kind, plan).values(), len(plan.symbols.vocabulary.symbols), plan.room)
+        return replace(extent, cases=plan.cases)
+
+    def compile(self, kind: Kind, length: int, precision: Precision) -> Model:
+        if kind not in self.kinds:
+            raise ProblemError(
+                f"{self.system.name} rewrites its slots, so it compiles only to {', '.join(self.kinds)}; "
+                f"compile to mdm, then `unmask convert --to {kind}`"
+            )
+        if kind in STRINGS:
+            return self._string(kind, length, precision)
+        if (family := self._fitting(kind, length, precision)) is not None:
+            return family.model_at(length, precision)
+        plan = self.plan(kind, length, precision)
+        steps, _ = self.bound(kind, length)
+        names = plan.row_names[length:]
+        programs = self._programs(kind, plan)
+        return self._model(kind, programs, precision, plan, names, padding=plan.slots, steps=steps)
+
+    def _fitting(self, kind: Kind, length: int, precision: Precision) -> SystemFamily | None:
+        """The family, if it is the one to take at this length."""
+        family, unfolding = self.family(kind, precision), self._unfolding(length)
+        return family if family is not None and family.fits(unfolding) else None
+
+    def family(self, kind: Kind, precision: Precision = USUAL_PRECISION) -> SystemFamily | None:
+        """The models of every N from some length on, where positions are formulas in n and N."""
+        return self._family(kind, most_added(precision)) if kind in FAMILIES else None
+
+    def for_every_length(self, kind: Kind, precision: Precision) -> ForEveryLength:
+        why = f"the compiler has no program of every N: {why_no_family(self.system, kind)}"
+        return ForEveryLength(self.family(kind, precision), why, system=self.system)
+
+    @cached_property
+    def _family(self):
+        def family(kind: Kind, most: int) -> SystemFamily | None:
+            return system_family(
+                self.system,
+                kind,
+                symbols_of(self.system, ROLES.get(kind, ("mask",))),
+                self._unfolding,
+                lambda plan: self._programs(kind, plan),
+                most_added=most,
+                described=self._described_at,
+            )
+
+        return lru_cache(maxsize=8)(family)
+
+    def _programs(self, kind: Kind, plan: SystemPlan) -> dict[str, Program]:
+        if kind == "plt":
+            return {"model": system_loop(plan)}
+        if kind == "topk":
+            return {"model": system_predictor(plan, own_slot=True)}
+        return {"planner": system_planner(plan), "predictor": system_predictor(plan)}
+
+    def placement(self, kind: Kind, length: int, precision: Precision = USUAL_PRECISION) -> Placement:
+        """Where slots stand in a string."""
+        return STRINGS[kind](self._repeating(length).plan(kind, length, precision))
+
+    def _string(self, kind: Kind, length: int, precision: Precision) -> Model:
+        placement = self.placement(kind, length, precision)
+        padding = placement.rows - length - placement.begin
+        programs = {"model": system_string(placement)}
+        frame = {"padding": padding, "steps": placement.steps, "block": placement.block}
+        return self._model(kind, programs, precision, placement.plan, placement.names[-padding:], **frame)
+
+    def _model(
+        self,
+        kind: Kind,
+        programs: dict[str, Program],
+        precision: Precision,
+        plan: SystemPlan,
+        names: list[str],
+        **frame: Any,
+    ) -> Model:
+        problem = self._described(plan.unfolding, names)
+        vocabulary, outputs = plan.symbols.vocabulary, stated_outputs(kind, len(plan.unfolding.answers))
+        frame = {"length": plan.length, "problem": problem, "outputs": outputs, **frame}
+        return model_of(kind, programs, precision, vocabulary, **frame)
+
+    def _described_at(self, plan: EveryPlan, length: int) -> dict[str, Any]:
+        unfolding = self._unfolding(length)
+        return self._described(unfolding, plan.rows_at(unfolding).row_names[length:])
+
+    def _described(self, unfolding: Unfolding, names: list[str]) -> dict[str, Any]:
+        """What a folder keeps of a program says how many answers there are, and how its slots are called."""
+        if not self.names_slots:
+            return self.problem
+        if not self.problem:
+            return {}
+        symbols = symbol_names(self.system)
+        told = [symbols[value] for value in self.system.answer_group.values if not is_truth(value)]
+        answers = {"symbols": told} if self.problem.get("kind") == "program" else {}
+        return {**self.problem, "outputs": len(unfolding.answers), "slots": names, **answers}
+
+    def plan(self, kind: Kind, length: int, precision: Precision = USUAL_PRECISION) -> SystemPlan:
+        """The plan of one kind and length."""
+        begin = ("begin",) if kind == "cot" and length <= 1 else ()
+        return self._plan(length, {**ROLES, "cot": begin}.get(kind, ("mask",)), most_added(precision))
+
+    def _repeating(self, length: int) -> "SystemCompiler":
+        """The compiler of the system whose answers nobody reads."""
+        return self._repeat(length)
+
+    @cached_property
+    def _repeat(self):
+        def repeating(length: int) -> SystemCompiler:
+            system = with_copied_answers(self.system, self._unfolding(length))
+            return self if system is self.system else replace(self, system=system)
+
+        return lru_cache(maxsize=8)(repeating)
+
+    @cached_property
+    def _unfolding(self):
+        return lru_cache(maxsize=8)(lambda length: _checked(Unfolding(self.system, length)))
+
+    @cached_property
+    def _plan(self):
+        def planned(length: int, roles: tuple[str, ...], most: int) -> SystemPlan:
+            return SystemPlan(self._unfolding(length), symbols_of(self.system, roles), most_added=most)
+
+        return lru_cache(maxsize=8)(planned)
+
+
+def _unread(places: list[int], length: int) -> str:
+    """Say which letters of a word no slot reads."""
+    if len(places) == length:
+        return f"no slot reads any of the {length} letters"
+    named = ", ".join(map(str, places[:8])) + (f" and {len(places) - 8} more" if len(places) > 8 else "")
+    return f"no slot reads letter{'' if len(places) == 1 else 's'} {named} of {length}, counted from 0"
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
+def _checked(unfolding: Unfolding) -> Unfolding:
+    """The same, after everything that can be wrong at this length has been looked at."""
+    edits = unfolding.system.edits
+    _ = unfolding.answers, (unfolding.rules, unfolding.starts, unfolding.steps) if edits else unfolding.depth
+    return unfolding

@@ -1,0 +1,400 @@
+"""What the kernel is given, field by field as in kernel.c: the weights, what is kept of earlier rows, the codes.
+
+Matrices stand one after another in compressed rows: entry e of matrix m's row k, for starts[first + k] <= e <
+starts[first + k + 1] with (first, rows) = matrices[m], adds to column columns[e] with weight values[e]. They are
+numbered embed, then W1 and W2 of each layer, then outᵀ, then Wq, Wk and Wv of each head. Heads are padded to one size.
+"""
+
+import ctypes
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from unmask.budget import check, stage
+from unmask.engines.prepared_weights import prepared, telling
+from unmask.engines.visible_keys import KeyCode, ValueRange, find_bits, prove_code
+from unmask.numerics.arithmetic import exp_table
+from unmask.numerics.compact import Compact
+from unmask.weights.matrices import Matrix, PositionTable
+from unmask.weights.transformer import Transformer
+
+RECENT = 512  # queries that are kept, to learn codes from
+LARGEST = 1 << 28  # numbers that are kept of earlier rows: 1 GB
+MOST_BITS = 62
+
+
+class KernelRecord:
+    """Integers and arrays, and a structure of C that points to them; arrays are 64 bits wide, or 32 where `narrow`."""
+
+    numbers: tuple[str, ...]
+    arrays: tuple[str, ...]
+    narrow: frozenset[str]
+
+    def __init__(self, **fields: int | np.ndarray) -> None:
+        self.fields: dict[str, np.ndarray] = {}
+        members: list[tuple[str, type]] = [(name, ctypes.c_int64) for name in self.numbers]
+        members += [(name, ctypes.c_void_p) for name in self.arrays]
+        self.structure = type("Structure", (ctypes.Structure,), {"_fields_": members})()
+        for name in self.numbers:
+            setattr(self.structure, name, int(fields[name]))
+        for name in self.arrays:
+            kind = np.int32 if name in self.narrow else np.int64
+            array = np.ascontiguousarray(fields[name], dtype=kind)
+            self.fields[name] = array
+            setattr(self.structure, name, array.ctypes.data)
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self.fields[name]
+
+    @property
+    def pointer(self):
+        return ctypes.byref(self.structure)
+
+
+class KernelWeights(KernelRecord):
+    """A transformer; `head_sizes` are (width of queries, how many columns the head writes), `targets` those columns."""
+
+    numbers = (
+        *("width", "hidden", "p", "bound", "layers", "last_head", "heads", "outputs"),
+        *("head_width", "head_columns", "placed"),
+    )
+    arrays = (
+        *("matrices", "starts", "columns", "values", "biases", "bias_starts", "positions"),
+        *("places", "head_sizes", "targets", "first_head", "exps"),
+    )
+    narrow = frozenset({"columns", "values", "biases", "positions"})
+
+
+class KernelMemory(KernelRecord):
+    """What is kept of the rows so far, by head: keys, values, the last queries, and the index of keys by code."""
+
+    numbers = ("rows", "slots", "recent")
+    arrays = ("keys", "values", "queries", "table", "before", "irregular", "irregulars")
+    narrow = frozenset({"keys", "values", "queries", "before", "irregular"})
+
+
+class KernelCodes(KernelRecord):
+    """By head: how many bits its code has (-1: no code), within which ranges it is proved, its bits as column, size."""
+
+    numbers = ("most",)
+    arrays = ("bits", "query_within", "key_within", "query_bits", "key_bits")
+    narrow = frozenset({"query_within", "key_within", "query_bits", "key_bits"})
+
+
+class KernelScratch(KernelRecord):
+    """Room for one row."""
+
+    numbers = ()
+    arrays = ("H", "total", "change", "units", "head", "logits", "found", "exps")
+    narrow = frozenset({"H", "total", "change", "units", "head", "logits"})
+
+
+_FLAT: WeakKeyDictionary[Transformer, KernelWeights] = WeakKeyDictionary()
+
+
+def flat(transformer: Transformer) -> KernelWeights:
+    """The weights, laid out once."""
+    if transformer not in _FLAT:
+        _FLAT[transformer] = _laid_out(transformer)
+    return _FLAT[transformer]
+
+
+def memory(weights: KernelWeights, rows: int) -> KernelMemory | None:
+    """Room for so many rows, or None if that were too much."""
+    of = weights.structure
+    if of.heads * rows * (of.head_width + of.head_columns + 8) > LARGEST:
+        return None
+    slots = 1 << (2 * rows).bit_length()
+    return KernelMemory(
+        rows=rows,
+        slots=slots,
+        recent=RECENT,
+        keys=np.zeros((of.heads, rows, of.head_width), dtype=np.int32),
+        values=np.zeros((of.heads, rows, of.head_columns), dtype=np.int32),
+        queries=np.zeros((of.heads, RECENT, of.head_width), dtype=np.int32),
+        table=np.full((of.heads, slots, 2), -1),
+        before=np.zeros((of.heads, rows), dtype=np.int32),
+        irregular=np.zeros((of.heads, rows), dtype=np.int32),
+        irregulars=np.zeros(of.heads),
+    )
+
+
+def no_codes(weights: KernelWeights) -> KernelCodes:
+    """Nothing is proved: every query and key is irregular."""
+    heads, width = weights.structure.heads, weights.structure.head_width
+    ranges, bits = np.zeros((heads, 2, width), dtype=np.int32), np.zeros((heads, 2, MOST_BITS), dtype=np.int32)
+    return KernelCodes(
+        most=MOST_BITS,
+        bits=np.full(heads, -1),
+        query_within=ranges,
+        key_within=ranges.copy(),
+        query_bits=bits,
+        key_bits=bits.copy(),
+    )
+
+
+def scratch(weights: KernelWeights, rows: int) -> KernelScratch:
+    of = weights.structure
+    sizes = {"units": of.hidden, "logits": of.outputs, "found": rows, "exps": rows}
+    return KernelScratch(**{name: np.zeros(sizes.get(name, of.width)) for name in KernelScratch.arrays})
+
+
+def _laid_out(transformer: Transformer) -> KernelWeights:
+    layers, precision = transformer.layers, transformer.precision
+    heads = [telling(head) for layer in layers for head in layer.heads]
+    matrices = [
+        transformer.embed,
+        *(m for layer in layers for m in (layer.mlp.w1, layer.mlp.w2)),
+        transformer.out.transposed(),
+    ]
+    matrices += [m for head in heads for m in (head.wq, head.wk, head.wv)]
+    biases = [b for layer in layers for b in (layer.mlp.b1, layer.mlp.b2)]
+    written = [np.unique(head.wv.column) for head in heads]
+    targets = np.zeros((len(heads), max((w.size for w in written), default=1)), dtype=np.int64)
+    for row, columns in zip(targets, written, strict=True):
+        row[: columns.size] = columns
+    positions = PositionTable.of(transformer.positions)
+    first = np.cumsum([0, *(m.shape[0] + 1 for m in matrices)])
+    entries = np.cumsum([0, *(m.nonzeros for m in matrices)])
+    return KernelWeights(
+        width=transformer.width,
+        hidden=max((layer.mlp.w1.shape[1] for layer in layers), default=0),
+        p=precision.p,
+        bound=precision.bound,
+        layers=len(layers),
+        last_head=max((i for i, layer in enumerate(layers) if layer.heads), default=-1),
+        heads=len(heads),
+        outputs=transformer.out.shape[0],
+        head_width=max((head.wq.shape[1] for head in heads), default=0),
+        head_columns=targets.shape[1],
+        placed=positions.columns.size,
+        matrices=np.array([(f, m.shape[0]) for f, m in zip(first, matrices, strict=False)]),
+        starts=np.concatenate([m.starts + e for m, e in zip(matrices, entries, strict=False)]),
+        columns=np.concatenate([m.column for m in matrices]),
+        values=np.concatenate([m.value for m in matrices]),
+        biases=np.concatenate([np.zeros(0, dtype=np.int64), *biases]),
+        bias_starts=np.cumsum([0, *(len(b) for b in biases)]),
+        positions=positions.table,
+        places=positions.columns,
+        head_sizes=np.array([(h.wq.shape[1], w.size) for h, w in zip(heads, written, strict=True)]).reshape(-1, 2),
+        targets=targets,
+        first_head=np.cumsum([0, *(len(layer.heads) for layer in layers)]),
+        exps=exp_table(precision),
+    )
+
+
+# kernel.c as functions: compiled once by the C compiler at hand, then kept in the user's cache.
+#
+# Without a compiler, or with UNMASK_COMPILER set to nothing, there is no kernel, and NumPy does the work.
+
+
+SOURCE = Path(__file__).with_name("kernel.c")
+FLAGS = ("-O2", "-shared", "-fPIC")
+SECONDS = 120
+
+
+@cache
+def kernel() -> ctypes.CDLL | None:
+    """The compiled kernel, or None where there is none."""
+    compiler = shutil.which(os.environ.get("UNMASK_COMPILER", "cc"))
+    if compiler is None or os.name != "posix":
+        return None
+    try:
+        library = ctypes.CDLL(str(_made(compiler)))
+    except (OSError, subprocess.SubprocessError):
+        return None
+    library.advance.restype = library.enter_all.restype = ctypes.c_int64
+    return library
+
+
+def _made(compiler: str) -> Path:
+    """Where the library stands; made there if it is not."""
+    content = SOURCE.read_bytes()
+    folder = _private_folder()
+    name = hashlib.sha256(b"\0".join([content, *map(str.encode, (*FLAGS, platform.machine()))])).hexdigest()[:24]
+    target = folder / f"kernel-{name}.so"
+    if not target.exists():
+        with tempfile.TemporaryDirectory(dir=folder) as scratch:
+            made = Path(scratch) / target.name
+            command = [compiler, *FLAGS, str(SOURCE), "-o", str(made)]
+            subprocess.run(command, check=True, timeout=SECONDS, stdin=subprocess.DEVNULL, capture_output=True)
+            made.replace(target)
+    return target
+
+
+def _private_folder() -> Path:
+    """A folder that nobody else writes to: what stands in it is loaded as code."""
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "unmask"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        status = folder.stat()
+        if status.st_uid == os.getuid() and not status.st_mode & 0o022 and os.access(folder, os.W_OK):
+            return folder
+    except (OSError, RuntimeError):  # no home
+        pass
+    return _temporary_folder()
+
+
+@cache
+def _temporary_folder() -> Path:
+    """For this process alone."""
+    import atexit
+
+    folder = tempfile.mkdtemp(prefix="unmask-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
+
+
+# Chains: tokens of a word → the symbols that follow, each the argmax of the last row's logits.
+#
+# Codes are learned from the rows that were computed: the bits (`find_bits`) from the latest queries and a sample of the
+# keys, the ranges from the same, and from what the positions still have to come. What is learned is only a guess at
+# what later rows look like: the proof (`visible_keys`) is about all queries and keys within its ranges, and the kernel
+# treats the others as irregular.
+
+
+DONE, SCANNED = 0, 1
+FIRST_BUDGET = 1 << 12
+SAMPLED = 512
+ROWS_AT_ONCE = 1 << 12  # the kernel cannot be interrupted
+
+
+def chain(transformer: Transformer, words: np.ndarray, steps: int) -> np.ndarray | None:
+    """The next symbols of every word, [batch, steps].
+
+    None without a kernel, where it would take too much memory, and if a row attends to nothing.
+    """
+    given = words.shape[1]
+    compiled, kept = kernel(), memory(flat(transformer), given + steps - 1)
+    if compiled is None or kept is None:
+        return None
+    tokens = np.zeros((len(words), given + steps), dtype=np.int64)
+    tokens[:, :given] = words
+    rows = _ChainRows(compiled, transformer, kept, given, given + steps - 1)
+    return tokens[:, given:] if all(rows.complete(word) for word in tokens) else None
+
+
+class _ChainRows:
+    """Words of one length through one transformer; what was learned of its heads is kept from word to word."""
+
+    def __init__(
+        self, compiled: ctypes.CDLL, transformer: Transformer, kept: KernelMemory, given: int, last: int
+    ) -> None:
+        self._kernel, self._kept, self._given, self._last = compiled, kept, given, last
+        self._weights = flat(transformer)
+        self._scratch = scratch(self._weights, last)
+        self._codes = no_codes(self._weights)
+        self._heads = [
+            _HeadLearner((head.query.place, head.key.place), hints, Compact(transformer.precision))
+            for head, hints in zip(
+                (head for layer in prepared(transformer).layers for head in layer.heads),
+                _coming(transformer),
+                strict=True,
+            )
+        ]
+
+    def complete(self, tokens: np.ndarray) -> bool:
+        """Write the tokens after the given ones; False if a row attends to nothing."""
+        row, budget = ctypes.c_int64(0), FIRST_BUDGET
+        shared = self._weights.pointer, self._kept.pointer, self._codes.pointer
+        self._kernel.enter_all(row, *shared)
+        for first in stage("parts of a chain", range(0, self._last, ROWS_AT_ONCE)):
+            until = min(self._last, first + ROWS_AT_ONCE)
+            while row.value < until:
+                check()
+                state = self._kernel.advance(
+                    ctypes.c_void_p(tokens.ctypes.data),
+                    ctypes.byref(row),
+                    *(ctypes.c_int64(x) for x in (self._given, until, budget)),
+                    *shared,
+                    self._scratch.pointer,
+                )
+                if state not in (DONE, SCANNED):
+                    return False
+                if state == SCANNED and row.value < self._last:
+                    self._learn(row.value)
+                    budget += max(FIRST_BUDGET, 8 * row.value)
+                    self._kernel.enter_all(row, *shared)
+        return True
+
+    def _learn(self, rows: int) -> None:
+        """Codes of all heads, from the first rows."""
+        recent = np.arange(max(0, rows - RECENT), rows) % RECENT
+        sample = np.unique(np.linspace(0, rows - 1, min(rows, SAMPLED)).astype(np.int64))
+        codes = self._codes
+        for h, head in enumerate(self._heads):
+            found = head.learn(self._kept["queries"][h][recent].T, self._kept["keys"][h][sample].T)
+            codes["bits"][h] = -1
+            if found is not None:
+                code, columns, ranges = found
+                codes["bits"][h] = code.deciding.size
+                sides = (code.bits.query, code.bits.query_size), (code.bits.key, code.bits.key_size)
+                for side, (place, size), column, range_, of in zip(
+                    ("query", "key"), sides, columns, ranges, head.places, strict=True
+                ):
+                    codes[f"{side}_bits"][h, :, : code.deciding.size] = (
+                        column[place[code.deciding]],
+                        size[code.deciding],
+                    )
+                    codes[f"{side}_within"][h, :, : of.size] = range_.low[of], range_.high[of]
+
+
+class _HeadLearner:
+    """One head: `places` says which columns of its queries and keys are equal, `coming` what they may still hold."""
+
+    def __init__(
+        self, places: tuple[np.ndarray, np.ndarray], coming: tuple[ValueRange, ValueRange], compact: Compact
+    ) -> None:
+        self.places, self._compact = places, compact
+        self._columns = tuple(np.unique(place, return_index=True)[1] for place in places)  # one of each
+        self._coming = coming
+
+    def learn(
+        self, Q: np.ndarray, K: np.ndarray
+    ) -> tuple[KeyCode, tuple[np.ndarray, ...], tuple[ValueRange, ValueRange]] | None:
+        """(a code, the column of each distinct one, the ranges in which it is proved), if there is one."""
+        query, key = self._columns
+        Q, K = Q[query], K[key]
+        bits = find_bits(Q, K, self.places)
+        seen = ValueRange.of(Q), ValueRange.of(K)
+        later = seen[0].union(_some(self._coming[0], query)), seen[1].union(_some(self._coming[1], key))
+        for ranges in (later, seen):
+            code = prove_code(bits, self.places, ranges, self._compact, Q, MOST_BITS)
+            if code.holds is None and code.deciding.size:
+                return code, self._columns, ranges
+        return None
+
+
+def _some(range_: ValueRange, columns: np.ndarray) -> ValueRange:
+    return ValueRange(range_.low[columns], range_.high[columns])
+
+
+def _coming(transformer: Transformer) -> Iterator[tuple[ValueRange, ValueRange]]:
+    """Per head, what queries and keys would hold if no layer before wrote anything: a guess, never relied on."""
+    bound, one = transformer.precision.bound, transformer.precision.one
+    symbols, positions = transformer.embed.dense(), PositionTable.of(transformer.positions)
+    low, high = symbols.min(axis=0), symbols.max(axis=0)
+    low[positions.columns] += positions.table.min(axis=0)
+    high[positions.columns] += positions.table.max(axis=0)
+    for layer in transformer.layers:
+        for head in layer.heads:
+            scored = telling(head)
+            query, key = (_product_range(m, low, high, bound, one) for m in (scored.wq, scored.wk))
+            yield query, key
+
+
+def _product_range(matrix: Matrix, low: np.ndarray, high: np.ndarray, bound: int, one: int) -> ValueRange:
+    ends = [low[matrix.row] * matrix.value, high[matrix.row] * matrix.value]
+    sums = np.zeros((2, matrix.shape[1]), dtype=np.int64)
+    for total, end in zip(sums, (np.minimum(*ends), np.maximum(*ends)), strict=True):
+        np.add.at(total, matrix.column, end)
+    return ValueRange(*np.clip(sums // one, -bound, bound))

@@ -1,0 +1,299 @@
+"""Attention of some queries to listed keys, in blocks: scores, exponentials, weights, values."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from unmask.budget import check
+from unmask.engines.class_attention import ClassAttention, Listed
+from unmask.engines.prepared_weights import RowGrid
+from unmask.engines.visible_keys import CodeIndex, KeyCode, Shift, Steps, ValueRange, distinct, forgotten
+from unmask.numerics.compact import Compact
+
+PAIRS_AT_ONCE = 1 << 18
+
+
+@dataclass(frozen=True, eq=False)
+class Operands:
+    """Queries, keys and values of one head, [columns, rows]; column j of a score is Q[places[0][j]]·K[places[1][j]]."""
+
+    Q: np.ndarray
+    K: np.ndarray
+    V: np.ndarray
+    places: tuple[np.ndarray, np.ndarray]
+    compact: Compact
+
+    def attend(
+        self, queries: np.ndarray, keys: np.ndarray | slice, visible: np.ndarray, steps: Steps
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(head [values, queries], weights [queries, keys], Z); `keys` are one list for all queries or one for each.
+
+        Where Z is 0, the rest means nothing.
+        """
+        compact = self.compact
+        scores = self._scores(queries, keys, steps)
+        exps = np.where(visible, compact.exps[scores + compact.bound], 0)
+        Z = np.minimum(exps.sum(axis=1, dtype=np.int64), compact.bound).astype(compact.wide)
+        weights = compact.divide(exps, np.maximum(Z, 1)[:, None])
+        result = np.empty((len(self.V), len(queries)), dtype=compact.narrow)
+        step = max(1, PAIRS_AT_ONCE // weights.size)
+        for first in range(0, len(self.V), step):
+            values = self.V[first : first + step, keys]
+            if isinstance(keys, slice):
+                values = values[:, None, :]
+            result[first : first + step] = compact.total(compact.multiply(weights, values), 2)
+        return result, weights, Z
+
+    def _scores(self, queries: np.ndarray, keys: np.ndarray | slice, steps: Steps) -> np.ndarray:
+        compact = self.compact
+        scores = np.zeros((1, 1), dtype=compact.wide)
+        for step in steps:
+            if isinstance(step, Shift):
+                scores = np.clip(scores.astype(np.int64) + step.by, step.low, step.high).astype(compact.wide)
+            else:
+                query, key = self.Q[self.places[0][step]], self.K[self.places[1][step]]
+                scores = compact.add(scores, compact.multiply(query[queries][:, None], key[keys]))
+        return scores
+
+    def constant_exp(self, steps: Steps) -> int:
+        """exp of the score that steps without columns lead to."""
+        score = int(self._scores(np.zeros(0, dtype=np.int64), slice(0, 0), steps)[0, 0])
+        return int(self.compact.exps[score + self.compact.bound])
+
+
+# HeadAttention: the output of one head at some rows, by the cheapest way that is proved to be exact.
+#
+#     one key of the same code, all with one score      a gather
+#     several keys of the same code                     lists of nearly one length at a time
+#     no code, or long lists, of many rows              by classes of queries and keys
+#     no code                                           every key that the row may see, in blocks
+#
+# Rows of a word with one effective query have one output where all of them see all keys.
+
+
+COMPARED_AT_ONCE = 1 << 16
+NONE = -1
+LONG = 8  # keys per row, from which it pays to look for what rows have in common
+CLASSED_FROM = 1 << 16  # pairs of a row and a key
+CLASSED_KEYS = 128  # of a word
+CLASSED_ROWS = 1 << 16  # of all words, at most: what classes need while they are computed
+
+
+@dataclass(frozen=True, eq=False)
+class Outputs:
+    """What a head gives at some rows of a grid, to be filled in; how it is found depends on the code of the keys."""
+
+    rows: np.ndarray
+    grid: RowGrid
+    code: KeyCode
+    key_range: ValueRange
+    """Of all keys."""
+    values: np.ndarray
+    """[values, rows]"""
+    Z: np.ndarray
+
+    def of(self, members: np.ndarray) -> "Outputs":
+        """Those of a part of the rows, filled in apart."""
+        return replace(self, rows=self.rows[members], values=self.values[:, members], Z=self.Z[members])
+
+
+Attend = Callable[[Outputs], None]
+
+
+class AttendsNowhere(Exception):
+    """Z = 0 at a row of the grid."""
+
+    def __init__(self, row: int) -> None:
+        super().__init__(row)
+        self.row = row
+
+
+class HeadAttention:
+    """One head of one session; codes have the word before them, or are NONE."""
+
+    def __init__(self, operands: Operands, causal: bool, query_code: np.ndarray, key_code: np.ndarray) -> None:
+        self._operands, self._compact, self._causal = operands, operands.compact, causal
+        self._query_code, self._key_code = query_code, key_code
+        self.classes = ClassAttention(operands.Q, operands.K, operands.V, operands.places, self._compact, causal)
+        self.index: CodeIndex | None = None  # of all keys, while none of them changes its code and all have one
+        self.weights: np.ndarray | None = None  # [rows, positions], kept only while someone watches
+
+    def attend(self, rows: np.ndarray, grid: RowGrid, code: KeyCode, key_range: ValueRange) -> np.ndarray:
+        """The head's output at the given rows, [values, rows]; the range is that of all keys."""
+        Z = np.zeros(rows.size, dtype=self._compact.wide)
+        values = np.zeros((len(self._operands.V), rows.size), dtype=self._compact.narrow)
+        outputs = Outputs(rows, grid, code, key_range, values, Z)
+        if self.weights is not None:
+            self.weights[rows] = 0
+        joined = self._may_join(rows, grid, code)
+        for members, attend in ((joined, self._joined), (~joined, self._others)):
+            _fill(attend, members, outputs)
+        if not Z.all():
+            raise AttendsNowhere(int(rows[np.argmin(Z)]))
+        return values
+
+    def _may_join(self, rows: np.ndarray, grid: RowGrid, code: KeyCode) -> np.ndarray:
+        """Rows with a code, in words in which all keys have one."""
+        if not code.deciding.size:
+            return np.zeros(rows.size, dtype=bool)
+        regular = self._query_code[rows] != NONE
+        keys = grid.exists(self._key_code)
+        if self.index is None and keys.min(initial=0) == NONE:
+            irregular = (keys.reshape(grid.batch, grid.length) == NONE).any(axis=1)
+            regular &= ~irregular[grid.word(rows)]
+        return regular
+
+    def _joined(self, outputs: Outputs) -> None:
+        """Rows with a code."""
+        start, count, keys = matches = self._matches(outputs)
+        if outputs.code.constant and (count == 1).all():
+            self._gather(outputs, keys[start])
+        elif int(count.sum()) > LONG * outputs.rows.size and self._may_class(int(count.sum()), outputs.grid):
+            self._classed(lambda part: self._listed_by_code(part, self._matches(part)), outputs)
+        else:
+            self._listed_by_code(outputs, matches)
+
+    def _listed_by_code(self, outputs: Outputs, matches: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
+        """Every key of the same code."""
+        start, count, keys = matches
+        if not self._causal and int(count.sum()) > LONG * outputs.rows.size:
+            computed, inverse = self._distinct(outputs)
+        else:
+            computed, inverse = np.arange(outputs.rows.size), None
+        self._listed(outputs, Listed(computed, start[computed], count[computed], keys), outputs.code.equal)
+        self._spread(outputs, computed, inverse)
+
+    def _listed(self, outputs: Outputs, listed: Listed, steps: Steps) -> None:
+        """Lists of nearly one length at a time."""
+        size = np.searchsorted(1 << np.arange(40), listed.count)
+        for s in np.unique(size):
+            members = np.flatnonzero((size == s) & (listed.count > 0))
+            longest = int(listed.count[members].max(initial=0))
+            for block in _blocks(members, longest):
+                offset, start, queries = np.arange(longest), listed.start[block, None], listed.members[block]
+                real = offset < listed.count[block, None]
+                keys = listed.keys[np.where(real, start + offset, start)]
+                visible = real & (keys <= outputs.rows[queries, None]) if self._causal else real
+                self._block(outputs, queries, keys, visible, steps)
+
+    def _may_class(self, pairs: int, grid: RowGrid) -> bool:
+        """Is there enough to be gained? (Who watches is shown every weight.)"""
+        many = pairs >= CLASSED_FROM and grid.length >= CLASSED_KEYS
+        return many and grid.size <= CLASSED_ROWS and self.weights is None
+
+    def _others(self, outputs: Outputs) -> None:
+        """Rows without a code."""
+        if self._may_class(outputs.rows.size * outputs.grid.length, outputs.grid):
+            self._classed(self._all, outputs)
+        else:
+            self._all(outputs)
+
+    def _classed(self, attend: Attend, outputs: Outputs) -> None:
+        """By classes of queries and keys, and those that see too much in another way."""
+        rows, grid, Z = outputs.rows, outputs.grid, outputs.Z
+        computed, inverse, lists = self.classes.attend(rows, grid, outputs.key_range, outputs.values, Z)
+        for listed in lists:
+            self._listed(outputs, listed, outputs.code.any)
+        _fill(attend, Z < 0, outputs)
+        self._spread(outputs, computed, inverse)
+
+    def _all(self, outputs: Outputs) -> None:
+        """Every key that a row may see."""
+        rows, grid, steps = outputs.rows, outputs.grid, outputs.code.any
+        computed, inverse = (np.arange(rows.size), None) if self._causal else self._distinct(outputs)
+        words = grid.word(rows[computed])
+        position = np.arange(grid.length)
+        if grid.length < 256 and words[0] != words[-1]:
+            for block in _blocks(computed, grid.length):
+                keys = grid.word(rows[block])[:, None] * grid.capacity + position
+                visible = keys <= rows[block, None] if self._causal else np.ones_like(keys, dtype=bool)
+                self._block(outputs, block, keys, visible, steps)
+        else:
+            for word in np.unique(words):
+                first = int(word) * grid.capacity
+                for block in _blocks(computed[words == word], grid.length):
+                    visible = np.ones((block.size, grid.length), dtype=bool)
+                    if self._causal:
+                        visible = position <= rows[block, None] - first
+                    self._block(outputs, block, slice(first, first + grid.length), visible, steps)
+        self._spread(outputs, computed, inverse)
+
+    def _matches(self, outputs: Outputs) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(start, count, keys): the keys of the code of rows[i] are keys[start[i] : start[i] + count[i]]."""
+        rows, grid = outputs.rows, outputs.grid
+        codes, index = self._query_code[rows], self.index
+        if index is None and rows.size * grid.length > COMPARED_AT_ONCE:
+            present = grid.rows[grid.exists(self._key_code) != NONE]
+            index = CodeIndex(self._key_code[present], present, grid.batch << outputs.code.deciding.size)
+            if present.size == grid.batch * grid.length:  # with irregular keys it serves this call alone
+                self.index = index
+        if index is not None:
+            return *index.find(codes), index.rows
+        by_word = self._key_code.reshape(grid.batch, grid.capacity)[:, : grid.length]
+        equal = (by_word if grid.batch == 1 else by_word[grid.word(rows)]) == codes[:, None]
+        which, position = np.nonzero(equal)
+        count = np.bincount(which, minlength=rows.size)
+        return np.cumsum(count) - count, count, grid.word(rows)[which] * grid.capacity + position
+
+    def _gather(self, outputs: Outputs, keys: np.ndarray) -> None:
+        """One key per row, all with one score."""
+        compact, rows, grid = self._compact, outputs.rows, outputs.grid
+        e = self._operands.constant_exp(outputs.code.equal)
+        outputs.Z[:] = e if not self._causal else np.where(keys <= rows, e, 0)
+        weight = int(compact.divide(np.array([e]), np.array([max(e, 1)], dtype=compact.wide))[0])
+        for values, column in zip(outputs.values, self._operands.V, strict=True):
+            values[:] = column.take(keys)
+        if weight != compact.precision.one:
+            outputs.values[:] = compact.multiply(outputs.values, np.array(weight, dtype=compact.wide))
+        if self.weights is not None:
+            self.weights[rows, keys - grid.word(rows) * grid.capacity] = weight
+
+    def _block(
+        self, outputs: Outputs, block: np.ndarray, keys: np.ndarray | slice, visible: np.ndarray, steps: Steps
+    ) -> None:
+        check()
+        rows, grid = outputs.rows[block], outputs.grid
+        outputs.values[:, block], weights, outputs.Z[block] = self._operands.attend(rows, keys, visible, steps)
+        if self.weights is None:
+            return
+        if isinstance(keys, slice):
+            self.weights[rows, : grid.length] = weights
+        else:
+            place = keys - grid.word(rows)[:, None] * grid.capacity
+            row = np.broadcast_to(rows[:, None], keys.shape)
+            self.weights[row[visible], place[visible]] = weights[visible]
+
+    def _distinct(self, outputs: Outputs) -> tuple[np.ndarray, np.ndarray]:
+        """(representatives, which of them stands for each row): rows of one word with one effective query."""
+        places = self._operands.places
+        Q = np.take(self._operands.Q, outputs.rows, axis=1)
+        since, score = forgotten(Q, places, outputs.key_range, self._compact)
+        columns = np.where(np.arange(places[0].size)[:, None] >= since, Q[places[0]], self._compact.narrow.type(0))
+        return distinct(np.vstack([outputs.grid.word(outputs.rows), since, score]), columns)
+
+    def _spread(self, outputs: Outputs, computed: np.ndarray, inverse: np.ndarray | None) -> None:
+        """Rows that were not computed have the output of the one that stands for them."""
+        if inverse is None:
+            return
+        source = computed[inverse]
+        outputs.values[:] = np.take(outputs.values, source, axis=1)
+        outputs.Z[:] = outputs.Z[source]
+        if self.weights is not None:
+            self.weights[outputs.rows] = self.weights[outputs.rows[source]]
+
+
+def _fill(attend: Attend, members: np.ndarray, outputs: Outputs) -> None:
+    """The rows that are members, in one way."""
+    if members.all():
+        attend(outputs)
+    elif members.any():
+        part = outputs.of(members)
+        attend(part)
+        outputs.values[:, members], outputs.Z[members] = part.values, part.Z
+
+
+def _blocks(members: np.ndarray, keys: int) -> list[np.ndarray]:
+    """Parts of a list of rows such that the pairs of each fit into memory."""
+    step = max(1, PAIRS_AT_ONCE // max(1, keys))
+    return [members[first : first + step] for first in range(0, members.size, step)]

@@ -1,0 +1,397 @@
+"""Grid: the rows of all words of a batch in one line, with room for words that grow.
+
+What is computed for rows is stored column by column, [columns, rows]: one operation then runs over all rows.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from unmask.numerics.compact import Compact
+from unmask.weights.matrices import Matrix, PositionTable
+from unmask.weights.transformer import Head, Layer, Mlp, Transformer
+
+Span = np.ndarray | slice
+"""Some rows: sorted numbers, or a slice where they are one run."""
+
+FEW = 256
+
+
+@dataclass(frozen=True)
+class RowGrid:
+    """Row `position` of word `w` is number w·capacity + position; only positions below `length` exist yet."""
+
+    batch: int
+    capacity: int
+    length: int
+
+    @property
+    def size(self) -> int:
+        return self.batch * self.capacity
+
+    @property
+    def rows(self) -> np.ndarray:
+        """All rows there are, in order."""
+        return self.part(0, self.length)
+
+    def part(self, first: int, last: int) -> np.ndarray:
+        """The rows at positions [first, last) of every word."""
+        if self.batch == 1:
+            return np.arange(first, last)
+        return (np.arange(self.batch)[:, None] * self.capacity + np.arange(first, last)).ravel()
+
+    def exists(self, x: np.ndarray) -> np.ndarray:
+        """x at the rows there are, [..., rows]."""
+        if self.length == self.capacity:
+            return x
+        if self.batch == 1:
+            return x[..., : self.length]
+        existing = x.reshape(*x.shape[:-1], self.batch, self.capacity)[..., : self.length]
+        return existing.reshape(*x.shape[:-1], self.batch * self.length)
+
+    def word(self, rows: np.ndarray) -> np.ndarray:
+        return rows // self.capacity
+
+    def matrix(self, x: np.ndarray) -> np.ndarray:
+        """[columns, rows] → [word, position, column], a view."""
+        return np.moveaxis(x.reshape(len(x), self.batch, self.capacity)[..., : self.length], 0, -1)
+
+
+def span(rows: np.ndarray) -> Span:
+    """Sorted rows as a slice, if they are one run."""
+    if rows.size and rows[-1] - rows[0] + 1 == rows.size:
+        return slice(int(rows[0]), int(rows[-1]) + 1)
+    return rows
+
+
+def count_rows(where: Span) -> int:
+    return where.stop - where.start if isinstance(where, slice) else where.size
+
+
+def gather(x: np.ndarray, columns: np.ndarray, where: Span) -> np.ndarray:
+    """A copy of x at some columns and rows."""
+    if isinstance(where, slice):
+        return x[:, where][columns]
+    if where.size <= FEW:
+        return x[columns[:, None], where]
+    result = np.empty((columns.size, where.size), dtype=x.dtype)
+    for i, column in enumerate(columns.tolist()):
+        result[i] = x[column].take(where)
+    return result
+
+
+def put(x: np.ndarray, columns: np.ndarray, where: Span, values: np.ndarray) -> None:
+    """x at some columns and rows = values."""
+    if isinstance(where, slice):
+        x[columns, where] = values
+    elif where.size <= FEW:
+        x[columns[:, None], where] = values
+    else:
+        for i, column in enumerate(columns.tolist()):
+            x[column][where] = values[i]
+
+
+# SparseProduct: x × W for a sparse W, many rows at once, with every product rounded and every sum clipped.
+#
+# Columns are sorted by how many entries they have, so that the r-th entries of all columns that have one fill a
+# prefix: one gather, one rounding (none for weights ±1) and one clipped addition per r. Columns with many entries
+# would take many such rounds; they are summed at once instead, in blocks padded with zero terms.
+
+
+HEAVY = 12
+TERMS_AT_ONCE = 1 << 21
+
+
+class SparseProduct:
+    """W, prepared. Row i of a result is column `columns[i]` of W; columns without entries are left out."""
+
+    def __init__(
+        self, matrix: Matrix, compact: Compact, *, every: bool = False, place: np.ndarray | None = None
+    ) -> None:
+        """`every` keeps columns without entries, as 0; `place[k]` is the row of x that stands for row k of W."""
+        self._compact = compact
+        fan_in = np.bincount(matrix.column, minlength=matrix.shape[1])
+        by_fan_in = np.argsort(-fan_in, kind="stable")
+        self.columns = by_fan_in if every else by_fan_in[: np.count_nonzero(fan_in)]
+        order = np.lexsort((matrix.row, matrix.column))
+        source = matrix.row[order].astype(np.int64)
+        source = source if place is None else place[source]
+        self.used = np.flatnonzero(np.bincount(source))
+        self._source = source
+        self._value = matrix.value[order].astype(compact.wide)
+        self._start = np.concatenate([[0], np.cumsum(fan_in)])[by_fan_in]
+        self._fan_in = fan_in[by_fan_in]
+        self._heavy = int(np.count_nonzero(fan_in > HEAVY))
+        self._blocks = [self._block(first, last) for first, last in _equal_runs(self._fan_in[: self._heavy])]
+        light = self._fan_in[self._heavy :]
+        self._rounds = [
+            self._round(self._heavy, self._heavy + int(np.count_nonzero(light > r)), r)
+            for r in range(int(light.max(initial=0)))
+        ]
+
+    @property
+    def size(self) -> int:
+        return self.columns.size
+
+    def __call__(self, x: np.ndarray, where: Span) -> np.ndarray:
+        """[columns, rows] in the narrow type, for some rows of x."""
+        compact, rows = self._compact, count_rows(where)
+        local = not isinstance(where, slice)
+        x = gather(x, self.used, where) if local else x[:, where]
+        result = np.zeros((self.size, rows), dtype=compact.narrow)
+        for first, last, entries in self._blocks:
+            step = max(1, TERMS_AT_ONCE // entries.size)
+            for start in range(0, rows, step):
+                part = slice(start, min(start + step, rows))
+                terms = entries.terms(x[:, part], local).reshape(last - first, -1, part.stop - part.start)
+                result[first:last, part] = compact.total(terms, 1)
+        for r, (last, entries) in enumerate(self._rounds):
+            sums, terms = result[self._heavy : last], entries.terms(x, local)
+            if r:
+                np.add(sums, terms, out=sums)
+                compact.clip(sums)
+            else:
+                sums[:] = terms
+        return result
+
+    def _round(self, first: int, last: int, r: int) -> tuple[int, "_ProductEntries"]:
+        entry = self._start[first:last] + r
+        return last, self._entries(entry, self._value[entry])
+
+    def _block(self, first: int, last: int) -> tuple[int, int, "_ProductEntries"]:
+        """Columns with nearly as many entries each, padded with weight 0."""
+        offset = np.arange(int(self._fan_in[first]))
+        real = offset < self._fan_in[first:last, None]
+        entry = np.where(real, self._start[first:last, None] + offset, 0).ravel()
+        values = np.where(real.ravel(), self._value[entry], 0)
+        return first, last, self._entries(entry, values)
+
+    def _entries(self, entry: np.ndarray, values: np.ndarray) -> "_ProductEntries":
+        source = self._source[entry]
+        return _ProductEntries(source, np.searchsorted(self.used, source), values, self._compact)
+
+
+class _ProductEntries:
+    """Entries (row of x, weight), one term each; `local` counts the rows of x that the product uses."""
+
+    def __init__(self, source: np.ndarray, local: np.ndarray, value: np.ndarray, compact: Compact) -> None:
+        self.size, self._compact, self._source, self._local = source.size, compact, source, local
+        unit = np.abs(value) == compact.one
+        self._sign = None if (value == compact.one).all() else (np.sign(value) * unit).astype(compact.narrow)[:, None]
+        self._rounded = np.flatnonzero(~unit & (value != 0))
+        self._value = value[self._rounded][:, None]
+        self._all_rounded = self._rounded.size == self.size
+
+    def terms(self, x: np.ndarray, local: bool) -> np.ndarray:
+        """[entries, rows]: ±x where the weight is ±1, else the rounded product."""
+        terms = x[self._local if local else self._source]
+        if self._all_rounded:
+            return self._compact.multiply(terms, self._value)
+        if self._sign is None:
+            return terms
+        signed = terms * self._sign
+        if self._rounded.size:
+            signed[self._rounded] = self._compact.multiply(terms[self._rounded], self._value)
+        return signed
+
+
+def _equal_runs(descending: np.ndarray) -> list[tuple[int, int]]:
+    """Runs [first, last) in which no number is under half of the first."""
+    runs, first = [], 0
+    while first < descending.size:
+        last = first + int(np.count_nonzero(2 * descending[first:] >= descending[first]))
+        runs.append((first, last))
+        first = last
+    return runs
+
+
+# Prepared: the weights of a transformer in the form in which the fast engine multiplies them, made once.
+#
+# All that is computed for a row stands in one store of columns: what H⁰ may hold, one column that stays 0 for all that
+# it cannot, and for each layer only the columns that it writes, once after its heads and once after its MLP. `place`
+# says where in the store a column of the residual stream stands at some point of the pass; a column that a layer does
+# not write stays where it was.
+
+
+POSITIONS_AT_ONCE = 1 << 14  # rows that are turned at a time
+
+
+class Projection:
+    """The columns of Wq or Wk: equal columns are computed once. Column j of the product is row place[j]."""
+
+    def __init__(self, matrix: Matrix, compact: Compact, place: np.ndarray) -> None:
+        columns = matrix.transposed()
+        starts = columns.starts.tolist()
+        numbers: dict[bytes, int] = {}
+        number, first = [], []
+        for start, end in pairwise(starts):
+            key = columns.column[start:end].tobytes() + columns.value[start:end].tobytes()
+            first.append(key not in numbers)
+            number.append(numbers.setdefault(key, len(numbers)))
+        distinct = _columns(matrix, np.array(first, dtype=bool))
+        self._product = SparseProduct(distinct, compact, every=True, place=place)
+        self.used = self._product.used
+        moved = np.empty(len(numbers), dtype=np.int64)
+        moved[self._product.columns] = np.arange(len(numbers))
+        self.place = moved[np.array(number, dtype=np.int64)]
+
+    @property
+    def size(self) -> int:
+        return self._product.size
+
+    def __call__(self, x: np.ndarray, where: Span) -> np.ndarray:
+        return self._product(x, where)
+
+
+class PreparedHead:
+    """Queries, keys, values; `value.columns` are the columns of the residual stream that the head writes.
+
+    A column that is 0 in Wq or in Wk adds 0 to every score, and is left out.
+    """
+
+    def __init__(self, head: Head, compact: Compact, place: np.ndarray) -> None:
+        head = telling(head)
+        self.query, self.key = Projection(head.wq, compact, place), Projection(head.wk, compact, place)
+        self.value = SparseProduct(head.wv, compact, place=place)
+
+
+def telling(head: Head) -> Head:
+    """The head without the columns of a score that are always 0: those that Wq or Wk does not write."""
+    kept = _written(head.wq) & _written(head.wk)
+    if kept.all():
+        return head
+    return Head(_columns(head.wq, kept), _columns(head.wk, kept), head.wv)
+
+
+def _written(matrix: Matrix) -> np.ndarray:
+    """Which columns are not 0, as a mask."""
+    written = np.zeros(matrix.shape[1], dtype=bool)
+    written[matrix.column] = True
+    return written
+
+
+def _columns(matrix: Matrix, kept: np.ndarray) -> Matrix:
+    """Only the columns of a mask, numbered anew."""
+    there = kept[matrix.column]
+    column = (np.cumsum(kept) - 1)[matrix.column[there]]
+    shape = matrix.shape[0], int(np.count_nonzero(kept))
+    return Matrix(shape, matrix.row[there], column.astype(np.int32), matrix.value[there])  # sorted as they were
+
+
+class PreparedMlp:
+    """ReLU(ReLU(G·W1 + b1)·W2 + b2) in the columns where it may not be 0."""
+
+    def __init__(self, mlp: Mlp, compact: Compact, place: np.ndarray) -> None:
+        self._compact = compact
+        self._first = SparseProduct(mlp.w1, compact, every=True, place=place)
+        moved = np.empty(self._first.size, dtype=np.int64)
+        moved[self._first.columns] = np.arange(self._first.size)
+        self._second = SparseProduct(mlp.w2, compact, place=moved)
+        constant = mlp.b2 > 0
+        constant[self._second.columns] = False
+        self.columns = np.concatenate([self._second.columns, np.flatnonzero(constant)])
+        self._bias = mlp.b1.astype(compact.narrow)[self._first.columns][:, None]
+        self._offset = mlp.b2.astype(compact.narrow)[self.columns][:, None]
+        self.size = max(self._first.size, self.columns.size)
+
+    def __call__(self, x: np.ndarray, where: Span) -> np.ndarray:
+        """[columns, rows]"""
+        compact = self._compact
+        hidden = self._first(x, where)
+        hidden += self._bias
+        compact.positive(hidden)
+        change = np.zeros((self.columns.size, hidden.shape[1]), dtype=compact.narrow)
+        change[: self._second.size] = self._second(hidden, slice(0, hidden.shape[1]))
+        change += self._offset
+        return compact.positive(change)
+
+
+class PreparedLayer:
+    """Heads and MLP, and where in the store they read and write.
+
+    heads_columns   the columns that some head writes; `targets[i]` are those of head i among them
+    before, after   where these columns stand before the heads and after them
+    mlp_before, …   the same for the columns that the MLP writes
+    """
+
+    def __init__(self, layer: Layer, compact: Compact, place: np.ndarray, free: int) -> None:
+        self.heads = [PreparedHead(head, compact, place) for head in layer.heads]
+        written = [head.value.columns for head in self.heads]
+        columns = np.unique(np.concatenate(written)) if written else np.zeros(0, dtype=np.int64)
+        self.targets = [np.searchsorted(columns, some) for some in written]
+        self.before, self.after, place, free = _moved(place, columns, free)
+        self.mlp = PreparedMlp(layer.mlp, compact, place)
+        self.mlp_before, self.mlp_after, self.place, self.free = _moved(place, self.mlp.columns, free)
+
+
+def _moved(place: np.ndarray, columns: np.ndarray, free: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+    """(where the columns stand, where they will stand, all places then, the next free place)."""
+    after = np.arange(free, free + columns.size)
+    moved = place.copy()
+    moved[columns] = after
+    return place[columns], after, moved, free + columns.size
+
+
+class Prepared:
+    """A transformer's weights. It keeps no reference to the transformer, which may then be forgotten."""
+
+    def __init__(self, transformer: Transformer, *, every: bool = False) -> None:
+        """With `every`, each column of H⁰ has a place of its own: a residual stream from outside may hold anything."""
+        self.compact = Compact(transformer.precision)
+        self.width = transformer.width
+        self.causal = transformer.attention == "causal"
+        self.outputs = transformer.out.shape[0]
+        self.capacity = len(transformer.positions)
+        self._positions, self._embed, self._out = transformer.positions, transformer.embed, transformer.out
+        self.layers: list[PreparedLayer] = []
+        embedded, placed = np.unique(transformer.embed.column), PositionTable.of(transformer.positions).columns
+        # the columns that H⁰ may hold; store column i is `given[i]`, and the one after them is 0
+        self.given = np.arange(self.width) if every else np.union1d(embedded, placed).astype(np.int64)
+        self.embedded = np.searchsorted(self.given, embedded)
+        first = np.full(self.width, self.given.size)
+        first[self.given] = np.arange(self.given.size)
+        self.places = [first]  # before layer 0, before layer 1, …, after the last
+        self.columns = self.given.size + 1
+        for layer in transformer.layers:
+            self.layers.append(PreparedLayer(layer, self.compact, self.places[-1], self.columns))
+            self.places.append(self.layers[-1].place)
+            self.columns = self.layers[-1].free
+        # after the attention of the last layer that has a head, no row reads another; -1 if there is none
+        self.last_head = max((i for i, layer in enumerate(self.layers) if layer.heads), default=-1)
+
+    @cached_property
+    def positions(self) -> np.ndarray:
+        """[given columns, rows]"""
+        placed = PositionTable.of(self._positions)
+        table = np.zeros((self.given.size, self.capacity), dtype=self.compact.narrow)
+        columns = np.searchsorted(self.given, placed.columns)
+        for first in range(0, self.capacity, POSITIONS_AT_ONCE):
+            part = slice(first, first + POSITIONS_AT_ONCE)
+            table[columns, part] = placed.table[part].T
+        return table
+
+    @cached_property
+    def symbols(self) -> np.ndarray:
+        """[columns that the embedding writes, symbols]"""
+        table = np.zeros((self.embedded.size, self._embed.shape[0]), dtype=self.compact.narrow)
+        table[np.searchsorted(self.given[self.embedded], self._embed.column), self._embed.row] = self._embed.value
+        return table
+
+    @cached_property
+    def out(self) -> SparseProduct:
+        """Of rows of the residual stream in the order of the store after the last layer."""
+        return SparseProduct(self._out.transposed(), self.compact, place=self.places[-1])
+
+
+_PREPARED: WeakKeyDictionary[Transformer, dict[bool, Prepared]] = WeakKeyDictionary()
+
+
+def prepared(transformer: Transformer, *, every: bool = False) -> Prepared:
+    """The prepared weights, shared by all sessions of a transformer."""
+    forms = _PREPARED.setdefault(transformer, {})
+    if every not in forms:
+        forms[every] = Prepared(transformer, every=every)
+    return forms[every]

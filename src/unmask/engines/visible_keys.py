@@ -1,0 +1,345 @@
+"""Columns of arrays that are equal: found by a hash, then compared, so that a collision costs time and nothing else."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from unmask.numerics.compact import Compact
+
+FACTOR = np.uint64(0x9E3779B97F4A7C15)
+
+
+def distinct(*parts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(first, inverse) of the columns of [rows, n] arrays, one above the other: column i equals first[inverse[i]].
+
+    The first column of every kind stands for it, in the order in which they come.
+    """
+    hashed = _hash(parts)
+    _, first, inverse = np.unique(hashed, return_index=True, return_inverse=True)
+    inverse = inverse.reshape(-1)
+    if not all(np.array_equal(part, part[:, first[inverse]]) for part in parts):
+        rows = np.concatenate([part.T.astype(np.int64) for part in parts], axis=1)
+        _, first, inverse = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+        inverse = inverse.reshape(-1)
+    order = np.argsort(first)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(order.size)
+    return first[order], rank[inverse]
+
+
+def _hash(parts: tuple[np.ndarray, ...]) -> np.ndarray:
+    """Σ x_i·FACTOR^i modulo 2^64 of every column."""
+    total = np.zeros(parts[0].shape[1], dtype=np.uint64)
+    for part in parts:
+        for row in part:
+            total *= FACTOR
+            total += row.astype(np.int64).view(np.uint64)
+    return total
+
+
+# Bits and codes of queries and keys.
+#
+# A column j of a head is a *bit* if |Q_j| = c in (nearly) every row and |K_j| = k in (nearly) every row. It then adds
+# +t or -t to the score, t = [ck], as the signs agree or differ; columns with the same query and key columns are one
+# bit. `visible_keys` finds out which bits decide; those are the *code* of a row. Rows in which a bit of the code is not
+# ±c are *irregular*.
+
+
+SAMPLED = 256
+CODES_AT_ONCE = 1 << 14
+
+
+@dataclass(frozen=True, eq=False)
+class ValueRange:
+    """The least and the largest value of every row of an array."""
+
+    low: np.ndarray
+    high: np.ndarray
+
+    @classmethod
+    def of(cls, x: np.ndarray) -> "ValueRange":
+        return cls(x.min(axis=1).astype(np.int64), x.max(axis=1).astype(np.int64))
+
+    def holds(self, x: np.ndarray) -> bool:
+        return self.covers(ValueRange.of(x))
+
+    def covers(self, other: "ValueRange") -> bool:
+        return bool((other.low >= self.low).all() and (other.high <= self.high).all())
+
+    def union(self, other: "ValueRange") -> "ValueRange":
+        return ValueRange(np.minimum(self.low, other.low), np.maximum(self.high, other.high))
+
+
+@dataclass(frozen=True, eq=False)
+class BitColumns:
+    """The bits of a head: per bit its query and key column, with their magnitudes; per column its bit, or -1."""
+
+    query: np.ndarray
+    key: np.ndarray
+    query_size: np.ndarray
+    key_size: np.ndarray
+    of_column: np.ndarray
+
+
+def find_bits(Q: np.ndarray, K: np.ndarray, places: tuple[np.ndarray, np.ndarray]) -> BitColumns:
+    """The columns whose values are ±c in nearly every row; `places` are the rows of Q and K of each column."""
+    sizes = [np.array([_usual_magnitude(x) for x in side], dtype=np.int64) for side in (Q, K)]
+    numbers: dict[tuple[int, int], int] = {}
+    of_column = np.full(places[0].size, -1)
+    for j, pair in enumerate(zip(places[0].tolist(), places[1].tolist(), strict=True)):
+        if sizes[0][pair[0]] and sizes[1][pair[1]]:
+            of_column[j] = numbers.setdefault(pair, len(numbers))
+    pairs = np.array(list(numbers), dtype=np.int64).reshape(-1, 2)
+    return BitColumns(pairs[:, 0], pairs[:, 1], sizes[0][pairs[:, 0]], sizes[1][pairs[:, 1]], of_column)
+
+
+def _usual_magnitude(x: np.ndarray) -> int:
+    """c > 0 if nearly all values are ±c, else 0."""
+    magnitude = np.abs(x)
+    some = magnitude[:: max(1, x.size // SAMPLED)]
+    usual = int(np.bincount(some.astype(np.int64)).argmax()) if x.size else 0
+    return usual if np.count_nonzero(magnitude == usual) >= x.size - x.size // 8 else 0
+
+
+@dataclass(frozen=True)
+class Shift:
+    """A run of columns whose products are the same for all pairs: s ↦ clip(s + by, low, high)."""
+
+    by: int
+    low: int
+    high: int
+
+
+Steps = list[Shift | int]
+"""The columns of a score in order: a run of constants, or the number of a column to multiply out."""
+
+
+@dataclass(frozen=True, eq=False)
+class KeyCode:
+    """The bits that decide; the score of pairs of equal code, and of any pair."""
+
+    bits: BitColumns
+    deciding: np.ndarray
+    equal: Steps
+    any: Steps
+    holds: Callable[[np.ndarray], np.ndarray] | None = None
+    """For which queries the proof holds; None for all."""
+
+    @property
+    def constant(self) -> bool:
+        """All pairs of equal code have one score."""
+        return all(isinstance(step, Shift) for step in self.equal)
+
+    def of_queries(self, Q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(code, regular) of every query: rows for which the proof does not hold are irregular as well."""
+        code, regular = _codes(Q, self.bits.query[self.deciding], self.bits.query_size[self.deciding])
+        return code, regular if self.holds is None else regular & self.holds(Q)
+
+    def of_keys(self, K: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return _codes(K, self.bits.key[self.deciding], self.bits.key_size[self.deciding])
+
+
+def _codes(x: np.ndarray, rows: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(code, regular) of every column of x; a part of the columns at a time, which stays in the cache."""
+    # without a sign: on the way a code of 57 bits or more fills all 64
+    code, regular = np.zeros(x.shape[1], dtype=np.uint64), np.ones(x.shape[1], dtype=bool)
+    for first in range(0, x.shape[1], CODES_AT_ONCE):
+        part = slice(first, first + CODES_AT_ONCE)
+        values = x[:, part][rows]
+        regular[part] = (np.abs(values) == sizes[:, None]).all(axis=0)
+        some = code[part]
+        for byte in np.packbits(values > 0, axis=0):
+            some <<= np.uint64(8)
+            some |= byte
+        some >>= np.uint64(-len(rows) % 8)
+    return code.view(np.int64), regular
+
+
+# Rows by code: a join without comparing every query with every key.
+
+
+class CodeIndex:
+    """`rows` sorted by code, in order within a code; codes lie in 0 … space - 1."""
+
+    def __init__(self, codes: np.ndarray, rows: np.ndarray, space: int) -> None:
+        self._sorted = self._starts = self._counts = None
+        if space > 4 * rows.size + 1024:
+            order = np.argsort(codes, kind="stable")
+            self._sorted, self.rows = codes[order], rows[order]
+            return
+        self._counts = np.bincount(codes, minlength=space)
+        self._starts = np.cumsum(self._counts) - self._counts
+        if self._counts.max(initial=0) <= 1:
+            self.rows = np.empty_like(rows)
+            self.rows[self._starts[codes]] = rows
+        else:
+            self.rows = rows[np.argsort(codes, kind="stable")]
+
+    def find(self, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(start, count): the rows of a code are rows[start : start + count]."""
+        if self._sorted is None:
+            assert self._starts is not None
+            assert self._counts is not None
+            return self._starts[codes], self._counts[codes]
+        start = np.searchsorted(self._sorted, codes)
+        return start, np.searchsorted(self._sorted, codes, side="right") - start
+
+
+# Which keys can a query see at all? A proof from the values of queries and keys.
+#
+# Clipped addition is monotone, so that
+#
+#     score of any pair that differs in bit b  <=  U_b = the sum, in order, of  -t_j         in the columns of b
+#                                                                              max Q_j·K_j   in all others
+#
+# with the maximum over all rows there are. If exp(U_b) = 0, a query can have weight only on keys that agree with it in
+# b. The bits with exp(U_b) = 0 are the code: each query is joined to the keys of the same code, and no other key is
+# looked at. Irregular rows are outside this proof and see every key.
+#
+# If one column spoils it for all (BOOST lifts the scores of flagged queries), the bound is taken query by query, with
+# max q·K_j for its own q: then the code serves the queries for which it is proved, and the others are irregular.
+#
+# For these a second bound helps: with the least and the largest score that any key can have reached after column j, a
+# score that can only have one value there (B, after BOOST) has forgotten the columns before. Queries that are equal
+# from there on have one output.
+#
+# Nothing here knows of gadgets; EQ and FOCUS have such codes, FOCUS with a single copy has not, HIDE is one of "all
+# others".
+
+
+MOST_BITS = 62
+BOUNDS_AT_ONCE = 1 << 20
+
+Places = tuple[np.ndarray, np.ndarray]
+"""The rows of Q and of K that hold column j of a score."""
+
+
+def prove_code(
+    bits: BitColumns,
+    places: Places,
+    ranges: tuple[ValueRange, ValueRange],
+    compact: Compact,
+    queries: np.ndarray,
+    most: int,
+) -> KeyCode:
+    """The code of at most `most` bits; empty where nothing can be proved. `queries` are those there are."""
+    low, high = _product_range(places, ranges, compact)
+    telling = np.isin(np.arange(bits.query.size), bits.of_column[low < high])  # in others all rows agree, or none does
+    bounds = _Bounds(bits, places, ranges[1], compact)
+    proved, holds = bounds.below(high[:, None])[:, 0] & telling, None
+    if not proved.any() and telling.any() and queries.shape[1] > 1:
+        proved = _usual(bounds.of_queries(queries)) & telling
+        holds = bounds.holds(np.flatnonzero(proved)[:most]) if proved.any() else None
+    deciding = np.flatnonzero(proved)[:most]
+    decided, constant = np.isin(bits.of_column, deciding), low == high
+    return KeyCode(
+        bits,
+        deciding,
+        _steps(np.where(decided, bounds.agree, low), decided | constant, compact.bound),
+        _steps(low, constant, compact.bound),
+        holds,
+    )
+
+
+def _usual(proved: np.ndarray) -> np.ndarray:
+    """The largest set of bits, [bits], that is proved for at least one query in sixteen of [bits, queries]."""
+    first, kind = distinct(proved)
+    frequent = proved[:, first[np.bincount(kind, minlength=first.size) * 16 >= proved.shape[1]]]
+    if not frequent.size:
+        return np.zeros(len(proved), dtype=bool)
+    return frequent[:, np.argmax(frequent.sum(axis=0))]
+
+
+@dataclass(frozen=True, eq=False)
+class _Bounds:
+    """U_b of every bit."""
+
+    bits: BitColumns
+    places: Places
+    keys: ValueRange
+    compact: Compact
+
+    @property
+    def agree(self) -> np.ndarray:
+        """t_j of every column, 0 where it is no bit."""
+        if not self.bits.query.size:
+            return np.zeros(self.bits.of_column.size, dtype=np.int64)
+        t = self.compact.multiply(self.bits.query_size, self.bits.key_size)[self.bits.of_column]
+        return np.where(self.bits.of_column >= 0, t, 0).astype(np.int64)
+
+    def below(self, high: np.ndarray) -> np.ndarray:
+        """[bits, queries]: is exp(U_b) = 0, given the largest product [columns, queries]?"""
+        compact, agree = self.compact, self.agree
+        bound = np.zeros((self.bits.query.size, high.shape[1]), dtype=np.int64)
+        for j, bit in enumerate(self.bits.of_column):
+            differs = bound[bit] - agree[j] if bit >= 0 else None
+            bound += high[j]
+            if differs is not None:
+                bound[bit] = differs
+            compact.clip(bound)
+        return compact.exps[bound + compact.bound] == 0
+
+    def of_queries(self, Q: np.ndarray) -> np.ndarray:
+        """The same with each query's own products."""
+        step = max(1, BOUNDS_AT_ONCE // max(1, self.places[0].size))
+        parts = []
+        for first in range(0, Q.shape[1], step):
+            _, high = _products(Q[:, first : first + step], self.places, self.keys, self.compact)
+            parts.append(self.below(high))
+        return np.concatenate(parts, axis=1)
+
+    def holds(self, deciding: np.ndarray):
+        return lambda Q: self.of_queries(Q)[deciding].all(axis=0)
+
+
+def forgotten(Q: np.ndarray, places: Places, keys: ValueRange, compact: Compact) -> tuple[np.ndarray, np.ndarray]:
+    """(column, score) of every query: before this column, every key has led to this one score."""
+    step = max(1, BOUNDS_AT_ONCE // max(1, places[0].size))
+    if Q.shape[1] > step:
+        parts = [forgotten(Q[:, i : i + step], places, keys, compact) for i in range(0, Q.shape[1], step)]
+        since, score = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return since, score
+    since, score = (np.zeros(Q.shape[1], dtype=np.int64) for _ in range(2))
+    reached = np.zeros((2, Q.shape[1]), dtype=np.int64)
+    products = np.stack(_products(Q, places, keys, compact), axis=1)
+    for j in range(places[0].size):
+        reached += products[j]
+        low, high = compact.clip(reached)
+        one = low == high
+        np.copyto(since, j + 1, where=one)
+        np.copyto(score, low, where=one)
+    return since, score
+
+
+def _products(Q: np.ndarray, places: Places, keys: ValueRange, compact: Compact) -> tuple[np.ndarray, np.ndarray]:
+    """The least and the largest product of every column, [columns, queries], over all keys."""
+    q = Q[places[0]]
+    ends = [compact.multiply(q, k[places[1]][:, None]) for k in (keys.low, keys.high)]
+    return np.minimum(*ends), np.maximum(*ends)
+
+
+def _steps(products: np.ndarray, constant: np.ndarray, bound: int) -> Steps:
+    """Columns in order; runs of constants are composed."""
+    steps: Steps = []
+    for j, (product, known) in enumerate(zip(products.tolist(), constant.tolist(), strict=True)):
+        if not known:
+            steps.append(j)
+        elif steps and isinstance(steps[-1], Shift):
+            run = steps[-1]
+            low, high = (max(-bound, min(bound, edge + product)) for edge in (run.low, run.high))
+            steps[-1] = Shift(run.by + product, low, high)
+        else:
+            steps.append(Shift(product, -bound, bound))
+    return steps
+
+
+def _product_range(
+    places: Places, ranges: tuple[ValueRange, ValueRange], compact: Compact
+) -> tuple[np.ndarray, np.ndarray]:
+    """The least and largest rounded product of every column: at corners, for rounding is monotone."""
+    query, key = ranges
+    corners = np.array(
+        [compact.multiply(q[places[0]], k[places[1]]) for q in (query.low, query.high) for k in (key.low, key.high)]
+    ).astype(np.int64)
+    return corners.min(axis=0, initial=compact.bound), corners.max(axis=0, initial=-compact.bound)

@@ -1,0 +1,342 @@
+"""Model × forward pass → Agreement: does an exported transformer decide as the model does in F_p?
+
+The words come from the model's problem and its alphabet (`check_words`), the passes from its own run in F_p
+(`observe`); a diffusion model is also run in other orders, because published samplers use them.
+
+A row decides where one logit of F_p is above all others (the mask of a diffusion model left out). There the exported
+logits must have their maximum at the same symbol. The margin is the distance to the second largest, in units of F_p's
+logits. Where F_p ties, its lowest index wins, and floats decide by noise: such rows are counted, not compared.
+
+A margin below 95 % of that of F_p is refused although the symbol is right: attention leaks, and on another word this
+leak may decide.
+"""
+
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from unmask.engines.engine import Engine, Footprint, Session, Watch
+from unmask.engines.fast import FastEngine
+from unmask.errors import AttendsToNothing, UnmaskError, shortened
+from unmask.export.real_transformer import Passes
+from unmask.numerics.arithmetic import CERTAIN
+from unmask.pipeline import verify_model
+from unmask.reasoners.array_medium import RunSetup
+from unmask.reasoners.decoding import Tape
+from unmask.reasoners.planners import LeftToRight, Uniform
+from unmask.reasoners.run_words import steps
+from unmask.reasoners.typed_words import read_word
+from unmask.weights.kinds import DIFFUSION
+from unmask.weights.model import Model
+from unmask.weights.transformer import Transformer
+
+SEED = 20
+
+
+def check_words(model: Model, count: int) -> np.ndarray:
+    """Token ids [batch, N]: at most `count`, half of them drawn from the problem, half from the alphabet."""
+    rng = random.Random(SEED)
+    words = [read_word(model, word) for word in _of_the_problem(model, count - count // 2)]
+    letters = [model.token[symbol] for symbol in model.input_symbols]
+    for i in range(count // 2):
+        # every third word is nearly all one letter: averages and long runs show there
+        favoured = rng.choice(letters) if letters else 0
+        words.append(
+            [favoured if i % 3 == 0 and rng.random() < 0.9 else rng.choice(letters) for _ in range(model.length)]
+        )
+    return np.unique(np.array(words, dtype=np.int64).reshape(len(words), model.length), axis=0)
+
+
+def _of_the_problem(model: Model, count: int) -> list[str]:
+    """Members, non-members and words beside them, as `verify --method sample` draws them."""
+    drawn: list[str] = []
+
+    def keep(words: Iterable[str], _: int) -> Iterator[str]:
+        for word in words:
+            drawn.append(word)
+            yield word
+
+    try:
+        verify_model(model, method="sample", cases=count, seed=SEED, progress=keep)
+    except UnmaskError:  # the folder names no problem, or another's: the problem is a comment
+        return []
+    return drawn
+
+
+@dataclass(frozen=True, eq=False)
+class ObservedPass:
+    """tokens [batch, seq], and the logits of the rows [first, last), [batch, rows, outputs]."""
+
+    tokens: np.ndarray
+    rows: tuple[int, int]
+    logits: np.ndarray
+
+
+@dataclass
+class ObservingEngine:
+    """An engine whose sessions note down every pass of one transformer."""
+
+    part: str
+    engine: Engine = field(default_factory=FastEngine)
+    passes: list[ObservedPass] = field(default_factory=list)
+    name: str = "observing"
+
+    def footprint(self, transformer: Transformer, batch: int, *, watched: bool = False) -> Footprint:
+        return self.engine.footprint(transformer, batch, watched=watched)
+
+    def session(self, transformer: Transformer, *, name: str = "model") -> Session:
+        session = self.engine.session(transformer, name=name)
+        return _Observed(session, self.passes) if name == self.part else session
+
+
+@dataclass
+class _Observed:
+    session: Session
+    passes: list[ObservedPass]
+    tokens: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
+
+    def read(self, tokens: np.ndarray, rows: tuple[int, int], *, watch: Watch | None = None) -> np.ndarray:
+        logits = self.session.read(tokens, rows, watch=watch)
+        self.passes.append(ObservedPass(tokens, rows, logits))
+        return logits
+
+    def embed(self, tokens: np.ndarray, *, watch: Watch | None = None) -> np.ndarray:
+        self.tokens = tokens
+        return self.session.embed(tokens, watch=watch)
+
+    def layers(self, residual: np.ndarray, first: int, last: int, *, watch: Watch | None = None) -> np.ndarray:
+        return self.session.layers(residual, first, last, watch=watch)
+
+    def logits(self, residual: np.ndarray) -> np.ndarray:
+        """Of a looped model: the last rows."""
+        logits = self.session.logits(residual)
+        self.passes.append(
+            ObservedPass(self.tokens, (self.tokens.shape[1] - logits.shape[1], self.tokens.shape[1]), logits)
+        )
+        return logits
+
+
+def observe(model: Model, part: str, words: np.ndarray) -> list[ObservedPass]:
+    """Every pass of `part` over the words, token ids [batch, N]."""
+    engine = ObservingEngine(part)
+    _run(RunSetup(model, words, engine))
+    if model.kind in DIFFUSION and part != "planner":
+        third = max(1, model.padding // 3)
+        for planner in (LeftToRight(third), Uniform(third, Tape(0))):
+            # a conversion may divide by zero on canvases that its own planner never reaches
+            with suppress(AttendsToNothing):
+                _run(RunSetup(model, words[:8], engine, planner=planner))
+    return engine.passes
+
+
+def _run(frame: RunSetup) -> None:
+    for _ in steps(frame):
+        pass
+
+
+Order = list[list[int]]
+
+
+def planned_order(model: Model, words: np.ndarray) -> Order | None:
+    """The slots that are written in each step; None where that depends on the word, or there is no canvas."""
+    if model.kind not in DIFFUSION:
+        return None
+    order = []
+    for step in steps(RunSetup(model, words, FastEngine())):
+        if (step.chosen != step.chosen[0]).any():
+            return None
+        order.append(np.flatnonzero(step.chosen[0]).tolist())
+    return order
+
+
+LEAST_SHARE = 0.95
+
+
+class ExportDisagreement(UnmaskError):
+    """An exported form that would not decide as the model does."""
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """What was compared, and how clear the decisions were."""
+
+    words: int
+    passes: int
+    decisions: int
+    ties: int
+    least_margin: float | None
+    chosen_above: float | None
+
+    def to_json(self) -> dict[str, object]:
+        return dict(vars(self))
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """The rows of one pass that decide, [batch, rows], the symbol of each, and how clear F_p is about it."""
+
+    clear: np.ndarray
+    symbol: np.ndarray
+    margin: np.ndarray
+
+
+def decisions(logits: np.ndarray, without: int | None) -> Decisions:
+    """Of F_p's logits."""
+    scores = logits.astype(np.int64)
+    if without is not None:
+        scores[..., without] = np.iinfo(np.int32).min
+    second, first = (
+        np.sort(scores, axis=-1)[..., -2:].transpose(2, 0, 1) if scores.shape[-1] > 1 else (scores[..., 0],) * 2
+    )
+    return Decisions(first > second, scores.argmax(axis=-1), first - second)
+
+
+def mask_of(model: Model, part: str) -> int | None:
+    """The token that is left out of the argmax."""
+    return model.token[model.mask or ""] if model.kind in DIFFUSION and part != "planner" else None
+
+
+def least_clear(passes: Sequence[ObservedPass], model: Model, part: str) -> int:
+    """The least margin of F_p's own decisions, in units of 2^-p."""
+    decided = [decisions(done.logits, mask_of(model, part)) for done in passes]
+    return min((int(d.margin[d.clear].min()) for d in decided if d.clear.any()), default=model.precision.bound)
+
+
+def logit_scale(passes: Sequence[ObservedPass], model: Model, part: str) -> float:
+    """The least power of two with which every decision of F_p has a probability of exactly 1.
+
+    The margin of the exported form may be 5 % smaller than that of F_p. After scaling, all other probabilities are 0
+    in float32, and their sum is below 2^-54 in float64.
+    """
+    least = LEAST_SHARE * least_clear(passes, model, part) / model.precision.one
+    scale = 1.0
+    while scale * least < CERTAIN:
+        scale *= 2
+    return scale
+
+
+def compare(
+    model: Model,
+    part: str,
+    passes: Sequence[ObservedPass],
+    exported: Passes,
+    *,
+    scale: float = 1.0,
+    form: str = "plain",
+) -> Agreement:
+    """Every pass through the exported transformer; a decision that differs is an error that says where."""
+    tally = _DecisionTally(model, part, form)
+    for done in passes:
+        logits = exported(done.tokens)[:, done.rows[0] : done.rows[1], : done.logits.shape[-1]]
+        tally.take(done, logits.astype(np.float64) / scale)
+    if tally.share < LEAST_SHARE:
+        raise ExportDisagreement(tally.leak())
+    return tally.agreement()
+
+
+@dataclass
+class _DecisionTally:
+    """What has been compared so far."""
+
+    model: Model
+    part: str
+    form: str
+    words: set[bytes] = field(default_factory=set)
+    passes: int = 0
+    decisions: int = 0
+    ties: int = 0
+    margin: float = np.inf
+    share: float = np.inf
+    sure: list[tuple[float, float]] = field(default_factory=list)
+
+    def take(self, done: ObservedPass, logits: np.ndarray) -> None:
+        without = mask_of(self.model, self.part)
+        if without is not None:
+            logits[..., without] = -np.inf
+        if not np.isfinite(logits.max(axis=-1)).all():
+            raise ExportDisagreement(
+                f"the {self.form} form of the {self.part} overflows; use --to torch --exact or --to onnx --exact"
+            )
+        right = decisions(done.logits, without)
+        wrong = right.clear & (logits.argmax(axis=-1) != right.symbol)
+        if wrong.any():
+            raise ExportDisagreement(self.difference(done, logits, wrong, right.symbol))
+        self.words.update(row.tobytes() for row in done.tokens[:, : self.model.rows - self.model.padding])
+        self.passes += len(done.tokens)
+        self.decisions += int(right.clear.sum())
+        self.ties += int((~right.clear).sum())
+        if right.clear.any() and logits.shape[-1] > 1:
+            second, first = np.sort(logits[right.clear], axis=-1)[:, -2:].T
+            self.margin = min(self.margin, float((first - second).min()))
+            in_units = (first - second) * self.model.precision.one
+            self.share = min(self.share, float((in_units / right.margin[right.clear]).min()))
+        if self.model.kind == "topk":
+            self.sure += _confidences(self.model, done, logits, without)
+
+    def agreement(self) -> Agreement:
+        return Agreement(
+            words=len(self.words),
+            passes=self.passes,
+            decisions=self.decisions,
+            ties=self.ties,
+            least_margin=None if np.isinf(self.margin) else round(self.margin, 4),
+            chosen_above=_between(self.sure, self.form) if self.sure else None,
+        )
+
+    def difference(self, done: ObservedPass, logits: np.ndarray, wrong: np.ndarray, symbols: np.ndarray) -> str:
+        word, row = (int(i) for i in np.argwhere(wrong)[0])
+        names = self.model.vocabulary if self.part != "planner" else ("keep", "take")
+        start = self.model.begin is not None
+        shown = " ".join(self.model.symbols(done.tokens[word, start : start + self.model.length]))
+        return (
+            f"the {self.form} form of the {self.part} disagrees with F_{self.model.precision.p}: at row "
+            f"{row + done.rows[0]} of the word {shortened(shown)!r} it decides "
+            f"{names[int(logits[word, row].argmax())]!r}, but F_p decides {names[int(symbols[word, row])]!r}, "
+            "because floats do not round and clip like F_p; use --to torch --exact or --to onnx --exact"
+        )
+
+    def leak(self) -> str:
+        return (
+            f"the {self.form} form of the {self.part} agrees with F_{self.model.precision.p} on the checked "
+            "words, but with "
+            f"only {self.share:.0%} of its margin, so it may differ on another word; "
+            "use --to torch --exact or --to onnx --exact"
+        )
+
+
+def _confidences(
+    model: Model, done: ObservedPass, logits: np.ndarray, without: int | None
+) -> list[tuple[float, float]]:
+    """Of a topk model: the least confidence of what is chosen, the largest of what is not, per word."""
+    writable = np.arange(logits.shape[-1]) != without
+    scores, sure = done.logits[..., writable].max(axis=-1), logits[..., writable].max(axis=-1)
+    if model.k is None:
+        chosen = scores > -model.precision.bound
+        return [(sure[chosen].min(initial=np.inf), sure[~chosen].max(initial=-np.inf))]
+    order = np.argsort(-scores, axis=-1, kind="stable")
+    chosen = np.zeros_like(scores, dtype=bool)
+    np.put_along_axis(chosen, order[:, : model.k], True, axis=-1)
+    for row, picked in zip(sure, chosen, strict=True):
+        if row[picked].min(initial=np.inf) <= row[~picked].max(initial=-np.inf):
+            raise ExportDisagreement(
+                f"ties of F_{model.precision.p} determine the {model.k} most confident slots, and floats do "
+                "not preserve these ties; "
+                "use --to torch --exact or --to onnx --exact"
+            )
+    return []
+
+
+def _between(sure: list[tuple[float, float]], form: str) -> float:
+    """A confidence that tells the slots that a topk model without k chooses from the others."""
+    chosen, others = min(low for low, _ in sure), max(high for _, high in sure)
+    if chosen <= others:
+        raise ExportDisagreement(
+            f"in the {form} form no confidence threshold separates the slots that this topk model chooses "
+            "from the others; "
+            "use --to torch --exact or --to onnx --exact"
+        )
+    low = others if np.isfinite(others) else chosen - 1
+    return round(float((chosen + low) / 2), 4)

@@ -1,0 +1,254 @@
+"""Model × part → ExportTask: repaired weights, tokens and canvas for a stock form, and the check of what is written.
+
+    row 0            the begin symbol, where positions are computed from the distance to it
+    rows after it    the input, then the slots: slot j of the canvas is slot order[j] of the model
+    spare rows       up to the largest length; invisible, and their prediction is [EOS]
+
+The order of the slots is free, because the position table says what a row is. In the compiler's own order every slot
+reads to its left, so that a causal mask goes unnoticed; in the reversed order it is noticed.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from safetensors.numpy import save
+
+from unmask.errors import UnmaskError
+from unmask.export.agreement import (
+    Agreement,
+    ExportDisagreement,
+    ObservedPass,
+    compare,
+    logit_scale,
+    mask_of,
+    observe,
+    planned_order,
+)
+from unmask.export.folder_files import Files, as_json, as_text, register_map, stock_card, summary
+from unmask.export.real_transformer import Passes, RealTransformer, real_weights, repaired
+from unmask.export.stock_architecture import most_rows, with_eos_in_spare_rows, with_spare_rows
+from unmask.export.tokenizer import TokenNames, token_names, tokenizer_files
+from unmask.weights.kinds import DIFFUSION
+from unmask.weights.model import Model
+
+NAMED_ORDERS = ("heap", "reversed")
+
+
+@dataclass(frozen=True, eq=False)
+class StockCanvas:
+    """What stands in which row; `begin` is the token put before the model's rows, or None.
+
+    `eos` is what spare rows predict; None in a loop, where they are invisible and what they hold may grow.
+    """
+
+    rows: int
+    max_rows: int
+    first_slot: int
+    order: tuple[int, ...]
+    begin: int | None
+    filler: int
+    eos: int | None
+    shifted: bool = False
+
+    @property
+    def before(self) -> int:
+        """The number of rows before those of the model: 1 if a begin symbol is put there."""
+        return int(self.begin is not None)
+
+    @property
+    def permutation(self) -> np.ndarray:
+        """Row i of the canvas, without the begin symbol, is this row of the model."""
+        return np.append(np.arange(self.first_slot), self.first_slot + np.array(self.order, dtype=np.int64))
+
+    @property
+    def answer_slot(self) -> int:
+        """The slot of the canvas that holds the answer, which is the last slot of the model."""
+        return self.order.index(len(self.order) - 1)
+
+    def slots(self, steps: list[list[int]] | None) -> list[list[int]] | None:
+        """Slots of the model, step by step → slots of the canvas."""
+        return steps and [sorted(self.order.index(slot) for slot in step) for step in steps]
+
+    def tokens(self, tokens: np.ndarray, *, spare: int = 0) -> np.ndarray:
+        """Tokens of the model's rows → those of the canvas, with so many spare rows."""
+        if tokens.shape[1] == self.rows:
+            tokens = tokens[:, self.permutation]
+        front = np.full((len(tokens), self.before), 0 if self.begin is None else self.begin)
+        return np.hstack([front, tokens, np.full((len(tokens), spare), self.filler)])
+
+    def logits(self, logits: np.ndarray, rows: int) -> np.ndarray:
+        """Logits of the canvas → those of the model's rows; shifted ones are one row early."""
+        if self.shifted:
+            logits = np.concatenate([logits[:, :1], logits[:, :-1]], axis=1)
+        logits = logits[:, self.before : self.before + rows]
+        return logits[:, np.argsort(self.permutation)] if rows == self.rows else logits
+
+    def exported(self, whole: Passes, outputs: np.ndarray) -> Passes:
+        """A pass over canvases → a pass over the model's rows, with the logits of these tokens."""
+        return lambda tokens: self.logits(whole(self.tokens(tokens)), tokens.shape[1])[..., outputs]
+
+    def exported_longest(self, whole: Passes, outputs: np.ndarray, form: str) -> Passes:
+        """The same on the longest canvas; a spare row that does not predict [EOS] is refused."""
+        spare = self.max_rows - self.before - self.rows
+
+        def passes(tokens: np.ndarray) -> np.ndarray:
+            canvas = self.tokens(tokens, spare=spare)
+            logits = whole(canvas)
+            first = canvas.shape[1] - spare - self.shifted
+            said = logits[:, first : canvas.shape[1] - self.shifted].argmax(axis=-1)
+            if self.eos is not None and (said != self.eos).any():
+                raise ExportDisagreement(
+                    f"the {form} form predicts a symbol instead of [EOS] in an unused row; please report this model"
+                )
+            return self.logits(logits, tokens.shape[1])[..., outputs]
+
+        return passes
+
+
+def slot_order(model: Model, order: str | None) -> tuple[int, ...]:
+    """`heap` (the compiler's own), `reversed`, or a list such as 2,0,1 → the slot of the model at each place.
+
+    >>> slot_order(compile_problem("(a|b)*abb", "mdm", length=5), "reversed")
+    (3, 2, 1, 0)
+    """
+    own = tuple(range(model.padding))
+    if order is None or order == "heap":
+        return own
+    if model.kind not in DIFFUSION:
+        raise UnmaskError(f"--order is for models with a canvas (mdm, smdm, topk), not for {model.kind}; leave it out")
+    if order == "reversed":
+        return own[::-1]
+    try:
+        chosen = tuple(int(part) for part in order.split(","))
+    except ValueError:
+        raise UnmaskError(
+            f"--order {order!r} is neither heap nor reversed nor a list of slots such as 2,0,1; give one of these"
+        ) from None
+    if sorted(chosen) != list(own):
+        raise UnmaskError(
+            f"--order must name each of the slots 0 to {model.padding - 1} exactly once; "
+            f"the list given has {len(chosen)} entries, {len(set(chosen) & set(own))} of these slots"
+        )
+    return chosen
+
+
+TIE = 2.0**-12  # bias per index, larger than the noise of float32: in a tie of F_p the lowest symbol wins
+FEW_WORDS = 4
+WORK = 1 << 34  # multiplications of a check
+
+
+@dataclass(frozen=True, eq=False)
+class ExportTask:
+    """One transformer of a model on its way into a stock architecture.
+
+    `real` has the columns for spare rows and one output per entry of `outputs`, which are token ids; [EOS] is the last.
+    `predicted` has the token of every output of the model, the mask included.
+    """
+
+    model: Model
+    part: str
+    words: np.ndarray
+    tokens: TokenNames
+    passes: list[ObservedPass]
+    real: RealTransformer
+    outputs: np.ndarray
+    predicted: np.ndarray
+    canvas: StockCanvas
+    scale: float
+
+    @classmethod
+    def of(
+        cls, model: Model, part: str, words: np.ndarray, *, order: str | None = None, relative: bool = False
+    ) -> "ExportTask":
+        """Repair the weights, and find the power of two for the logits with which a decision of F_p is certain.
+
+        `relative`: positions are computed from the distance to a begin symbol, so there must be one.
+        """
+        slots = slot_order(model, order)
+        passes = observe(model, part, words)
+        real = repaired(real_weights(model.transformers[part]), model.precision)
+        scale = logit_scale(passes, model, part)
+        more = ("keep", "take") if part == "planner" else ()
+        tokens = token_names(model, (*more, "bos") if relative else more)
+        ids = {role: tokens.names.index(name) for role, name in tokens.special.items()}
+        predicted = np.arange(len(model.vocabulary)) if part != "planner" else np.array([ids["keep"], ids["take"]])
+        kept = predicted != mask_of(model, part)
+        begin = ids["bos"] if relative and model.begin is None else None
+        canvas = StockCanvas(
+            rows=model.rows,
+            max_rows=most_rows(model.rows + (begin is not None)),
+            first_slot=model.rows - model.padding,
+            order=slots,
+            begin=begin,
+            filler=ids["mask"] if model.kind in DIFFUSION else ids["pad"],
+            eos=None if model.kind == "plt" else ids["eos"],
+        )
+        spare = with_spare_rows(replace(real, bias=-TIE / scale * np.arange(len(real.out))), len(tokens.names))
+        arranged = replace(spare, positions=spare.positions[canvas.permutation])
+        chosen = replace(arranged, out=arranged.out[kept], bias=arranged.bias[kept])
+        ready = with_eos_in_spare_rows(chosen, scale)
+        outputs = np.append(predicted[kept], ids["eos"])
+        return cls(model, part, words, tokens, passes, ready, outputs, predicted, canvas, scale)
+
+    def check(
+        self, form: str, whole: Passes, canvas: StockCanvas | None = None, *, parameters: int = 0, work: int = WORK
+    ) -> Agreement:
+        """Compare what was written with F_p, on the model's own canvas and on the longest; raise where they differ.
+
+        `work` bounds the multiplications: a large form is checked on fewer words, and on some of the passes.
+        """
+        canvas, name = canvas or self.canvas, form.upper()
+        passes = affordable(self.passes, work // max(1, parameters * canvas.rows))
+        agreed = compare(
+            self.model, self.part, passes, canvas.exported(whole, self.predicted), scale=self.scale, form=name
+        )
+        first = passes[-1] if self.model.kind == "cot" else passes[0]
+        if first.tokens.shape[1] == canvas.rows:
+            few = ObservedPass(first.tokens[:FEW_WORDS], first.rows, first.logits[:FEW_WORDS])
+            longest = canvas.exported_longest(whole, self.predicted, name)
+            compare(self.model, self.part, [few], longest, scale=self.scale, form=name)
+        return agreed
+
+    def report(self, form: str, agreement: Agreement, parameters: int) -> dict[str, Any]:
+        """What export.json says."""
+        model, tokens, canvas = self.model, self.tokens, self.canvas
+        return {
+            **summary(model, form, self.part),
+            "agreement": agreement.to_json(),
+            "logit_scale": self.scale,
+            "tie_bias": TIE,
+            "repairs": list(self.real.repairs),
+            "order": canvas.slots(planned_order(model, self.words)),
+            "slots": list(canvas.order) if model.kind in DIFFUSION else None,
+            "answer_slot": canvas.answer_slot if model.kind in DIFFUSION else None,
+            "max_rows": canvas.max_rows,
+            "accept": tokens.names[model.token[model.accept]],
+            "reject": tokens.names[model.token[model.reject]],
+            "parameters": parameters,
+        }
+
+    def folder(
+        self, tensors: dict[str, np.ndarray], config: dict[str, Any], real: RealTransformer, report: dict[str, Any]
+    ) -> Files:
+        """Return the files of a transformers folder; `real` has the columns of the tensors, for registers.json."""
+        card = stock_card(self.model, report, self.tokens, self.words)
+        return {
+            "config.json": as_json(config),
+            "model.safetensors": save(tensors, metadata={"format": "pt"}),
+            "registers.json": as_json(register_map(real)),
+            **{
+                name: as_json(content)
+                for name, content in tokenizer_files(self.model, self.tokens, self.canvas.max_rows).items()
+            },
+            "export.json": as_json(report),
+            "README.md": as_text(card),
+        }
+
+
+def affordable(passes: list[ObservedPass], most: int) -> list[ObservedPass]:
+    """At most about this many passes of single words: fewer words, then fewer of the steps, the last among them."""
+    words = max(FEW_WORDS, most // len(passes))
+    every = max(1, FEW_WORDS * len(passes) // max(1, most)) if words == FEW_WORDS else 1
+    kept = passes[::-1][::every][::-1]
+    return [ObservedPass(p.tokens[:words], p.rows, p.logits[:words]) for p in kept]

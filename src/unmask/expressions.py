@@ -1,0 +1,477 @@
+"""Whole-number expressions in N, a position n and indices: one syntax tree, one `fold`.
+
+    e ::= constant | variable | e + e | e - e | e·e | e div e | e mod e | pos(e) | 2^e | [e <= e] | if e then e else e
+        | table(e) | power_of_two_below(e) | log2_above(e)
+
+A system of recurrences uses expressions in N and its indices to say where a slot reads. A program uses expressions in N
+and n to say what position n of a word of length N holds. Numbers, printed formulas, SMT terms, JSON and bounds are
+computed by `fold`, each with a function of a node and of the results for its operands.
+
+`evaluate` takes numbers, or arrays of numbers, for the variables. With numbers it is exact and raises an error beyond
+62 bits. With arrays, an entry may overflow in a branch that it does not take.
+
+>>> i, j = indices("i j")
+>>> str(2 * i + j - 1), (2 * i + j - 1).evaluate({"N": 4, "i": 3, "j": 1})
+('2·i + j - 1', 6)
+>>> slot = n - N
+>>> str((2 * slot + 1) % N), (2 * slot + 1).at_positions(4, range(4, 7)).tolist()
+('(2·(n - N) + 1) mod N', [1, 3, 5])
+"""
+
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+
+from unmask.errors import ProblemError, shortened, shown_value
+
+Number = Any
+"""An int, or an array of them: an expression is evaluated for one slot, or for many slots or positions at once."""
+
+Values = Mapping[str, Number]
+"""The values of variables, by name."""
+
+Result = TypeVar("Result")
+
+BITS = 62
+LARGEST = (1 << BITS) - 1
+"""The largest absolute value of an expression that is evaluated: arrays of numbers have 64 bits."""
+LOGARITHM_BITS = 40
+"""The largest number of bits of an operand of `power_of_two_below` and `log2_above`."""
+
+SUMS = ("+", "-")
+PRODUCTS = ("·", "div", "mod")
+COMPARISONS = ("<=", "<", ">=", ">", "=", "≠")
+
+
+@dataclass(frozen=True, eq=False)
+class Expression:
+    """A node: made by Python's operators, `equals`, `choose`, `both`, `either`, `table` and the functions below.
+
+    A condition is an expression that is 0 or 1. It has no truth value in Python, because its variables have no value.
+    """
+
+    operator: str
+    operands: "tuple[Expression, ...]" = ()
+    name: str = ""  # of a variable
+    value: int = 0  # of a constant
+    entries: tuple[int, ...] = ()  # of a table
+
+    def evaluate(self, values: Values) -> Number:
+        """Return the number for these values of the variables; raise KeyError for a variable without a value."""
+        return self._evaluator(values)
+
+    def at_positions(self, length: int, positions: Sequence[int] | np.ndarray) -> np.ndarray:
+        """Return the values of an expression in n and N at these positions of a word of this length."""
+        where = np.asarray(positions, dtype=np.int64)
+        return np.broadcast_to(np.asarray(self.evaluate({"n": where, "N": int(length)}), dtype=np.int64), where.shape)
+
+    def at(self, length: int) -> int:
+        """Return the value of an expression in N alone."""
+        return int(self.at_positions(length, [0])[0])
+
+    @cached_property
+    def _evaluator(self) -> "Evaluator":
+        return fold(self, _evaluator)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of the variables, N among them."""
+        return fold(self, lambda node, parts: frozenset({node.name} if node.name else {}).union(*parts))
+
+    def is_constant(self, value: int) -> bool:
+        """Return True if this is the constant `value`."""
+        return self.operator == "constant" and self.value == value
+
+    def is_variable(self, name: str) -> bool:
+        """Return True if this is the variable `name`."""
+        return self.operator == "variable" and self.name == name
+
+    def __str__(self) -> str:
+        return fold(self, _printed)[0]
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __bool__(self) -> bool:
+        raise ProblemError(
+            f"the condition {self} depends on indices, so Python cannot decide it; "
+            "write both(…, …) for `and` or a chain of comparisons, either(…, …) for `or`, ~(…) for `not`, "
+            "choose(…, …, …) for `if`"
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, int | str) and self.names:
+            raise ProblemError(
+                f"Python's == compares objects, so {self} == {other!r} and {self} != {other!r} say nothing about an "
+                f"index; write i.equals({other}) or i.differs({other}) in a condition"
+            )
+        return self is other
+
+    __hash__ = object.__hash__
+
+    def __index__(self) -> int:
+        raise ProblemError(
+            f"{self} has no value before the length of the word is known, so Python cannot count to it; "
+            "write i.range(…) for indices, and use values that do not depend on N"
+        )
+
+    def __add__(self, other: "Expression | int") -> "Expression":
+        return _binary(self, "+", other)
+
+    def __radd__(self, other: int) -> "Expression":
+        return _binary(other, "+", self)
+
+    def __sub__(self, other: "Expression | int") -> "Expression":
+        return _binary(self, "-", other)
+
+    def __rsub__(self, other: int) -> "Expression":
+        return _binary(other, "-", self)
+
+    def __mul__(self, other: "Expression | int") -> "Expression":
+        return _binary(self, "·", other) if isinstance(other, Expression) else _binary(other, "·", self)
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> "Expression":
+        return _binary(0, "-", self)
+
+    def __floordiv__(self, other: "Expression | int") -> "Expression":
+        return _binary(self, "div", other)
+
+    def __rfloordiv__(self, other: int) -> "Expression":
+        return _binary(other, "div", self)
+
+    def __truediv__(self, other: "Expression | int") -> "Expression":
+        raise ProblemError(f"an index expression is a whole number: write ({self}) // {other} in place of /")
+
+    def __mod__(self, other: "Expression | int") -> "Expression":
+        return _binary(self, "mod", other)
+
+    def __rmod__(self, other: int) -> "Expression":
+        return _binary(other, "mod", self)
+
+    def __pow__(self, exponent: "Expression | int") -> "Expression":
+        raise ProblemError(f"({self})**{exponent} is not supported; write a product, such as i * i (2**i is supported)")
+
+    def __rpow__(self, base: int) -> "Expression":
+        if base != 2:
+            raise ProblemError(f"{base}**({self}) is not supported; only the base 2 may have an index in its exponent")
+        return Expression("2^", (self,))
+
+    def __le__(self, other: "Expression | int") -> "Expression":
+        return _binary(self, "<=", other)
+
+    def __lt__(self, other: "Expression | int") -> "Expression":
+        return _binary(self, "<", other)
+
+    def __ge__(self, other: "Expression | int") -> "Expression":
+        return _binary(self, ">=", other)
+
+    def __gt__(self, other: "Expression | int") -> "Expression":
+        return _binary(self, ">", other)
+
+    def __and__(self, other: "Expression") -> "Expression":
+        return both(self, lifted(other))
+
+    def __or__(self, other: "Expression") -> "Expression":
+        return either(self, lifted(other))
+
+    def __invert__(self) -> "Expression":
+        return choose(self, 0, 1)
+
+    def equals(self, other: "Expression | int") -> "Expression":
+        """[self = other]."""
+        return _binary(self, "=", other)
+
+    def differs(self, other: "Expression | int") -> "Expression":
+        """[self ≠ other]."""
+        return _binary(self, "≠", other)
+
+    def positive_part(self) -> "Expression":
+        """max(self, 0)."""
+        return Expression("pos", (self,))
+
+
+@dataclass(frozen=True, eq=False)
+class Range:
+    """An index and its values: first, first + 1, …, last - 1, as in Python's `range`."""
+
+    index: Expression
+    first: Expression
+    last: Expression
+
+    @property
+    def name(self) -> str:
+        return self.index.name
+
+    def __str__(self) -> str:
+        return f"{self.name} in {self.first} … {self.last} - 1"
+
+
+class Index(Expression):
+    """A variable of a group of slots, or of a read over a range."""
+
+    def __init__(self, name: str) -> None:
+        if not name.isidentifier() or name == "N":
+            raise ProblemError(f"an index needs a name like i, j or row, and not {name!r}")
+        super().__init__("variable", name=name)
+
+    def range(self, first: "Expression | int", last: "Expression | int | None" = None) -> Range:
+        """`i.range(N)` is 0 … N - 1, `j.range(i, N)` is i … N - 1."""
+        return Range(self, lifted(0), lifted(first)) if last is None else Range(self, lifted(first), lifted(last))
+
+
+def variable(name: str) -> Expression:
+    """Return the variable of this name."""
+    return Expression("variable", name=name)
+
+
+N = variable("N")
+"""The length of the word."""
+n = variable("n")
+"""A position, counted from 0: the variable of the formulas that a program declares."""
+
+
+def indices(names: str) -> tuple[Index, ...]:
+    """`i, j = indices("i j")`."""
+    return tuple(Index(name) for name in names.split())
+
+
+def constant(value: int) -> Expression:
+    return Expression("constant", value=int(value))
+
+
+def lifted(value: Expression | int) -> Expression:
+    """Return an expression unchanged, and a number as a constant."""
+    if isinstance(value, Expression):
+        return value
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        hint = "to compare, write i.equals(0), for Python's == compares the objects"
+        if isinstance(value, str):
+            hint = "write the formula itself, without quotes"
+        elif not isinstance(value, bool):
+            hint = "an index is a formula, not the value of a slot; to search for a position, read over a range"
+        shown = shown_value(value, repr if isinstance(value, str) else str)
+        raise ProblemError(f"an index expression is made of whole numbers, N and indices, not of {shown}; {hint}")
+    if abs(int(value)) > LARGEST:
+        raise ProblemError(
+            f"{shown_value(int(value))} needs more than {BITS} bits, and positions are computed with 64 bits; "
+            "use a smaller number"
+        )
+    return constant(int(value))
+
+
+def choose(condition: Expression, then: Expression | int, otherwise: Expression | int) -> Expression:
+    """if condition then … else …."""
+    return Expression("if", (lifted(condition), lifted(then), lifted(otherwise)))
+
+
+def both(*conditions: Expression) -> Expression:
+    """[all of the conditions hold]."""
+    *rest, last = conditions
+    for condition in reversed(rest):
+        last = choose(condition, last, 0)
+    return last
+
+
+def either(*conditions: Expression) -> Expression:
+    """[one of the conditions holds]."""
+    *rest, last = conditions
+    for condition in reversed(rest):
+        last = choose(condition, 1, last)
+    return last
+
+
+def minimum(left: Expression | int, right: Expression | int) -> Expression:
+    return choose(lifted(left) <= right, left, right)
+
+
+def maximum(left: Expression | int, right: Expression | int) -> Expression:
+    return choose(lifted(left) >= right, left, right)
+
+
+def power_of_two_below(expression: Expression | int) -> Expression:
+    """The largest power of two that is at most the number; 1 for numbers below 1."""
+    return Expression("power of two below", (lifted(expression),))
+
+
+def log2_above(expression: Expression | int) -> Expression:
+    """⌈log2 x⌉; 0 for numbers below 1."""
+    return Expression("log2 above", (lifted(expression),))
+
+
+def table(entries: Sequence[int]) -> Callable[[Expression | int], Expression]:
+    """Numbers by index, where there is no formula: `source = table([3, 1, 2])`, then `source(i)`."""
+    listed = tuple(int(entry) for entry in entries)
+    return lambda place: Expression("table", (lifted(place),), entries=listed)
+
+
+def _binary(left: Expression | int, sign: str, right: Expression | int) -> Expression:
+    return Expression(sign, (lifted(left), lifted(right)))
+
+
+# ---- fold
+
+
+def fold(expression: Expression, of: Callable[[Expression, list[Result]], Result]) -> Result:
+    """Return `of(node, results of its operands)` at the root; every node is visited once, operands first."""
+    return fold_parts((expression,), of)[id(expression)]
+
+
+def fold_parts(
+    expressions: Iterable[Expression], of: Callable[[Expression, list[Result]], Result]
+) -> dict[int, Result]:
+    """Return the results of `fold` for expressions and all their parts, by the id of the node."""
+    known: dict[int, Result] = {}
+    waiting = list(expressions)
+    while waiting:
+        node = waiting[-1]
+        missing = [operand for operand in node.operands if id(operand) not in known]
+        if missing:
+            waiting += missing
+            continue
+        waiting.pop()
+        if id(node) not in known:
+            known[id(node)] = of(node, [known[id(operand)] for operand in node.operands])
+    return known
+
+
+def substituted(expression: Expression, known: Mapping[str, Expression]) -> Expression:
+    """Return the expression with other expressions in place of some variables."""
+
+    def rebuilt(node: Expression, parts: list[Expression]) -> Expression:
+        if node.operator == "variable":
+            return known.get(node.name, node)
+        return replace(node, operands=tuple(parts)) if parts else node
+
+    return fold(expression, rebuilt)
+
+
+# ---- printing: fold to (text, how tightly its outermost operator binds)
+
+
+def _printed(node: Expression, parts: list[tuple[str, int]]) -> tuple[str, int]:
+    sign = node.operator
+    if sign in ("constant", "variable"):
+        return node.name or str(node.value), 2
+    if sign == "if":
+        return "(if {} then {} else {})".format(*(text for text, _ in parts)), 2
+    if sign in COMPARISONS:
+        return f"[{parts[0][0]} {sign} {parts[1][0]}]", 2
+    if sign in SUMS or sign in PRODUCTS:
+        rank, gap = int(sign in PRODUCTS), "" if sign == "·" else " "
+        left, right = (
+            f"({text})" if binds < least else text for (text, binds), least in zip(parts, (rank, rank + 1), strict=True)
+        )
+        return f"{left}{gap}{sign}{gap}{right}", rank
+    return f"{sign.replace(' ', '_')}({', '.join(text for text, _ in parts)})", 2
+
+
+# ---- numbers: fold to a function of the values of the variables
+
+Evaluator = Callable[[Values], Number]
+
+
+def _evaluator(node: Expression, parts: list[Evaluator]) -> Evaluator:
+    if node.operator == "constant":
+        return lambda _: node.value
+    if node.operator == "variable":
+        return lambda values: values[node.name]
+    if node.operator == "if":
+        condition, then, otherwise = parts
+
+        def chosen(values: Values) -> Number:
+            """For one slot, only the branch that is taken is evaluated."""
+            holds = condition(values)
+            if isinstance(holds, np.ndarray):
+                return np.where(holds != 0, then(values), otherwise(values))
+            return (then if holds else otherwise)(values)
+
+        return chosen
+    compute = _OPERATIONS[node.operator]
+
+    def computed(values: Values) -> Number:
+        found = compute(node, *[part(values) for part in parts])
+        if not isinstance(found, np.ndarray) and abs(found) > LARGEST:
+            raise _too_large(node)
+        return found
+
+    return computed
+
+
+def _compared(holds: Callable[[Any, Any], Any], a: Number, b: Number) -> Number:
+    found = holds(a, b)
+    return found.astype(np.int64) if isinstance(found, np.ndarray) else int(found)
+
+
+def _divided(operation: Callable[[Any, Any], Any], a: Number, b: Number) -> Number:
+    """x div 0 and x mod 0 are 0, so that a branch that is not taken may divide."""
+    if isinstance(b, np.ndarray):
+        return np.where(b == 0, 0, operation(a, np.where(b == 0, 1, b)))
+    return operation(a, b) if b != 0 else a * 0
+
+
+def _power(of: Expression, exponent: Number) -> Number:
+    if isinstance(exponent, np.ndarray):
+        return 1 << np.maximum(exponent, 0)
+    if exponent > LARGEST.bit_length():
+        raise _too_large(of)
+    return 1 << max(exponent, 0)
+
+
+def _power_below(of: Expression, x: Number) -> Number:
+    if isinstance(x, np.ndarray):
+        return 1 + sum((1 << (k - 1)) * (x >= 1 << k) for k in range(1, LOGARITHM_BITS))
+    return 1 << (_logarithm_operand(of, x).bit_length() - 1)
+
+
+def _log2_above(of: Expression, x: Number) -> Number:
+    if isinstance(x, np.ndarray):
+        return sum((x > 1 << k).astype(np.int64) for k in range(LOGARITHM_BITS))
+    return (_logarithm_operand(of, x) - 1).bit_length()
+
+
+def _logarithm_operand(of: Expression, x: Number) -> int:
+    if x >= 1 << LOGARITHM_BITS:
+        raise _too_large(of.operands[0], LOGARITHM_BITS)
+    return max(int(x), 1)
+
+
+def _entry(of: Expression, place: Number) -> Number:
+    """0 beyond the table, so that a branch that is not taken may look there."""
+    entries = of.entries
+    if isinstance(place, np.ndarray):
+        listed = np.array([*entries, 0], dtype=np.int64)
+        return listed[np.where((place < 0) | (place >= len(entries)), len(entries), place)]
+    return entries[place] if 0 <= place < len(entries) else 0
+
+
+def _too_large(of: Expression, bits: int = BITS) -> ProblemError:
+    return ProblemError(
+        f"{shortened(str(of))} is beyond {bits} bits, and the positions of a model are computed with 64; "
+        "keep it small where it is asked for, as in choose(i < 40, 2**i, 0)"
+    )
+
+
+_OPERATIONS: dict[str, Callable[..., Number]] = {
+    "+": lambda _, a, b: a + b,
+    "-": lambda _, a, b: a - b,
+    "·": lambda _, a, b: a * b,
+    "div": lambda _, a, b: _divided(operator.floordiv, a, b),
+    "mod": lambda _, a, b: _divided(operator.mod, a, b),
+    "<=": lambda _, a, b: _compared(operator.le, a, b),
+    "<": lambda _, a, b: _compared(operator.lt, a, b),
+    ">=": lambda _, a, b: _compared(operator.ge, a, b),
+    ">": lambda _, a, b: _compared(operator.gt, a, b),
+    "=": lambda _, a, b: _compared(operator.eq, a, b),
+    "≠": lambda _, a, b: _compared(operator.ne, a, b),
+    "pos": lambda _, a: np.maximum(a, 0) if isinstance(a, np.ndarray) else max(a, 0),
+    "2^": _power,
+    "table": _entry,
+    "power of two below": _power_below,
+    "log2 above": _log2_above,
+}

@@ -1,0 +1,66 @@
+"""Shape and task → the bytes that a network, a pass, a view and a training run take, before memory is used."""
+
+from unmask.lab.settings import Config, Shape
+from unmask.lab.tasks import LabTask
+from unmask.lab.trained_network import code_width
+
+# Shape × symbols × rows → the bytes that a network, a pass and a view take; and so how many words are read at once.
+#
+# A pass keeps one layer at a time: 16 vectors of the width, 3 of the hidden units and 4 matrices of attention; of a
+# chain the keys and values of every layer as well, before and after they are joined; and the logits, in two precisions.
+
+
+NUMBER = 4  # bytes of a single-precision float
+MOST_WORDS = 256
+MOST_BYTES = 1 << 29
+
+
+def weights_of(shape: Shape, symbols: int, fetches: int) -> int:
+    """How many numbers a network holds, its biases and norms left out."""
+    ends = (2 + fetches) * symbols + code_width(shape.encoding, fetches)
+    return shape.width * (ends + shape.layers * (4 * shape.width + 3 * shape.hidden))
+
+
+def pass_memory(shape: Shape, symbols: int, rows: int) -> int:
+    """Of one word."""
+    per_row = (16 + 4 * shape.layers) * shape.width + 3 * shape.hidden + 4 * shape.heads * rows + 6 * symbols
+    return NUMBER * rows * per_row
+
+
+def words_at_once(shape: Shape, symbols: int, rows: int) -> int:
+    """As many as MOST_BYTES allow, one in any case."""
+    return max(1, min(MOST_WORDS, MOST_BYTES // pass_memory(shape, symbols, rows)))
+
+
+def view_memory(shape: Shape, symbols: int, rows: int, passes: int) -> int:
+    """Of a run that is watched: what it computes in twice the precision, and of attention what is read and how much."""
+    kept = rows * shape.width + 2 * shape.heads * rows * rows
+    return 2 * NUMBER * passes * shape.layers * kept + 3 * pass_memory(shape, symbols, rows)
+
+
+# Config × Task → the bytes that training it takes, foreseen from the declared sizes before a weight is drawn.
+#
+# weights       four numbers each: itself, its gradient, and two moments of the optimiser
+# places        a table of every step: which row reads which
+# activations   of a batch, kept for the way back: per layer 16 vectors of the width, 3 of the hidden units, and 4
+#               matrices of attention; a loop keeps those of every round. Once: two more, and the places of each example
+# looks         a pass over the words that are watched and judged, as many at once as `words_at_once` says
+# canvases      of a batch, after every step
+# torch         what it takes of its own when it first learns
+
+
+TORCH = 32 << 20
+
+
+def memory_of(config: Config, task: LabTask) -> int:
+    shape, symbols, rows, steps = config.shape, len(task.vocabulary), task.rows, len(task.pointers)
+    fetches = task.fetches
+    read_outs, codes = (2 + fetches) * symbols, code_width(shape.encoding, fetches)
+    places = steps * rows * (codes + fetches * rows)
+    rounds = steps if config.latent else 1
+    per_layer = 16 * shape.width + 3 * shape.hidden + 4 * shape.heads * rows
+    once = codes + (fetches + 2 * shape.heads) * rows
+    kept = config.batch * rows * (rounds * (shape.layers * per_layer + 3 * read_outs) + once)
+    canvases = 7 * config.batch * (steps + 1) * rows  # three times in numbers of eight bytes, while they become tokens
+    look = words_at_once(shape, symbols, rows) * pass_memory(shape, symbols, rows)
+    return TORCH + NUMBER * (4 * weights_of(shape, symbols, fetches) + places + kept + canvases) + look

@@ -1,0 +1,264 @@
+"""Trained network → numbers about its inside: attention to operands, waiting, levels, gradients on attention."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from unmask.lab.settings import Config
+from unmask.lab.task_layouts import FETCHES, NOBODY
+from unmask.lab.task_sources import Stream, generator, words
+from unmask.lab.trained_model import NetworkMedium, Trained
+from unmask.lab.trained_network import NetworkAttention, PlaceTable, TrainedNetwork
+from unmask.lab.training import new_network, rehearse
+from unmask.lab.training_batches import UNTAUGHT, training_batch
+from unmask.reasoners.loops import masked_diffusion
+
+# How much of a network's attention goes to the right operands: 1 for a compiled model, whose heads look up one row.
+#
+#     mass[l, h, f] = mean attention of head h in layer l, from rows that are being written to their f-th operand
+#     operands      = mean over f of the largest mass[l, h, f]          the distance from a compiled model is 1 -
+# operands
+#
+# Read off the true canvases, so that an error of the model does not change what is asked; a loop without symbols is
+# watched in every round of its own stream. A place that is a pad, which stands for nothing, is no operand.
+
+
+WORDS = 64
+
+
+@dataclass(frozen=True, eq=False)
+class OperandAttention:
+    """mass[layer, head, operand]; an operand that no row of the framework has is left out."""
+
+    mass: np.ndarray
+    uniform: float
+    """What an attention that tells no rows apart would give."""
+
+    @property
+    def best(self) -> float:
+        return float(self.mass.max(axis=(0, 1)).mean()) if self.mass.size else 0.0
+
+
+def operand_attention(trained: Trained, *, seed: int, count: int = WORDS) -> OperandAttention | None:
+    """None for a framework that fetches nothing."""
+    task = trained.task
+    if (task.pointers == NOBODY).all():
+        return None
+    states = task.states(words(task.source, count, task.length, seed, Stream.judging, 2))
+    shares, counts, uniform = np.zeros(()), np.zeros(task.fetches), []
+    for step, weights in enumerate(_weights(trained, states)):
+        writing, pointers = _writing(trained, states[0], step)
+        operands = (pointers != NOBODY) & (states[0, 0][pointers] != task.pad)
+        rows, operand = np.nonzero(writing[:, None] & operands)
+        found = weights[:, :, :, rows, pointers[rows, operand]].mean(axis=2)  # [layers, heads, pairs]
+        each = np.stack([found[..., operand == f].sum(axis=-1) for f in range(task.fetches)], axis=-1)
+        shares, counts = shares + each, counts + np.bincount(operand, minlength=task.fetches)
+        uniform += [1 / (row + 1 if task.causal else weights.shape[-1]) for row in rows]
+    fetched = counts > 0
+    return OperandAttention(shares[..., fetched] / counts[fetched], float(np.mean(uniform)))
+
+
+def _weights(trained: Trained, states: np.ndarray) -> Iterator[np.ndarray]:
+    """[layers, heads, batch, rows, rows] of a pass over the true canvas before every step, or of every round.
+
+    One pass over a chain shows all of its steps.
+    """
+    network, task = trained.network, trained.task
+    seen: list[Tensor] = []
+
+    def watch(name: str, value: Tensor) -> None:
+        if name.endswith("weights"):
+            seen.append(value.transpose(0, 1))
+
+    hidden = None
+    for step in range(1 if task.causal else task.layout.steps):
+        tokens = states[:, -1, :-1] if task.causal else states[:, step]
+        seen.clear()
+        with torch.inference_mode():
+            places = trained.places.at(step, tokens.shape[1])
+            if hidden is None or not trained.config.latent:
+                hidden = network.embed(torch.from_numpy(tokens).to(places.codes.device), places)
+            hidden = network.pass_through(hidden, places, watch)
+        yield torch.stack(seen).double().cpu().numpy()
+
+
+def _writing(trained: Trained, states: np.ndarray, step: int) -> tuple[np.ndarray, np.ndarray]:
+    """Which rows write in a step, and the operands of all rows."""
+    task = trained.task
+    pointers = task.pointers[step]
+    if task.causal:
+        rows = np.arange(task.rows - 1)
+        return rows >= task.length - 1, pointers[:-1]
+    if task.layout.kind == "smdm":
+        return (states[step] == task.mask) & (states[step + 1] != task.mask), pointers
+    return np.ones(task.rows, dtype=bool), pointers
+
+
+# Whether a trained planner waits for both factors of a slot of a tree.
+#
+# By itself, in the loop of compiled models, a slot is written
+#
+#     early     before the step in which the exact order writes it
+#     on time   in that step
+#     late      after it, or never
+#
+# That does not say what it waits for: there a whole level is written at once, so that one factor tells of both. So it
+# is asked about canvases of no level, in which slots whose factors are there are written or not by the toss of a coin:
+#
+#     written[n]    the share of masked slots that it would write, of those with n factors there
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """Shares of all slots; of `written`, None where there is no such slot."""
+
+    early: float
+    on_time: float
+    late: float
+    written: tuple[float | None, ...]
+
+
+def waiting(trained: Trained, *, seed: int, count: int = WORDS) -> Waiting | None:
+    """None where the network does not decide when a slot of a tree is written, once."""
+    if not trained.decides_once or trained.task.framework != "tree":
+        return None
+    drawn = words(trained.task.source, count, trained.length, seed, Stream.judging, 3)
+    canvases = [canvas for canvas, _ in masked_diffusion(NetworkMedium(trained, drawn))]
+    masked = np.stack([canvas == trained.task.mask for canvas in canvases])  # [steps, batch, slots]
+    written, due = masked.sum(axis=0), trained.order.argmax(axis=0)
+    shares = (float(share.mean()) for share in (written < due, written == due, written > due))
+    return Waiting(*shares, written_by_factors(trained, drawn, seed))
+
+
+def written_by_factors(trained: Trained, drawn: np.ndarray, seed: int) -> tuple[float | None, ...]:
+    """The share of masked slots that are written, by how many of their factors are there: 0 to FETCHES."""
+    task = trained.task
+    coins = generator(seed, Stream.judging, 4).random((len(drawn), task.rows)) < 0.5
+    there = scattered(task.pointers[0], task.length, coins)
+    tokens = np.where(there, task.states(drawn)[:, -1], task.mask)
+    with torch.inference_mode():
+        places = trained.places.at(0)
+        seen = trained.network(torch.from_numpy(tokens).to(places.codes.device), places)
+        said = trained.network.logits(seen).argmax(dim=-1).cpu().numpy()
+    factors = there[:, task.pointers[0, task.length :]].sum(axis=-1)  # [batch, slots]
+    masked, writes = ~there[:, task.length :], said[:, task.length :] != task.mask
+    asked = [masked & (factors == number) for number in range(FETCHES + 1)]
+    return tuple(float(writes[slots].mean()) if slots.any() else None for slots in asked)
+
+
+def scattered(pointers: np.ndarray, length: int, coins: np.ndarray) -> np.ndarray:
+    """[batch, rows]: the letters, and of the slots whose factors are there those on which the coin fell."""
+    there = np.zeros(coins.shape, dtype=bool)
+    there[:, :length] = True
+    for row in range(length, coins.shape[1]):
+        there[:, row] = there[:, pointers[row]].all(axis=1) & coins[:, row]
+    return there
+
+
+# How much of a tree is learned: the share of right products in every level, on true canvases.
+#
+#     right[t] = share of the slots that step t writes whose likeliest element is right, the canvas before it being true
+#
+# The answer is right only if all levels are, so that it says nothing about a tree of which one level is missing.
+
+
+def right_by_level(trained: Trained, *, seed: int, count: int = WORDS) -> tuple[float, ...] | None:
+    """None where there are no levels: of anything but a tree that was taught its canvases."""
+    task = trained.task
+    if not trained.decides_once:
+        return None
+    states = task.states(words(task.source, count, task.length, seed, Stream.judging, 5))
+    found = []
+    for step, due in enumerate(trained.order):
+        with torch.inference_mode():
+            places = trained.places.at(step)
+            seen = trained.network(torch.from_numpy(states[:, step]).to(places.codes.device), places)
+            logits = trained.network.logits(seen)[:, task.length :, : task.mask]
+        slots = np.flatnonzero(due)
+        right = logits.argmax(dim=-1).cpu().numpy()[:, slots] == states[:, step + 1, task.length + slots]
+        found.append(float(right.mean()))
+    return tuple(found)
+
+
+# How strongly gradients pull attention towards the operands, once everything else has learned what it can without it.
+#
+#     attention is kept uniform (queries and keys 0) while all else is trained; then
+#     g[b, q, k]  = -∂(-log p(target of row q)) / ∂score[q, k]    in the only layer, summed over heads
+#     signal      = mean over written (q, operand) and words of g[b, q, operand]
+#     noise       = its standard error over words
+#
+# A code of places can only learn what is the same for every word: the mean over words is the signal, and the rest
+# averages out. An operand has a mass of 1 / rows. The hypothesis: a row that needs n operands at once has a signal ~
+# mass^n, times what one operand alone would have. A slot that is taught to wait is left out: that a factor is still a
+# mask can be seen from one of them.
+
+
+@dataclass(frozen=True)
+class Signal:
+    """Of the first gradient on the operands' scores; `mass` is the attention that operands have at the start."""
+
+    signal: float
+    noise: float
+    mass: float
+
+
+def pull_on_uniform_attention(config: Config, *, batches: int) -> Signal:
+    """Train all but queries and keys for the steps of the config, then measure."""
+    task = config.task
+    network = new_network(config, task)
+    for part in network.modules():
+        if isinstance(part, NetworkAttention):
+            keep_uniform(part.qkv.weight)
+    rehearse(config, network, task)
+    return first_signal(config, network, batches=batches)
+
+
+def keep_uniform(qkv: torch.Tensor) -> None:
+    """Queries and keys that are 0 and stay so: no gradient, and nothing for weight decay to do."""
+    values = torch.zeros_like(qkv)
+    values[2 * len(qkv) // 3 :] = 1
+    with torch.no_grad():
+        qkv.mul_(values)
+    qkv.register_hook(lambda gradient: gradient * values)
+
+
+def first_signal(config: Config, network: TrainedNetwork, *, batches: int) -> Signal:
+    """Over batches that come after those of the run that the config describes, the weights as they are."""
+    task = config.task
+    table = PlaceTable(task, config.shape.encoding)
+    pulls, masses = [], []
+    for number in range(batches):
+        part = training_batch(task, config, config.steps + number)
+        places = table.at(torch.from_numpy(part.steps), part.tokens.shape[1])
+        scores = _Scores()
+        seen = network(torch.from_numpy(part.tokens), places, scores.watch)
+        written = np.where(part.targets[:, 0] == task.mask, UNTAUGHT, part.targets[:, 0])
+        logits = network.logits(seen).flatten(0, 1)
+        loss = cross_entropy(logits, torch.from_numpy(written).flatten(), ignore_index=UNTAUGHT, reduction="sum")
+        (gradient,) = torch.autograd.grad(loss, scores.weights)
+        weights = scores.weights.detach()
+        # through the softmax: ∂/∂score = w·(∂/∂w - Σ w·∂/∂w)
+        pull = -(weights * (gradient - (weights * gradient).sum(-1, keepdim=True))).sum(1).numpy()
+        pointers = np.broadcast_to(task.pointers[part.steps][:, : pull.shape[1]], (len(pull), pull.shape[1], 2))
+        asked = (pointers != NOBODY) & (written != UNTAUGHT)[..., None]
+        at = np.take_along_axis(pull, np.maximum(pointers, 0), axis=2)
+        held = np.take_along_axis(weights.mean(1).numpy(), np.maximum(pointers, 0), axis=2)
+        count = np.maximum(1, asked.sum(axis=(1, 2)))
+        pulls.append((at * asked).sum(axis=(1, 2)) / count)
+        masses.append(float(held[asked].mean()))
+    each = np.concatenate(pulls)
+    return Signal(float(each.mean()), float(each.std() / len(each) ** 0.5), float(np.mean(masses)))
+
+
+class _Scores:
+    """Keeps the attention weights of the first layer, as a node of the graph."""
+
+    weights: torch.Tensor
+
+    def watch(self, name: str, value: torch.Tensor) -> None:
+        if name == "layers.0.weights":
+            self.weights = value

@@ -1,0 +1,145 @@
+"""The slots of a program as rows, in its own steps.
+
+    written once    slot s holds its value from step depth(s) on                      T = depth,         a mask before
+    rewritten       step 0 writes what the slots start with, step t the t-th round    T = rounds + 1
+
+A row points to the places that it reads, one after another, as many as the longest rule has; of a read over a range to
+the first and the last. What a slot reads of itself it holds already, and points to nobody.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from math import prod
+
+import numpy as np
+
+from unmask.budget import check, foresee
+from unmask.errors import TooLarge
+from unmask.lab.task_layouts import FETCHES, MASK, MOST_FETCHES, NOBODY, TaskRows
+from unmask.lab.task_sources import ProgramSource, TaskSource
+from unmask.recurrences.interpreter import Interpreter
+from unmask.recurrences.unfolding import Fixed, Found, FromLetter, FromSlot, Key, Operand, SlotStep, Through
+from unmask.weights.kinds import Kind
+
+KEPT, KEPT_BYTES = 1024, 1 << 24  # words whose canvases are kept at most, and what they take: short words come again
+
+
+@dataclass(frozen=True, eq=False)
+class ProgramSlots:
+    """All slots of a program, in its own steps."""
+
+    program: ProgramSource
+    length: int
+
+    @cached_property
+    def interpreter(self) -> Interpreter:
+        return self.program.problem.interpreter(self.length)
+
+    @property
+    def edits(self) -> bool:
+        return self.program.problem.system.edits
+
+    @property
+    def kind(self) -> Kind:
+        return "mdm" if self.edits else "smdm"
+
+    @cached_property
+    def keys(self) -> list[Key]:
+        """The slots in their order, those of the answer last, as in a compiled model."""
+        unfolding = self.interpreter.unfolding
+        answers = set(unfolding.answers)
+        return [*(key for key in unfolding.keys if key not in answers), *unfolding.answers]
+
+    @property
+    def padding(self) -> int:
+        return len(self.keys)
+
+    @property
+    def steps(self) -> int:
+        unfolding = self.interpreter.unfolding
+        return unfolding.steps + 1 if self.edits else max(unfolding.depth.values())
+
+    @cached_property
+    def pointers(self) -> np.ndarray:
+        unfolding = self.interpreter.unfolding
+        rules = self._fetched(unfolding.rules)
+        starts = self._fetched(unfolding.starts) if self.edits else rules
+        width = max(FETCHES, rules.shape[1], starts.shape[1])
+        if width > MOST_FETCHES:
+            raise TooLarge(
+                f"in the lab a rule reads at most {MOST_FETCHES} positions, but {self.program.problem.name} "
+                "has rules that "
+                f"read {width} (a read over a range counts as two: its first and its last); split its rules"
+            )
+        shape = self.steps, self.length + self.padding, width
+        foresee(8 * prod(shape), f"what {shape[1]:,} rows read in {shape[0]:,} steps")
+        pointers = np.full(shape, NOBODY)
+        pointers[:, self.length :, : rules.shape[1]] = rules
+        if self.edits:
+            pointers[0] = NOBODY
+            pointers[0, self.length :, : starts.shape[1]] = starts
+        return pointers
+
+    def _fetched(self, steps: dict[Key, SlotStep]) -> np.ndarray:
+        """[slots, reads]: without the reads that no slot fetches, of itself or of a constant."""
+        places = [self._places(key, steps[key].operands) for key in self.keys]
+        table = np.full((self.padding, max(map(len, places))), NOBODY)
+        for slot, read in enumerate(places):
+            table[slot, : len(read)] = read
+        return table[:, (table != NOBODY).any(axis=0)]
+
+    def _places(self, key: Key, operands: tuple[Operand, ...]) -> list[int]:
+        own = self._row[key]
+        return [NOBODY if place == own else place for operand in operands for place in self._rows_of(operand)]
+
+    def _rows_of(self, operand: Operand) -> list[int]:
+        if isinstance(operand, FromLetter):
+            return [operand.place]
+        if isinstance(operand, FromSlot):
+            return [self._row[operand.key]]
+        if isinstance(operand, Through):
+            return self._rows_of(operand.operand)
+        if isinstance(operand, Found):
+            if not operand.operands:
+                return [NOBODY] * (2 * len(operand.over.reads))
+            ends = zip(operand.operands[0], operand.operands[-1], strict=True)
+            return [place for first, last in ends for part in (first, last) for place in self._rows_of(part)]
+        assert isinstance(operand, Fixed)
+        return [NOBODY]
+
+    @cached_property
+    def _row(self) -> dict[Key, int]:
+        return {key: self.length + slot for slot, key in enumerate(self.keys)}
+
+    @property
+    def answer_slots(self) -> tuple[int, ...]:
+        return tuple(range(-len(self.interpreter.unfolding.answers), 0))
+
+    def states(self, source: TaskSource, words: np.ndarray) -> np.ndarray:  # noqa: ARG002
+        states = TaskRows(self.length, self.padding, self.steps).blank(words)
+        for number, word in enumerate(words):
+            check()
+            states[number, :, self.length :] = self._canvases(tuple(word.tolist()))
+        return states
+
+    @cached_property
+    def _canvases(self) -> Callable[[tuple[int, ...]], np.ndarray]:
+        each = 4 * (self.steps + 1) * self.padding  # bytes of a word's canvases
+        return lru_cache(maxsize=min(KEPT, KEPT_BYTES // each))(self._canvases_of)
+
+    def _canvases_of(self, word: tuple[int, ...]) -> np.ndarray:
+        """[steps + 1, slots]."""
+        run = self.interpreter.run(self.program.spelled(np.array(word)))
+        symbol = self.program.symbol
+        if self.edits:
+            rounds = [[symbol[values[key]] for key in self.keys] for values in run.history]
+            return np.array([[MASK] * self.padding, *rounds], dtype=np.int32)
+        last = np.array([symbol[run.values[key]] for key in self.keys], dtype=np.int32)
+        return np.where(self._written, last, np.int32(MASK))
+
+    @cached_property
+    def _written(self) -> np.ndarray:
+        """[steps + 1, slots]."""
+        depth = np.array([self.interpreter.unfolding.depth[key] for key in self.keys])
+        return depth <= np.arange(self.steps + 1)[:, None]

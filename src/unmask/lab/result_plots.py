@@ -1,0 +1,182 @@
+"""Rows → plots, one function per picture; None where nothing was run."""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from math import log2
+from pathlib import Path
+from statistics import linear_regression
+
+from unmask.lab.line_plot import PlotAxis, PlotPanel, Series, level, names, panels, plot, powers, shares
+from unmask.lab.result_rows import Cells, ResultRow, Spread, rows_of
+from unmask.lab.result_tables import GROUP_SIZES, TABLES, THRESHOLD, layers_of, passes_rows
+from unmask.lab.sweep import read_results
+from unmask.lab.tasks import FRAMEWORKS
+from unmask.writing import write_file
+
+CHANCE = "chance"
+BY_FRAMEWORK = names("framework", list(FRAMEWORKS))
+
+
+def main(cells: Cells) -> str | None:
+    """Right answers by framework: groups down, with aux and without it across, a mark per length."""
+    rows = rows_of(cells, "main")
+    if not rows:
+        return None
+    lengths = sorted({row["length"] for row in rows})
+    grid = [_with_and_without([row for row in rows if row.group == group], lengths) for group in _groups(rows)]
+    return panels("Right answers by framework", BY_FRAMEWORK, shares("right"), grid, size=(250, 96))
+
+
+def _groups(rows: list[ResultRow]) -> list[str]:
+    """The smallest first."""
+    return sorted({row.group for row in rows}, key=lambda group: (GROUP_SIZES.get(group, 0), group))
+
+
+def _with_and_without(rows: list[ResultRow], lengths: list[int]) -> list[PlotPanel]:
+    (group,) = _groups(rows)
+    with_aux = [row for row in rows if row.shape["aux"]]
+    return [
+        _by_framework(f"{group}, with aux", with_aux, lengths),
+        _by_framework(f"{group}, without aux", _without_aux(rows), lengths),
+    ]
+
+
+def _without_aux(rows: list[ResultRow]) -> list[ResultRow]:
+    """Beside the others stands direct, which fetches nothing, so that aux is nothing to it."""
+    bare = [row for row in rows if not row.shape["aux"]]
+    had = {(row["framework"], row["length"]) for row in bare}
+    asked = {("direct", row["length"]) for row in bare} - had
+    return bare + [row for row in rows if (row["framework"], row["length"]) in asked]
+
+
+def _by_framework(name: str, rows: list[ResultRow], lengths: list[int]) -> PlotPanel:
+    """A series per length, and the share that guesses get right."""
+    order = list(FRAMEWORKS)
+    points: dict[int, list[tuple[float, Spread]]] = {length: [] for length in lengths}
+    for row in rows:
+        points[row["length"]].append((float(order.index(row["framework"])), row.of("right")))
+    series = [Series(f"N = {length}", tuple(placed), joined=False) for length, placed in points.items()]
+    chances = sorted({round(row.of("chance").mean, 6) for row in rows})
+    return PlotPanel(name, (*series, *(level(CHANCE, BY_FRAMEWORK, chance) for chance in chances)))
+
+
+def planners(cells: Cells) -> str | None:
+    """Right answers against passes: S3 with two layers, or the first predictor there is."""
+    rows = [row for row in passes_rows(cells) if row["length"] == 16]
+    row = next((r for r in rows if r.group == "S3" and r.shape["layers"] == 2), rows[0] if rows else None)
+    if row is None:
+        return None
+    points = defaultdict(dict)
+    for result in row.results:
+        for entry in result["planners"]:
+            name, _, k = entry["planner"].partition(" k=")
+            points[name].setdefault(k, []).append(entry)
+    lines = [Series(name, tuple(_point(entries) for entries in by_k.values())) for name, by_k in points.items()]
+    across = powers("passes", [1, *(x for line in lines for x, _ in line.points)])
+    title = f"Planners: {row.group}, N = {row['length']}, {layers_of(row)}, {row.seeds} seed{'s' * (row.seeds > 1)}"
+    return plot(title, across, shares("right"), [*lines, level(CHANCE, across, row.of("chance").mean)])
+
+
+def _point(entries: list[dict]) -> tuple[float, Spread]:
+    return (
+        Spread(tuple(entry["passes"] for entry in entries)).mean,
+        Spread(tuple(entry["right"] for entry in entries)),
+    )
+
+
+def layers(cells: Cells) -> str | None:
+    """Passes of a threshold against layers, a panel per length, beside ⌈log2 N / L⌉."""
+    rows = passes_rows(cells)
+    if not rows:
+        return None
+    groups, lengths = _groups(rows), sorted({row["length"] for row in rows})
+    beside = [_by_layers(length, [row for row in rows if row["length"] == length], groups) for length in lengths]
+    most = max(spread.high for panel in beside for one in panel.series for _, spread in one.points)
+    up = PlotAxis("passes", 0, most + 1, tuple((float(t), str(t)) for t in range(int(most) + 2)))
+    across = powers("layers", [row.shape["layers"] for row in rows])
+    return panels(f"Passes of {THRESHOLD} against layers", across, up, [beside], size=(120, 200))
+
+
+def _by_layers(length: int, rows: list[ResultRow], groups: list[str]) -> PlotPanel:
+    """A series per group, and the law."""
+    points: dict[str, list[tuple[float, Spread]]] = {group: [] for group in groups}
+    for row in rows:
+        points[row.group].append((float(row.shape["layers"]), row.of_planner(THRESHOLD, "passes")))
+    series = [Series(group, tuple(placed)) for group, placed in points.items()]
+    law = {float(row.shape["layers"]): Spread((row.least_passes,)) for row in rows}
+    return PlotPanel(f"N = {length}", (*series, Series("⌈log2 N / L⌉", tuple(sorted(law.items())), measured=False)))
+
+
+def signal(cells: Cells) -> str | None:
+    """The pull on uniform attention against the mass of an operand; slope n is mass^n."""
+    series = defaultdict(list)
+    for row in rows_of(cells, "signal"):
+        mass = row.of(lambda result: result["signal"]["mass"]).mean
+        series[row["framework"]].append((mass, row.of(lambda result: result["signal"]["signal"])))
+    if not series:
+        return None
+    masses, pulls = zip(*(point for points in series.values() for point in points), strict=True)
+    lines = [Series(f"{name}{_slope(points)}", tuple(points)) for name, points in series.items()]
+    across, up = powers("attention on an operand", masses), powers("signal", _above_zero(pulls))
+    return plot("The pull on uniform attention", across, up, lines)
+
+
+def _above_zero(spreads: Sequence[Spread]) -> list[float]:
+    """What an axis by powers must hold: all seeds where all are above 0, and the largest of all."""
+    largest = max(spread.high for spread in spreads)
+    held = [value for spread in spreads if spread.low > 0 for value in spread.values]
+    return [*held, largest] if largest > 0 else [1.0]
+
+
+def _slope(points: list[tuple[float, Spread]]) -> str:
+    """Of the least-squares line through the logarithms; none where a mean is not above 0 by its standard errors."""
+    if not all(spread.above_zero for _, spread in points) or len({x for x, _ in points}) < 2:
+        return ""
+    slope, _ = linear_regression([log2(x) for x, _ in points], [log2(spread.mean) for _, spread in points])
+    return f", slope {slope:.1f}"
+
+
+PLOTS: dict[str, Callable[[Cells], str | None]] = {
+    "main": main,
+    "planners": planners,
+    "layers": layers,
+    "signal": signal,
+}
+
+
+# A folder with results.json → table.md and the plots beside it.
+
+
+HEADING = "# What was trained"
+EARLIER_TABLE = re.compile(HEADING.encode() + rb"\n\n")
+EARLIER_PLOT = re.compile(
+    rb'<svg xmlns="[^"]*" viewBox="[^"]*"\n font-family="sans-serif" font-size="11">\n<rect width="[0-9.]+" height="'
+)
+EXPLAINED = (
+    "`.97 (.95–1) 2/3, 400, 41 s`: mean share of right answers on fresh words (smallest–largest seed), seeds that "
+    "converged, mean steps and CPU seconds of training."
+)
+
+
+def write_report(folder: Path) -> list[str]:
+    """The names of what was written."""
+    cells = read_results(folder / "results.json")
+    written = ["results.json", "table.md"]
+    parts = [HEADING, EXPLAINED]
+    for name, (heading, make) in TABLES.items():
+        table = make(cells)
+        if table is not None:
+            parts += [f"## {heading}", table]
+            if name in PLOTS:
+                parts.append(f"![{heading}]({name}.svg)")
+    failed = [f"- {cell['key']}: {cell['error']}" for cell in cells if "error" in cell]
+    if failed:
+        parts += ["## Cells that failed", "\n".join(failed)]
+    for name, draw in PLOTS.items():
+        picture = draw(cells)
+        if picture is not None:
+            write_file(folder / f"{name}.svg", picture.encode(), earlier=EARLIER_PLOT)
+            written.append(f"{name}.svg")
+    write_file(folder / "table.md", ("\n\n".join(parts) + "\n").encode(), earlier=EARLIER_TABLE)
+    return written

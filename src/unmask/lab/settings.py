@@ -1,0 +1,161 @@
+"""JSON → Config: everything that a training run depends on, and the shape of its network."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from unmask.documents import Sentences, distinct_keys, read, said
+from unmask.errors import UnmaskError
+from unmask.files import read_file
+from unmask.lab.task_layouts import MOST_FETCHES
+from unmask.lab.tasks import FACTORS, LabTask
+from unmask.problems.program_problems import ProgramProblem
+
+# What a run depends on, as JSON: its `config`, and the `shape` of its network.
+#
+# In comes a file or a preset's object, out a frozen `Config`, or one sentence about the key that is wrong. A folder of
+# a run keeps it beside the weights, and a cell of a table is named by its hash.
+
+
+# Shape: the switches of a network, as a config holds them.
+
+
+Encoding = Literal["bits", "positions", "learned", "none"]
+Gate = Literal["bilinear", "gelu"]
+Count = Annotated[int, msgspec.Meta(ge=1, le=4096), said("an integer from 1 to 4096")]
+
+
+class Shape(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One network.
+
+    encoding   bits: own place and the places of the operands in binary; positions: own place in binary; learned: a
+               vector per place; none
+    beta       a learned bias on the scores of the operands' places, one operand per head, that starts at beta: it hands
+               the wiring over. None: no such bias
+    handed     of how many operands beta hands the wiring over; None: of all
+    code_scale how large the map of codes is drawn, against torch's default
+    aux        a second read-out is taught the symbol of every operand; it gives nothing away when the model is run
+    """
+
+    width: Count = 64
+    hidden: Count = 128
+    layers: Count = 2
+    heads: Count = 4
+    mlp: Annotated[Gate, said("bilinear or gelu")] = "bilinear"
+    encoding: Annotated[Encoding, said("bits, positions, learned or none")] = "bits"
+    beta: Annotated[
+        Annotated[float, msgspec.Meta(ge=-1000, le=1000)] | None, said("a number from -1000 to 1000, or null")
+    ] = None
+    handed: Annotated[
+        Annotated[int, msgspec.Meta(ge=0, le=MOST_FETCHES)] | None, said("an integer from 0 to 8, or null: all")
+    ] = None
+    code_scale: Annotated[float, msgspec.Meta(ge=0, le=100), said("a number from 0 on")] = 1.0
+    aux: Annotated[bool, said("true or false")] = False
+
+
+# Config: everything that a run depends on; a JSON file holds it, and a folder keeps it beside the weights.
+
+
+LARGEST = 1 << 20  # bytes of a config
+LARGEST_SEED = 1 << 32
+Objective = Literal["canvas", "masking", "masking-uniform", "masking-1/t"]
+Supervision = Literal["each", "end", "tokens"]
+
+
+class LabError(UnmaskError):
+    """A config, a preset or a folder of the lab that cannot be used."""
+
+
+class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One run.
+
+    objective     canvas: the true canvas before a step is given, and the one after it is taught. masking: a random
+                  share t of the last canvas is masked, one slot at least, and taught, every word alike;
+                  masking-uniform: every masked slot alike; masking-1/t: every masked slot by 1/t, which is the bound of
+                  masked diffusion
+    factors       how many factors a step of a chain or of a scan multiplies: with more of them it takes fewer steps
+    sha256        of the file of a program, whose name alone the problem gives
+    supervision   of a looped model: each: its stream is read out after every loop; end: after the last alone; tokens:
+                  symbols stand between the loops, and the true ones are given
+    cpu_seconds   when it is given up; steps: likewise, but the same on every machine
+    converged     the share of right answers at which it stops; null: it goes on until it is given up
+    """
+
+    problem: Annotated[str, said("a PROBLEM such as group:S3")] = "group:S3"
+    length: Annotated[int, msgspec.Meta(ge=2, le=128), said("an integer from 2 to 128")] = 16
+    framework: Annotated[
+        Literal["direct", "cot", "tree", "scan", "looped", "program"],
+        said("direct, cot, tree, scan, looped or, of a program, program"),
+    ] = "tree"
+    factors: Annotated[int, msgspec.Meta(ge=2, le=128), said("an integer from 2 to 128")] = FACTORS
+    sha256: Annotated[str, said("the SHA-256 of the file of a program")] = ""
+    shape: Annotated[Shape, said("an object with the switches of the network")] = Shape()
+    objective: Annotated[Objective, said("canvas, masking, masking-uniform or masking-1/t")] = "canvas"
+    supervision: Annotated[Supervision, said("each, end or tokens")] = "each"
+    seed: Annotated[int, msgspec.Meta(ge=0, le=LARGEST_SEED), said("an integer from 0 to 2^32")] = 0
+    batch: Count = 32
+    rate: Annotated[float, msgspec.Meta(gt=0, le=1), said("a number above 0 and at most 1")] = 2e-3
+    warmup: Annotated[int, msgspec.Meta(ge=0, le=10**9), said("an integer from 0 to 10^9")] = 100
+    decay: Annotated[int, msgspec.Meta(ge=1, le=10**9), said("an integer from 1 to 10^9")] = 300
+    steps: Annotated[int, msgspec.Meta(ge=1, le=10**9), said("a positive integer")] = 1_000_000
+    cpu_seconds: Annotated[float, msgspec.Meta(gt=0, le=1e9), said("a number above 0 and at most 10^9")] = 60.0
+    converged: Annotated[
+        Annotated[float, msgspec.Meta(gt=0, le=1)] | None, said("a share of right answers, or null: never stop early")
+    ] = 0.995
+    evaluate_every: Count = 100
+
+    @property
+    def task(self) -> LabTask:
+        return self.task_of()
+
+    def task_of(self, program: ProgramProblem | None = None) -> LabTask:
+        """With the program, where the problem is one: a config names it, and does not cause it to run."""
+        if program is not None:
+            check_hash(self, program.sha256)
+        return LabTask.of(self.problem, self.length, self.framework, self.factors, program=program)
+
+    @property
+    def latent(self) -> bool:
+        """Whether a stream, and no symbols, goes from one pass to the next."""
+        return self.framework == "looped" and self.supervision != "tokens"
+
+    @property
+    def name(self) -> str:
+        return f"{self.problem} N = {self.length} {self.framework}"
+
+
+def check_hash(config: Config, sha256: str) -> None:
+    if sha256 != config.sha256:
+        raise LabError(f"{config.problem} is not the file of this run: its SHA-256 differs; give the original file")
+
+
+SENTENCES = Sentences(
+    no_object='{name} must be a JSON object, such as {{"problem": "group:S3"}}; docs/lab/tables.md has the settings',
+    unknown="{name} has no setting {key!r}; remove it",
+    missing="{name} lacks the setting {key!r}",
+    wrong="{name}: its {key} must be {expected}, not {value}",
+    error=LabError,
+)
+
+
+def config_of(document: Any, *, name: str = "a config of the lab") -> Config:
+    """The config of a JSON object; what it leaves out has its default."""
+    if isinstance(document, dict) and isinstance(document.get("shape"), dict):  # has sentences of its own
+        read(document["shape"], Shape, SENTENCES, name=f"the shape of {name}")
+    config = read(document, Config, SENTENCES, name=name)
+    if config.shape.width % config.shape.heads:
+        raise LabError(f"{name}: its width must be a multiple of its heads, {config.shape.heads}")
+    if config.objective != "canvas" and config.framework not in ("tree", "program"):
+        raise LabError(f"{name}: random masking needs slots that are written once; use the framework tree")
+    return config
+
+
+def read_config(path: Path) -> Config:
+    content = read_file(path, str(path), most=LARGEST, error=LabError)
+    try:
+        document = json.loads(content, object_pairs_hook=distinct_keys(LabError, f" in {path}"))
+    except (ValueError, RecursionError):
+        raise LabError(f"{path} is not JSON; write a config such as " + '{"problem": "group:S3"}') from None
+    return config_of(document, name=str(path))

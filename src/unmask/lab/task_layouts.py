@@ -1,0 +1,332 @@
+"""Layout: where the rows of a framework stand, what each fetches, and what it holds after every step.
+
+    states(w)[t, r]      what row r holds after t steps: an element, or MASK, or PAD
+    pointers[t, r, f]    the row whose content r needs as its f-th operand in step t, or NOBODY
+
+A row that keeps one operand itself fetches one; a node of a tree fetches two.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from unmask.lab.task_sources import Algebra, TaskSource
+from unmask.programs.regular.product_tree import loop_child, queue_child, queue_slots, tree_steps
+from unmask.weights.kinds import Kind
+
+NOBODY = -1
+MASK, PAD = -1, -2
+"""In `states`, what is no element."""
+FETCHES = 2  # of a product; a rule of a program may read more
+MOST_FETCHES = 8
+PLACE_BITS = 8
+PLACES = 1 << PLACE_BITS
+"""Rows that a code tells apart."""
+LAST = (-1,)
+
+
+class TaskLayout(Protocol):
+    """One framework at one length."""
+
+    @property
+    def kind(self) -> Kind:
+        """Whose loop runs it."""
+        ...
+
+    @property
+    def length(self) -> int: ...
+
+    @property
+    def padding(self) -> int:
+        """P: slots or pads."""
+        ...
+
+    @property
+    def steps(self) -> int:
+        """T."""
+        ...
+
+    @property
+    def pointers(self) -> np.ndarray:
+        """[steps, rows, fetches], FETCHES of them at least."""
+        ...
+
+    @property
+    def answer_slots(self) -> tuple[int, ...]:
+        """Where the answers stand, among what the loop of its kind shows in the end."""
+        ...
+
+    def states(self, source: Any, words: np.ndarray, /) -> np.ndarray:
+        """[batch, steps + 1, rows]."""
+        ...
+
+
+@dataclass(frozen=True)
+class TaskRows:
+    """N letters and P slots."""
+
+    length: int
+    padding: int
+    steps: int
+
+    @property
+    def rows(self) -> int:
+        return self.length + self.padding
+
+    def nothing_fetched(self) -> np.ndarray:
+        return np.full((self.steps, self.rows, FETCHES), NOBODY)
+
+    def blank(self, words: np.ndarray) -> np.ndarray:
+        """[batch, steps + 1, rows]: the letters, and masks in all slots."""
+        states = np.full((len(words), self.steps + 1, self.rows), MASK)
+        states[:, :, : self.length] = words[:, None]
+        return states
+
+
+# Direct: the answers, in one step, and nothing in between.
+
+
+@dataclass(frozen=True)
+class DirectLayout:
+    """w · m → the product; of a program, as many slots as it has answers."""
+
+    length: int
+    padding: int = 1
+    kind: ClassVar[Kind] = "mdm"
+    steps: ClassVar[int] = 1
+
+    @property
+    def answer_slots(self) -> tuple[int, ...]:
+        return tuple(range(-self.padding, 0))
+
+    @property
+    def pointers(self) -> np.ndarray:
+        return self._rows.nothing_fetched()
+
+    def states(self, source: TaskSource, words: np.ndarray) -> np.ndarray:
+        states = self._rows.blank(words)
+        states[:, 1, self.length :] = source.answers(words)
+        return states
+
+    @property
+    def _rows(self) -> TaskRows:
+        return TaskRows(self.length, self.padding, self.steps)
+
+
+# Chain of thought: prefix products, one symbol per letter, or per c - 1 letters.
+#
+#     y_t = y_{t-1} · w_t,   written by row N - 1 + t (the last one), which holds y_{t-1} and fetches w_t; y_0 = w_0
+#     y_t = y_{t-1} · w_{(c-1)t} … w_{(c-1)(t+1)-1},   a chain of ⌈N/(c-1)⌉ symbols, each a product of c factors
+#
+# As in the compiled chain (programs/regular/state_chain.py), whose state is where y_t takes the start; that has c = 2.
+
+
+@dataclass(frozen=True)
+class ChainLayout:
+    """N letters, then their products; a row that fetches several letters points to the first and the last."""
+
+    length: int
+    factors: int = 2
+    kind: ClassVar[Kind] = "cot"
+    answer_slots: ClassVar[tuple[int, ...]] = LAST
+
+    @property
+    def padding(self) -> int:
+        return self.steps
+
+    @property
+    def steps(self) -> int:
+        return -(-self.length // self._letters)
+
+    @property
+    def pointers(self) -> np.ndarray:
+        """The same in every step: rows that are not there yet are not read."""
+        pointers = self._rows.nothing_fetched()
+        for t, (first, last) in enumerate(self._fetched()):
+            pointers[:, self.length - 1 + t, 0] = first
+            if last > first:
+                pointers[:, self.length - 1 + t, 1] = last
+        return pointers
+
+    def states(self, algebra: Algebra, words: np.ndarray) -> np.ndarray:
+        states = self._rows.blank(words)
+        at = np.full(len(words), algebra.identity)
+        for t, (first, last) in enumerate(self._fetched()):
+            at = algebra.table[at, algebra.product(words[:, first : last + 1])]
+            states[:, t + 1 :, self.length + t] = at[:, None]
+        return states
+
+    @property
+    def _letters(self) -> int:
+        return self.factors - 1
+
+    def _fetched(self) -> list[tuple[int, int]]:
+        """Of every symbol, the first and the last of its letters."""
+        return [(t, min(self.length, t + self._letters) - 1) for t in range(0, self.length, self._letters)]
+
+    @property
+    def _rows(self) -> TaskRows:
+        return TaskRows(self.length, self.padding, self.steps)
+
+
+# Masked diffusion by a tree: a slot is the product of two rows, written once, as soon as both are there.
+#
+# The rows and their two factors are those of the compiled model (programs/regular/product_tree.py).
+
+
+@dataclass(frozen=True)
+class TreeLayout:
+    """N letters, N - 1 products, ⌈log2 N⌉ steps."""
+
+    length: int
+    kind: ClassVar[Kind] = "smdm"
+    answer_slots: ClassVar[tuple[int, ...]] = LAST
+
+    @property
+    def padding(self) -> int:
+        return queue_slots(self.length)
+
+    @property
+    def steps(self) -> int:
+        return max(1, tree_steps(self.length))
+
+    @cached_property
+    def factors(self) -> np.ndarray:
+        """[slots, 2]: the rows of the two factors of each slot."""
+        rows = self.length + np.arange(self.padding)
+        return np.stack([queue_child(self.length, side).at_positions(self.length, rows) for side in (0, 1)], axis=1)
+
+    @cached_property
+    def level(self) -> np.ndarray:
+        """[slots]: the step that writes each slot, from 0."""
+        level = np.full(self.length + self.padding, -1)
+        for slot, factors in enumerate(self.factors):
+            level[self.length + slot] = level[factors].max() + 1
+        return level[self.length :]
+
+    @property
+    def pointers(self) -> np.ndarray:
+        pointers = self._rows.nothing_fetched()
+        pointers[:, self.length :] = self.factors
+        return pointers
+
+    def states(self, algebra: Algebra, words: np.ndarray) -> np.ndarray:
+        states = self._rows.blank(words)
+        last = states[:, -1]
+        for slot, (left, right) in enumerate(self.factors):
+            last[:, self.length + slot] = algebra.table[last[:, left], last[:, right]]
+        written = self.level < np.arange(self.steps + 1)[:, None]
+        slots = states[:, :, self.length :]
+        slots[:] = np.where(written, last[:, None, self.length :], MASK)
+        return states
+
+    @property
+    def _rows(self) -> TaskRows:
+        return TaskRows(self.length, self.padding, self.steps)
+
+
+# Masked diffusion that edits in place: the scan of Hillis and Steele, with c = 2 factors a step or with more.
+#
+#     step 0       y_i = w_i
+#     step j > 0   y_i = y_{i - (c-1)s} … y_{i - 2s} · y_{i - s} · y_i,   s = c^(j-1)         ⌈log_c N⌉ + 1 steps
+#
+# A slot that does not exist is left out. A slot keeps one factor and fetches the others, other ones in every step: its
+# pointers depend on the step, which a model of the paper would have to read off a clock in its canvas. After the last
+# step slot i holds the product of w_0 … w_i.
+
+
+@dataclass(frozen=True)
+class ScanLayout:
+    """N letters, N prefix products; a slot that fetches several points to the nearest and the farthest."""
+
+    length: int
+    factors: int = 2
+    kind: ClassVar[Kind] = "mdm"
+    answer_slots: ClassVar[tuple[int, ...]] = LAST
+
+    @property
+    def padding(self) -> int:
+        return self.length
+
+    @property
+    def steps(self) -> int:
+        return len(self._spans) + 1
+
+    @property
+    def pointers(self) -> np.ndarray:
+        pointers = self._rows.nothing_fetched()
+        slots = np.arange(self.length)
+        pointers[0, self.length :, 0] = slots
+        for step, span in enumerate(self._spans, start=1):
+            moved = slots[span:]
+            farthest = moved - span * np.minimum(self.factors - 1, moved // span)
+            pointers[step, self.length + moved, 0] = self.length + moved - span
+            pointers[step, self.length + moved, 1] = np.where(farthest < moved - span, self.length + farthest, NOBODY)
+        return pointers
+
+    def states(self, algebra: Algebra, words: np.ndarray) -> np.ndarray:
+        states = self._rows.blank(words)
+        held = words
+        states[:, 1, self.length :] = held
+        for step, span in enumerate(self._spans, start=1):
+            product = held
+            for back in range(span, min(self.factors * span, self.length), span):
+                product = np.concatenate([product[:, :back], algebra.table[held[:, :-back], product[:, back:]]], axis=1)
+            held = product
+            states[:, step + 1, self.length :] = held
+        return states
+
+    @property
+    def _spans(self) -> list[int]:
+        """How far apart the factors of a step stand: 1, c, c², … below N."""
+        return [self.factors**j for j in range(self.length) if self.factors**j < self.length]
+
+    @property
+    def _rows(self) -> TaskRows:
+        return TaskRows(self.length, self.padding, self.steps)
+
+
+# Looped: every loop replaces row i by the product of the rows 2i and 2i + 1.
+#
+#     rows 0 … N - 1   as in the compiled loop (programs/regular/product_loop.py)
+#     row N            the identity, for rows that do not exist
+#     row N + 1        the answer: entry 0 of its level, whose factors are the rows 0 and 1
+#
+# The compiled loop has one pad and looks its row 0 up after the last loop; here a second pad computes it.
+
+
+@dataclass(frozen=True)
+class LoopLayout:
+    """N letters and two pads."""
+
+    length: int
+    kind: ClassVar[Kind] = "plt"
+    answer_slots: ClassVar[tuple[int, ...]] = LAST
+    padding: ClassVar[int] = 2
+
+    @property
+    def steps(self) -> int:
+        return max(1, tree_steps(self.length))
+
+    @cached_property
+    def factors(self) -> np.ndarray:
+        """[rows, 2]."""
+        rows = np.arange(self.length + 1)
+        sides = [loop_child(side).at_positions(self.length, rows) for side in (0, 1)]
+        return np.concatenate([np.stack(sides, axis=1), [[0, min(1, self.length)]]])
+
+    @property
+    def pointers(self) -> np.ndarray:
+        return np.broadcast_to(self.factors, (self.steps, *self.factors.shape)).copy()
+
+    def states(self, algebra: Algebra, words: np.ndarray) -> np.ndarray:
+        """Before the first loop pads are pads; they stand for the identity."""
+        states = TaskRows(self.length, self.padding, self.steps).blank(words)
+        states[:, 0, self.length :] = PAD
+        held = np.concatenate([words, np.full((len(words), self.padding), algebra.identity)], axis=1)
+        for step in range(self.steps):
+            held = algebra.table[held[:, self.factors[:, 0]], held[:, self.factors[:, 1]]]
+            states[:, step + 1] = held
+        return states

@@ -1,0 +1,261 @@
+"""Trained network × words → answers, by the same loops that run compiled models."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from unmask.budget import check
+from unmask.errors import UnmaskError
+from unmask.lab.memory_estimates import words_at_once
+from unmask.lab.settings import Config
+from unmask.lab.task_sources import Stream, words
+from unmask.lab.tasks import LabTask
+from unmask.lab.trained_network import EVERY_ROW, KeyValueCache, PlaceTable, TrainedNetwork, Watch
+from unmask.reasoners.array_medium import TokenArrays
+from unmask.reasoners.loops import Moment, canvases
+from unmask.reasoners.planners import surest
+from unmask.weights.kinds import Kind
+
+# Trained: a network and its task, with the face that the loops know from compiled models.
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """kind, T, P and symbols of its layout; one network decides and predicts.
+
+    The planner takes a slot whose likeliest symbol is not the mask; in a tree, only one that is still masked. What was
+    trained by random masking is a predictor alone: it has the exact order of its layout for a planner.
+    """
+
+    task: LabTask
+    network: TrainedNetwork
+    config: Config
+
+    @property
+    def kind(self) -> Kind:
+        return self.task.layout.kind
+
+    @property
+    def length(self) -> int:
+        return self.task.length
+
+    @property
+    def padding(self) -> int:
+        return self.task.layout.padding
+
+    @property
+    def steps(self) -> int:
+        return self.task.layout.steps
+
+    @property
+    def vocabulary(self) -> tuple[str, ...]:
+        return self.task.vocabulary
+
+    @cached_property
+    def token(self) -> dict[str, int]:
+        return {symbol: number for number, symbol in enumerate(self.vocabulary)}
+
+    @property
+    def mask(self) -> str:
+        return self.vocabulary[self.task.mask]
+
+    @property
+    def pad(self) -> str:
+        return self.vocabulary[self.task.pad]
+
+    @property
+    def block(self) -> None:
+        return None
+
+    @property
+    def k(self) -> None:
+        return None
+
+    @property
+    def answer_rows(self) -> int:
+        return 1
+
+    @property
+    def loop(self) -> tuple[int, int, int]:
+        """All layers are looped."""
+        count = self.config.shape.layers
+        return 0, count, count
+
+    @property
+    def decides_once(self) -> bool:
+        """Whether the network itself says when a slot is written, once: a tree that was taught its canvases."""
+        return self.kind == "smdm" and self.config.objective == "canvas"
+
+    @cached_property
+    def order(self) -> np.ndarray:
+        """[steps, slots]: which slots each step of the layout writes for the first time."""
+        word = np.zeros((1, self.length), dtype=np.int64)
+        masked = self.task.states(word)[0, :, self.length :] == self.task.mask
+        return masked[:-1] & ~masked[1:]
+
+    @cached_property
+    def places(self) -> PlaceTable:
+        return PlaceTable(self.task, self.config.shape.encoding, next(self.network.parameters()).device)
+
+    def at_length(self, length: int) -> "Trained":
+        """The same weights, asked about longer or shorter words."""
+        task = self.task.longer(length)
+        if task.fetches != self.network.fetches:
+            raise UnmaskError(
+                f"at length {length} a rule reads {task.fetches} positions, but this network was trained with "
+                f"{self.network.fetches}; train a network at that length"
+            )
+        return replace(self, task=task)
+
+
+# NetworkMedium: a batch of words through the loops of `reasoners/`, by a trained network.
+#
+# read        one pass over input · canvas; the planner's and the predictor's reading of a canvas are the same pass
+# taken       the slots whose likeliest symbol is not the mask; of a mask-dominated model, among those still masked;
+#             of a predictor alone (random masking), those that the exact order writes in this step
+# layers      one loop: of a stream, or, where symbols stand between loops, of what the stream reads out to
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """Logits [batch, rows, symbols] of the last rows in a step, and what stood there."""
+
+    logits: np.ndarray
+    tokens: np.ndarray
+    step: int
+
+
+class NetworkMedium(TokenArrays):
+    """Words as tokens [batch, length]; tokens and choices are arrays, residual streams are tensors."""
+
+    def __init__(self, trained: Trained, words: np.ndarray, watch: Watch | None = None) -> None:
+        self.trained, self.words, self._watch = trained, words, watch
+        self.passes = 0
+        self._read: tuple[int, np.ndarray, Tensor] | None = None
+        self._past = KeyValueCache() if trained.task.causal and watch is None else None
+
+    @property
+    def model(self) -> Trained:
+        return self.trained
+
+    def copies(self, symbol: str | None, count: int) -> np.ndarray:
+        token = 0 if symbol is None else self.trained.token[symbol]
+        return np.full((len(self.words), count), token, dtype=np.int64)
+
+    def read(
+        self,
+        step: int,
+        name: str,
+        tokens: np.ndarray,
+        last: int,
+        *,
+        asked: np.ndarray | None = None,  # noqa: ARG002
+    ) -> Reading:
+        whole = np.concatenate([self.words, tokens], axis=1)
+        known = self._read
+        if known is None or known[0] != step or known[2].shape[1] < last or not np.array_equal(known[1], whole):
+            self._read = known = step, whole, self._pass(step, whole, name, last)
+        logits = known[2][:, -last:].double().cpu().numpy()
+        return Reading(logits, whole[:, -last:], step)
+
+    def _pass(self, step: int, tokens: np.ndarray, name: str, last: int) -> Tensor:
+        check()
+        network, device = self.trained.network, self.trained.places.codes.device
+        self.passes += 1
+        known = 0 if self._past is None else self._past.rows  # a chain only grows
+        with torch.inference_mode():
+            ids = torch.from_numpy(tokens[:, known:]).to(device)
+            places = self.trained.places.at(step, tokens.shape[1], known)
+            asked = slice(-last, None) if self._watch is None else EVERY_ROW  # who watches is shown every row
+            seen = network(ids, places, self._told(f"steps.{step}.{name}"), self._past, asked)
+            if self._past is not None:
+                self._past.rows = tokens.shape[1]
+            return network.logits(seen)
+
+    def decode(self, logits: Reading, *, without: int | None = None) -> np.ndarray:
+        scores = logits.logits
+        if without is not None:
+            scores = scores.copy()
+            scores[..., without] = -np.inf
+        return scores.argmax(axis=-1)
+
+    def taken(self, decisions: Reading) -> np.ndarray:
+        masked = decisions.tokens == self.trained.task.mask
+        if self.trained.config.objective != "canvas":
+            return masked & self.trained.order[decisions.step]
+        wanted = decisions.logits.argmax(axis=-1) != self.trained.task.mask
+        return wanted & masked if self.trained.kind == "smdm" else wanted
+
+    def surest(self, logits: Reading, k: int, *, without: int) -> np.ndarray:
+        sure = np.delete(logits.logits, without, axis=-1).max(axis=-1)
+        return surest(sure, np.ones(sure.shape, dtype=bool), k)
+
+    def above_least(self, logits: Reading, *, without: int) -> np.ndarray:  # noqa: ARG002
+        """There is no least number here: every slot is."""
+        return np.ones(logits.logits.shape[:2], dtype=bool)
+
+    def embed(self, tokens: np.ndarray) -> Tensor:
+        whole = np.concatenate([self.words, tokens], axis=1)
+        with torch.inference_mode():
+            ids = torch.from_numpy(whole).to(self.trained.places.codes.device)
+            return self.trained.network.embed(ids, self.trained.places.at(0))
+
+    def noisy(self, step: int, residual: Tensor) -> Tensor:  # noqa: ARG002
+        return residual
+
+    def layers(self, moment: Moment, residual: Tensor, first: int, last: int) -> Tensor:
+        if first == last:
+            return residual
+        check()
+        network = self.trained.network
+        self.passes += 1
+        with torch.inference_mode():
+            places = self.trained.places.at(0)
+            if not self.trained.config.latent and moment != 0:
+                read_out = network.logits(network.norm(residual)).argmax(dim=-1)
+                residual = network.embed(read_out, places)
+            return network.pass_through(residual, places, self._told(f"steps.{moment}.model"))
+
+    def last_rows(self, residual: Tensor, count: int) -> Reading:
+        network = self.trained.network
+        with torch.inference_mode():
+            logits = network.logits(network.norm(residual[:, -count:]))
+        return Reading(logits.double().cpu().numpy(), self.copies(self.trained.pad, count), self.trained.steps)
+
+    def _told(self, prefix: str) -> Watch | None:
+        watch = self._watch
+        return None if watch is None else lambda name, value: watch(f"{prefix}.{name}", value)
+
+
+# Trained × words → the share of words that are answered right, by the loop of its kind.
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """Of `words` words, how many ended with the right symbols in all answer slots, and the passes of a run."""
+
+    right: float
+    words: int
+    passes: int
+
+
+def last_symbols(trained: Trained, drawn: np.ndarray) -> tuple[np.ndarray, int]:
+    """What the answer slots hold in the end, [batch, answers], and how many passes that took."""
+    medium = NetworkMedium(trained, drawn)
+    *_, last = canvases(medium)
+    return trained.task.shown_answers(last), medium.passes
+
+
+def accuracy(trained: Trained, count: int, *, seed: int, stream: Stream, number: int = 0) -> Accuracy:
+    """On `count` fresh words of a stream."""
+    drawn = words(trained.task.source, count, trained.length, seed, stream, number)
+    right, passes = 0, 0
+    at_once = words_at_once(trained.config.shape, len(trained.vocabulary), trained.task.rows)
+    for first in range(0, count, at_once):
+        part = drawn[first : first + at_once]
+        said, passes = last_symbols(trained, part)
+        right += int((said == trained.task.answers(part)).all(axis=1).sum())
+    return Accuracy(right / count, count, passes)

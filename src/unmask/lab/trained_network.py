@@ -1,0 +1,234 @@
+"""The network: a transformer with pre-norm, one linear map of codes in place of a positional encoding, and read-outs.
+
+    h⁰        = token[x] + W·code                                             per row
+    layer     : h + Σ_heads softmax(q·kᵀ/√d + β_head·[k is the operand of this head])·v,   on norm(h)
+                h + W₃(W₁x ⊙ W₂x), or W₃·gelu(W₁x),   x = norm(h)
+    logits    = out·norm(h),   aux_f = out_f·norm(h) for each operand f,   correct = c·norm(h), which trains c alone
+
+Head i is biased towards operand i modulo their number. A looped model applies its layers again and again.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from unmask.errors import TooLarge
+from unmask.lab.settings import Encoding, Shape
+from unmask.lab.task_layouts import FETCHES, NOBODY, PLACE_BITS, PLACES
+from unmask.lab.tasks import LabTask
+
+# What a row is told about its place: numbers that depend on (step, row) alone, never on what is written.
+#
+#     bits        ±1 for every bit of its own place and of each operand's, 0 where there is no operand
+#     positions   ±1 for every bit of its own place
+#     learned     its place, one-hot
+#     none        nothing
+#
+# A place has PLACE_BITS bits whatever N is, so that a network can be run at lengths that it was not trained at.
+
+
+def code_width(encoding: Encoding, fetches: int = FETCHES) -> int:
+    return {"bits": (1 + fetches) * PLACE_BITS, "positions": PLACE_BITS, "learned": PLACES, "none": 0}[encoding]
+
+
+def codes(encoding: Encoding, pointers: np.ndarray) -> np.ndarray:
+    """[steps, rows, code_width] from pointers [steps, rows, fetches]."""
+    steps, rows, _ = pointers.shape
+    if rows > PLACES:
+        raise TooLarge(f"the lab supports at most {PLACES} rows, but this task has {rows}; use a shorter length")
+    own = np.broadcast_to(np.arange(rows), (steps, rows))
+    if encoding == "learned":
+        return np.eye(PLACES, dtype=np.float32)[own]
+    parts = {"bits": [own, *np.moveaxis(pointers, -1, 0)], "positions": [own], "none": []}[encoding]
+    empty = np.zeros((steps, rows, 0), dtype=np.float32)
+    return np.concatenate([empty, *(_signs(part) for part in parts)], axis=-1)
+
+
+def _signs(places: np.ndarray) -> np.ndarray:
+    bits = places[..., None] >> np.arange(PLACE_BITS) & 1
+    return np.where(places[..., None] == NOBODY, 0, 2 * bits - 1).astype(np.float32)
+
+
+TOKEN_STD = 0.5
+EVERY_ROW = slice(None)
+Watch = Callable[[str, Tensor], None]
+"""Told `layers.0.weights` [batch, heads, rows, rows] and `layers.0.residual` [batch, rows, width]."""
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """What depends on the place alone, for the rows of a batch: codes [batch, rows, code] and operands.
+
+    `operands[b, f, q, k]` is 1 where k is the f-th operand of q, and `visible[q, k]` where q may read k.
+    """
+
+    codes: Tensor
+    operands: Tensor
+    visible: Tensor | None
+
+
+class KeyValueCache:
+    """Keys and values of rows that were read before, by layer: a causal network need not read them again."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self._kept: dict[str, tuple[Tensor, Tensor]] = {}
+
+    def joined(self, name: str, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        """With those of the rows before, along the rows; and kept."""
+        if name in self._kept:
+            k, v = (torch.cat(pair, dim=-2) for pair in zip(self._kept[name], (k, v), strict=True))
+        self._kept[name] = k, v
+        return k, v
+
+
+class TrainedNetwork(nn.Module):
+    def __init__(self, shape: Shape, vocabulary: int, fetches: int = FETCHES) -> None:
+        super().__init__()
+        self.shape, self.fetches = shape, fetches
+        self.token = nn.Embedding(vocabulary, shape.width)
+        nn.init.normal_(self.token.weight, std=TOKEN_STD)
+        code = code_width(shape.encoding, fetches)
+        self.code = nn.Linear(code, shape.width, bias=False) if code else None
+        if self.code is not None:
+            with torch.no_grad():
+                self.code.weight.mul_(shape.code_scale)
+        self.layers = nn.ModuleList(NetworkLayer(shape, fetches) for _ in range(shape.layers))
+        self.norm = nn.LayerNorm(shape.width)
+        self.out = nn.Linear(shape.width, vocabulary)
+        self.aux = nn.Linear(shape.width, fetches * vocabulary) if shape.aux else None
+        self.correct = nn.Linear(shape.width, 1)
+
+    def embed(self, tokens: Tensor, places: Places) -> Tensor:
+        hidden = self.token(tokens)
+        return hidden if self.code is None else hidden + self.code(places.codes)
+
+    def pass_through(
+        self,
+        hidden: Tensor,
+        places: Places,
+        watch: Watch | None = None,
+        past: KeyValueCache | None = None,
+        asked: slice = EVERY_ROW,
+    ) -> Tensor:
+        """All layers, once; the last one for the rows that are asked alone, since nobody reads the others."""
+        for number, layer in enumerate(self.layers):
+            rows = asked if number == len(self.layers) - 1 else EVERY_ROW
+            hidden = layer(hidden, places, watch, past, f"layers.{number}", rows)
+        return hidden
+
+    def forward(
+        self,
+        tokens: Tensor,
+        places: Places,
+        watch: Watch | None = None,
+        past: KeyValueCache | None = None,
+        asked: slice = EVERY_ROW,
+    ) -> Tensor:
+        """The normed stream after all layers, [batch, rows asked, width]: what the read-outs read."""
+        return self.norm(self.pass_through(self.embed(tokens, places), places, watch, past, asked))
+
+    def logits(self, seen: Tensor) -> Tensor:
+        return self.out(seen)
+
+    def operand_logits(self, seen: Tensor) -> Tensor:
+        """[batch, rows, fetches, vocabulary]."""
+        assert self.aux is not None
+        return self.aux(seen).unflatten(-1, (self.fetches, -1))
+
+    def correctness(self, seen: Tensor) -> Tensor:
+        """The logit that the likeliest symbol is right, [batch, rows]."""
+        return self.correct(seen.detach())[..., 0]
+
+
+class NetworkLayer(nn.Module):
+    def __init__(self, shape: Shape, fetches: int) -> None:
+        super().__init__()
+        self.attention = NetworkAttention(shape, fetches)
+        self.mlp = NetworkMlp(shape)
+        self.norms = nn.ModuleList(nn.LayerNorm(shape.width) for _ in range(2))
+
+    def forward(
+        self, hidden: Tensor, places: Places, watch: Watch | None, past: KeyValueCache | None, name: str, asked: slice
+    ) -> Tensor:
+        hidden = hidden[:, asked] + self.attention(self.norms[0](hidden), places, watch, past, name, asked)
+        hidden = hidden + self.mlp(self.norms[1](hidden))
+        if watch is not None:
+            watch(f"{name}.residual", hidden)
+        return hidden
+
+
+class NetworkAttention(nn.Module):
+    def __init__(self, shape: Shape, fetches: int) -> None:
+        super().__init__()
+        self.heads, self.fetches = shape.heads, fetches
+        self.qkv = nn.Linear(shape.width, 3 * shape.width, bias=False)
+        self.merge = nn.Linear(shape.width, shape.width, bias=False)
+        self.handed = fetches if shape.handed is None else shape.handed
+        self.beta = None if shape.beta is None else nn.Parameter(torch.full((shape.heads,), float(shape.beta)))
+
+    def forward(
+        self, x: Tensor, places: Places, watch: Watch | None, past: KeyValueCache | None, name: str, asked: slice
+    ) -> Tensor:
+        q, k, v = self.qkv(x).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
+        if past is not None:
+            k, v = past.joined(name, k, v)
+        q = q[:, :, asked]
+        scores = q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5
+        if self.beta is not None:
+            operand = torch.arange(self.heads) % self.fetches
+            beta = self.beta * (operand < self.handed).to(self.beta)
+            scores = scores + beta[:, None, None] * places.operands[:, operand][:, :, asked]
+        if places.visible is not None:
+            scores = scores.masked_fill(~places.visible[asked], float("-inf"))
+        weights = scores.softmax(dim=-1)
+        if watch is not None:
+            watch(f"{name}.weights", weights)
+        return self.merge((weights @ v).transpose(1, 2).flatten(-2))
+
+
+class NetworkMlp(nn.Module):
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.bilinear = shape.mlp == "bilinear"
+        self.up = nn.Linear(shape.width, (1 + self.bilinear) * shape.hidden)
+        self.down = nn.Linear(shape.hidden, shape.width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.bilinear:
+            left, right = self.up(x).chunk(2, dim=-1)
+            return self.down(left * right)
+        return self.down(nn.functional.gelu(self.up(x)))
+
+
+# Task × steps → Places: what the rows of a batch are told, row b in step steps[b].
+
+
+class PlaceTable:
+    """The places of a task in all of its steps, ready to be taken by batch."""
+
+    def __init__(self, task: LabTask, encoding: Encoding, device: torch.device | str = "cpu") -> None:
+        pointers = task.pointers
+        rows = pointers.shape[1]
+        operands = pointers[..., None] == np.arange(rows)
+        assert not operands[pointers == NOBODY].any()
+        self.codes = torch.from_numpy(codes(encoding, pointers)).to(device)
+        self.operands = torch.from_numpy(np.moveaxis(operands, 2, 1).astype(np.float32)).to(device)
+        self.visible = torch.ones(rows, rows, dtype=torch.bool, device=device).tril() if task.causal else None
+        self._steady = bool((pointers == pointers[:1]).all())
+
+    def at(self, steps: Tensor | int, rows: int | None = None, first: int = 0) -> Places:
+        """Of the rows [first, rows) alone, as readers of the rows before `rows`."""
+        if self._steady or isinstance(steps, int):
+            step = 0 if self._steady else int(steps)
+            code, operands = self.codes[step : step + 1], self.operands[step : step + 1]
+        else:
+            code, operands = self.codes[steps], self.operands[steps]
+        visible = self.visible
+        if rows is not None:
+            code, operands = code[:, first:rows], operands[:, :, first:rows, :rows]
+            visible = None if visible is None else visible[first:rows, :rows]
+        return Places(code, operands, visible)

@@ -1,0 +1,307 @@
+"""Config × folder → a trained network: batches until it has converged, or until steps or CPU seconds are over.
+
+    batch i depends on (seed, i) alone        a run that is killed continues from its checkpoint to the same numbers
+    every `evaluate_every` batches            accuracy on fresh words; above `converged`, on more of them; then it ends
+    at the end                                accuracy on JUDGED words that influenced no decision
+
+`accelerate launch` runs it unchanged in several processes: each takes its part of every batch, and all see one folder.
+Seconds are CPU seconds of this process, so a busy machine does not change what succeeds.
+"""
+
+import ctypes
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import msgspec
+import torch
+from torch import Tensor
+
+from unmask.budget import check, foresee
+from unmask.errors import FolderError, TooLarge, UnmaskError
+from unmask.lab.checkpoints import Moment, Progress, check_folder, finish, open_folder, resume, save
+from unmask.lab.memory_estimates import NUMBER, memory_of, weights_of
+from unmask.lab.settings import Config
+from unmask.lab.task_layouts import PLACES
+from unmask.lab.task_sources import Stream
+from unmask.lab.tasks import LabTask
+from unmask.lab.trained_model import Trained, accuracy
+from unmask.lab.trained_network import TrainedNetwork
+from unmask.lab.training_batches import Batch, Scored, training_batch
+from unmask.problems.program_problems import ProgramProblem
+
+# Config → a trained network: what a batch teaches (`lessons`), how it is scored (`loss`), and the loop around it
+# (`train`), which keeps checkpoints (`checkpoint`) and goes on from them to the same numbers.
+
+
+# Freed tensors stay with the process: the C library would return them and ask for the same pages in every batch.
+#
+# On Linux that took 40 % of the CPU time of a run. No number of a run depends on it; another C library is left alone.
+
+
+M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD = -1, -2, -3  # of <malloc.h>
+LARGEST_INT = 2**31 - 1
+LARGEST_THRESHOLD = 1 << 25  # what the C library takes at the most
+PAD = 1 << 26
+
+
+def keep_freed_memory() -> None:
+    """Tensors of up to 32 MiB come from a heap that is not trimmed and grows 64 MiB at a time."""
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (OSError, TypeError, AttributeError):
+        return
+    for setting, value in ((M_MMAP_THRESHOLD, LARGEST_THRESHOLD), (M_TRIM_THRESHOLD, LARGEST_INT), (M_TOP_PAD, PAD)):
+        mallopt(ctypes.c_int(setting), ctypes.c_int(value))
+
+
+# What a run's last digits depend on beside its config: the versions, and the instructions that torch uses here.
+
+
+def versions() -> dict[str, str]:
+    return {
+        "unmask": version("unmask"),
+        "torch": torch.__version__,
+        "instructions": torch.backends.cpu.get_cpu_capability(),
+    }
+
+
+# Config × folder → a trained network: batches until it has converged, or until steps or CPU seconds are over.
+#
+#     batch i depends on (seed, i) alone        a run that is killed goes on from its checkpoint to the same numbers
+#     every `evaluate_every` batches            watched words; from `converged` on, more of them; then it is over
+#     in the end                                JUDGED words that no other decision has seen
+#
+# `accelerate launch` runs it unchanged in several processes: each takes its part of every batch, and all see one
+# folder. Seconds are CPU seconds of this process, so that a busy machine does not change what succeeds.
+
+
+BETAS, DECAY, CLIP = (0.9, 0.99), 0.01, 1.0
+WATCHED, WATCHED_AGAIN, JUDGED = 128, 512, 1000
+MARGIN = 0.02  # below `converged`, where more words are worth a look
+
+DRAWING = Lock()
+
+Told = Callable[[Moment], None]
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingRun:
+    """What a run left: the model, how it went, and the share of right answers on fresh words."""
+
+    trained: Trained
+    progress: Progress
+    right: float
+    processes: int = 1
+
+    @cached_property
+    def chance(self) -> float:
+        return self.trained.task.source.chance(self.trained.length)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "right": self.right,
+            "words": JUDGED,
+            "chance": self.chance,
+            "steps": self.progress.step,
+            "cpu_seconds": round(self.progress.cpu_seconds, 2),
+            "ended": self.progress.ended,
+            "processes": self.processes,
+            "made_by": versions(),
+            "parameters": sum(p.numel() for p in self.trained.network.parameters()),
+            "history": [msgspec.to_builtins(moment) for moment in self.progress.history],
+        }
+
+
+def train(
+    config: Config,
+    folder: Path | None = None,
+    *,
+    program: ProgramProblem | None = None,
+    device: str | None = None,
+    told: Told | None = None,
+) -> TrainingRun:
+    """Begin, or go on where the folder's checkpoint stands; a run that is over is read, not run again."""
+    keep_freed_memory()
+    accelerator = _accelerator(device)
+    task = config.task_of(program)
+    if task.rows > PLACES:
+        raise TooLarge(
+            f"the lab supports at most {PLACES} rows, but {config.name} has {task.rows}; use a shorter length"
+        )
+    if folder is not None and program is not None and not program.sha256:
+        raise UnmaskError(f"{program.name} is not in a file, so a folder cannot refer to it; train it without a folder")
+    if config.objective != "canvas" and not task.written_once:
+        raise UnmaskError(
+            f"random masking needs slots that are written once, but {config.problem} rewrites slots; use the "
+            "objective canvas"
+        )
+    if config.batch % accelerator.num_processes:
+        processes = accelerator.num_processes
+        raise UnmaskError(
+            f"a batch of {config.batch} cannot be divided evenly among {processes} processes; change the batch size"
+        )
+    foresee(memory_of(config, task), f"training {config.name}")
+    network = new_network(config, task).to(accelerator.device)
+    optimizer = new_optimizer(config, network)
+    if folder is not None:
+        check_folder(folder, config)  # by every process, so that all of them refuse
+        accelerator.wait_for_everyone()
+        if accelerator.is_main_process:
+            open_folder(folder, config)
+        accelerator.wait_for_everyone()
+        progress = resume(folder, config, network, optimizer)
+    else:
+        progress = Progress()
+    scored = accelerator.prepare_model(Scored(network)) if accelerator.num_processes > 1 else Scored(network)
+    trained = Trained(task, network, config)
+    pupil = Trainer(trained, scored, optimizer, accelerator)
+    while progress.ended is None:
+        check()
+        progress = pupil.until_the_next_look(progress)
+        if folder is not None and accelerator.is_main_process:
+            save(folder, config, network, optimizer, progress)
+        if told is not None and accelerator.is_main_process:
+            told(progress.history[-1])
+    network.eval()
+    right = accuracy(trained, JUDGED, seed=config.seed, stream=Stream.judging).right
+    run = TrainingRun(trained, progress, right, accelerator.num_processes)
+    if folder is not None and accelerator.is_main_process:
+        finish(folder, config, network, run.to_json())
+    accelerator.wait_for_everyone()
+    return run
+
+
+def new_network(config: Config, task: LabTask) -> TrainedNetwork:
+    """The weights of a seed, drawn without touching the generator of anybody else; threads draw one after another."""
+    with DRAWING, torch.random.fork_rng(devices=[]):
+        torch.manual_seed(config.seed)
+        return TrainedNetwork(config.shape, len(task.vocabulary), task.fetches)
+
+
+def new_optimizer(config: Config, network: TrainedNetwork) -> torch.optim.Optimizer:
+    return torch.optim.AdamW(network.parameters(), lr=config.rate, betas=BETAS, weight_decay=DECAY, fused=True)
+
+
+def rehearse(config: Config, network: TrainedNetwork, task: LabTask) -> None:
+    """The batches of a run and nothing else: no looks, no end but that of its steps."""
+    pupil = Trainer(
+        Trained(task, network, config), Scored(network), new_optimizer(config, network), _accelerator("cpu")
+    )
+    for step in range(config.steps):
+        pupil.learn(step)
+
+
+@dataclass(frozen=True, eq=False)
+class Trainer:
+    """What learns: the network with its loss, its optimiser, and the processes that share the work."""
+
+    trained: Trained
+    scored: torch.nn.Module
+    optimizer: torch.optim.Optimizer
+    accelerator: Any
+
+    def until_the_next_look(self, progress: Progress) -> Progress:
+        """`evaluate_every` batches and a look at the watched words."""
+        clock = time.process_time if torch.get_num_threads() > 1 else time.thread_time  # others may run beside it
+        config, began, before = self.trained.config, clock(), progress.cpu_seconds
+        step, loss = progress.step, torch.zeros(())
+        last = min(config.steps, step + config.evaluate_every)
+        while step < last:
+            check()
+            loss = self.learn(step)
+            step += 1
+        right = self.look(step)
+        spent = self._agreed(before + clock() - began)
+        ended = None
+        if config.converged is not None and right >= config.converged:
+            ended = "converged"
+        elif step >= config.steps:
+            ended = "steps"
+        elif spent >= config.cpu_seconds:
+            ended = "seconds"
+        moment = Moment(step, round(self._agreed(float(loss)), 6), right, round(spent, 2))
+        return Progress(step, spent, (*progress.history, moment), ended)
+
+    def learn(self, step: int) -> Tensor:
+        """One batch."""
+        config, task, shares = self.trained.config, self.trained.task, self.accelerator.num_processes
+        for group in self.optimizer.param_groups:
+            group["lr"] = config.rate * rate_factor(step + 1, config)
+        part = training_batch(task, config, step, part=self.accelerator.process_index, parts=shares)
+        self.optimizer.zero_grad()
+        loss = self.loss(part)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.trained.network.parameters(), CLIP)
+        self.optimizer.step()
+        return loss.detach()
+
+    def loss(self, part: Batch) -> Tensor:
+        device = self.accelerator.device
+        tokens, steps, targets, operands = (
+            torch.from_numpy(array).to(device) for array in (part.tokens, part.steps, part.targets, part.operands)
+        )
+        weights = torch.from_numpy(part.weights).float().to(device)
+        places = self.trained.places.at(steps, tokens.shape[1])
+        latent, taught = self.trained.config.latent, self.trained.task.taught
+        return self.scored(tokens, places, targets, operands, weights, latent, taught)
+
+    def look(self, step: int) -> float:
+        """The share of right answers: on few words, and on more where it seems to have converged."""
+        config = self.trained.config
+        self.trained.network.eval()
+        right = 0.0
+        for count in (WATCHED, WATCHED_AGAIN):
+            right = accuracy(self.trained, count, seed=config.seed, stream=Stream.watching, number=step).right
+            if config.converged is None or right < config.converged - MARGIN:
+                break
+        self.trained.network.train()
+        return right
+
+    def _agreed(self, value: float) -> float:
+        """The mean over processes, so that all of them decide alike."""
+        if self.accelerator.num_processes == 1:
+            return value
+        return float(
+            self.accelerator.reduce(torch.tensor([value], device=self.accelerator.device), reduction="mean")[0]
+        )
+
+
+def rate_factor(step: int, config: Config) -> float:
+    """The share of the learning rate: it rises over `warmup` steps, and falls like 1/√step from `decay` on."""
+    return min(1.0, step / max(1, config.warmup), (config.decay / step) ** 0.5)
+
+
+def _accelerator(device: str | None) -> Any:
+    try:
+        from accelerate import Accelerator
+    except ImportError:
+        raise UnmaskError("the lab needs accelerate; install it with `pip install 'unmask[lab]'`") from None
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    if device is None:
+        return Accelerator()
+    if device == "cpu":
+        return Accelerator(cpu=True)
+    if device != "cuda" or not torch.cuda.is_available():
+        raise UnmaskError(f"--device takes cpu, or cuda where torch finds one, not {device!r}")
+    return Accelerator()
+
+
+def load(folder: Path, program: ProgramProblem | None = None) -> Trained:
+    """The model of a folder that `train` wrote; a program is given again, since the folder does not hold it."""
+    from unmask.lab.checkpoints import CONFIG, load_weights
+    from unmask.lab.settings import read_config
+
+    if not (folder / CONFIG).is_file():
+        raise FolderError(f"{folder} is not a folder of `unmask lab train`: it has no {CONFIG}; check the path")
+    config = read_config(folder / CONFIG)
+    task = config.task_of(program)
+    foresee(2 * NUMBER * weights_of(config.shape, len(task.vocabulary), task.fetches), f"the network of {folder}")
+    network = new_network(config, task)
+    load_weights(folder, config, network)
+    return Trained(task, network.eval(), config)

@@ -1,0 +1,196 @@
+"""Lessons: what one batch gives and what it teaches.
+
+    canvas    x = the true canvas before step t, t drawn per word;     target = the canvas after it
+    chain     x = the word and all of its products;                    target = the next one, all steps in one pass
+    latent    x = the word and the pads;                               target = all rows after every loop, or the last
+    masking   x = the last canvas, a random share of it masked;        target = what stood there
+
+A mask-dominated framework (tree) teaches masked slots alone: the mask, while a slot must wait. Batch i of a seed is the
+same whatever was drawn before it, and every process takes its own part of it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
+
+from unmask.lab.settings import Config, Objective
+from unmask.lab.task_layouts import NOBODY
+from unmask.lab.task_sources import IDENTITY, Stream, generator, words
+from unmask.lab.tasks import LabTask
+from unmask.lab.trained_network import EVERY_ROW, Places, TrainedNetwork
+
+UNTAUGHT = -100
+LEAST_SHARE = 1e-3  # a smaller t weighs like this one
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """tokens [batch, rows]; of every example its step (whose places it has), and its weight.
+
+    targets [batch, loops, rows] and operands [batch, loops, rows, fetches] are UNTAUGHT where nothing is asked; loops
+    is 1 but for a latent loop.
+    """
+
+    tokens: np.ndarray
+    steps: np.ndarray
+    targets: np.ndarray
+    operands: np.ndarray
+    weights: np.ndarray
+
+
+def training_batch(task: LabTask, config: Config, number: int, *, part: int = 0, parts: int = 1) -> Batch:
+    """Batch `number` of a run; of `parts` processes, what `part` takes of it."""
+    mine = slice(part * config.batch // parts, (part + 1) * config.batch // parts)
+    drawn = words(task.source, config.batch, task.length, config.seed, Stream.training, number)[mine]
+    when = generator(config.seed, Stream.steps, number).integers(0, task.layout.steps, config.batch)[mine]
+    states = task.states(drawn)
+    if config.objective != "canvas":
+        chance = generator(config.seed, Stream.masks, number)
+        share = chance.random(config.batch)[mine]
+        ticks = chance.random((config.batch, task.layout.padding))[mine]
+        return masked(task, states, share, ticks, config.objective)
+    if task.causal:
+        return chain(task, states)
+    if config.latent:
+        return latent(task, states, every=config.supervision == "each")
+    return canvas(task, states, when)
+
+
+def canvas(task: LabTask, states: np.ndarray, when: np.ndarray) -> Batch:
+    every = np.arange(len(states))
+    before, after = states[every, when], states[every, when + 1]
+    taught = np.ones(task.rows, dtype=bool) if task.framework == "looped" else np.arange(task.rows) >= task.length
+    if task.layout.kind == "smdm":
+        taught = taught & (before == task.mask)
+    targets = np.where(taught, after, UNTAUGHT)
+    return _lesson(before, when, targets, fetched(before, task.pointers[when], targets))
+
+
+def chain(task: LabTask, states: np.ndarray) -> Batch:
+    read = states[:, -1, :-1]
+    targets = np.full(read.shape, UNTAUGHT)
+    targets[:, task.length - 1 :] = states[:, -1, task.length :]
+    return _lesson(read, np.zeros(len(read), dtype=np.int64), targets, fetched(read, task.pointers[:1, :-1], targets))
+
+
+def latent(task: LabTask, states: np.ndarray, *, every: bool) -> Batch:
+    targets = states[:, 1:].copy()
+    if not every:
+        targets[:, :-1] = UNTAUGHT
+        targets[:, -1, :-1] = UNTAUGHT
+    held = np.where(states == task.pad, IDENTITY, states)[:, :-1]
+    loops = held.shape[1]
+    parts = [fetched(held[:, t], task.pointers[t : t + 1], targets[:, t]) for t in range(loops)]
+    return Batch(
+        states[:, 0], np.zeros(len(states), dtype=np.int64), targets, np.stack(parts, axis=1), np.ones(len(states))
+    )
+
+
+def masked(task: LabTask, states: np.ndarray, share: np.ndarray, ticks: np.ndarray, objective: Objective) -> Batch:
+    """Each of P slots is masked with probability t; `masking` masks one of them always.
+
+    The loss is a mean over masked slots, so that a sum over them is a mean with their number as its weight:
+
+        masking            mean over masked slots
+        masking-uniform    Σ over masked slots / P
+        masking-1/t        Σ over masked slots / (t·P)
+    """
+    hidden = ticks < share[:, None]
+    if objective == "masking":
+        hidden[np.arange(len(hidden)), ticks.argmin(axis=1)] = True
+    number = hidden.sum(axis=1) / task.layout.padding
+    weights = {
+        "masking": np.ones(len(states)),
+        "masking-uniform": number,
+        "masking-1/t": number / np.maximum(share, LEAST_SHARE),
+    }[objective]
+    read, targets = states[:, -1].copy(), np.full((len(states), task.rows), UNTAUGHT)
+    slots = slice(task.length, None)
+    targets[:, slots] = np.where(hidden, read[:, slots], UNTAUGHT)
+    read[:, slots] = np.where(hidden, task.mask, read[:, slots])
+    steps = np.zeros(len(states), dtype=np.int64)
+    return _lesson(read, steps, targets, fetched(read, task.pointers[:1], targets), weights)
+
+
+def fetched(held: np.ndarray, pointers: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    """What stands at the operands of the rows that are taught, [batch, rows, fetches]."""
+    pointers = np.broadcast_to(pointers, (len(held), *pointers.shape[1:]))
+    found = np.take_along_axis(held[:, :, None], np.maximum(pointers, 0), axis=1)
+    return np.where((pointers == NOBODY) | (targets == UNTAUGHT)[..., None], UNTAUGHT, found)
+
+
+def _lesson(
+    tokens: np.ndarray, steps: np.ndarray, targets: np.ndarray, operands: np.ndarray, weights: np.ndarray | None = None
+) -> Batch:
+    return Batch(
+        tokens, steps, targets[:, None], operands[:, None], np.ones(len(tokens)) if weights is None else weights
+    )
+
+
+# Network × Lesson → loss: cross-entropy, a mean over what an example teaches, then over examples.
+#
+#     loss = Σ_b w_b · mean over taught rows of -log p(target)  +  the same of every operand, with aux
+#            + the cross-entropy of "the likeliest symbol is right", whose gradient reaches its own read-out alone (the
+#              norm that is clipped is that of all gradients, so that it shortens the others where it is large)
+#
+# Means are taken per example, so that the mean of equal parts of a batch is that of the batch.
+
+
+class Scored(torch.nn.Module):
+    """The network and its loss in one forward pass, as distributed training wants it."""
+
+    def __init__(self, network: TrainedNetwork) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(
+        self,
+        tokens: Tensor,
+        places: Places,
+        targets: Tensor,
+        operands: Tensor,
+        weights: Tensor,
+        latent: bool,
+        asked: slice = EVERY_ROW,
+    ) -> Tensor:
+        """`asked` are the rows that the lesson may teach."""
+        targets, operands = targets[:, :, asked], operands[:, :, asked]
+        losses = torch.zeros(())
+        loops = 0
+        for loop, seen in enumerate(self._read_outs(tokens, places, targets.shape[1], latent, asked)):
+            target = targets[:, loop]
+            losses = losses + self._loss(seen, target, operands[:, loop], weights)
+            loops += 1
+        return losses / loops
+
+    def _read_outs(self, tokens: Tensor, places: Places, loops: int, latent: bool, asked: slice) -> Iterator[Tensor]:
+        if not latent:
+            yield self.network(tokens, places, asked=asked)
+            return
+        hidden = self.network.embed(tokens, places)
+        for _ in range(loops):
+            hidden = self.network.pass_through(hidden, places)
+            yield self.network.norm(hidden)
+
+    def _loss(self, seen: Tensor, target: Tensor, operands: Tensor, weights: Tensor) -> Tensor:
+        logits = self.network.logits(seen)
+        loss = (weights * per_example(logits, target)).mean()
+        if self.network.aux is not None:
+            loss = loss + per_example(self.network.operand_logits(seen).flatten(1, 2), operands.flatten(1, 2)).mean()
+        right = (logits.detach().argmax(dim=-1) == target).float()
+        sure = binary_cross_entropy_with_logits(self.network.correctness(seen), right, reduction="none")
+        return loss + mean_where(sure, target != UNTAUGHT).mean()
+
+
+def per_example(logits: Tensor, targets: Tensor) -> Tensor:
+    """The mean of -log p over the taught rows of each example; 0 where there is none."""
+    losses = cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=UNTAUGHT, reduction="none")
+    return mean_where(losses.view_as(targets), targets != UNTAUGHT)
+
+
+def mean_where(values: Tensor, taught: Tensor) -> Tensor:
+    return (values * taught).sum(dim=-1) / taught.sum(dim=-1).clamp(min=1)

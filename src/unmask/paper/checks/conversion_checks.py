@@ -1,0 +1,266 @@
+"""Checks of the simulations: random saturating sources through the real converters, the whole aligned state."""
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+from unmask.engines.fast import FastEngine
+from unmask.errors import UnmaskError
+from unmask.numerics.arithmetic import Precision
+from unmask.paper.checks.evidence import Check, Effort, Evidence, NotBuilt, Refuted, require
+from unmask.programs.residual_slots import noise_distance
+from unmask.reasoners.run_words import run
+from unmask.testing import random_model
+from unmask.testing.draws import Draws
+from unmask.testing.random_model import all_words, drawn, sample_words
+from unmask.theorems.alignment import aligned_difference
+from unmask.theorems.catalogue import THEOREMS, TRANSFORMER_THEOREMS, VARIANTS
+from unmask.theorems.conversion_checks import (
+    check_source,
+    check_theorem,
+    check_transformers,
+    random_transformer,
+    two_words,
+)
+from unmask.theorems.theorem import Conversion, Theorem, TransformerTheorem, rounded_up
+from unmask.traces.trace import Trace
+from unmask.weights.model import Model, Price
+from unmask.weights.transformer import Attention
+
+PRECISIONS = (2, 3)
+
+
+def built(stem: str) -> Theorem:
+    """The theorem of a stem."""
+    theorem = _theorem(stem)
+    assert isinstance(theorem, Theorem)
+    return theorem
+
+
+def converter(stem: str, *, seeds: int = 26, lengths: tuple[int, ...] = (0, 1, 2, 3), **sizes: Any) -> Check:
+    """Random models of the source kind, as many for p = 2 as for p = 3: the whole state after every step, the price."""
+
+    def check(effort: Effort) -> Evidence:
+        theorem, drawn_seeds = built(stem), range(effort.of(seeds))
+        for precision in PRECISIONS:
+            wrong = check_theorem(
+                theorem, drawn_seeds, precision=precision, lengths=lengths, engine=FastEngine(), **sizes
+            )
+            if wrong:
+                first = wrong[0]
+                raise Refuted(f"{stem}: random:{first.seed} at p = {precision} on {first.word}: {first.what}")
+        sources = [
+            drawn(seed, theorem.source, lengths[seed % len(lengths)], precision=precision, **sizes)
+            for precision in PRECISIONS
+            for seed in drawn_seeds
+        ]
+        return Evidence(
+            f"{len(sources)} random models through {stem}, two words each: every aligned state, the price, no division "
+            f"by zero; {sizes_of(sources)}, p = 2, 3, {seeds_of(drawn_seeds)}",
+            len(sources),
+        )
+
+    return check
+
+
+def sizes_of(sources: Sequence[Model]) -> str:
+    """Which N, T and P were drawn."""
+    measured = {
+        "N": [source.length for source in sources],
+        "T": [source.steps for source in sources],
+        "P": [source.padding for source in sources],
+    }
+    return ", ".join(f"{name} = {span(numbers)}" for name, numbers in measured.items())
+
+
+def span(numbers: Sequence[int]) -> str:
+    low, high = min(numbers), max(numbers)
+    return str(low) if low == high else f"{low} … {high}"
+
+
+def seeds_of(seeds: range) -> str:
+    return f"seeds {span(seeds)}" if len(seeds) > 1 else f"seed {seeds[0]}"
+
+
+def same_tape(stem: str, *, seeds: int) -> Check:
+    """The same with a noise tape: the same path."""
+
+    def check(effort: Effort) -> Evidence:
+        drawn_seeds = range(effort.of(seeds))
+        wrong = check_theorem(built(stem), drawn_seeds, precision=2, sampled=True, engine=FastEngine())
+        if wrong:
+            raise Refuted(f"{stem}: random:{wrong[0].seed} with a tape, on {wrong[0].word}: {wrong[0].what}")
+        return Evidence(
+            f"{len(drawn_seeds)} random models through {stem} with and without one tape for both, p = 2, "
+            f"{seeds_of(drawn_seeds)}",
+            len(drawn_seeds),
+        )
+
+    return check
+
+
+def of_transformers(stem: str, attention: Attention, *, seeds: int = 60) -> Check:
+    """Random transformers: every row after every source layer, the logits, the price; p = 1, 2, 3."""
+
+    def check(effort: Effort) -> Evidence:
+        theorem, rows, divided = _theorem(stem), [], 0
+        assert isinstance(theorem, TransformerTheorem)
+        drawn_seeds = range(effort.of(seeds))
+        for precision in (1, 2, 3):
+            wrong, dividing = check_transformers(theorem, attention, drawn_seeds, precision=precision)
+            if wrong:
+                raise Refuted(f"{stem}: random transformer {wrong[0][0]} at p = {precision}: {wrong[0][1]}")
+            sources = [random_transformer(seed, attention, precision=precision) for seed in drawn_seeds]
+            rows += [two_words(seed, source).shape[1] for seed, source in zip(drawn_seeds, sources, strict=True)]
+            divided += dividing
+        return Evidence(
+            f"{len(rows)} random transformers of one or two layers through {stem}, on two words each: every row after "
+            f"every layer, the logits, the price; {divided} divide by zero, and so does what they become; "
+            f"N = {min(rows)} … {max(rows)}, p = 1 … 3, {seeds_of(drawn_seeds)}",
+            len(rows),
+        )
+
+    return check
+
+
+def topk_by_threshold(effort: Effort) -> Evidence:
+    """The converse, for models without k; a model that ranks with a fixed k < P is refused."""
+    theorem, sources = built("topk_to_mdm"), []
+    drawn_seeds = range(effort.of(90))
+    for seed in drawn_seeds:
+        source = drawn(seed, "topk", seed % 4, precision=2 + seed % 2)
+        if source.k is not None and source.k < source.padding:
+            try:
+                theorem.convert(source)
+            except UnmaskError:
+                continue
+            raise Refuted(f"topk_to_mdm converts random:{seed}, which ranks")
+        conversion = theorem.convert(source)
+        require(Price.of(conversion.model).within(theorem.bound(source)), f"random:{seed} costs more than its bound")
+        wrong = check_source(source, conversion, seed=seed, engine=FastEngine())
+        require(wrong is None, f"topk_to_mdm: random:{seed}: {wrong}")
+        sources.append(source)
+    require(sources, "no random model chooses by its threshold")
+    return Evidence(
+        f"{len(sources)} random topk models without k through topk_to_mdm, two words each, {sizes_of(sources)}, "
+        f"p = 2, 3; the other {len(drawn_seeds) - len(sources)} of {seeds_of(drawn_seeds)} rank, and are refused",
+        len(sources),
+    )
+
+
+def chain(kinds: str, stems: Sequence[str], *, seeds: int, **sizes: Any) -> Check:
+    """Conversions one after the other, from random models: the last symbol on every word, every price."""
+
+    def check(effort: Effort) -> Evidence:
+        cases, sources = 0, []
+        drawn_seeds = range(effort.of(seeds))
+        for seed in drawn_seeds:
+            source = drawn(seed, built(stems[0]).source, 1, precision=2, **sizes)
+            last = source
+            for _, theorem, conversion in hops(source, stems):
+                require(
+                    Price.of(conversion.model).within(theorem.bound(last)),
+                    f"random:{seed}: {theorem.stem} costs more than its bound",
+                )
+                last = conversion.model
+            for word in all_words(source).tolist():
+                ours, theirs = _last_symbol(source, word), _last_symbol(last, word)
+                require(ours == theirs, f"random:{seed} on {source.symbols(word)}: {ours!r} became {theirs!r}")
+                cases += 1
+            sources.append(source)
+        return Evidence(
+            f"{len(sources)} random models through the chain {kinds}: the answer on every word; {sizes_of(sources)}, "
+            f"p = 2, {seeds_of(drawn_seeds)}",
+            cases,
+        )
+
+    return check
+
+
+def spare_column(effort: Effort) -> Evidence:
+    """PLT → MDM: the slots that are written fit into (N + P)·(D + 1), one unused column more than the source has."""
+    cases = 0
+    for seed, length in product(range(effort.of(20)), (1, 2, 3)):
+        model = random_model(seed, "plt", length, padding=1, stochastic=False)
+        made = built("plt_to_mdm").convert(model).model
+        rows, width = length + model.padding, model.transformers["model"].width
+        clock = max(0, (model.steps - 1).bit_length())
+        if clock + 1 <= rows and model.begin is None:  # the paper has no begin symbol
+            fits = made.padding <= rows * (width + 1)
+            require(fits, f"random:{seed} of N = {length}: {made.padding} slots are more than {rows} · {width + 1}")
+            cases += 1
+    return Evidence("the slots fit into (N + P)·(D + 1) for random looped transformers, N = 1 … 3", cases)
+
+
+def distance_of_noise(effort: Effort) -> Evidence:  # noqa: ARG001
+    """What a noise slot of plt_to_mdm draws, against the noise: the distance is what the statement says."""
+    for p, most in ((1, Fraction("0.296")), (2, Fraction("0.0991")), (3, Fraction("0.0234"))):
+        distance = noise_distance(Precision(p))
+        require(0 < distance < most, f"the distance is {rounded_up(distance)} at p = {p}, not below {most}")
+    return Evidence("the exact law of a noise slot against that of the noise, p = 1, 2, 3", 3)
+
+
+def hops(source: Model, stems: Sequence[str]) -> Iterator[tuple[Model, Theorem, Conversion]]:
+    """(what goes in, by which theorem, what comes out) along a chain."""
+    for stem in stems:
+        theorem = built(stem)
+        conversion = theorem.convert(source)
+        yield source, theorem, conversion
+        source = conversion.model
+
+
+def with_padded_input(effort: Effort) -> Evidence:
+    """mdm_to_pcot_padded, which reads the word followed by P symbols: every step, the answer, the price."""
+    theorem, sources = built("mdm_to_pcot_padded"), []
+    drawn_seeds = range(effort.of(52))
+    for seed in drawn_seeds:
+        source = drawn(seed, "mdm", seed % 4, precision=2 + seed // 4 % 2)
+        conversion = theorem.convert(source)
+        require(Price.of(conversion.model).within(theorem.bound(source)), f"random:{seed} costs more than its bound")
+        padding = [len(source.vocabulary)] * source.padding
+        for word in sample_words(source, Draws(seed, 1), 2).tolist():
+            ours = run(source, word, engine=FastEngine(), record=True)
+            theirs = run(conversion.model, word + padding, engine=FastEngine(), record=True)
+            wrong = aligned_difference(ours, theirs, conversion.alignment, conversion.model.aliases)
+            require(wrong is None, f"mdm_to_pcot_padded: random:{seed} on {source.symbols(word)}: {wrong}")
+            last = conversion.model.plain(theirs.output[-1:]), source.plain(ours.output[-1:])
+            require(last[0] == last[1], f"mdm_to_pcot_padded: random:{seed} on {source.symbols(word)} ends otherwise")
+        sources.append(source)
+    return Evidence(
+        f"{len(sources)} random models through mdm_to_pcot_padded, two padded words each: every aligned state, the "
+        f"price; {sizes_of(sources)}, p = 2, 3, {seeds_of(drawn_seeds)}",
+        len(sources),
+    )
+
+
+def dumped(effort: Effort) -> Evidence:
+    """The stored stream alone: what the slots hold after every step is the looped model's stream after that loop."""
+    theorem, cases, sources = built("plt_to_mdm"), 0, []
+    drawn_seeds = range(effort.of(52))
+    for seed in drawn_seeds:
+        source = drawn(seed, "plt", 1 + seed % 2, precision=2 + seed // 2 % 2, padding=seed % 3, stochastic=False)
+        conversion = theorem.convert(source)
+        words = sample_words(source, Draws(seed, 1), 2).tolist()
+        wrong = check_source(source, conversion, seed=seed, words=len(words), engine=FastEngine())
+        require(wrong is None, f"random:{seed}: {wrong}")
+        require(conversion.alignment.copies, "the alignment says nothing of the stream")
+        cases += len(words) * source.steps
+        sources.append(source)
+    return Evidence(
+        f"residual streams of {len(sources)} random looped models dumped into slots, decoded and read back, after "
+        f"every loop; {sizes_of(sources)}, p = 2, 3, {seeds_of(drawn_seeds)}",
+        cases,
+    )
+
+
+def _theorem(stem: str) -> Theorem | TransformerTheorem:
+    for theorem in (*THEOREMS, *VARIANTS, *TRANSFORMER_THEOREMS):
+        if theorem.stem == stem:
+            return theorem
+    raise NotBuilt(f"theorems/{stem}.py")
+
+
+def _last_symbol(model: Model, word: list[int]) -> str:
+    trace: Trace = run(model, word, engine=FastEngine(), canvas=False)
+    return model.plain(trace.output[-1:])[0]

@@ -1,0 +1,345 @@
+"""Checks of the frameworks: a run of the library against the definition, written out plainly here."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import product
+from math import comb, prod
+
+import numpy as np
+
+from unmask.engines.engine import forward
+from unmask.engines.fast import FastEngine
+from unmask.engines.reference import ReferenceEngine
+from unmask.errors import AttendsToNothing, EditsWrittenSlot
+from unmask.numerics.arithmetic import Precision, add
+from unmask.paper.checks.evidence import Check, Effort, Evidence, require
+from unmask.paper.checks.masking_process import Canvas, CanvasLaw, forward_mask, model_conditionals, perfect
+from unmask.paper.lemmas import uniform_models
+from unmask.reasoners.decoding import OTHER, PLANNER, Tape
+from unmask.reasoners.planners import LeftToRight, Situation, Uniform
+from unmask.reasoners.run_words import run
+from unmask.testing import random_model
+from unmask.testing.draws import Draws
+from unmask.testing.random_model import drawn, sample_words
+from unmask.theorems.conversion_checks import random_transformer
+from unmask.weights.kinds import DIFFUSION, Kind
+from unmask.weights.model import Model
+
+
+def runs_as_defined(kind: Kind, *, sampled: bool = False, read: str = "output") -> Check:
+    """Random models of a kind: the canvas after every step, or the answer, against the plain loop."""
+
+    def check(effort: Effort) -> Evidence:
+        cases = 0
+        for seed in range(effort.of(24)):
+            model = random_model(seed, kind, seed % 4, precision=2 + seed % 2, stochastic=True if sampled else None)
+            tape = Tape(seed) if sampled else None
+            for word in sample_words(model, Draws(seed, 2), 2).tolist():
+                where = f"random:{seed}, N = {model.length}, on {model.symbols(word)}"
+                try:
+                    states = by_definition(model, word, tape)
+                except AttendsToNothing:
+                    require(_divides_by_zero(model, word, tape), f"{where} does not divide by zero")
+                    continue
+                trace = run(model, word, engine=FastEngine(), tape=tape)
+                ours = [canvas.tolist() for canvas in trace.canvas]
+                if read == "output":
+                    require(ours == states, f"{where} takes another path")
+                else:
+                    last = {model.accept: True, model.reject: False}.get(model.vocabulary[states[-1][-1]])
+                    require(trace.accepted is last, f"{where} gives another answer")
+                cases += 1
+        what = "the answer" if read != "output" else "every step"
+        drawn = "with noise from a tape, " if sampled else ""
+        return Evidence(f"random {kind} models against the definition, {drawn}{what}, p = 2, 3", cases)
+
+    return check
+
+
+def _divides_by_zero(model: Model, word: list[int], tape: Tape | None) -> bool:
+    try:
+        run(model, word, engine=FastEngine(), tape=tape)
+    except AttendsToNothing:
+        return True
+    return False
+
+
+def by_definition(model: Model, word: list[int], tape: Tape | None = None) -> list[list[int]]:
+    """What each step of the definition leaves: slots, all generated symbols, or the answer of a looped model."""
+    before = [*([model.token[model.begin]] if model.begin else []), *word]
+    mask = model.token[model.mask] if model.mask else -1
+    if model.kind == "plt":
+        return [[_looped(model, [*before, *[model.token[model.pad or ""]] * model.padding], tape)]]
+    states: list[list[int]] = []
+    canvas = [mask] * model.padding if model.kind in DIFFUSION else []
+    for _ in range(model.steps):
+        masks = [mask] * (model.block or 0)
+        string = [*before, *canvas, *masks]
+        name = "predictor" if "predictor" in model.transformers else "model"
+        rows = range(len(before), len(string)) if model.kind in DIFFUSION else range(len(string))
+        rows = rows[-(model.block or 1) :] if model.kind in ("cot", "pcot") else rows
+        logits = _logits(model, name, string)
+        symbols = [_argmax(logits[row], None if model.kind in ("cot", "pcot") else mask) for row in rows]
+        if model.kind in ("cot", "pcot"):
+            canvas = [*canvas, *symbols]
+        else:
+            chosen = _chosen(model, string, logits, mask, rows)
+            canvas = [new if take else old for new, take, old in zip(symbols, chosen, canvas, strict=True)]
+        states.append(list(canvas))
+    return states
+
+
+def _chosen(model: Model, string: list[int], logits: np.ndarray, mask: int, rows: range) -> list[bool]:
+    if model.kind in ("mdm", "smdm"):
+        decisions = _logits(model, "planner", string)
+        return [bool(decisions[row][1] > decisions[row][0]) for row in rows]
+    sure = [max(int(v) for s, v in enumerate(logits[row]) if s != mask) for row in rows]
+    if model.k is None:
+        return [value > -model.precision.bound for value in sure]
+    best = sorted(range(len(sure)), key=lambda i: (-sure[i], i))[: model.k]
+    return [i in best for i in range(len(sure))]
+
+
+def _looped(model: Model, string: list[int], tape: Tape | None) -> int:
+    transformer = model.transformers["model"]
+    session = ReferenceEngine().session(transformer)
+    first, last = transformer.loop or (0, 0)
+    residual = session.layers(session.embed(np.array([string])), 0, first)
+    for t in range(model.steps):
+        if tape is not None and transformer.noise is not None:
+            for columns, stream, size in (
+                (transformer.noise.planner, PLANNER, 2),
+                (transformer.noise.predictor, OTHER, len(model.vocabulary)),
+            ):
+                noise = tape.noise(t, stream, (0, len(string)), size, model.precision)
+                for symbol, column in enumerate(columns):
+                    residual[0, :, column] = add(residual[0, :, column], noise[:, symbol], model.precision)
+        residual = session.layers(residual, first, last)
+    residual = session.layers(residual, last, len(transformer.layers))
+    return _argmax(session.logits(residual)[0, -1], None)
+
+
+def _logits(model: Model, name: str, string: list[int]) -> np.ndarray:
+    transformer = model.transformers[name]
+    session = ReferenceEngine().session(transformer)
+    return session.logits(forward(session, transformer, np.array([string])))[0]
+
+
+def _argmax(logits: np.ndarray, without: int | None) -> int:
+    return max((s for s in range(len(logits)) if s != without), key=lambda s: (logits[s], -s))
+
+
+def mask_dominated(effort: Effort) -> Evidence:
+    """An smdm never edits a written slot; where an mdm would, running it as an smdm is an error."""
+    cases = edited = 0
+    for seed in range(effort.of(40)):
+        model = random_model(seed, "mdm", seed % 3, precision=2)
+        word = sample_words(model, Draws(seed, 3), 1)[0].tolist()
+        trace = run(model, word, engine=FastEngine())
+        mask = model.token[model.mask or ""]
+        canvases = [np.full(model.padding, mask), *trace.canvas]
+        edits = any(bool((c & (y != mask)).any()) for y, c in zip(canvases, trace.chosen, strict=False))
+        try:
+            run(replace(model, kind="smdm"), word, engine=FastEngine())
+            refused = False
+        except EditsWrittenSlot:
+            refused = True
+        require(refused == edits, f"random:{seed} edits {edits}, and is refused {refused}")
+        cases, edited = cases + 1, edited + edits
+    require(edited or effort.percent < 100, "no random planner edits")
+    return Evidence("random planners, resampling and not; a mask-dominated run refuses to edit", cases)
+
+
+def uniform_planner(effort: Effort) -> Evidence:
+    """One masked slot of three, over many seeds: each about equally often, and never a written one."""
+    seeds = effort.of(3000)
+    masked = np.array([[True, False, True, True]])
+    counts = np.zeros(4, dtype=int)
+    precision = random_transformer(0, "unmasked", precision=2).precision
+    for seed in range(seeds):
+        situation = Situation(seed % 5, 2, masked, np.zeros((1, 4), dtype=np.int64), precision)
+        chosen = Uniform(1, Tape(seed)).choose(situation)[0]
+        require(chosen.sum() == 1, "another number of slots is chosen")
+        counts += chosen
+    require(counts[1] == 0, "a written slot is chosen")
+    # five standard deviations of a binomial law: 25·n·(1/3)·(2/3) >= (count - n/3)²
+    require(all((9 * (3 * c - seeds) ** 2) <= 9 * 25 * 2 * seeds for c in counts[[0, 2, 3]]), f"not uniform: {counts}")
+    return Evidence("how often each of three masked slots is chosen, over seeds", seeds)
+
+
+# How far out a count lies under a binomial law.
+
+
+UNLIKELY = Fraction(1, 10**6)
+
+
+def tail(runs: int, hits: int, chance: Fraction) -> Fraction:
+    """The smaller of the two chances to be as far out, or farther."""
+    scale = chance.limit_denominator(10**4)  # close enough for a bound of 1e-6, and its powers stay small
+    low = sum(comb(runs, k) * scale**k * (1 - scale) ** (runs - k) for k in range(hits + 1))
+    exactly = comb(runs, hits) * scale**hits * (1 - scale) ** (runs - hits)
+    return Fraction(min(low, 1 - low + exactly))
+
+
+# Checks of masking and of one denoising step: what is drawn, and with which law.
+
+
+CHOOSES = 6
+"""A seed whose random model leaves several symbols a chance in both of its slots."""
+
+
+def forward_process(effort: Effort) -> Evidence:
+    """Times 0, T and T/4: nothing is masked, everything, about a quarter."""
+    word, cases = list("abcabcab"), 0
+    kept = 0
+    for seed in range(effort.of(500)):
+        tape = Tape(seed)
+        require(forward_mask(word, 0, 4, mask="m", tape=tape) == word, "a symbol is masked at time 0")
+        require(set(forward_mask(word, 4, 4, mask="m", tape=tape)) == {"m"}, "a symbol stays at time T")
+        noisy = forward_mask(word, 1, 4, mask="m", tape=tape)
+        require(all(a in (b, "m") for a, b in zip(noisy, word, strict=True)), "a symbol that stays has changed")
+        kept += sum(a != "m" for a in noisy)
+        cases += 1
+    total = cases * len(word)
+    require((4 * kept - 3 * total) ** 2 <= 25 * 3 * total, f"{kept} of {total} symbols stay at α = 3/4")
+    return Evidence("times 0, T and T/4 over seeds: nothing, everything, a quarter is masked", cases)
+
+
+def perfection(_: Effort) -> Evidence:
+    """The true conditionals are those of Bayes' rule over the forward process; a coin that ignores the context is not.
+
+    Two laws, one of them with chances that differ, so that counting canvases is not enough.
+    """
+    canvases = list(product("ab", repeat=3))
+    even = {c: Fraction(1, 4) if c.count("b") % 2 == 0 else Fraction(0) for c in canvases}
+    skewed = {c: Fraction(i, sum(range(len(canvases)))) for i, c in enumerate(canvases)}
+    cases = 0
+    for law in (even, skewed):
+        task = CanvasLaw(law, "m")
+        contexts = list(task.contexts())
+        shown = {c for c in product("abm", repeat=3) if "m" in c and any(_joint(law, c).values())}
+        require(set(contexts) == shown, "the contexts are not those that the forward process can show")
+        wrong = perfect(task.conditionals, lambda context, law=law: by_bayes(law, context), iter(contexts))
+        require(wrong == [], f"the conditionals are not those of the reverse process: {wrong[:1]}")
+        cases += sum(context.count("m") for context in contexts)
+    half = {"a": Fraction(1, 2), "b": Fraction(1, 2)}
+    contexts = list(CanvasLaw(even, "m").contexts())
+    wrong = perfect(
+        lambda c: {i: half for i, s in enumerate(c) if s == "m"}, lambda c: by_bayes(even, c), iter(contexts)
+    )
+    forced = sum(c.count("m") == 1 for c in contexts)
+    require(len(wrong) == forced, "a fair coin is wrong where one slot is masked, and nowhere else")
+    return Evidence(
+        "every masked slot of every context of two laws over three slots, against Bayes' rule over the forward "
+        "process at α = 1/3; and a coin, which is imperfect exactly where one slot is masked",
+        cases,
+    )
+
+
+def by_bayes(law: Mapping[Canvas, Fraction], context: Canvas, mask: str = "m") -> dict[int, dict[str, Fraction]]:
+    """P(y⁰_n = s | yᵗ = context) ∝ Σ over canvases with s at n of law(y⁰)·Π_i q(yᵗ_i | y⁰_i), at α = 1/3."""
+    joint = _joint(law, context, mask)
+    evidence = sum(joint.values())
+    symbols = sorted({s for y in law for s in y})
+    return {
+        i: {s: sum((weight for y, weight in joint.items() if y[i] == s), Fraction(0)) / evidence for s in symbols}
+        for i, held in enumerate(context)
+        if held == mask
+    }
+
+
+def _joint(law: Mapping[Canvas, Fraction], context: Canvas, mask: str = "m") -> dict[Canvas, Fraction]:
+    """P(y⁰, yᵗ = context) for every canvas y⁰."""
+    alpha = Fraction(1, 3)
+
+    def q(after: str, before: str) -> Fraction:
+        return 1 - alpha if after == mask else alpha if after == before else Fraction(0)
+
+    return {y: chance * prod(map(q, context, y), start=Fraction(1)) for y, chance in law.items()}
+
+
+@dataclass(frozen=True)
+class Spliced(Tape):
+    """The tape of a seed in one row, that of another seed in all others."""
+
+    row: int
+    elsewhere: int
+
+    def noise(self, step: int, stream: int, rows: tuple[int, int], symbols: int, precision: Precision) -> np.ndarray:
+        noise = Tape(self.elsewhere).noise(step, stream, rows, symbols, precision).copy()
+        place = self.row - rows[0]
+        noise[place] = Tape(self.seed).noise(step, stream, rows, symbols, precision)[place]
+        return noise
+
+
+def factorised(effort: Effort) -> Evidence:
+    """One sampled step that writes every slot: a slot draws from its own noise alone, and the joint law is the product.
+
+    The first part runs the step again with other noise in all rows but one: the symbol of that row must stay. The
+    second counts canvases over many tapes and holds every count against the product of the exact laws of the slots.
+    """
+    drawn_seeds = range(effort.of(12))
+    cases = exchanged = 0
+    for seed in drawn_seeds:
+        model = drawn(seed, "mdm", seed % 3, precision=2, padding=2 + seed % 2)
+        word = sample_words(model, Draws(seed, 4), 1)[0].tolist()
+        for draw in range(4):
+            together = _step(model, word, Tape(draw))
+            for slot in range(model.padding):
+                alone = _step(model, word, Spliced(draw, model.rows - model.padding + slot, 1000 + draw))
+                require(alone[slot] == together[slot], f"random:{seed}: what slot {slot} draws depends on other noise")
+                exchanged += alone != together
+                cases += 1
+    require(exchanged, "no noise makes a difference")
+    runs, canvases = _joint_law(effort)
+    return Evidence(
+        f"one sampled step of {len(drawn_seeds)} random models, every slot written: the symbol of a slot with the "
+        f"noise of all others exchanged; and how often each of {canvases} canvases is drawn in {runs} runs, against "
+        "the product of the exact laws of its slots",
+        cases + runs,
+    )
+
+
+def _step(model: Model, word: list[int], tape: Tape) -> Canvas:
+    """The canvas after one sampled step in which every slot is written."""
+    everything = LeftToRight(model.padding)
+    return tuple(run(model, word, engine=FastEngine(), tape=tape, planner=everything, canvas=False).output)
+
+
+def _joint_law(effort: Effort) -> tuple[int, int]:
+    """(runs, canvases that can be drawn), for one random model whose two slots both have a choice."""
+    model, runs = drawn(CHOOSES, "mdm", 1, precision=2, padding=2), effort.of(600)
+    word = sample_words(model, Draws(CHOOSES, 4), 1)[0].tolist()
+    masks = (model.mask or "",) * model.padding
+    laws = model_conditionals(model, word, engine=FastEngine(), sampled=True)(masks)
+    choices = [[symbol for symbol, chance in laws[slot].items() if chance] for slot in range(model.padding)]
+    require(all(len(choice) > 1 for choice in choices), "a slot has no choice")
+    counts = Counter(_step(model, word, Tape(seed)) for seed in range(runs))
+    for canvas in product(*choices):
+        chance = prod((laws[slot][symbol] for slot, symbol in enumerate(canvas)), start=Fraction(1))
+        require(
+            tail(runs, counts[canvas], chance) > UNLIKELY,
+            f"{counts[canvas]} of {runs} runs draw {canvas}; if slots are drawn apart its chance is {chance}",
+        )
+    require(sum(counts[canvas] for canvas in product(*choices)) == runs, "a symbol without a chance is drawn")
+    return runs, prod(map(len, choices))
+
+
+# The check of def:uniform-transformers: positions of every compiler and conversion, weights where N is a variable.
+
+
+def uniformity(_: Effort) -> Evidence:
+    """What each of them declares and writes, at several N; raises where that is not what is claimed of it."""
+    subjects = uniform_models.check()
+    statuses = Counter(subject.growth.status for subject in subjects)
+    entries = [subject.entries for subject in subjects if subject.entries is not None]
+    return Evidence(
+        f"every compiler and every conversion at several N: the positions of {statuses['uniform']} are formulas on "
+        f"numbers of O(log N) bits, those of {statuses['relative']} are such formulas over their source's positions, "
+        f"{statuses['given as a table']} list a circuit, an expression or a program and cannot be claimed uniform; the "
+        f"weights of {len(entries)} are those of one program for every N ({sum(entries):,} entries compared), those of "
+        "the others are not looked at",
+        len(subjects),
+    )

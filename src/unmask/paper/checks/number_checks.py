@@ -1,0 +1,257 @@
+"""Checks of what the paper says about numbers, layers and decoding."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+
+from unmask.engines.reference import ReferenceEngine
+from unmask.errors import AttendsToNothing
+from unmask.numerics import number_lemmas
+from unmask.numerics.arithmetic import LARGEST, Precision, add, divide, exp_table, multiply, total
+from unmask.numerics.noise import DRAWS, gumbel_law, noise_counts
+from unmask.paper.checks.evidence import Check, Effort, Evidence, Refuted, require
+from unmask.reasoners.decoding import decode
+from unmask.testing.draws import Draws
+from unmask.theorems.conversion_checks import random_transformer
+from unmask.weights.matrices import Matrix
+from unmask.weights.transformer import Head, Mlp, Transformer
+
+# F_p and a transformer layer by their definitions, in fractions: slow, and shares nothing with the engines but exp.
+
+
+Row = list[Fraction]
+
+
+def field(precision: Precision) -> list[Fraction]:
+    """{ ±a·2^-p : 0 <= a <= 4^p - 1 }, in order."""
+    numbers = {sign * Fraction(a, 2**precision.p) for sign in (1, -1) for a in range(4**precision.p)}
+    return sorted(numbers)
+
+
+def rounded(x: Fraction, precision: Precision) -> Fraction:
+    """The closest number of F_p; of two that are as close, the one nearer to 0."""
+    unit = Fraction(1, 2**precision.p)
+    low = x // unit * unit
+    largest = Fraction(4**precision.p - 1, 2**precision.p)
+    candidates = [max(-largest, min(largest, c)) for c in (low, low + unit)]
+    return min(candidates, key=lambda c: (abs(c - x), abs(c)))
+
+
+def iterated_sum(terms: Sequence[Fraction], precision: Precision) -> Fraction:
+    """[… [[x1 + x2] + x3] … + xN]."""
+    result = Fraction(0)
+    for term in terms:
+        result = rounded(result + term, precision)
+    return result
+
+
+def inner(x: Sequence[Fraction], y: Sequence[Fraction], precision: Precision) -> Fraction:
+    return iterated_sum([rounded(a * b, precision) for a, b in zip(x, y, strict=True)], precision)
+
+
+def times(rows: list[Row], matrix: Matrix, precision: Precision) -> list[Row]:
+    columns = [[precision.meaning(v) for v in column] for column in matrix.dense().T]
+    return [[inner(row, column, precision) for column in columns] for row in rows]
+
+
+def mlp(row: Row, given: Mlp, precision: Precision) -> Row:
+    """ReLU(W2·ReLU(W1·x + b1) + b2)."""
+    for matrix, bias in ((given.w1, given.b1), (given.w2, given.b2)):
+        (row,) = times([row], matrix, precision)
+        row = [max(Fraction(0), rounded(a + precision.meaning(b), precision)) for a, b in zip(row, bias, strict=True)]
+    return row
+
+
+def head(rows: list[Row], given: Head, precision: Precision, *, causal: bool) -> list[Row]:
+    """softmax(mask(Q·Kᵀ))·V; a sum of 0 is a ZeroDivisionError."""
+    Q, K, V = (times(rows, w, precision) for w in (given.wq, given.wk, given.wv))
+    table = exp_table(precision)
+    result = []
+    for i, query in enumerate(Q):
+        exps = [
+            Fraction(0)
+            if causal and j > i
+            else precision.meaning(table[precision.bound + int(inner(query, key, precision) * precision.one)])
+            for j, key in enumerate(K)
+        ]
+        Z = iterated_sum(exps, precision)
+        weights = [rounded(e / Z, precision) for e in exps]
+        result.append([inner(weights, [row[d] for row in V], precision) for d in range(len(rows[0]))])
+    return result
+
+
+def layer(rows: list[Row], transformer: Transformer, number: int) -> list[Row]:
+    """G = (sum of the heads) + H, and then G + MLP(G)."""
+    precision, given = transformer.precision, transformer.layers[number]
+    heads = [head(rows, h, precision, causal=transformer.attention == "causal") for h in given.heads]
+    after = []
+    for i, row in enumerate(rows):
+        attended = [iterated_sum([h[i][d] for h in heads], precision) for d in range(len(row))]
+        G = [rounded(a + b, precision) for a, b in zip(attended, row, strict=True)]
+        after.append([rounded(a + b, precision) for a, b in zip(G, mlp(G, given.mlp, precision), strict=True)])
+    return after
+
+
+ALL = tuple(Precision(p) for p in range(1, LARGEST + 1))
+
+
+def about_numbers(lemma: Callable[[Precision], int], what: str) -> Check:
+    """A lemma of `numerics.lemmas` that takes a precision alone, for p = 1 … 8."""
+
+    def check(_: Effort) -> Evidence:
+        return Evidence(f"every {what}, p = 1 … {LARGEST}", sum(lemma(precision) for precision in ALL))
+
+    return check
+
+
+def codes(effort: Effort) -> Evidence:
+    most = 4 if effort.percent >= 100 else 2
+    cases = sum(number_lemmas.interleaved_codes(p, bits) for p in ALL for bits in range(1, most + 1))
+    return Evidence(f"every pair of codes of at most {most} bits, p = 1 … {LARGEST}", cases)
+
+
+def scaled_codes(effort: Effort) -> Evidence:
+    """The exact score; and the printed bound must fail for m = 2, or the erratum is wrong."""
+    most = 3 if effort.percent >= 100 else 2
+    cases = sum(
+        number_lemmas.scaled_codes(p, bits, m)
+        for p in ALL
+        for bits in range(1, most + 1)
+        for m in (1, 2, 3, 4)
+        if m < p.one
+    )
+    for precision in ALL[1:]:
+        try:
+            number_lemmas.scaled_codes(precision, 1, 2, printed=True)
+        except number_lemmas.LemmaFails:
+            continue
+        raise Refuted(f"the printed bound holds for m = 2 at p = {precision.p}, though it should not")
+    return Evidence(f"every pair of codes of at most {most} bits, m = 1 … 4, p = 1 … {LARGEST}", cases)
+
+
+def fixed_point(_: Effort) -> Evidence:
+    cases = 0
+    for precision in ALL[:4]:
+        ours = [precision.meaning(a) for a in precision.numbers()]
+        require(ours == field(precision), f"F_{precision.p} is not the set of the definition")
+        require(ours[-1] == 2**precision.p - Fraction(1, 2**precision.p), f"B is wrong for p = {precision.p}")
+        cases += len(ours)
+    return Evidence("every number, p = 1 … 4", cases)
+
+
+def rounding(_: Effort) -> Evidence:
+    """Products, quotients and sums of all pairs against the definition in fractions."""
+    cases = 0
+    for precision in ALL[:2]:
+        for a, b in product(precision.numbers(), repeat=2):
+            x, y = precision.meaning(a), precision.meaning(b)
+            results = [multiply(a, b, precision), add(a, b, precision)]
+            expected = [x * y, x + y]
+            if b > 0:
+                results.append(divide(a, b, precision))
+                expected.append(x / y)
+            for ours, true in zip(results, expected, strict=True):
+                require(precision.meaning(ours) == rounded(true, precision), f"{x} and {y} round wrongly")
+                cases += 1
+    return Evidence("products, sums and quotients of all pairs against fractions, p = 1, 2", cases)
+
+
+def summation(effort: Effort) -> Evidence:
+    precision, cases = Precision(1), 0
+    for terms in product(precision.numbers(), repeat=3):
+        meaning = [precision.meaning(a) for a in terms]
+        ours = precision.meaning(total(np.array(terms), precision))
+        require(ours == iterated_sum(meaning, precision), f"the sum of {meaning} is {ours}")
+        cases += 1
+    for precision in ALL:
+        B = precision.bound
+        left, right = total(np.array([B, B, -B]), precision), total(np.array([B, -B, B]), precision)
+        require((left, right) == (0, B), "the order of the terms makes no difference")
+    rng = Draws(3, 1)
+    for precision in ALL[1:4]:
+        for terms in rng.integers(-precision.bound, precision.bound, (effort.of(200), 7)):
+            meaning = [precision.meaning(a) for a in terms]
+            ours = precision.meaning(total(terms, precision))
+            require(ours == iterated_sum(meaning, precision), f"the sum of {meaning} is {ours}")
+            cases += 1
+    return Evidence("all triples of F_1 and random vectors of F_2 … F_4 against fractions", cases)
+
+
+def layers(effort: Effort) -> Evidence:
+    """Random layers of the reference engine against the equations in fractions."""
+    cases = sum(_as_defined(seed, heads=True) for seed in range(effort.of(40)))
+    return Evidence("random layers, causal and unmasked, against the equations in fractions, p = 1 … 3", cases)
+
+
+def mlps(effort: Effort) -> Evidence:
+    """The same without heads; an MLP never lowers a column."""
+    cases = sum(_as_defined(seed, heads=False) for seed in range(effort.of(60)))
+    return Evidence("random MLPs on random rows against fractions, p = 1 … 3", cases)
+
+
+def _as_defined(seed: int, *, heads: bool) -> int:
+    """How many rows were compared."""
+    given = random_transformer(seed, "causal" if seed % 2 else "unmasked", precision=1 + seed % 3)
+    first = given.layers[0] if heads else replace(given.layers[0], heads=())
+    transformer = replace(given, layers=(first,))
+    precision = transformer.precision
+    shape = (1, len(transformer.positions), transformer.width)
+    residual = Draws(seed, 5).integers(-precision.bound, precision.bound, shape)
+    before = [[precision.meaning(a) for a in row] for row in residual[0]]
+    try:
+        expected = layer(before, transformer, 0)
+    except ZeroDivisionError:
+        expected = None
+    try:
+        after = ReferenceEngine().session(transformer).layers(residual, 0, 1)[0]
+        ours = [[precision.meaning(a) for a in row] for row in after]
+    except AttendsToNothing:
+        ours = None
+    require(ours == expected, f"the layer of random transformer {seed} differs from its definition")
+    if not heads:
+        assert expected is not None
+        require(
+            all(b >= a for x, y in zip(before, expected, strict=True) for a, b in zip(x, y, strict=True)), "lowered"
+        )
+    return len(before)
+
+
+def decoding(_: Effort) -> Evidence:
+    """argmax, the lowest index wins; and two logits that differ may have the same softmax in F_p."""
+    precision, cases = Precision(1), 0
+    for logits in product(precision.numbers(), repeat=3):
+        expected = max(range(3), key=lambda i: (logits[i], -i))
+        require(int(decode(np.array([logits]), precision)[0]) == expected, f"{logits} decodes to another symbol")
+        cases += 1
+    ties = [p for p in ALL if softmax_ties(p)]
+    require(ties == list(ALL), "the softmax of F_p separates all logits, though it should not")
+    return Evidence("all logits of three symbols, p = 1", cases)
+
+
+def softmax_ties(precision: Precision) -> bool:
+    """Two logits, B and B - 2^-p, of which the softmax makes a tie."""
+    table = number_lemmas.exp_table(precision)
+    return bool(table[2 * precision.bound] == table[2 * precision.bound - 1])
+
+
+def gumbel(_: Effort) -> Evidence:
+    """The exact law of Gumbel-max against an enumeration of all pairs and triples of noise, p = 1."""
+    precision, cases = Precision(1), 0
+    counts = noise_counts(precision)
+    for size in (2, 3):
+        for logits in product((-precision.bound, -1, 0, 2), repeat=size):
+            chances = [0] * size
+            for noise in product(counts, repeat=size):
+                weight = 1
+                for n in noise:
+                    weight *= counts[n]
+                drawn = decode(np.array([logits]), precision, noise=np.array([noise]))
+                chances[int(drawn[0])] += weight
+            law = [Fraction(chance, DRAWS**size) for chance in chances]
+            require(law == gumbel_law(list(logits), precision), f"the law of the logits {logits} is another")
+            require(sum(law) == 1, "the probabilities do not sum to 1")
+            cases += 1
+    return Evidence("the exact law for logits of two and three symbols against all noises, p = 1", cases)

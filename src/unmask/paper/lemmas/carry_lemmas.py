@@ -1,0 +1,277 @@
+"""a + b, a - b and [a >= b] for numbers of any number of bits (lem:mlp-arithmetic-operations).
+
+MLP 1 and MLP 3 are local: position i has units and columns of its own, the same as those of a number of one bit, and
+their four (eight) cases are computed from the weights. MLP 2 has, for the carry into position i,
+
+    one unit per j < i:  NOR(survives_j, equal_(j+1), …, equal_(i-1)),      and NOR(equal_0, …, equal_(i-1)) at the end,
+                                                                            but for a difference, which carries 1 in
+
+each a NOR of any fan-in (a fold of its own), summed in the order of j into carry_i and no_carry_i. Whether unit j fires
+depends on the positions above it. So the automaton reads positions from the lowest on and guesses, at a position that
+does not survive, whether its unit fires; a guess is dead at the first `equal` above, or owed one. State:
+
+    (the two sums, the true carry, has a unit fired, is an `equal` owed, has there been an `equal`)
+
+What is proved by closure: for every word of bit pairs both columns are the true carry's rails, and so are the bits of
+the sum. What is read off the code: that MLP 2 of every width has exactly these units (checked for 1, 2, 3, 5, 8 bits).
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import product
+
+from unmask.numerics.arithmetic import Precision, add, multiply, relu
+from unmask.paper.lemmas.gadget_programs import Emit
+from unmask.paper.lemmas.lemma import LemmaOutcome, NotRepeated, Read, Replayed, Unit, offsets_of, units_of, writers
+from unmask.paper.lemmas.mlp_lemmas import SIZES, column, run
+from unmask.programs.program import Program
+from unmask.verification.lengths.obligations import close
+
+NAME = "sum"
+Carry = Callable[[int, int, int], int]
+"""(a_i, b_i, carry into i) → carry out of i."""
+
+
+@dataclass(frozen=True)
+class Operation:
+    """What is to be shown: the carry into position 0, how it goes on, and bit i of the result where there is one."""
+
+    carry_in: int
+    carry: Carry
+    bit: Callable[[int, int, int], int] | None
+
+
+ADDITION = Operation(0, lambda a, b, c: int(a + b + c >= 2), lambda a, b, c: (a + b + c) % 2)
+SUBTRACTION = Operation(1, lambda a, b, c: int(a + c > b), lambda a, b, c: (a - b - (1 - c)) % 2)
+COMPARISON = Operation(1, SUBTRACTION.carry, None)
+"""The carry of a difference says whether a >= b so far: a_i > b_i, or a_i = b_i and it did before."""
+
+
+def decide(emit: Emit, operation: Operation, precision: Precision) -> LemmaOutcome:
+    """Is the operation right for numbers of any number of bits?"""
+    local = _Local(emit, operation, precision)
+    closing = _carry_units(emit, precision)
+    gate = _nor(emit, precision)
+    if gate.counterexample is not None:
+        return gate
+    ends = [(writers_of[0][1], bias) for writers_of, bias in _rails(emit(1), precision)[1]]
+    closure = close(*_automaton(local, operation, closing, ends, precision))
+    states = gate.states + closure.states
+    if closure.witness is None:
+        return LemmaOutcome(states, states)
+    bits = [(a, b) for a, b, _ in closure.witness.letters]
+    return LemmaOutcome(
+        states, states, f"{_numbers(bits)}: {closure.witness.flaw}", _replay(emit, operation, bits, precision)
+    )
+
+
+def _automaton(local: "_Local", operation: Operation, closing: bool, ends: list[tuple[int, int]], precision: Precision):
+    """(starts, moves, flaw) of the fold over positions."""
+    one = precision.one
+    fired_terms = [int(multiply(one, weight, precision)) for weight, _ in ends]
+
+    def fire(sums: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(int(add(s, t, precision)) for s, t in zip(sums, fired_terms, strict=True))
+
+    def moves(state) -> Iterable:
+        sums, carry, fired, owed, met = state
+        for a, b in product((0, 1), repeat=2):
+            survives, equal = local.flags[a, b]
+            if fired and equal:
+                continue  # a unit that has been said to fire would read this
+            then = operation.carry(a, b, carry)
+            owes = owed and not equal
+            if survives:
+                yield (a, b, ""), (sums, then, fired, owes, met or equal)
+            else:
+                yield (a, b, "fires"), (fire(sums), then, True, owes, met or equal)
+                yield (a, b, "does not"), (sums, then, fired, True, met or equal)
+
+    def flaw(state) -> str | None:
+        sums, carry, _, owed, met = state
+        if owed:
+            return None
+        total = fire(sums) if closing and not met else sums
+        got = tuple(int(column(s, bias, precision)) for s, (_, bias) in zip(total, ends, strict=True))
+        if got != (one * carry, one * (1 - carry)):
+            return f"the carry is {carry}, its columns hold {', '.join(str(precision.meaning(g)) for g in got)}"
+        wrong = [(a, b) for a, b in local.flags if local.bit(a, b, carry) is False]
+        return f"bits {wrong[0]} above it give a wrong digit" if wrong else None
+
+    return [((0, 0), operation.carry_in, False, False, False)], moves, flaw
+
+
+class _Local:
+    """MLP 1 and MLP 3: the same at every position of every width as at the only position of one bit."""
+
+    def __init__(self, emit: Emit, operation: Operation, precision: Precision) -> None:
+        self.operation, self.precision = operation, precision
+        one_bit = emit(1)
+        layers = (0, 2) if operation.bit else (0,)
+        self.templates = {layer: _positions(one_bit, layer, precision)[0] for layer in layers}
+        for width, layer in product(SIZES, layers):
+            if _positions(emit(width), layer, precision) != [self.templates[layer]] * width:
+                raise NotRepeated(f"MLP {layer + 1} of {width} bits is not that of one bit at every position")
+        self.first = {
+            (a, b): _evaluate(self.templates[0], _rail("a", a, precision) | _rail("b", b, precision), precision)
+            for a, b in product((0, 1), repeat=2)
+        }
+        names = (f"{NAME}.survives", f"{NAME}.equal")
+        self.flags = {
+            pair: tuple(_as_flag(found[name], precision) for name in names) for pair, found in self.first.items()
+        }
+
+    def bit(self, a: int, b: int, carry: int) -> bool | None:
+        """Are the rails of the digit right, below a carry that is right? None: there are no digits."""
+        if self.operation.bit is None:
+            return None
+        one = self.precision.one
+        held = {**self.first[a, b], f"{NAME}.carry": one * carry, f"{NAME}.no_carry": one * (1 - carry)}
+        found = _evaluate(self.templates[2], held, self.precision)
+        digit = self.operation.bit(a, b, carry)
+        return (found[f"{NAME}.bit:1"], found[f"{NAME}.bit:0"]) == (one * digit, one * (1 - digit))
+
+
+Template = tuple[tuple[tuple[tuple[str, int], ...], int, tuple[tuple[str, int], ...]], ...]
+"""Units of one position: reads, bias, writes, by register without the position; then columns with their bias."""
+
+
+def _positions(
+    program: Program, layer: int, precision: Precision
+) -> list[tuple[Template, tuple[tuple[str, int], ...]]]:
+    """What a local MLP has at every position, the lowest first; refuses a unit that touches two positions."""
+    width = len(program.registers[f"{NAME}.xor"])
+    units: list[list] = [[] for _ in range(width)]
+    written: list[dict[str, int]] = [{} for _ in range(width)]
+    for unit in units_of(program, precision, layer):
+        reads, writes = ([_local_name(read) for read in side] for side in (unit.reads, unit.writes))
+        places = {place for _, place, _ in (*reads, *writes)}
+        if len(places) != 1:
+            raise NotRepeated(f"a unit of MLP {layer + 1} belongs to the positions {sorted(places)}")
+        (place,) = places
+        units[place].append((_plain(reads), unit.bias, _plain(writes)))
+    for (name, i), bias in offsets_of(program, precision, layer).items():
+        local, place, _ = _local_name((name, i, 0))
+        if bias or any(local == w for unit in units[min(place, width - 1)] for w, _ in unit[2]):
+            written[place][local] = bias
+    return [(tuple(sorted(u)), tuple(sorted(w.items()))) for u, w in zip(units, written, strict=True)]
+
+
+def _local_name(read: Read) -> tuple[str, int, int]:
+    """(register without the position, position, weight): `a.bit3`, 1 is the rail `a.bit:1` of position 3."""
+    name, index, weight = read
+    digit = re.fullmatch(r"(.*\.bit)(\d+)", name)
+    return (f"{digit[1]}:{index}", int(digit[2]), weight) if digit else (name, index, weight)
+
+
+def _plain(reads: list[tuple[str, int, int]]) -> tuple[tuple[str, int], ...]:
+    return tuple((name, weight) for name, _, weight in reads)
+
+
+def _evaluate(template, held: dict[str, int], precision: Precision) -> dict[str, int]:
+    """The columns that a local MLP writes at one position, beside what is held there."""
+    units, columns = template
+    sums = dict.fromkeys((name for name, _ in columns), 0)
+    for reads, bias, writes in units:
+        so_far = 0
+        for name, weight in reads:
+            so_far = int(add(so_far, multiply(held[name], weight, precision), precision))
+        value = int(relu(add(so_far, bias, precision)))
+        for name, weight in writes:
+            sums[name] = int(add(sums[name], multiply(value, weight, precision), precision))
+    return {name: int(column(sums[name], bias, precision)) for name, bias in columns}
+
+
+def _rail(name: str, digit: int, precision: Precision) -> dict[str, int]:
+    return {f"{name}.bit:1": precision.one * digit, f"{name}.bit:0": precision.one * (1 - digit)}
+
+
+def _as_flag(value: int, precision: Precision) -> bool:
+    if value not in (0, precision.one):
+        raise NotRepeated(f"a flag of MLP 1 is {precision.meaning(value)}")
+    return value == precision.one
+
+
+def _rails(program: Program, precision: Precision) -> list[list[tuple[list[tuple[Unit, int]], int]]]:
+    """For every i: (units with weights, bias) of carry_i and of no_carry_i."""
+    units, offsets = units_of(program, precision, 1), offsets_of(program, precision, 1)
+    names = (f"{NAME}.carry", f"{NAME}.no_carry")
+    return [
+        [(writers(units, name, i), offsets[name, i]) for name in names] for i in range(len(program.registers[names[0]]))
+    ]
+
+
+def _carry_units(emit: Emit, precision: Precision) -> bool:
+    """Whether every carry has a closing unit; refuses an MLP 2 that is not the one above."""
+    into_first, into_second = _rails(emit(1), precision)
+    closing = len(into_first[0][0]) == 1
+    weights = [(units[0][1], bias) for units, bias in into_second]
+    for width in SIZES:
+        for i, carry in enumerate(_rails(emit(width), precision)):
+            expected = [[("survives", j), *(("equal", k) for k in range(j + 1, i))] for j in range(i)]
+            expected += [[("equal", k) for k in range(i)]] if closing else []
+            for (units, bias), (weight, bias_of_one) in zip(carry, weights, strict=True):
+                reads = [[(name.removeprefix(f"{NAME}."), k) for name, k, _ in unit.reads] for unit, _ in units]
+                if reads != expected or any(w != weight for _, w in units) or bias != bias_of_one:
+                    raise NotRepeated(f"the carry into position {i} of {width} bits has other units")
+    return closing
+
+
+def _nor(emit: Emit, precision: Precision) -> LemmaOutcome:
+    """The units of MLP 2 are NORs of any fan-in: their weights and biases are all the same, and this fold is right."""
+    shapes = {
+        (unit.bias, weight)
+        for width in SIZES
+        for unit in units_of(emit(width), precision, 1)
+        for weight in {w for _, _, w in unit.reads} or {None}
+    }
+    biases, weights = {bias for bias, _ in shapes}, {weight for _, weight in shapes} - {None}
+    if len(biases) != 1 or len(weights) != 1:
+        raise NotRepeated(f"the units of MLP 2 have biases {sorted(biases)} and more than one weight")
+    (bias,), (weight,) = biases, weights
+    assert weight is not None
+    terms = {flag: int(multiply(precision.one * flag, weight, precision)) for flag in (0, 1)}
+
+    def flaw(state: tuple[int, bool]) -> str | None:
+        got = int(relu(add(state[0], bias, precision)))
+        return None if got == precision.one * (not state[1]) else f"a unit holds {precision.meaning(got)}"
+
+    closure = close(
+        [(0, False)],
+        lambda state: [(f, (int(add(state[0], t, precision)), state[1] or bool(f))) for f, t in terms.items()],
+        flaw,
+    )
+    text = None if closure.witness is None else f"flags {closure.witness.letters}: {closure.witness.flaw}"
+    return LemmaOutcome(closure.states, closure.states, text)
+
+
+def _numbers(bits: list[tuple[int, int]]) -> str:
+    a, b = (sum(pair[side] << i for i, pair in enumerate(bits)) for side in (0, 1))
+    return f"a = {a}, b = {b}, {len(bits)} bits"
+
+
+def _replay(emit: Emit, operation: Operation, bits: list[tuple[int, int]], precision: Precision) -> Replayed:
+    """The engine's carry out of the highest bit, and its digits with one more bit where the carry is right."""
+    for pairs in (bits, *([*bits, (a, b)] for a in (0, 1) for b in (0, 1))):
+        if not pairs:
+            continue
+        program = emit(len(pairs))
+        rails = {}
+        for i, pair in enumerate(pairs):
+            for name, digit in zip("ab", pair, strict=True):
+                rails[f"{name}.bit{i}"] = [precision.one * (1 - digit), precision.one * digit]
+        residual = run(program, rails, precision)
+        carry, digits = operation.carry_in, []
+        for a, b in pairs:
+            digits.append(None if operation.bit is None else operation.bit(a, b, carry))
+            carry = operation.carry(a, b, carry)
+        got = [residual[program.columns(f"{NAME}.{rail}")[-1]] for rail in ("carry", "no_carry")]
+        wanted = [precision.one * carry, precision.one * (1 - carry)]
+        for i, digit in enumerate(digits):
+            if digit is not None:
+                got += residual[program.columns(f"{NAME}.bit{i}")].tolist()
+                wanted += [precision.one * (1 - digit), precision.one * digit]
+        if [int(g) for g in got] != wanted:
+            return Replayed(f"the engine's result for {_numbers(pairs)} is wrong", True)
+    return Replayed("the engine's result is right", False)

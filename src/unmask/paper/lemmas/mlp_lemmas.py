@@ -1,0 +1,475 @@
+"""MLP gadgets run as assembled weights, and what their sums end in; the folds stand in `gates`, `columns`, `selection`.
+
+    unit = ReLU(SUM_i [w·x_i] + b1),        column = ReLU(SUM_h [w·unit_h] + b2)
+
+Letters are what one input, or one unit, adds; they may come in any order, so that the order of the columns in the
+residual stream, which is the order of summation, does not matter. What is proved by closure: every reachable sum ends
+in the right column, for all inputs. What is read off the code: that every width has the units of the template, which is
+taken from the weights of a small width and compared with those of several others.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+
+import numpy as np
+
+from unmask.engines.reference import ReferenceEngine
+from unmask.errors import ProblemError
+from unmask.numerics.arithmetic import Precision, add, multiply, relu
+from unmask.paper.lemmas import gadget_programs
+from unmask.paper.lemmas.gadget_programs import Emit
+from unmask.paper.lemmas.lemma import LemmaOutcome, NotRepeated, Replayed, Unit, form, offset_of, units_of, writers
+from unmask.programs.assembly import assemble
+from unmask.programs.program import Program
+from unmask.verification.lengths.obligations import Closure, Witness, close
+
+SIZES = (1, 2, 3, 5, 8)
+Inputs = Mapping[str, Sequence[int]]
+"""Integers of F_p, by register."""
+
+
+def run(program: Program, inputs: Inputs, precision: Precision) -> np.ndarray:
+    """One row of the residual stream after all layers of the program, by the reference engine."""
+    residual = np.zeros((1, 1, program.width), dtype=np.int64)
+    for name, values in inputs.items():
+        if values:
+            residual[0, 0, program.columns(name)] = values
+    transformer = assemble(program, precision)
+    return ReferenceEngine().session(transformer).layers(residual, 0, len(transformer.layers))[0, 0]
+
+
+def replay(program: Program, inputs: Inputs, target: tuple[str, int], wanted: int, precision: Precision) -> Replayed:
+    """What the engine writes to a column, beside what should be there."""
+    got = int(run(program, inputs, precision)[program.columns(target[0])[target[1]]])
+    text = f"the engine writes {precision.meaning(got)}, not {precision.meaning(wanted)}"
+    return Replayed(text, got != wanted)
+
+
+def column(total, bias: int, precision: Precision):
+    """What an output column gets from the sum over its units."""
+    return relu(add(total, bias, precision))
+
+
+# NOR, AND and their relatives, of any number of flags.
+
+
+@dataclass(frozen=True)
+class FlagGate:
+    """y as a function of flags x_0, x_1, … that knows only whether some are 1, and whether all are."""
+
+    emit: Emit
+    wanted: Callable[[bool, bool], bool]
+    """(is some flag 1, is every flag 1) → y."""
+
+    def decide(self, precision: Precision) -> LemmaOutcome:
+        fold = _FlagFold(self.emit, precision)
+
+        def moves(state):
+            so_far, some, every, width = state
+            if fold.may_grow(width):
+                for flag, term in fold.terms.items():
+                    after = int(add(so_far, term, precision))
+                    yield flag, (after, some or bool(flag), every and bool(flag), fold.counted(width + 1))
+
+        def flaw(state):
+            so_far, some, every, width = state
+            wanted = precision.one * self.wanted(some, every)
+            got = fold.end(so_far, width)
+            return (got, wanted) if width and got != wanted else None
+
+        closure = close([(0, False, True, 0)], moves, flaw)
+        if closure.witness is None:
+            if not fold.constant:
+                raise NotRepeated("its bias depends on the width: right for the widths that were tried, no more")
+            return LemmaOutcome(closure.states, closure.states)
+        flags, (got, wanted) = closure.witness.letters, closure.witness.flaw
+        inputs = {"x": [precision.one * flag for flag in flags]}
+        text = f"flags {''.join(map(str, flags))}: {precision.meaning(got)}, not {precision.meaning(wanted)}"
+        again = replay(self.emit(len(flags)), inputs, ("y", 0), wanted, precision)
+        return LemmaOutcome(closure.states, closure.states, text, again)
+
+
+class _FlagFold:
+    """One unit that reads all flags, or one column that reads one unit per flag, by its weights at several widths.
+
+    Where the bias depends on the width, the width is part of the state, up to the last one whose bias is in F_p.
+    """
+
+    def __init__(self, emit: Emit, precision: Precision) -> None:
+        self.precision = precision
+        unit = units_of(emit(1), precision)[0]
+        self.inner = len(units_of(emit(2), precision)) == 1
+        self.unit = unit
+        self.ends = {width: self._biases(emit, width) for width in self._fitting(emit)}
+        self.constant = len(set(self.ends.values())) == 1
+        if self.constant:
+            self.ends = {1: self.ends[1]}
+        (self.weight,) = (w for _, _, w in unit.writes)
+        one = precision.one
+        values = {flag: {"x": one * flag} for flag in (0, 1)}
+        if self.inner:
+            self.terms = {flag: int(form(unit.reads, held, precision)) for flag, held in values.items()}
+        else:
+            self.terms = {
+                flag: int(multiply(unit.value(held, precision), self.weight, precision))
+                for flag, held in values.items()
+            }
+
+    def may_grow(self, width: int) -> bool:
+        return self.constant or width + 1 in self.ends
+
+    def counted(self, width: int) -> int:
+        return 1 if self.constant else width
+
+    def end(self, so_far: int, width: int) -> int:
+        if width == 0:
+            return 0
+        inner, outer = self.ends[width]
+        if self.inner:
+            unit = relu(add(so_far, inner, self.precision))
+            so_far = multiply(unit, self.weight, self.precision)
+        return int(column(so_far, outer, self.precision))
+
+    def _fitting(self, emit: Emit) -> Iterable[int]:
+        for width in range(1, self.precision.one + 2):
+            try:
+                assemble(emit(width), self.precision)
+            except ProblemError:
+                return
+            yield width
+        yield from (size for size in SIZES if size > self.precision.one + 1)
+
+    def _biases(self, emit: Emit, width: int) -> tuple[int, int]:
+        """(bias of the unit, of the column), once it is sure that the reads are those of width 1, per index."""
+        program, ((name, _, weight),) = emit(width), self.unit.reads
+        units = units_of(program, self.precision)
+        groups = [range(width)] if self.inner else [[i] for i in range(width)]
+        if [u.reads for u in units] != [tuple((name, i, weight) for i in group) for group in groups]:
+            raise NotRepeated(f"the units of width {width} do not read what those of width 1 read")
+        if any(u.writes != self.unit.writes or (not self.inner and u.bias != self.unit.bias) for u in units):
+            raise NotRepeated(f"the units of width {width} do not write what those of width 1 write")
+        return units[0].bias, offset_of(program, self.precision, "y")
+
+
+def conjunction(emit_at: Callable[[int], Emit], precision: Precision) -> LemmaOutcome:
+    """x ∧ ¬y_1 ∧ … ∧ ¬y_k, wherever x stands among them; `emit_at(place)` puts it there."""
+    negated, positive, bias = _literals(emit_at, precision)
+
+    def moves(state):
+        so_far, x, some = state
+        for flag in (0, 1):
+            term = int(multiply(precision.one * flag, negated, precision))
+            yield ("y", flag), (int(add(so_far, term, precision)), x, some or bool(flag))
+            if x is None:
+                term = int(multiply(precision.one * flag, positive, precision))
+                yield ("x", flag), (int(add(so_far, term, precision)), flag, some)
+
+    def flaw(state):
+        so_far, x, some = state
+        wanted = precision.one * (x == 1 and not some)
+        got = int(relu(add(so_far, bias, precision)))
+        return (got, wanted) if x is not None and got != wanted else None
+
+    closure = close([(0, None, False)], moves, flaw)
+    if closure.witness is None:
+        return LemmaOutcome(closure.states, closure.states)
+    letters, (got, wanted) = closure.witness.letters, closure.witness.flaw
+    place = [name for name, _ in letters].index("x")
+    x, y = letters[place][1], [flag for name, flag in letters if name == "y"]
+    inputs = {"x": [precision.one * x], "y": [precision.one * f for f in y[:place]]}
+    inputs["z"] = [precision.one * f for f in y[place:]]
+    text = f"{' '.join(f'{name}={flag}' for name, flag in letters)}: {precision.meaning(got)}"
+    return LemmaOutcome(
+        closure.states,
+        closure.states,
+        text,
+        replay(emit_at(place)(len(y)), inputs, ("result", 0), wanted, precision),
+    )
+
+
+def _literals(emit_at: Callable[[int], Emit], precision: Precision) -> tuple[int, int, int]:
+    """(weight of a negated literal, of the positive one, bias), the same at every place and width."""
+    shapes = set()
+    for width, place in ((w, p) for w in SIZES for p in {0, w // 2, w}):
+        program = emit_at(place)(width)
+        (unit,) = units_of(program, precision)
+        if offset_of(program, precision, "result"):
+            raise NotRepeated(f"with {width} negated literals the column has a bias")
+        order = ["y"] * place + ["x"] + ["z"] * (width - place)
+        if [name for name, _, _ in unit.reads] != order or unit.writes != (("result", 0, precision.one),):
+            raise NotRepeated(f"with {width} negated literals the unit reads something else")
+        weights = {name: weight for name, _, weight in unit.reads}
+        if any(weights[name] != weight for name, _, weight in unit.reads):
+            raise NotRepeated(f"with {width} negated literals the weights differ")
+        shapes.add((weights.get("y", weights.get("z")), weights["x"], unit.bias))
+    if len(shapes) != 1:
+        raise NotRepeated("the weights of a conjunction depend on the number of its literals")
+    ((negated, positive, bias),) = shapes
+    assert negated is not None
+    return negated, positive, bias
+
+
+# THRESH and ONEHOT of every number, ARGMAX of any number of numbers.
+
+
+def each_column(
+    emit: Emit, wanted: Callable[[np.ndarray, Precision], np.ndarray], precision: Precision
+) -> LemmaOutcome:
+    """y_i = wanted(x_i) for every number x_i, any number of columns side by side that do not touch each other."""
+    template = writers(units_of(emit(1), precision), "y")
+    for width in SIZES:
+        program = emit(width)
+        units = units_of(program, precision)
+        for i in range(width):
+            expected = [(_moved(unit, i), weight) for unit, weight in template]
+            if writers(units, "y", i) != expected or len(units) != width * len(template):
+                raise NotRepeated(f"column {i} of {width} is not what column 0 of 1 is")
+    x = np.array(precision.numbers())
+    so_far = np.zeros_like(x)
+    for unit, weight in template:
+        so_far = add(so_far, multiply(unit.value({"x": x}, precision), weight, precision), precision)
+    got, right = column(so_far, offset_of(emit(1), precision, "y"), precision), wanted(x, precision)
+    wrong = np.flatnonzero(got != right)
+    if not wrong.size:
+        return LemmaOutcome(x.size, x.size)
+    k = int(wrong[0])
+    text = f"x = {precision.meaning(x[k])}: {precision.meaning(got[k])}, not {precision.meaning(right[k])}"
+    return LemmaOutcome(x.size, x.size, text, replay(emit(1), {"x": [int(x[k])]}, ("y", 0), int(right[k]), precision))
+
+
+def one_hot(precision: Precision) -> LemmaOutcome:
+    """y_v = [x = v], for all numbers x and v: the reference engine, on every x at once."""
+    program = gadget_programs.one_hot(precision)
+    residual = np.zeros((precision.size, 1, program.width), dtype=np.int64)
+    residual[:, 0, program.columns("x")[0]] = precision.numbers()
+    after = ReferenceEngine().session(assemble(program, precision)).layers(residual, 0, 1)[:, 0, program.columns("y")]
+    wrong = np.argwhere(after != precision.one * np.eye(precision.size, dtype=np.int64))
+    text = None if not wrong.size else f"x and v number {wrong[0].tolist()}"
+    return LemmaOutcome(precision.size, precision.size**2, text)
+
+
+def is_positive(x: np.ndarray, precision: Precision) -> np.ndarray:
+    return precision.one * (x > 0)
+
+
+def _moved(unit: Unit, index: int) -> Unit:
+    return Unit(
+        tuple((name, index, w) for name, _, w in unit.reads),
+        unit.bias,
+        tuple((name, index, w) for name, _, w in unit.writes),
+    )
+
+
+def argmax(emit: Emit, precision: Precision) -> LemmaOutcome:
+    """y_d = [x_d is the largest, the lowest index winning ties], for any number of entries.
+
+    The column of d sums over its earlier rivals, once per copy, then over its later ones. The further passes are over
+    the same rivals; here they may be any that have beaten d if and only if those of the first pass have, which is more
+    than can happen, so that a proof is one. Entry d has any value, and so has every rival; values of d against which
+    rivals can add the same terms have the same closure.
+    """
+    rivals = _rivals(emit, precision)
+    states, done = 0, set()
+    for x in precision.numbers():
+        kinds = _terms(x, rivals, precision)
+        if (key := tuple(frozenset(kind) for kind in kinds)) in done:
+            continue
+        done.add(key)
+        closure = _against(kinds, rivals, precision)
+        states += closure.states
+        if closure.witness is not None:
+            return LemmaOutcome(states, states, *_refuted_argmax(emit, x, rivals.copies, closure.witness, precision))
+    return LemmaOutcome(states, states)
+
+
+@dataclass(frozen=True)
+class _Rivals:
+    """The unit of an earlier and of a later rival, its weight, how many copies of each, and the column's bias."""
+
+    earlier: tuple[Unit, int]
+    later: tuple[Unit, int]
+    copies: int
+    bias: int
+
+
+def _rivals(emit: Emit, precision: Precision) -> _Rivals:
+    two = emit(2)
+    of_second, of_first = (writers(units_of(two, precision), "y", d) for d in (1, 0))
+    copies, bias = len(of_second), offset_of(two, precision, "y")
+    for size in (1, 2, 3, 4, 6):
+        program = emit(size)
+        units = units_of(program, precision)
+        for d in range(size):
+            expected = [_rival(of_second[0], j, d) for _ in range(copies) for j in range(d)]
+            expected += [_rival(of_first[0], j, d) for _ in range(copies) for j in range(d + 1, size)]
+            if writers(units, "y", d) != expected or offset_of(program, precision, "y", d) != bias:
+                raise NotRepeated(f"column {d} of {size} does not sum over its rivals in order")
+    return _Rivals(of_second[0], of_first[0], copies, bias)
+
+
+def _rival(template: tuple[Unit, int], j: int, d: int) -> tuple[Unit, int]:
+    """The unit in which rival j beats d, made from that of a pair: the rival has the positive weight."""
+    unit, weight = template
+    reads = sorted(("x", j if w > 0 else d, w) for _, _, w in unit.reads)
+    return Unit(tuple(reads), unit.bias, (("y", d, weight),)), weight
+
+
+def _terms(x: int, rivals: _Rivals, precision: Precision) -> list[dict[tuple[int, bool], int]]:
+    """For earlier and for later rivals of an entry x: (term, does it beat x) → the value of such a rival."""
+    values = np.array(precision.numbers())
+    kinds = []
+    for (unit, weight), beats in ((rivals.earlier, values >= x), (rivals.later, values > x)):
+        difference = np.zeros_like(values)
+        for _, _, w in unit.reads:
+            difference = add(difference, multiply(values if w > 0 else x, w, precision), precision)
+        terms = multiply(relu(add(difference, unit.bias, precision)), weight, precision)
+        different: dict[tuple[int, bool], int] = {}
+        for value, term, beaten in zip(values.tolist(), terms.tolist(), beats.tolist(), strict=True):
+            different.setdefault((term, beaten), value)
+        kinds.append(different)
+    return kinds
+
+
+def _against(kinds: list[dict[tuple[int, bool], int]], rivals: _Rivals, precision: Precision) -> Closure:
+    """State: (sum, phase, was d beaten in each first pass, is it in this one); phases: kinds of rivals × copies."""
+    letters = [(np.array([t for t, _ in kind]), [b for _, b in kind], list(kind.values())) for kind in kinds]
+    last = 2 * rivals.copies
+
+    def moves(state):
+        so_far, phase, known, beaten = state
+        if phase == last:
+            return
+        terms, beats, values = letters[phase // rivals.copies]
+        for value, after, beat in zip(values, add(so_far, terms, precision).tolist(), beats, strict=True):
+            yield (phase, value), (after, phase, known, beaten or beat)
+        if phase % rivals.copies == 0:
+            yield None, (so_far, phase + 1, (*known, beaten), False)
+        elif beaten == known[-1]:
+            yield None, (so_far, phase + 1, known, False)
+
+    def flaw(state):
+        so_far, phase, known, _ = state
+        got, wanted = int(column(so_far, rivals.bias, precision)), precision.one * (not any(known))
+        return (got, wanted) if phase == last and got != wanted else None
+
+    return close([(0, 0, (), False)], moves, flaw)
+
+
+def _refuted_argmax(emit: Emit, x: int, copies: int, witness: Witness, precision: Precision) -> tuple[str, Replayed]:
+    """The rivals of the first passes, around the entry."""
+    earlier, later = ([v for phase, v in filter(None, witness.letters) if phase == first] for first in (0, copies))
+    entries = [*earlier, x, *later]
+    got, wanted = witness.flaw
+    listed = ", ".join(str(precision.meaning(v)) for v in entries)
+    text = f"{listed}: entry {len(earlier)} gets {precision.meaning(got)}, not {precision.meaning(wanted)}"
+    return text, replay(emit(len(entries)), {"x": entries}, ("y", len(earlier)), wanted, precision)
+
+
+# SELECT and PROJECT of any number of entries, GATE of any number of flags.
+
+
+def select(emit: Emit, precision: Precision, *, bits: bool = False, target: str = "positive") -> LemmaOutcome:
+    """The column `target` gets x_d⁺ (`negative`: x_d⁻), where d is the only index with others_d = 0.
+
+    `bits`: the numbers are 0 and 1.
+    """
+    unit, weight = _selected(emit, target, precision)
+    values = np.array([0, precision.one]) if bits else np.array(precision.numbers())
+    sign, bias = -1 if target == "negative" else 1, offset_of(emit(1), precision, target)
+    terms = {chosen: _entries(unit, weight, values, precision, chosen=chosen) for chosen in (False, True)}
+    ignored = {term: (value, False) for value, term in terms[False]}
+
+    def moves(state):
+        so_far, selected = state
+        for term, letter in ignored.items():
+            yield letter, (int(add(so_far, term, precision)), selected)
+        if selected is None:
+            for value, term in terms[True]:
+                yield (value, True), (int(add(so_far, term, precision)), value)
+
+    def flaw(state):
+        so_far, selected = state
+        if selected is None:
+            return None
+        got, wanted = int(column(so_far, bias, precision)), max(0, sign * selected)
+        return (got, wanted) if got != wanted else None
+
+    closure = close([(0, None)], moves, flaw)
+    if closure.witness is None:
+        return LemmaOutcome(closure.states, closure.states)
+    letters, (got, wanted) = closure.witness.letters, closure.witness.flaw
+    chosen = [precision.one * is_chosen for _, is_chosen in letters]
+    inputs = {"x": [v for v, _ in letters], "others": [precision.one - c for c in chosen], "chosen": chosen}
+    program = emit(len(letters))
+    again = replay(program, {k: v for k, v in inputs.items() if k in program.registers}, (target, 0), wanted, precision)
+    listed = ", ".join(str(precision.meaning(v)) for v, _ in letters)
+    text = f"{listed}, entry {chosen.index(precision.one)}: {precision.meaning(got)}, not {precision.meaning(wanted)}"
+    return LemmaOutcome(closure.states, closure.states, text, again)
+
+
+def _entries(
+    unit: Unit, weight: int, values: np.ndarray, precision: Precision, *, chosen: bool
+) -> list[tuple[int, int]]:
+    """(value, what an entry with this value adds), in every order in which its unit may read its columns."""
+    held = {"x": values, "others": precision.one * (not chosen), "chosen": precision.one * chosen}
+    pairs = set()
+    for reads in permutations(unit.reads):
+        terms = multiply(Unit(reads, unit.bias, ()).value(held, precision), weight, precision)
+        pairs.update(zip(values.tolist(), terms.tolist(), strict=True))
+    return sorted(pairs)
+
+
+def _selected(emit: Emit, target: str, precision: Precision) -> tuple[Unit, int]:
+    """The unit of one entry, the same for every entry and width, and its weight."""
+    ((template, weight),) = writers(units_of(emit(1), precision), target)
+    for width in SIZES:
+        units = writers(units_of(emit(width), precision), target)
+        expected = [tuple((name, i, w) for name, _, w in template.reads) for i in range(width)]
+        if [u.reads for u, _ in units] != expected or any(u.bias != template.bias or w != weight for u, w in units):
+            raise NotRepeated(f"the units of {width} entries are not that of one entry, once each")
+    return template, weight
+
+
+def gate(emit: Emit, precision: Precision, *, target: str = "positive") -> LemmaOutcome:
+    """x⁺ (x⁻) if none of k >= 1 flags is 1, else 0, in any order of the columns, for every x."""
+    sign = -1 if target == "negative" else 1
+    shapes = set()
+    for width in SIZES:
+        ((unit, outer),) = writers(units_of(emit(width), precision), target)
+        reads = dict.fromkeys(name for name, _, _ in unit.reads)
+        weights = {name: {w for n, _, w in unit.reads if n == name} for name in reads}
+        if [len(unit.reads), *map(len, weights.values())] != [width + 1, 1, 1]:
+            raise NotRepeated(f"with {width} flags the gate reads something else")
+        shapes.add((*weights["x"], *weights["off"], unit.bias, outer, offset_of(emit(width), precision, target)))
+    if len(shapes) != 1:
+        raise NotRepeated("the weights of a gate depend on the number of its flags")
+    ((positive, negative, bias, outer, offset),) = shapes
+    states = 0
+    for x in precision.numbers():
+        own = int(multiply(x, positive, precision))
+
+        def moves(state, own=own):
+            so_far, read, off = state
+            for flag in (0, 1):
+                term = int(multiply(precision.one * flag, negative, precision))
+                yield flag, (int(add(so_far, term, precision)), read, off or bool(flag))
+            if not read:
+                yield "x", (int(add(so_far, own, precision)), True, off)
+
+        def flaw(state, x=x):
+            so_far, read, off = state
+            got = int(column(multiply(relu(add(so_far, bias, precision)), outer, precision), offset, precision))
+            wanted = 0 if off else max(0, sign * x)
+            return (got, wanted) if read and got != wanted else None
+
+        closure = close([(0, False, False)], moves, flaw)
+        states += closure.states
+        if closure.witness is not None:
+            flags = [letter for letter in closure.witness.letters if letter != "x"]
+            wanted = closure.witness.flaw[1]
+            inputs = {"x": [x], "off": [precision.one * f for f in flags]}
+            text = f"x = {precision.meaning(x)}, flags {flags}"
+            again = replay(emit(len(flags)), inputs, (target, 0), wanted, precision)
+            return LemmaOutcome(states, states, text, again)
+    return LemmaOutcome(states, states)

@@ -1,0 +1,257 @@
+"""Every compiler and every conversion → is what it writes uniform, positions and weights? (def:uniform-transformers)
+
+| what                                  | positions        | what it means                                           |
+|---------------------------------------|------------------|---------------------------------------------------------|
+| regular languages, reachability by    | uniform          | formulas on numbers of O(log N) bits, the same for all  |
+| repeated squaring, programs and       |                  | N that were tried                                       |
+| families that are recurrences in N    |                  |                                                         |
+| circuits of a file, other families    | given as a table | positions list the circuit. For a file there is no      |
+| and kinds, arithmetic expressions,    |                  | family; for a `family:` the positions are as uniform    |
+| other programs                        |                  | as its circuits, for a program as its unfolding, and    |
+|                                       |                  | that these are is not shown here                        |
+| conversions                           | relative         | formulas over the source's positions: uniform if the    |
+|                                       |                  | source is                                               |
+
+Weights: where a compiler instantiates one program for every N, every entry is found in a finite table, at a place that
+depends on N by the number of bits of each code alone; the models are compared with it entry by entry, by other code
+than wrote them. Elsewhere weights are not looked at.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from unmask.compilers.circuit_compiler import CircuitCompiler
+from unmask.compilers.compiler import Compiler, compiler_for
+from unmask.compilers.model_families import ModelFamily
+from unmask.compilers.regular_compiler import RegularCompiler
+from unmask.compilers.system_compiler import SystemCompiler
+from unmask.numerics.arithmetic import Precision
+from unmask.problems.automata.automaton import Automaton
+from unmask.problems.catalogue import parse_problem
+from unmask.problems.circuit_problems import FamilyProblem
+from unmask.programs.assembly import recorded_programs
+from unmask.programs.program import Program
+from unmask.programs.uniform_positions import FormulaGrowth, flaw_of, growth, uniformity
+from unmask.recurrences import BOOLEAN, N, Slots, System, indices, letter
+from unmask.testing.random_model import random_model
+from unmask.theorems.catalogue import THEOREMS, TRANSFORMER_THEOREMS, VARIANTS
+from unmask.theorems.theorem import Theorem, TransformerTheorem
+from unmask.verification.lengths.expected_weights import compare
+from unmask.verification.lengths.obligations import NotShown
+from unmask.weights.kinds import Kind
+from unmask.weights.model import Model
+
+PRECISION = Precision(2)
+SOURCE_LENGTHS = (3, 6, 12)
+
+
+class NotUniform(AssertionError):
+    """Positions that are not what is claimed of them."""
+
+
+@dataclass(frozen=True)
+class UniformitySubject:
+    """What was written, for several N, and what the check says."""
+
+    name: str
+    expected: str
+    growth: FormulaGrowth
+    note: str = ""
+    entries: int | None = None
+    """How many entries of weights and positions were compared with one program for every N; None: not looked at."""
+
+    @property
+    def sentence(self) -> str:
+        """What can be claimed, and no more."""
+        growth = self.growth
+        if growth.flaws:
+            return f"refused: {'; '.join(growth.flaws)}"
+        if growth.status == "given as a table":
+            return f"not uniform: given as a table{self.note}"
+        if growth.bits[-1] == 1:
+            return "uniform if its source is: the source's own positions"
+        relative = " if its source is" if growth.status == "relative" else ""
+        return f"uniform{relative}: numbers of at most {growth.bits[-1]} bits at N = {growth.lengths[-1]}"
+
+    @property
+    def weights(self) -> str:
+        return "not checked" if self.entries is None else f"one program for every N: {self.entries:,} entries"
+
+
+def check() -> tuple[UniformitySubject, ...]:
+    """The whole walk; raises `NotUniform` where something is not what is claimed of it."""
+    return tuple(require(subject) for subject in walk())
+
+
+def require(subject: UniformitySubject) -> UniformitySubject:
+    if subject.growth.status != subject.expected:
+        raise NotUniform(f"{subject.name}: {subject.sentence}; expected: {subject.expected}")
+    return subject
+
+
+def walk() -> Iterator[UniformitySubject]:
+    """Every compiler, then every conversion."""
+    for source in SOURCES:
+        compiler = source.compiler()
+        for kind in source.kinds or compiler.kinds:
+            yield compiled(source, compiler, kind)
+    for theorem in (*THEOREMS, *VARIANTS):
+        yield converted(theorem)
+    for transformer_theorem in TRANSFORMER_THEOREMS:
+        yield converted_transformer(transformer_theorem)
+
+
+@dataclass(frozen=True)
+class CompiledProblem:
+    """A problem, the lengths to compile it for, and what is expected; all kinds that it compiles to, or some.
+
+    The shortest length is long enough that no special case is left.
+    """
+
+    name: str
+    compiler: Callable[[], Compiler]
+    lengths: tuple[int, ...]
+    expected: str
+    kinds: tuple[Kind, ...] = ()
+    note: str = ""
+
+
+def _parsed(problem: str) -> Callable[[], Compiler]:
+    return lambda: compiler_for(parse_problem(problem))
+
+
+def _all_maps_of_five_states() -> Compiler:
+    """Its 3,125 maps are too many for one slot per node."""
+    delta = np.array([[1, 1, 0], [2, 0, 1], [3, 2, 2], [4, 3, 3], [0, 4, 0]])
+    return RegularCompiler.of(Automaton(("a", "b", "c"), delta, 0, np.array([1, 0, 0, 0, 0], dtype=bool)))
+
+
+def _palindromes() -> Compiler:
+    i, j = indices("i j")
+    same = Slots("same", (i.range(N), j.range(i, N)), BOOLEAN)
+    same.rule((same[i + 1, j - 1].or_else(True), letter(i), letter(j)), lambda inside, a, b: inside and a == b)
+    return SystemCompiler(System("ab", same, answer=same[0, N - 1]), {})
+
+
+def _common_walk() -> Compiler:
+    """Its groups are boxes, so that there is one program for every N."""
+    i, j = indices("i j")
+    way = Slots("way", (i.range(N), j.range(N)), BOOLEAN)
+    reads = (way[i - 1, j].or_else(True), way[i, j - 1].or_else(False), letter(i), letter(j))
+    way.rule(reads, lambda above, left, x, y: (above or left) and x == y)
+    return SystemCompiler(System("ab", way, answer=way[N - 1, N - 1]), {})
+
+
+FILE = ": a single circuit, not a family"
+FAMILY = ": as uniform as the family's circuits, which is not shown here"
+SOURCES: tuple[CompiledProblem, ...] = (
+    CompiledProblem("(a|b)*abb", _parsed("(a|b)*abb"), (5, 16, 64), "uniform"),
+    CompiledProblem("group:S3", _parsed("group:S3"), (5, 16, 64), "uniform"),
+    CompiledProblem("all maps of 5 states", _all_maps_of_five_states, (5, 11, 24), "uniform"),
+    CompiledProblem("family:reachability", _parsed("family:reachability"), (9, 25, 64), "uniform", ("mdm", "plt")),
+    CompiledProblem(
+        "family:reachability", _parsed("family:reachability"), (9, 16), "given as a table", ("smdm", "cot"), FAMILY
+    ),
+    CompiledProblem("family:parity", _parsed("family:parity"), (5, 16, 64), "uniform", ("mdm", "smdm")),
+    CompiledProblem("family:parity", _parsed("family:parity"), (4, 9, 16), "given as a table", ("plt", "cot"), FAMILY),
+    CompiledProblem("family:formula", _parsed("family:formula"), (5, 16, 64), "uniform", ("mdm", "smdm")),
+    CompiledProblem("family:contains-aba", _parsed("family:contains-aba"), (5, 16, 64), "uniform", ("mdm", "smdm")),
+    CompiledProblem("family:equal-halves", _parsed("family:equal-halves"), (6, 16, 64), "uniform", ("mdm", "smdm")),
+    CompiledProblem("family:addition", _parsed("family:addition"), (4, 16, 64), "uniform", ("mdm", "smdm")),
+    CompiledProblem("family:addition", _parsed("family:addition"), (4, 8), "given as a table", ("plt", "cot"), FAMILY),
+    CompiledProblem(
+        "a circuit of a file",
+        lambda: CircuitCompiler(FamilyProblem("majority").circuit(5), {}),
+        (5,),
+        "given as a table",
+        note=FILE,
+    ),
+    CompiledProblem(
+        "expr:(a+b)*c in 0..2",
+        _parsed("expr:(a+b)*c in 0..2"),
+        (),
+        "given as a table",
+        note=": a single expression, not a family",
+    ),
+    CompiledProblem("program: a common walk", _common_walk, (5, 9, 16), "uniform", ("mdm", "smdm", "topk")),
+    CompiledProblem(
+        "program: palindromes",
+        _palindromes,
+        (5, 9),
+        "given as a table",
+        note=": as uniform as the program's unfolding, which is not shown here",
+    ),
+)
+
+
+def compiled(source: CompiledProblem, compiler: Compiler, kind: Kind) -> UniformitySubject:
+    """What the compiler of a problem writes."""
+    by_length, models = {}, []
+    for length in source.lengths if compiler.length is None else (compiler.length,):
+        programs = assembled(lambda length=length: models.append(compiler.compile(kind, length, PRECISION)))
+        by_length[length] = [uniformity(program) for program in programs]
+    name, offered = f"{source.name} → {kind}", compiler.for_every_length(kind, PRECISION)
+    family = None if offered is None else offered.family
+    entries = None if family is None else entries_compared(name, family, models)
+    return UniformitySubject(name, source.expected, growth(by_length), source.note, entries)
+
+
+def entries_compared(name: str, family: ModelFamily, models: Sequence[Model]) -> int:
+    """How many; raises `NotUniform` where one is not the family's, or the bits of a code are no formula in N."""
+    for program in family.design.programs.values():
+        for register, room in program.codes.items():
+            if (flaw := flaw_of(room, max(model.rows for model in models))) is not None:
+                raise NotUniform(f"{name}: how many bits {register} has: {flaw}")
+    try:
+        return sum(compare(family, model) for model in models)
+    except NotShown as difference:
+        raise NotUniform(f"{name}: {difference}; expected: one program for every N") from difference
+
+
+def converted(theorem: Theorem) -> UniformitySubject:
+    """What a conversion of models writes, from small random sources whose slots grow with N."""
+    by_length = {}
+    for length in SOURCE_LENGTHS:
+        source = small_source(theorem.source, length)
+        programs = assembled(lambda source=source: theorem.convert(source))
+        tables = [transformer.positions for transformer in source.transformers.values()]
+        by_length[length] = [uniformity(program, sources=tables) for program in programs]
+    return UniformitySubject(theorem.stem, "relative", growth(by_length, at_best="relative"))
+
+
+def converted_transformer(theorem: TransformerTheorem) -> UniformitySubject:
+    """What a conversion of transformers writes."""
+    by_length = {}
+    for length in SOURCE_LENGTHS:
+        source = small_source("topk", length).transformers["model"]
+        source = replace(source, attention="unmasked" if theorem.stem.startswith("unmasked") else "causal")
+        programs = assembled(lambda source=source: theorem.convert(source, len(source.positions)))
+        by_length[length] = [uniformity(program, sources=[source.positions]) for program in programs]
+    return UniformitySubject(theorem.stem, "relative", growth(by_length, at_best="relative"))
+
+
+def small_source(kind: Kind, length: int) -> Model:
+    model = random_model(1, kind, length, precision=PRECISION.p, padding=length, steps=2, layers=1, width=3)
+    return replace(model, k=None)
+
+
+def assembled(build: Callable[[], object]) -> list[Program]:
+    """The programs that a compilation or conversion assembles."""
+    with recorded_programs() as programs:
+        build()
+    return programs
+
+
+def table(subjects: tuple[UniformitySubject, ...]) -> str:
+    """For docs/background/uniformity-table.md, which `python -m unmask.paper.lemmas.uniform_models` prints."""
+    lines = ["| written by | N | its positions | its weights |", "|---|---|---|---|"]
+    for subject in subjects:
+        name, lengths = subject.name.replace("|", "\\|"), ", ".join(map(str, subject.growth.lengths))
+        lines.append(f"| `{name}` | {lengths} | {subject.sentence} | {subject.weights} |")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    print(table(check()), end="")

@@ -1,0 +1,449 @@
+"""The theorems, corollaries, the proposition and the remark."""
+
+from unmask.paper import rocq_proofs
+from unmask.paper.checks import circuit_checks, conversion_checks, own_result_checks, problem_checks, space_checks
+from unmask.paper.checks.evidence import ItemProof, several
+from unmask.paper.checks.gadget_checks import with_lemmas
+from unmask.paper.checks.problem_checks import with_every_length
+from unmask.paper.item import Item
+
+UNIFORM = (
+    "the paper claims equality with L-uniform circuits. What is shown is the equality of the classes without "
+    "uniformity. Besides, T and P must be computable in logarithmic space, or the left side contains undecidable "
+    "languages (erratum 1)"
+)
+CLASS_OF_D = (
+    "This is a statement about classes: D is the width of a looped transformer that may be chosen. For a given model "
+    "of width D₀ the conversion writes (N + P)·D₀ + 1 slots, and ⌈log2 T⌉ more for a clock if final layers attend. "
+    "That is at most (N + P)·D for D = D₀ + 1, one unused column more, if ⌈log2 T⌉ + 1 ≤ N + P. A "
+    "larger T needs the clock only because division by zero ends a run here; in the paper it is an incorrect output."
+)
+
+ONE_SLOT_PER_NODE = with_every_length(problem_checks.one_slot_per_node, "mdm", "smdm", "topk")
+LOOPED = with_every_length(problem_checks.looped, "plt")
+
+
+def every_source(stem: str, note: str) -> ItemProof:
+    return ItemProof(
+        covers="every N, T and word and every source of a given shape (symbols, columns, layers, heads, units), one "
+        "shape and one p at a time",
+        by="execution on weights without values, enumeration of all scores and an SMT solver",
+        names=("layers", "rows", "scores", "layout", "decoding"),
+        run=f"unmask prove theorem:{stem} --every-length",
+        note=f"{note}; docs/background/every-length.md",
+    )
+
+
+def by_theorem(source: str, target: str, stem: str) -> str:
+    return (
+        f"unmask compile random:7 --length 2 --to {source} --out model && "
+        f"unmask convert model --to {target} --by {stem} --out converted"
+    )
+
+
+TO_PLT = conversion_checks.converter("mdm_to_plt")
+TO_MDM = conversion_checks.converter("plt_to_mdm", lengths=(1, 2), padding=1)
+COT_TO_PCOT = conversion_checks.converter("cot_to_pcot")
+PCOT_TO_COT = conversion_checks.converter("pcot_to_cot")
+PCOT_TO_MDM = conversion_checks.converter("pcot_to_mdm")
+MDM_TO_PCOT = conversion_checks.converter("mdm_to_pcot")
+CONSTANT_STEPS = several(circuit_checks.constant_depth, circuit_checks.constantly_many_steps)
+POLYLOG_STEPS = several(circuit_checks.logarithmic_depth, circuit_checks.depth_per_step)
+BACK_AND_FORTH = conversion_checks.chain(
+    "cot → pcot → mdm → pcot → cot", ("cot_to_pcot", "pcot_to_mdm", "mdm_to_pcot", "pcot_to_cot"), seeds=3, steps=1
+)
+
+THEOREMS = (
+    Item(
+        label="thm:perfect-approximation-limitation",
+        kind="theorem",
+        title="perfect prediction with uniform unmasking is weak",
+        statement="A model that predicts perfectly in every context and unmasks in uniform order computes nothing "
+        "outside AC0: the answer may come first, so one pass must know it. That one pass is within AC0 is cited. The "
+        "experiment: with its planner, the predictor of parity is always right. In uniform order it is right with "
+        "probability exactly 1/2 + 1/2·Π 1/h(v), where h(v) is the size of the subtree of slot v. It is imperfect "
+        "exactly at slots whose operands are missing.",
+        construction="paper/checks/problem_checks.py",
+        claim="cited",
+        against_print=None,
+        run="unmask compile group:Z2 --length 4 --to mdm --out parity && unmask run parity '+0 +1 +1 +0' --planner "
+        "uniform:1 --sample --seed 3 --json",
+        check=problem_checks.planner_is_needed,
+    ),
+    Item(
+        label="thm:lts-mdms",
+        kind="theorem",
+        title="masked diffusion and looped transformers",
+        statement=f"MDM[T, P] ⊆ PLT[T, P], and PLT[T, P] ⊆ MDM[T, (N + P)·D]. {CLASS_OF_D}",
+        construction="theorems/mdm_to_plt.py, theorems/plt_to_mdm.py",
+        claim="holds",
+        against_print="as printed",
+        run=by_theorem("plt", "mdm", "plt_to_mdm"),
+        check=several(TO_PLT, TO_MDM, conversion_checks.spare_column),
+        bound="T steps each (one more from a stochastic looped transformer); P pads, (N + P)·D + ⌈log2 T⌉ + 1 slots; "
+        "width O(log), a constant alphabet",
+        erratum="16.",
+    ),
+    Item(
+        label="thm:lts-can-simulate-mdms",
+        kind="theorem",
+        title="masked diffusion inside a looped transformer",
+        statement="MDM[T, P] ⊆ PLT[T, P]: one loop is one denoising step. With noise, the same tape gives the same "
+        "path.",
+        construction="theorems/mdm_to_plt.py",
+        claim="holds",
+        against_print="as printed",
+        run=by_theorem("mdm", "plt", "mdm_to_plt"),
+        check=several(TO_PLT, conversion_checks.same_tape("mdm_to_plt", seeds=6)),
+        bound="T loops, P pads, max(L_U, L_S) + 4 layers",
+        erratum="34: in the proof, the predictor does not wait for the planner's decision; both run at once.",
+    ),
+    Item(
+        label="thm:emdms-can-simulate-fplts",
+        kind="theorem",
+        title="a looped transformer inside masked diffusion",
+        statement="PLT[T, P] ⊆ MDM[T, (N + P)·D]: the slots hold the residual stream, one number each, and one step is "
+        f"one loop. {CLASS_OF_D} A stochastic source is followed bit by bit for what the slots draw; each number "
+        "of noise is drawn within d of its law, in total variation, d < 0.296, 0.0991, 0.0234 for p = 1, 2, 3, so that "
+        "runs are within 1 - (1 - d)^n of each other if n numbers are drawn.",
+        construction="theorems/plt_to_mdm.py",
+        claim="holds",
+        against_print="as printed",
+        run=by_theorem("plt", "mdm", "plt_to_mdm"),
+        check=several(TO_MDM, conversion_checks.spare_column, conversion_checks.distance_of_noise),
+        bound="max(T, 1) steps, (N + P)·D + ⌈log2 T⌉ + 1 slots; with noise T + 1 steps and a slot more per row and "
+        "noise column; width O(log), a constant alphabet",
+        erratum="16: hosts for the P further rows, no clock, a slot for the answer; the proof ends with another count.",
+    ),
+    Item(
+        label="thm:regular-languages-in-mdm-efficient",
+        kind="theorem",
+        title="regular languages with N slots",
+        statement="Every regular language is decided by masked diffusion in max(1, ⌈log2 N⌉) steps with max(1, N - 1) "
+        "slots, one per node of the tree. The theorem is about every finite monoid; the compiler does this for "
+        "transition monoids of at most 1,024 elements, and beyond that takes |Q| slots per node, (N - 2)·|Q| + 1 "
+        "in all.",
+        construction="programs/regular/product_tree.py",
+        claim="holds",
+        against_print="as printed",
+        run="unmask compile '(a|b)*abb' --length 16 --to mdm --out abb && unmask verify abb --method sample --cases "
+        "100",
+        check=several(ONE_SLOT_PER_NODE, problem_checks.states_per_node),
+        bound="max(1, ⌈log2 N⌉) steps, max(1, N - 1) slots",
+        erratum="26: the statement holds; in the proof, the printed layout multiplies in a rotated order unless N is a "
+        "power of two, and nothing emits the answer.",
+        proofs=(rocq_proofs.REGULAR,),
+    ),
+    Item(
+        label="thm:mdms-can-simulate-cot",
+        kind="theorem",
+        title="parallel chain of thought inside masked diffusion",
+        statement="pCoT[T, P] ⊆ MDM[T, P + (N + P)(⌈log2(N + P)⌉ - 1)], which is within the paper's P + (N + P)².",
+        construction="theorems/pcot_to_mdm.py",
+        claim="holds",
+        against_print="as printed",
+        run=by_theorem("pcot", "mdm", "pcot_to_mdm"),
+        check=PCOT_TO_MDM,
+        bound="T steps, P + (N + P)(⌈log2(N + P)⌉ - 1) slots, L + 1 layers",
+        erratum="17: the statement holds, with a blow-up that is logarithmic, not quadratic; in the proof, the answer "
+        "is not in the last slot, and a chain does see its own masks.",
+    ),
+    Item(
+        label="thm:cot-can-simulate-mdms",
+        kind="theorem",
+        title="masked diffusion inside parallel chain of thought",
+        statement="MDM[T, P] ⊆ pCoT[T, L·T·(N + P)], as a statement about classes: a model of L₀ layers is also one of "
+        "L = L₀ + 1 layers, the last of which is the identity, and T·(L₀·(N + P) + P) ≤ (L₀ + 1)·T·(N + P). For a "
+        "given model of L layers the conversion writes T·(L·(N + P) + P) symbols, or L·T·(N + P) if the input is "
+        "padded by P symbols, as in the paper's proof.",
+        construction="theorems/mdm_to_pcot.py",
+        claim="holds",
+        against_print="as printed",
+        run=by_theorem("mdm", "pcot", "mdm_to_pcot"),
+        check=several(MDM_TO_PCOT, conversion_checks.with_padded_input),
+        bound="T steps, T·(L·(N + P) + P) symbols, L + 2 layers",
+        erratum="18: the divisors of the positions; another lemma is meant; L is the deeper of planner and predictor.",
+    ),
+    Item(
+        label="thm:single-model-equivalence",
+        kind="theorem",
+        title="planner and predictor in one transformer",
+        statement="Every masked diffusion model is one transformer that writes the slots whose largest logit is above "
+        "-B; these are the slots the planner chooses. The converse holds for this threshold rule, and not for a fixed "
+        "k, which counts.",
+        construction="theorems/mdm_and_topk.py",
+        claim="holds",
+        against_print="repaired",
+        difference="a threshold (logits above -B) chooses the slots. The paper fixes k, but one k cannot choose the "
+        "same slots as a planner in every step. With P dummy slots it can: own:mdm-to-fixed-k*. The distribution is "
+        "kept at the chosen slots; the paper claims all slots.",
+        run=by_theorem("mdm", "topk", "planner_and_predictor_to_topk"),
+        check=several(
+            conversion_checks.converter("planner_and_predictor_to_topk"), conversion_checks.topk_by_threshold
+        ),
+        bound="T steps, P slots, max(L_U, L_S) + 1 layers",
+        erratum="3: k varies from step to step; B must be subtracted twice.",
+    ),
+    Item(
+        label="thm:mdms-can-simulate-emdms",
+        kind="theorem",
+        title="without editing",
+        statement="MDM[T, P] ⊆ sMDM[T, T·P]: a new block of slots for every step, so that no slot is written twice.",
+        construction="theorems/mdm_and_smdm.py",
+        claim="holds",
+        against_print="as printed",
+        run=by_theorem("mdm", "smdm", "mdm_to_smdm"),
+        check=several(conversion_checks.converter("mdm_to_smdm"), conversion_checks.converter("smdm_to_mdm")),
+        bound="T steps, T·P slots, one symbol more",
+        erratum="20: the statement holds; in the proof, a slot that stays masked cannot be copied as m, a proxy symbol "
+        "stands for it. The first block has none before it.",
+        proofs=(
+            every_source("mdm_to_smdm", "of mdm_to_smdm, for every P, p <= 4, both transformers of one attention"),
+        ),
+    ),
+    Item(
+        label="thm:mdms-cot-sandwich",
+        kind="corollary",
+        title="the sandwich",
+        statement="CoT[T] ⊆ pCoT[T, T] ⊆ MDM[T, T + (N + T)(⌈log2(N + T)⌉ - 1)] ⊆ pCoT ⊆ CoT, each by a conversion of "
+        "weights; the last hop with two symbols for each. Each hop on its own, and all as one chain at N = 1, T = 1.",
+        construction="theorems/catalogue.py",
+        claim="holds",
+        against_print="open",
+        difference="the paper's chain uses prop:cot-as-pcot twice: CoT[T] = pCoT[T, T] and pCoT[T, P] ⊆ CoT[P], which "
+        "is open. Here the first step is an inclusion, and the last costs a factor of at most 2. The two ends hold: "
+        "CoT[T] ⊆ MDM[T, T + (N + T)²] ⊆ CoT[L·T·(N + T + 1)²] with L = 2(L₀ + 1), since identity layers may be added. "
+        "The form for T >= N holds, with smaller bounds: T log T, T² log T and T² log T instead of T², T³ and T³.",
+        run="unmask compile random:1 --length 1 --to cot --out chain && unmask convert chain --to mdm --out diffusion "
+        "&& unmask convert diffusion --to cot --out again",
+        check=several(COT_TO_PCOT, PCOT_TO_MDM, MDM_TO_PCOT, PCOT_TO_COT, BACK_AND_FORTH),
+        bound="the last chain has 2·T·(L·(N + P) + P) steps, where P and L are those of the masked diffusion model",
+        erratum="13, 15 and 17.",
+    ),
+    Item(
+        label="thm:cot-mdm-separation",
+        kind="corollary",
+        title="chain of thought is slower",
+        statement="CoT[log N] ⊆ MDM[log N, (N + log N)·log N], by conversion; the inclusion is strict. Parity and the "
+        "word problem of A5 take ⌈log2 N⌉ steps of masked diffusion (and N of the compiled chain, an upper bound); "
+        "chains of log N steps are circuits of constant depth (own:cot-to-ac0*). No run shows the rest: that parity "
+        "has no such circuits is cited.",
+        construction="theorems/pcot_to_mdm.py, theorems/cot_to_ac0.py, verification/compare.py",
+        claim="holds",
+        against_print="open",
+        difference="the paper claims CoT[log N] ⊆ MDM[log N, N]. For unmasked models with N slots this is neither "
+        "shown nor refuted; it holds with N·log N slots. That the inclusion is strict is shown, without a "
+        "conjecture.",
+        run="unmask compare group:A5 --lengths 8",
+        check=several(COT_TO_PCOT, PCOT_TO_MDM, own_result_checks.chains_in_parallel, problem_checks.steps_both_ways),
+        bound="MDM: ⌈log2 N⌉ steps; CoT: N steps measured",
+        erratum="4: the inclusion with N slots; at fixed precision no conjecture is needed.",
+    ),
+)
+
+OTHERS = (
+    Item(
+        label="cor:mdm-lt-equivalence",
+        kind="corollary",
+        title="the same up to logarithms",
+        statement="For K >= 1, MDM[T, Õ(N^K)] = PLT[T, Õ(N^K)], for T with log T = Õ(N^K).",
+        construction="theorems/plt_to_mdm.py, theorems/mdm_to_plt.py",
+        claim="holds",
+        against_print="repaired",
+        refuted=True,
+        difference="the paper has PLT[T, O(N^K)] on the right-hand side. That is false for T = 2^(c·S) with S = "
+        "N^K·log² N: the left side then contains a language of DSPACE(S) that is not in DSPACE(N^K·log N), which "
+        "contains the right side (space hierarchy theorem; docs/paper/counterexample.md). With Õ on both sides it "
+        "holds. For polynomial T the paper's form is open.",
+        run="unmask compile random:2 --length 1 --to plt --out looped && unmask convert looped --to mdm --out "
+        "diffusion && unmask convert diffusion --to plt --by mdm_to_plt --out again",
+        check=several(
+            TO_MDM,
+            TO_PLT,
+            conversion_checks.chain("plt → mdm → plt", ("plt_to_mdm", "mdm_to_plt"), seeds=4, padding=0, steps=2),
+            space_checks.machine_in_slots,
+            space_checks.periodic_loops,
+        ),
+        bound="(N + P)·D + ⌈log2 T⌉ + 1 slots there, as many pads back",
+        erratum="2.",
+    ),
+    Item(
+        label="cor:mdms-can-simulate-regular-languages",
+        kind="corollary",
+        title="regular languages through looped transformers",
+        statement="Regular languages are in MDM[log N, O(N log N)], by the looped transformer of log N loops and its "
+        "conversion; within N slots by thm:regular-languages-in-mdm-efficient. Layout: the looped transformer has one "
+        "row per letter, which holds an element of the monoid (at most 1,024 of them) or, beyond that, a map of states "
+        "as a matrix of width O(|Q|²); the conversion stores every number of every row in a slot.",
+        construction="theorems/plt_to_mdm.py",
+        claim="holds",
+        against_print="as printed",
+        run="unmask compile '(ab)*' --length 2 --to plt --out looped && unmask convert looped --to mdm --out "
+        "diffusion && unmask run diffusion ab",
+        check=several(LOOPED, problem_checks.looped_then_converted, problem_checks.converted),
+        bound="⌈log2 N⌉ steps, (N + 1)·D + 1 slots",
+    ),
+    Item(
+        label="cor:mdms-with-constant-steps",
+        kind="corollary",
+        title="constantly many steps",
+        statement="MDM[O(1), poly(N)] = PLT[O(1), poly(N)] = AC0, without uniformity. Circuits become models with as "
+        "many steps as they are deep; models become circuits whose depth is below a bound in which N does not occur, "
+        "for every p: every sum of F_p is a cascade of flip-flops. Circuits are extracted, and tried, at p = 1 alone.",
+        construction="programs/circuit_systems.py, verification/circuits/reasoners.py",
+        claim="holds",
+        against_print="open",
+        difference=f"{UNIFORM}.",
+        erratum="1.",
+        run="unmask compile family:contains-aba --length 8 --to mdm --out circuit && unmask verify circuit",
+        check=CONSTANT_STEPS,
+        bound="T = depth, a slot per wire and gate; back: depth at most c·T, c a formula in p and the number of layers",
+    ),
+    Item(
+        label="cor:mdms-with-polylog-steps",
+        kind="corollary",
+        title="polylogarithmically many steps",
+        statement="MDM[O(log^d N), poly(N)] = PLT[O(log^d N), poly(N)] = AC^d, without uniformity. As with constantly "
+        "many steps: a step costs the circuit a constant number of levels.",
+        construction="programs/circuit_systems.py, verification/circuits/reasoners.py",
+        claim="holds",
+        against_print="open",
+        difference=f"{UNIFORM}.",
+        erratum="1.",
+        run="unmask compile family:majority --length 8 --to mdm --out circuit && unmask verify circuit",
+        check=POLYLOG_STEPS,
+        bound="T = depth, a slot per wire and gate; back: depth at most c·T, c a formula in p and the number of layers",
+    ),
+    Item(
+        label="cor:mdms-with-polynomially-many-steps*",
+        kind="corollary",
+        title="polynomially many steps",
+        statement="MDM[T, N^K] ⊆ CoT[O(T·N^K)]. That chains of polynomial length are within P is cited.",
+        construction="theorems/mdm_to_pcot.py, theorems/cot_and_pcot.py",
+        claim="holds",
+        against_print="as printed",
+        run="unmask compile random:1 --length 1 --to mdm --out diffusion && unmask convert diffusion --to cot --out "
+        "chain",
+        check=several(
+            MDM_TO_PCOT,
+            PCOT_TO_COT,
+            conversion_checks.chain("mdm → pcot → cot", ("mdm_to_pcot", "pcot_to_cot"), seeds=4, padding=1, steps=2),
+        ),
+        bound="2·T·(L·(N + P) + P) steps",
+        erratum="13: the factor 2, which O absorbs.",
+    ),
+    Item(
+        label="prop:cot-as-pcot",
+        kind="proposition",
+        title="chain of thought, one symbol or many at a time",
+        statement="CoT[T] = pCoT[T, T] up to a factor 2 one way: CoT[T] ⊆ pCoT[T, T], and pCoT[T, P] ⊆ CoT[2P].",
+        construction="theorems/cot_and_pcot.py, theorems/cot_and_pcot.py",
+        claim="holds",
+        against_print="open",
+        difference="the paper claims pCoT[T, T] = CoT[T] and pCoT[T, P] ⊆ CoT[P]. CoT[T] ⊆ pCoT[T, T] holds. In the "
+        "other direction, P steps are neither shown nor refuted, because a chain of symbols has no row for the key "
+        "of a mask.",
+        run=by_theorem("pcot", "cot", "pcot_to_cot"),
+        check=with_lemmas("prop:cot-as-pcot", several(COT_TO_PCOT, PCOT_TO_COT)),
+        bound="T steps; 2P steps",
+        erratum="13.",
+        proofs=(every_source("cot_to_pcot", "of cot_to_pcot alone: CoT[T] ⊆ pCoT[T, T]"),),
+    ),
+    Item(
+        label="thm:looped-transformers-characterization",
+        kind="remark",
+        title="what looped transformers are known to do",
+        statement="Regular languages in log N loops; CoT[T] in T loops with width O(T); AC0 with constantly many "
+        "loops and polynomial padding, TC0 at log precision; TC^d with log^d N loops at log precision. The first is "
+        "run here, with one pad and one row per letter, which holds an element of the monoid (up to 1,024 of them).",
+        construction="programs/regular/product_loop.py",
+        claim="cited",
+        against_print=None,
+        run="unmask compile '(a|b)*abb' --length 8 --to plt --out looped && unmask verify looped",
+        check=LOOPED,
+        erratum="11: items 3 and 4 must say constantly many loops; with log N they would contradict item 1 and the "
+        "polylog corollary.",
+    ),
+)
+
+
+# Results of our own, which the paper does not state: they go beyond it, or repair one of its statements.
+
+
+OWN = (
+    Item(
+        label="own:mdm-to-fixed-k*",
+        kind="own result",
+        title="one k for all steps",
+        statement="MDM[T, P] ⊆ top-k[T, 2P] with k = P: P dummy slots take up what the planner does not choose. A "
+        "repair of thm:single-model-equivalence that keeps its fixed k.",
+        construction="theorems/mdm_and_topk.py",
+        claim="holds",
+        against_print=None,
+        run=by_theorem("mdm", "topk", "mdm_to_fixed_k"),
+        check=conversion_checks.converter("mdm_to_fixed_k"),
+        bound="T steps, 2P slots, k = P, max(L_U, L_S) + 1 layers, D_U + D_S + 2|Σ| + ⌈log2(N + 2P)⌉ + 7 columns",
+        erratum="3.",
+    ),
+    Item(
+        label="own:pcot-to-cot-answer-only*",
+        kind="own result",
+        title="a parallel chain in fewer than twice the steps",
+        statement="pCoT[T, P] ⊆ CoT[2P - P' + 1], so P + 1 steps for T = 1: only the answer of the last block is "
+        "written. The paper claims CoT[P] (prop:cot-as-pcot), which is open.",
+        construction="theorems/cot_and_pcot.py",
+        claim="holds",
+        against_print=None,
+        run=by_theorem("pcot", "cot", "pcot_to_cot_answer_only"),
+        check=conversion_checks.converter("pcot_to_cot_answer_only"),
+        bound="2P - P' + 1 steps, L + 1 layers, 2D + O(log(N + P)) columns",
+        erratum="13.",
+    ),
+    Item(
+        label="own:cot-to-ac0*",
+        kind="own result",
+        title="log N steps of chain of thought are within AC0",
+        statement="T steps of chain of thought at fixed precision are decided by a circuit whose depth depends on "
+        "neither N nor T: it tries all chains in parallel. It has |Σ|^T passes, which is polynomial for T = O(log "
+        "N). That parity is not in AC0 is cited. Everything else in the separation from masked diffusion, which "
+        "decides parity in ⌈log2 N⌉ steps, is run here.",
+        construction="theorems/cot_to_ac0.py",
+        claim="holds",
+        against_print=None,
+        run="unmask paper own:cot-to-ac0 --check",
+        check=several(own_result_checks.chains_in_parallel, own_result_checks.parity_by_diffusion),
+        bound="depth at most that of one pass and 5, a formula in p and the number of layers",
+        erratum="4.",
+    ),
+    Item(
+        label="own:parity-needs-long-chains*",
+        kind="own result",
+        title="short chains of thought do not decide parity",
+        statement="At fixed precision, CoT[T] decides parity only if T = N^Ω(1). The circuit of own:cot-to-ac0* has "
+        "depth d, which depends on the precision and the number of layers but on neither N nor T, and size "
+        "|Σ|^T·poly(N + T). Parity at depth d needs size exp(Ω(N^(1/(d - 1)))), by Håstad's theorem, which is cited. "
+        "So parity is in MDM[log N, N], and for no k in CoT[log^k N]. The paper only conjectures such a separation.",
+        construction="theorems/cot_to_ac0.py",
+        claim="holds",
+        against_print=None,
+        run="unmask paper own:parity-needs-long-chains --check",
+        check=several(own_result_checks.depth_without_steps, own_result_checks.parity_by_diffusion),
+        bound="T = Ω(N^(1/(d - 1))) steps, d the depth of the circuit",
+    ),
+    Item(
+        label="own:majority-by-topk*",
+        kind="own result",
+        title="top-k counts",
+        statement="A top-k model with k = ⌊N/2⌋ + 1 decides majority in two steps. That majority is not in AC0 is "
+        "cited, so no masked diffusion model with constantly many steps decides it. Two caveats: k must grow with N, "
+        "because for a constant k top-k is within AC0; and the lowest slot must win a tie, because with the other "
+        "rule one word of 16 fails at N = 4.",
+        construction="theorems/mdm_and_topk.py",
+        claim="holds",
+        against_print=None,
+        run="unmask paper own:majority-by-topk --check",
+        check=own_result_checks.majority,
+        bound="2 steps, N + 1 slots, 2 layers, 2⌈log2(2N + 1)⌉ + 13 columns",
+        erratum="3.",
+    ),
+)

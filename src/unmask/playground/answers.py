@@ -1,0 +1,311 @@
+"""AskedProblem → the answer to each task of the playground, as JSON: run, steps, planners, prove, words."""
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from typing import Any
+
+from unmask.errors import PlannerError, TooLarge, UnmaskError
+from unmask.named_problem import problem_name
+from unmask.pipeline import verify_model
+from unmask.playground.asked_problem import PLANNERS, AskedProblem
+from unmask.problems.problem import Outcome
+from unmask.running import run_word
+from unmask.samplers.sampled_predictors import CompiledPredictor
+from unmask.samplers.sampler_names import zoo
+from unmask.samplers.sampling_loop import masks, sample
+from unmask.traces.trace import Trace
+from unmask.verification.question.standard import answer_count
+from unmask.weights.kinds import DIFFUSION, Kind
+from unmask.weights.model import Model
+
+DRAWN = 12
+SUGGESTED_LENGTHS = range(1, 17)
+"""Where to look for an answer that no word of the length at hand has."""
+
+
+def answer_words(subject: AskedProblem) -> dict[str, Any]:
+    """Words of the length that was typed if they have both answers, else also shorter or longer ones."""
+    shown: dict[str, dict[str, str]] = {}
+    if not subject.problem.has_answers:
+        return {"words": []}
+    for length in (_length(subject), *SUGGESTED_LENGTHS):
+        for word, right in _answered(subject, length):
+            shown.setdefault(str(right).split()[0].rstrip(","), {"word": word, "right": str(right)})
+        if len(shown) > 1 or subject.problem.length is not None:
+            break
+    return {"words": list(shown.values())}
+
+
+def _answered(subject: AskedProblem, length: int) -> list[tuple[str, Outcome]]:
+    """(word, what is right of it), of characters that can be typed, those of the problem first."""
+    drawn = subject.some_words(DRAWN, length) if subject.problem.has_length(length) else []
+    drawn += [_backwards(word) for word in drawn]  # the same letters, and often another answer
+    typed = set(subject.question.problem)
+    answered = []
+    for word in sorted(drawn, key=lambda word: len(set(word) - typed)):
+        if word == subject.question.word or not word or not (word.isascii() and word.isprintable()):
+            continue
+        with suppress(UnmaskError):
+            answered.append((word, subject.problem.outcome(word).last(1)))
+    # where words have values, one that has none is no example
+    valued = [(word, right) for word, right in answered if right.value is not None]
+    return valued or answered
+
+
+def _length(subject: AskedProblem) -> int:
+    try:
+        return subject.length
+    except UnmaskError:  # the word is too long
+        return SUGGESTED_LENGTHS[-1]
+
+
+def _backwards(word: str) -> str:
+    return " ".join(reversed(word.split())) if " " in word else word[::-1]
+
+
+def answer_run(subject: AskedProblem) -> dict[str, Any]:
+    """The run that was asked for; `page` is the view of it."""
+    from unmask.viewer.html_page import View, render
+    from unmask.views import panel_of
+
+    question = subject.question
+    start = time.perf_counter()
+    model = subject.model(question.kind)
+    compiled = time.perf_counter() - start
+    outputs = answer_count(model)
+    panels = [panel_of(model, question.word, planner=question.planner_name, seed=question.seed)]
+    if question.planner_name is not None:
+        panels.append(panel_of(model, question.word))
+    remarks = []
+    for kind in _beside(subject):
+        try:
+            panels.append(panel_of(subject.model(kind), question.word))
+        except UnmaskError as error:
+            remarks.append(f"No {kind} is shown for comparison: {error}.")
+    name = problem_name(model) or question.problem
+    trace = panels[0].trace
+    return {
+        **_sizes(model),
+        "compile_seconds": compiled,
+        "layout": subject.compiler.layout_of(model.kind, model.length),
+        "planner": question.planner_name,
+        "steps": trace.steps_taken,
+        "answer": subject.said(model, trace.output[-outputs:]),
+        "right": subject.right(question.word, outputs),
+        "own": _own(subject, model, panels[1].trace, outputs) if question.planner_name is not None else None,
+        "beside": [{"kind": p.trace.kind, "steps": p.trace.steps_taken} for p in panels[1:]],
+        **answer_words(subject),
+        "page": render(View(name, question.word, tuple(panels), tuple(remarks))),
+    }
+
+
+def _beside(subject: AskedProblem) -> tuple[Kind, ...]:
+    """A chain of thought, or masked diffusion beside a chain of thought; nothing beside two planners.
+
+    Of random weights, one kind has nothing to do with another.
+    """
+    if subject.question.planner_name is not None or not subject.problem.has_answers:
+        return ()
+    wanted: Kind = "mdm" if subject.question.kind == "cot" else "cot"
+    return (wanted,) if wanted in subject.kinds else ()
+
+
+def _own(subject: AskedProblem, model: Model, trace: Trace, outputs: int) -> dict[str, Any]:
+    return {"answer": subject.said(model, trace.output[-outputs:]), "steps": trace.steps_taken}
+
+
+def _sizes(model: Model) -> dict[str, Any]:
+    transformers = model.transformers.values()
+    return {
+        "kind": model.kind,
+        "length": model.length,
+        "padding": model.padding,
+        "width": max(t.width for t in transformers),
+        "layers": max(len(t.layers) for t in transformers),
+        "weights": sum(t.parameters for t in transformers),
+        "precision": model.precision.p,
+    }
+
+
+GROWTH_LENGTHS = (2, 4, 8, 16, 32, 64)
+SHOWN: tuple[Kind, ...] = ("mdm", "plt", "cot")
+SECONDS_OF_GROWTH = 8.0
+GROWTH = 5.0  # twice the length takes at most so many times as long, or the next length is not begun
+GROWTH_WORDS = 2
+
+
+def answer_steps(subject: AskedProblem) -> dict[str, Any]:
+    """Points (kind, N, steps), and what was left out."""
+    if not subject.problem.has_answers:
+        raise UnmaskError(
+            "random weights do not solve a problem, so there are no steps to compare; type another problem"
+        )
+    kinds = [kind for kind in (*SHOWN, subject.question.kind) if kind in subject.kinds]
+    lengths = lengths_of(subject)
+    points: list[dict[str, Any]] = []
+    remarks: list[str] = []
+    end = time.monotonic() + SECONDS_OF_GROWTH
+    for i, length in enumerate(lengths):
+        start = time.monotonic()
+        try:
+            points += [_point(subject, kind, length) for kind in dict.fromkeys(kinds)]
+        except TooLarge as error:
+            remarks.append(f"N = {length} is left out: {error}.")
+            break
+        took = time.monotonic() - start
+        if i + 1 < len(lengths) and time.monotonic() + GROWTH * took > end:
+            remarks.append(f"N = {lengths[i + 1]} and more are left out: they would take too long here.")
+            break
+    return {"points": points, "remarks": remarks, "fixed": subject.problem.length is not None}
+
+
+def lengths_of(subject: AskedProblem) -> list[int]:
+    """The lengths to measure: the one that the problem fixes, or those that its words have."""
+    fixed = subject.problem.length
+    return [fixed] if fixed is not None else [length for length in GROWTH_LENGTHS if subject.problem.has_length(length)]
+
+
+def _point(subject: AskedProblem, kind: Kind, length: int) -> dict[str, Any]:
+    """The model of one length, run on a few words; `right` if all of its answers are."""
+    model = subject.model(kind, length)
+    outputs = answer_count(model)
+    steps, right = model.steps, True
+    for word in subject.some_words(GROWTH_WORDS, length):
+        trace = run_word(model, word, canvas=False)
+        steps = trace.steps_taken
+        right = right and subject.said(model, trace.output[-outputs:]) == subject.right(word, outputs)
+    return {"kind": kind, "length": length, "steps": steps, "padding": model.padding, "right": right}
+
+
+SAMPLERS = (
+    "llada:remasking=low_confidence",
+    "llada:remasking=random",
+    "llada:scheduler=halving",
+    "dream:alg=entropy",
+    "fast-dllm:threshold=0.9",
+    "eb:gamma=0.1",
+    "p2:score=logP",
+)
+SECONDS_PER_SAMPLER = 0.7  # seconds of each sampler; one that takes longer is left out
+SECONDS_OF_SAMPLERS = 4  # seconds after which no further one is tried: a single pass of a large model may be slow
+
+
+class TooSlow(Exception):
+    """A sampler that makes more passes than there is time for."""
+
+
+def sampler_rows(model: Model, words: list[str], per_pass: int) -> list[dict[str, Any]]:
+    """For each sampler its label, its passes, and what it leaves on the last slots of every word.
+
+    Those that take a number of steps get as many as write `per_pass` slots in each.
+    """
+    predictor = CompiledPredictor.of_words(model, words)
+    blank = masks(predictor, len(words), model.padding)
+    rows = []
+    last = time.monotonic() + SECONDS_OF_SAMPLERS
+    for entry in zoo(model.padding, SAMPLERS):
+        sampler = entry.make(-(-model.padding // per_pass))
+        end = min(last, time.monotonic() + SECONDS_PER_SAMPLER)
+
+        def in_time(_: int, end: float = end) -> None:
+            if time.monotonic() > end:
+                raise TooSlow
+
+        try:
+            in_time(0)
+            sampled = sample(predictor, sampler, blank, progress=in_time)
+        except TooSlow:
+            continue
+        symbols = [model.symbols(row) for row in sampled.sequences]
+        rows.append({"sampler": sampler.label, "passes": int(sampled.passes.max()), "symbols": symbols})
+    return rows
+
+
+SEEDS = 12
+PLANNER_WORDS = 12
+SECONDS_PER_PLANNER = 2.5  # seconds of each planner; then the runs that were made must do
+
+
+@dataclass
+class RightRuns:
+    """Right runs among all, and what they said."""
+
+    right: int = 0
+    runs: int = 0
+    answers: Counter[str] = field(default_factory=Counter)
+
+    def add(self, answer: str, expected: str | None) -> None:
+        self.runs += 1
+        self.right += answer == expected
+        self.answers[answer] += 1
+
+    def to_json(self) -> dict[str, Any]:
+        return {"right": self.right, "runs": self.runs, "answers": self.answers.most_common()}
+
+
+def answer_planners(subject: AskedProblem) -> dict[str, Any]:
+    """A row per planner: on the word that was asked about, over seeds, and on words with both answers."""
+    if subject.question.kind not in DIFFUSION:
+        raise PlannerError(f"{subject.question.kind} has no planner; choose {', '.join(DIFFUSION)} to compare planners")
+    if not subject.problem.has_answers:
+        raise PlannerError("random weights do not solve a problem, so no planner is correct; type another problem")
+    model = subject.model(subject.question.kind)
+    outputs = answer_count(model)
+    words = [word for word in subject.some_words(2 * PLANNER_WORDS) if word != subject.question.word][:PLANNER_WORDS]
+    right = {word: subject.right(word, outputs) for word in (subject.question.word, *words)}
+    rows = []
+    for planner in PLANNERS:
+        name = None if planner == "own" else f"{planner}:{subject.question.k}"
+        here, elsewhere, steps = RightRuns(), RightRuns(), 0
+        end = time.monotonic() + SECONDS_PER_PLANNER
+        for word, seed in _runs(planner, subject.question.word, words):
+            if here.runs and elsewhere.runs and time.monotonic() > end:
+                break
+            trace = run_word(model, word, planner=name, seed=seed, canvas=False)
+            tally = here if word == subject.question.word else elsewhere
+            tally.add(subject.said(model, trace.output[-outputs:]), right[word])
+            steps = max(steps, trace.steps_taken)
+        rows.append({"planner": planner, "steps": steps, "word": here.to_json(), "words": elsewhere.to_json()})
+    return {"right": right[subject.question.word], "rows": rows, "samplers": _samplers(subject, model, right, outputs)}
+
+
+def _samplers(subject: AskedProblem, model: Model, right: dict[str, str | None], outputs: int) -> list[dict[str, Any]]:
+    """A row per sampler of the field, on the same words."""
+    rows = []
+    for sampled in sampler_rows(model, list(right), subject.question.k):
+        here, elsewhere = RightRuns(), RightRuns()
+        for (word, expected), symbols in zip(right.items(), sampled.pop("symbols"), strict=True):
+            tally = here if word == subject.question.word else elsewhere
+            tally.add(subject.said(model, symbols[-outputs:]), expected)
+        rows.append({**sampled, "word": here.to_json(), "words": elsewhere.to_json()})
+    return rows
+
+
+def _runs(planner: str, word: str, words: list[str]) -> Iterator[tuple[str, int]]:
+    """(word, seed), in turn the word that was asked about and another: only a planner that draws needs many seeds."""
+    seeds = range(SEEDS if planner == "uniform" else 1)
+    for seed, other in zip_longest(seeds, words):
+        if seed is not None:
+            yield word, seed
+        if other is not None:
+            yield other, words.index(other)
+
+
+def answer_proof(subject: AskedProblem) -> dict[str, Any]:
+    """The verdict of `unmask verify --method prove`, for the model with its own planner."""
+    if not subject.problem.has_answers:
+        raise UnmaskError("random weights do not solve a problem, so there is nothing to prove; type another problem")
+    model = subject.model(subject.question.kind)
+    start = time.perf_counter()
+    verdict = verify_model(model, method="prove")
+    return {
+        **verdict.to_json(),
+        "kind": model.kind,
+        "length": model.length,
+        "letters": len(model.input_symbols),
+        "seconds": time.perf_counter() - start,
+    }

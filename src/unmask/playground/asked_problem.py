@@ -1,0 +1,203 @@
+"""Request → PlaygroundQuestion → AskedProblem: what the page asks, checked before any work is done, and its compiler.
+
+A PROBLEM is written as on the command line, except that nothing may name a file: a circuit is pasted as ASCII AIGER, a
+grammar as `cfg:` and its rules. `program:` takes the name of a program in `programs/`, never code.
+"""
+
+import random
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from typing import Annotated, Any, Literal, get_args
+
+import msgspec
+
+from unmask.compilers.compiler import Compiler, compiler_for
+from unmask.documents import Sentences, read, said
+from unmask.errors import ProblemError, TooLarge, UnmaskError, shortened
+from unmask.numerics.arithmetic import Precision
+from unmask.playground import request_limits
+from unmask.playground.programs import KNOWN
+from unmask.problems.catalogue import CATALOGUE, parse_problem
+from unmask.problems.circuit_problems import pasted_circuit
+from unmask.problems.grammar_problems import GrammarProblem
+from unmask.problems.problem import Problem
+from unmask.problems.program_problems import ProgramProblem
+from unmask.verification.question.outcomes import outcome_of_symbols
+from unmask.weights.kinds import DIFFUSION, KINDS, Kind
+from unmask.weights.model import Model
+
+Planner = Literal["own", "uniform", "confidence", "left-to-right"]
+PLANNERS: tuple[Planner, ...] = get_args(Planner)
+PROGRAMS = ("palindrome", "corridor", "rook", "traffic")
+READ_FILES = tuple(row.prefix for row in CATALOGUE if row.reads_file)
+
+
+class BadQuestion(UnmaskError):
+    """A request that cannot be understood, or asks for too much."""
+
+
+SENTENCES = Sentences(
+    no_object='a request must be a JSON object such as {{"problem": "(a|b)*abb", "word": "aabb"}}',
+    unknown="a request has no field {key!r}; use problem, word, kind, planner, k, seed",
+    missing="the request has no {key}; add it as a string",
+    wrong="the request's {key} must be {expected}, not {value}",
+    error=BadQuestion,
+)
+
+
+def _spoken(choices: tuple[str, ...]) -> msgspec.Meta:
+    return said(f"one of {', '.join(choices)}")
+
+
+class PlaygroundQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`planner` is the model's own, or one that takes k slots in each step."""
+
+    problem: Annotated[str, said("a string")]
+    word: Annotated[str, said("a string")]
+    kind: Annotated[Kind, _spoken(KINDS)] = "mdm"
+    planner: Annotated[Planner, _spoken(PLANNERS)] = "own"
+    k: Annotated[
+        int, msgspec.Meta(ge=1, le=request_limits.LARGEST_K), said(f"an integer from 1 to {request_limits.LARGEST_K:,}")
+    ] = 1
+    seed: Annotated[
+        int,
+        msgspec.Meta(ge=0, le=request_limits.LARGEST_SEED),
+        said(f"an integer from 0 to {request_limits.LARGEST_SEED:,}"),
+    ] = 0
+
+    @classmethod
+    def of(cls, document: Any) -> "PlaygroundQuestion":
+        """A JSON object with these fields, the problem and the word at least."""
+        question = read(document, cls, SENTENCES)
+        question.check_characters()
+        question.check_sizes()
+        question.check_files()
+        return question
+
+    def check_characters(self) -> None:
+        for name, text in (("problem", self.problem), ("word", self.word)):
+            if any("\ud800" <= character <= "\udfff" for character in text):
+                raise BadQuestion(f"the {name} contains half of a surrogate pair, which is not a character; remove it")
+
+    def check_sizes(self) -> None:
+        for name, text, most in (
+            ("problem", self.problem, request_limits.CIRCUIT if self.is_circuit else request_limits.PROBLEM),
+            ("word", self.word, request_limits.WORD),
+        ):
+            if len(text) > most:
+                raise BadQuestion(f"the {name} has {len(text):,} characters, more than {most:,}; use a shorter one")
+
+    def check_files(self) -> None:
+        """A problem that names a file is refused: the playground reads none, and runs no code that it is sent."""
+        prefix, colon, rest = self.problem.partition(":")
+        if not colon or prefix not in READ_FILES or self.is_grammar:
+            return
+        if prefix == "program":
+            if rest in PROGRAMS:
+                return
+            raise BadQuestion(
+                f"the playground runs only its own programs: {', '.join(PROGRAMS)}; "
+                "use `unmask compile` for your own file"
+            )
+        raise BadQuestion(
+            f"the playground does not read files, so it refuses {prefix}:; paste a circuit as ASCII AIGER (aag …) or a "
+            "grammar (cfg: S -> …), or use `unmask compile`"
+        )
+
+    @property
+    def is_grammar(self) -> bool:
+        """Whether the problem is a grammar: `cfg:` and rules, which have arrows."""
+        return self.problem.startswith("cfg:") and any(arrow in self.problem for arrow in ("->", "→", "::="))
+
+    @property
+    def is_circuit(self) -> bool:
+        """Whether the problem is a circuit pasted as ASCII AIGER, whose first word is `aag`."""
+        return self.problem.startswith("aag ")
+
+    @property
+    def planner_name(self) -> str | None:
+        """As `--planner` takes it; None for the model's own, and where there is none to replace."""
+        return None if self.planner == "own" or self.kind not in DIFFUSION else f"{self.planner}:{self.k}"
+
+    def to_json(self) -> dict[str, Any]:
+        return msgspec.structs.asdict(self)
+
+
+PRECISION = 2
+
+
+@dataclass(frozen=True)
+class AskedProblem:
+    """What is asked about, for words of one length."""
+
+    question: PlaygroundQuestion
+    problem: Problem
+
+    @cached_property
+    def compiler(self) -> Compiler:
+        return compiler_for(self.problem)
+
+    @cached_property
+    def length(self) -> int:
+        """N: what the problem implies, else as many symbols as the word has."""
+        length = self.problem.length
+        length = self.problem.symbols_in(self.question.word) if length is None else length
+        _check("the word has", length, request_limits.LENGTH, "symbols")
+        return length
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        return self.compiler.kinds
+
+    def model(self, kind: Kind, length: int | None = None) -> Model:
+        """Compiled, and no larger than a playground allows."""
+        length = self.length if length is None else length
+        if kind not in self.kinds:
+            raise ProblemError(
+                f"{shortened(self.problem.name)} does not compile to {kind}; choose {', '.join(self.kinds)}"
+            )
+        return _checked(self.compiler.compile(kind, length, Precision(PRECISION)))
+
+    def right(self, word: str, outputs: int) -> str | None:
+        """What a run should say of a word; None where nothing is right or wrong."""
+        return str(self.problem.outcome(word).last(outputs)) if self.problem.has_answers else None
+
+    def said(self, model: Model, symbols: list[str]) -> str:
+        """What the last symbols of a run say: `accepted`, `rejected`, `gives 19`, or `undecided: …`."""
+        return str(outcome_of_symbols(model, symbols, self.problem.answer_symbols(model.length)))
+
+    def some_words(self, count: int, length: int | None = None) -> list[str]:
+        """Words to try, with both answers among them where both occur; the same at each call."""
+        length = self.length if length is None else length
+        return list(islice(self.problem.words(length, random.Random(length)), count))
+
+
+def asked_problem(question: PlaygroundQuestion) -> AskedProblem:
+    """Read the problem; nothing here opens a file, and no code comes with it."""
+    return AskedProblem(question, _problem(question))
+
+
+def _problem(question: PlaygroundQuestion) -> Problem:
+    if question.is_circuit:
+        return pasted_circuit(question.problem)
+    prefix, _, rest = question.problem.partition(":")
+    if question.is_grammar:
+        return GrammarProblem("cfg:", rest)
+    if prefix == "program":
+        return ProgramProblem(question.problem, KNOWN[rest])
+    return parse_problem(question.problem)
+
+
+def _checked(model: Model) -> Model:
+    _check("the model has", model.rows, request_limits.ROWS, "rows")
+    _check("the model has", max(t.width for t in model.transformers.values()), request_limits.WIDTH, "columns")
+    return model
+
+
+def _check(what: str, size: int, most: int, unit: str) -> None:
+    if size > most:
+        raise TooLarge(
+            f"{what} {size:,} {unit}, and the playground allows {most:,}; use a shorter word or a smaller "
+            "problem, or use `unmask compile`"
+        )

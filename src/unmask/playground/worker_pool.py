@@ -1,0 +1,235 @@
+"""Worker processes that answer questions, a short queue, a time limit per task, and answers shared between requests.
+
+    WorkerPool.ask(task, question) → answer       or RequestFailed: an error message and an HTTP status
+    SharedAnswers.ask(task, question) → answer    identical questions share one computation and its answer
+
+A worker that takes too long, or whose answer is no longer wanted, is killed. Workers keep no state.
+"""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+import time
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from unmask.errors import UnmaskError
+from unmask.playground import request_limits
+
+LONGEST_LINE = 16 << 20
+STALE = 200
+"""Answers after which a worker is replaced, so that what its caches hold cannot grow for ever."""
+KILLED_BY_OTHERS = (-signal.SIGKILL, -signal.SIGTERM)
+"""Ends of a worker that its work alone does not bring about: the same question may well be answered the next time."""
+
+
+class RequestFailed(UnmaskError):
+    """There is no answer: why, and the status of the response."""
+
+    def __init__(self, sentence: str, status: int) -> None:
+        self.status = status
+        super().__init__(sentence)
+
+
+class WorkerProcess:
+    """One process, one question at a time."""
+
+    def __init__(self, process: Process) -> None:
+        self.process = process
+        self.answered = 0
+
+    @classmethod
+    async def start(cls, folder: Path) -> "WorkerProcess":
+        quiet = {"PYTHONDONTWRITEBYTECODE": "1", "OPENBLAS_NUM_THREADS": "1", "TMPDIR": str(folder)}
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "unmask.playground.worker",
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=DEVNULL,
+            cwd=folder,
+            env={**os.environ, **quiet},
+            limit=LONGEST_LINE,
+            start_new_session=True,  # an interrupt at the terminal is the server's to handle
+        )
+        return cls(process)
+
+    async def ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(json.dumps(request).encode() + b"\n")
+        await self.process.stdin.drain()
+        line = await self.process.stdout.readline()
+        if not line.endswith(b"\n"):
+            raise ConnectionResetError
+        self.answered += 1
+        return json.loads(line)
+
+    async def ended(self) -> int | None:
+        """How a worker that answers no more has ended, None if it still runs."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(request_limits.ENDING):
+                await self.process.wait()
+        return self.process.returncode
+
+    async def kill(self) -> None:
+        """End it. To kill what is dead takes its return code away from asyncio: wait for `ended` first if it may be."""
+        if self.process.returncode is None:
+            self.process.kill()
+        await self.process.wait()
+
+
+class WorkerPool:
+    """At most `limits.AT_ONCE` workers at work, `limits.WAITING` questions in the queue; no more are let in."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._idle: list[WorkerProcess] = []
+        self._working: set[WorkerProcess] = set()
+        self._inside = 0
+        self._ended = False
+        self._free = asyncio.Semaphore(request_limits.AT_ONCE)
+
+    async def ask(self, task: str, question: dict[str, Any]) -> dict[str, Any]:
+        """The answer of a worker, in the time that the task has."""
+        if self._inside >= request_limits.AT_ONCE + request_limits.WAITING:
+            raise RequestFailed("the playground is busy with other requests; try again in a few seconds", 503)
+        self._inside += 1
+        try:
+            async with asyncio.timeout(request_limits.PATIENCE):
+                await self._free.acquire()
+        except TimeoutError:
+            raise RequestFailed("the playground was busy for too long; try again in a few seconds", 503) from None
+        else:
+            try:
+                return await self._answered(task, question)
+            finally:
+                self._free.release()
+        finally:
+            self._inside -= 1
+
+    async def _answered(self, task: str, question: dict[str, Any]) -> dict[str, Any]:
+        seconds = request_limits.SECONDS[task]
+        worker = await self._rested()
+        self._working.add(worker)
+        whole = False
+        try:
+            async with asyncio.timeout(seconds):
+                document = await worker.ask({"task": task, "question": question, "seconds": seconds})
+            whole = "last" not in document and worker.answered < STALE
+        except TimeoutError:
+            raise RequestFailed(
+                f"this took longer than {seconds} seconds and was stopped; use a shorter word or a smaller problem",
+                422,
+            ) from None
+        except ConnectionError:
+            raise _broken_off(await worker.ended()) from None
+        except ValueError:  # no line of JSON, or one that is too long
+            raise _broken_off(None) from None
+        finally:  # also when nobody waits any more
+            self._working.discard(worker)
+            if whole:
+                self._idle.append(worker)
+            else:
+                await asyncio.shield(self._replace(worker))
+        if "error" in document:
+            raise RequestFailed(document["error"], document["status"])
+        return document["answer"]
+
+    async def _replace(self, worker: WorkerProcess) -> None:
+        """The next one gets ready while nobody waits for it."""
+        await worker.kill()
+        if not self._ended:
+            self._idle.append(await WorkerProcess.start(self.folder))
+
+    async def _rested(self) -> WorkerProcess:
+        while self._idle:
+            worker = self._idle.pop()
+            if worker.process.returncode is None:
+                return worker
+        return await WorkerProcess.start(self.folder)
+
+    async def warm(self) -> None:
+        """Have workers ready before anyone asks."""
+        self._idle += [await WorkerProcess.start(self.folder) for _ in range(request_limits.AT_ONCE)]
+
+    async def end(self) -> None:
+        self._ended = True
+        for worker in (*self._idle, *self._working):
+            await worker.kill()
+
+
+def _broken_off(end: int | None) -> RequestFailed:
+    """What is said to who waited for a worker that ended in this way."""
+    if end in KILLED_BY_OTHERS:
+        return RequestFailed("the process that computed this answer was killed; try again in a few seconds", 503)
+    return RequestFailed(
+        "the computation stopped, probably because memory ran out; use a shorter word or a smaller problem", 422
+    )
+
+
+Answer = dict[str, Any]
+
+
+@dataclass
+class _Work:
+    task: asyncio.Future[Answer]
+    waiting: int = 0
+
+
+class SharedAnswers:
+    """`work` answers a question; `holds` says whether an answer still leads to all that it names."""
+
+    def __init__(self, work: Callable[[str, Answer], Awaitable[Answer]], holds: Callable[[Answer], bool]) -> None:
+        self._work = work
+        self._holds = holds
+        self._under_way: dict[str, _Work] = {}
+        self._kept: OrderedDict[str, tuple[float, Answer]] = OrderedDict()
+
+    async def ask(self, task: str, question: dict[str, Any]) -> Answer:
+        """The answer, which belongs to all who asked: it is not to be changed."""
+        key = json.dumps([task, question], sort_keys=True)
+        kept = self._kept_answer(key)
+        if kept is not None:
+            return kept
+        if key not in self._under_way:
+            self._under_way[key] = _Work(asyncio.ensure_future(self._answered(key, task, question)))
+        work = self._under_way[key]
+        work.waiting += 1
+        try:
+            return await asyncio.shield(work.task)
+        finally:
+            work.waiting -= 1
+            if not work.waiting:  # done, or nobody wants it any more
+                work.task.cancel()
+                self._forget(key, work)
+
+    async def _answered(self, key: str, task: str, question: dict[str, Any]) -> Answer:
+        answer = await self._work(task, question)
+        self._kept[key] = time.monotonic(), answer
+        self._kept.move_to_end(key)
+        while len(self._kept) > request_limits.KEPT:
+            self._kept.popitem(last=False)
+        return answer
+
+    def _kept_answer(self, key: str) -> Answer | None:
+        since, answer = self._kept.get(key, (0.0, None))
+        if answer is None:
+            return None
+        if time.monotonic() - since > request_limits.FRESH or not self._holds(answer):
+            del self._kept[key]
+            return None
+        return answer
+
+    def _forget(self, key: str, work: _Work) -> None:
+        """Unless it is other work by now."""
+        if self._under_way.get(key) is work:
+            del self._under_way[key]

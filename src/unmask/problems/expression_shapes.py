@@ -1,0 +1,218 @@
+"""An arithmetic expression as text → its shape: where operands and operators stand, and what each operator reads.
+
++ and - bind less than *, all of them associate to the left, parentheses group. × and − may be written for * and -.
+An operand is a name or a number; either only marks a place, so that a name used twice marks two places.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from unmask.errors import ProblemError, TooLarge, shortened
+
+BINDING = {"+": 1, "-": 1, "*": 2}
+OPERATORS = tuple(BINDING)
+PUNCTUATION = (*OPERATORS, "(", ")", "=")
+MOST_TOKENS = 256
+
+_SPELLINGS = str.maketrans("×−", "*-")
+_TOKEN = re.compile(r"\s*(?:(?P<operand>[^\W\d]\w*|[0-9]+)|(?P<mark>[-+*()]))", re.ASCII)
+
+
+@dataclass(frozen=True)
+class ArithmeticOperation:
+    """An operator, its place among the symbols and its column in the text, and the nodes that it reads.
+
+    Nodes are the operands from left to right, then the operations. An operation on two operands has height 1.
+    """
+
+    symbol: str
+    place: int
+    column: int
+    left: int
+    right: int
+    height: int
+
+
+@dataclass(frozen=True)
+class ExpressionShape:
+    """The symbols of a word, None for an operand, `=` at the end; operations come after what they read."""
+
+    symbols: tuple[str | None, ...]
+    operations: tuple[ArithmeticOperation, ...]
+
+    @property
+    def operands(self) -> tuple[int, ...]:
+        """The places of the operands."""
+        return tuple(i for i, symbol in enumerate(self.symbols) if symbol is None)
+
+    @property
+    def depth(self) -> int:
+        return self.operations[-1].height
+
+    def evaluate(self, operands: Sequence[int]) -> int:
+        """The value of the whole, operation by operation."""
+        values = list(operands)
+        for operation in self.operations:
+            values.append(applied(operation.symbol, values[operation.left], values[operation.right]))
+        return values[-1]
+
+
+def applied(symbol: str, left, right):
+    """left ∘ right, for numbers or arrays of them."""
+    if symbol == "*":
+        return left * right
+    return left + right if symbol == "+" else left - right
+
+
+def plain(text: str) -> str:
+    """The text with * for × and - for −."""
+    return text.translate(_SPELLINGS)
+
+
+def tokens_of(text: str) -> list[tuple[str, int]]:
+    """(operand or mark, column) of an expression; a column counts from 1."""
+    text, at, tokens = plain(text).rstrip(), 0, []
+    while at < len(text):
+        match = _TOKEN.match(text, at)
+        if match is None:
+            at += len(text[at:]) - len(text[at:].lstrip())
+            raise _wrong(f"{text[at]!r} at column {at + 1} is not a name, number, + - * or parenthesis", text)
+        tokens.append((match["operand"] or match["mark"], match.end() - len(match[0].lstrip()) + 1))
+        if len(tokens) > MOST_TOKENS:
+            raise _wrong(f"it has more than {MOST_TOKENS} symbols; use a shorter one", text)
+        at = match.end()
+    return tokens
+
+
+def parse_shape(text: str) -> ExpressionShape:
+    """Parse an expression with at least one operator into its shape."""
+    tokens = tokens_of(text)
+    parser = _ShapeParser(text, tokens)
+    for place in range(len(tokens)):
+        parser.read(place)
+    operations = parser.finish()
+    symbols = [token if token in PUNCTUATION else None for token, _ in tokens]
+    return ExpressionShape((*symbols, "="), operations)
+
+
+class _ShapeParser:
+    """Operator-precedence parser with two stacks: pending operators and parentheses, and finished nodes."""
+
+    def __init__(self, text: str, tokens: list[tuple[str, int]]) -> None:
+        self.text, self.tokens = text, tokens
+        self.operand_count = sum(token not in PUNCTUATION for token, _ in tokens)
+        self.pending: list[int] = []  # places of operators without a right operand, and of open parentheses
+        self.nodes: list[tuple[int, int]] = []  # (node, height) of the parts that no operator has joined yet
+        self.operations: list[ArithmeticOperation] = []
+        self.operands_read = 0
+        self.after_operand = False
+
+    def read(self, place: int) -> None:
+        """Read the token at a place."""
+        token, column = self.tokens[place]
+        where = f"{token!r} at column {column}"
+        if token in BINDING:
+            self._read_operator(place, where)
+        elif token == ")":
+            self._read_closing(where)
+        elif self.after_operand:
+            raise _wrong(f"an operator is missing before {where}", self.text)
+        elif token == "(":
+            self.pending.append(place)
+        else:
+            self.nodes.append((self.operands_read, 0))
+            self.operands_read += 1
+        self.after_operand = token not in ("(", *BINDING)
+
+    def _read_operator(self, place: int, where: str) -> None:
+        if not self.after_operand:
+            raise _wrong(f"{where} has no left operand; a sign belongs to a number of the word", self.text)
+        self._join(BINDING[self.tokens[place][0]])
+        self.pending.append(place)
+
+    def _read_closing(self, where: str) -> None:
+        if self.after_operand:
+            self._join(0)
+        if not self.after_operand or not self.pending:
+            closed = "an empty place" if self.pending else "nothing"
+            raise _wrong(f"{where} closes {closed}", self.text)
+        self.pending.pop()
+
+    def _join(self, binding: int) -> None:
+        """Apply the pending operators, back to the last open parenthesis, that bind at least this strongly."""
+        while self.pending:
+            place = self.pending[-1]
+            symbol, column = self.tokens[place]
+            if symbol == "(" or BINDING[symbol] < binding:
+                return
+            self.pending.pop()
+            (left, left_height), (right, right_height) = self.nodes[-2:]
+            height = 1 + max(left_height, right_height)
+            self.operations.append(ArithmeticOperation(symbol, place, column, left, right, height))
+            self.nodes[-2:] = [(self.operand_count + len(self.operations) - 1, height)]
+
+    def finish(self) -> tuple[ArithmeticOperation, ...]:
+        """Return the operations of the whole expression, each after those that it reads."""
+        if self.tokens and not self.after_operand:
+            raise _wrong("it ends where an operand is missing", self.text)
+        self._join(0)
+        if self.pending:
+            raise _wrong(f"the parenthesis at column {self.tokens[self.pending[-1]][1]} is never closed", self.text)
+        if not self.operations:
+            raise _wrong("it has no operator; write one such as a+b", self.text)
+        return tuple(self.operations)
+
+
+def _wrong(reason: str, text: str) -> ProblemError:
+    return ProblemError(f"the expression {shortened(text)!r} cannot be read: {reason}")
+
+
+# Shape × range of the operands → the values that every part of an expression can take, exactly.
+#
+# An operand is any number of the range, independently of the others, so that the values of an operation are all
+# values(left) ∘ values(right): nothing that cannot occur, nothing that leaves them.
+
+
+Range = tuple[int, int]
+LARGEST = 10**9
+MOST_VALUES = 4096
+MOST_PAIRS = 1_000_000
+
+
+def value_sets(shape: ExpressionShape, operands: Range, within: Range | None = None) -> list[np.ndarray]:
+    """For every node its values in increasing order; refused where one may lie outside `within`, or there are too many.
+
+    Nodes are the operands from left to right, then the operations.
+    """
+    every = np.arange(operands[0], operands[1] + 1)
+    sets = [every] * len(shape.operands)
+    pairs = 0
+    for operation in shape.operations:
+        left, right = sets[operation.left], sets[operation.right]
+        pairs += left.size * right.size
+        if pairs > MOST_PAIRS:
+            raise _too_many(operation, f"too many pairs of operands: {pairs:,} so far, more than {MOST_PAIRS:,}")
+        values = np.unique(applied(operation.symbol, left[:, None], right[None, :]))
+        low, high = int(values[0]), int(values[-1])
+        if within is not None and not within[0] <= low <= high <= within[1]:
+            reached = high if high > within[1] else low
+            raise ProblemError(
+                f"the {operation.symbol} at column {operation.column} of the expression can give {reached}, outside of "
+                f"{within[0]}..{within[1]}; widen `within` or narrow the operands with `in`"
+            )
+        if max(-low, high) > LARGEST:
+            raise _too_many(operation, f"values beyond ±{LARGEST:,}")
+        if values.size > MOST_VALUES:
+            raise _too_many(operation, f"{values.size:,} values, more than {MOST_VALUES:,}")
+        sets.append(values)
+    return sets
+
+
+def _too_many(operation: ArithmeticOperation, what: str) -> TooLarge:
+    return TooLarge(
+        f"the {operation.symbol} at column {operation.column} of the expression has {what}; "
+        "narrow the operands with `in LOW..HIGH` or use a smaller expression"
+    )

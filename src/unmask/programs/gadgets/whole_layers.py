@@ -1,0 +1,103 @@
+"""Gadgets that take a whole layer: detection of symbols, overwriting by two buffers, and binary encoding in a loop."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from unmask.programs.gadgets.attention import clear, itself, lookup
+from unmask.programs.gadgets.mlp import conjunction, threshold
+from unmask.programs.program import Columns, HeadBuilder, LayerBuilder, MlpBuilder, Program
+
+
+def everywhere(layer: LayerBuilder) -> HeadBuilder:
+    """Return a head that scores 0 on every row: one column of zeros."""
+    head = layer.head()
+    head.column([], [])
+    return head
+
+
+def detect(head: HeadBuilder, mlp: MlpBuilder, codes: Columns, average: Columns, found: Columns) -> None:
+    """DETECT: found_σ = [a row that the head sees has codes_σ = 1] (lem:detection).
+
+    Construction: a head that scores 0 on every row it sees copies the symbol's one-hot code; n rows have Z = min(n, B),
+                  so each has the weight [1/min(n, B)] >= 2^-p. The MLP of the same layer takes the threshold.
+    Bounds:       one head, two hidden units and two columns per symbol. Least p: 1.
+    Exactness:    exact for every n: the denominator saturates, so the weights never round to 0.
+    Deviations:   none in the construction. Codes must be 0 and 1: a weight of 2^-p rounds 1/2 to 0.
+    """
+    head.copy(codes, average)
+    threshold(mlp, average, found)
+
+
+@dataclass(frozen=True, eq=False)
+class Buffers:
+    """Two registers for one value: `current` holds it, `other` is 0."""
+
+    current: Columns
+    other: Columns
+
+    @property
+    def swapped(self) -> "Buffers":
+        return Buffers(self.other, self.current)
+
+
+def overwrite(gather: HeadBuilder, own_row: HeadBuilder, source: Columns, buffers: Buffers) -> Buffers:
+    """Replace the contents by `source` of the row that `gather` attends to; `own_row` is a SELF head of the layer.
+
+    Construction: other ← 0 + value of the attended row,  current ← current - current = 0,  then swap.
+    Bounds:       two copies of the columns. Least p: 1.
+    Deviations:   one buffer is not enough: heads are summed before the residual stream is added, and (-old + new) may
+                  clip before + old undoes it. Values in {-1, 0, 1} never clip, so bits may be overwritten in place.
+    """
+    gather.copy(source, buffers.other)
+    clear(own_row, buffers.current)
+    return buffers.swapped
+
+
+@dataclass(frozen=True, eq=False)
+class Pointer:
+    """reached_l = [the l-th row after an &], l = 0 … K; `bits` are those read so far, the highest first."""
+
+    reached: Columns
+    bits: Columns
+
+
+def binary_encoding(
+    program: Program, size: int, *, marker: int, digit_one: int, own: Columns, previous: Columns
+) -> Pointer:
+    """Add one layer that is looped `size` = K times: on & b_1 … b_K the row of b_K then holds (b_1, …, b_K).
+
+    `own` is the code of row n and `previous` that of row max(n - 1, 0) (lem:binary-encoding).
+
+    Construction: reached_l marks the l-th row after an &; it and the bits so far are passed from row to row.
+                      heads   gathered ← reached, bits of the previous row;  SELF subtracts what was gathered earlier
+                      MLP     reached_l += ReLU(gathered reached_(l-1) - reached_l - reached_0)
+                              bits_l    += ReLU(gathered reached_(l-1) - not_one - reached_l - reached_0)
+                                         + ReLU(gathered bits_l - Σ_j reached_j - gathered reached_K)
+    Bounds:       K loops of one layer, two heads, 3K hidden units; 4K + 3 columns. Least p: 1.
+    Exactness:    exact; a row that is reached never changes again, so further loops and several pointers in one string
+                  do no harm.
+    Deviations:   n in [N] takes ⌊log2 N⌋ + 1 bits, not ⌈log2 N⌉. The gathered columns must be cleared in every loop;
+                  otherwise only the row of b_K is correct, and only after exactly K loops. The last term stops bits
+                  from running past that row in later loops.
+    """
+    not_one = program.register("not_one")
+    pointer = Pointer(program.register("reached", size + 1), program.register("bits", size))
+    before = Pointer(program.register("gathered_reached", size + 1), program.register("gathered_bits", size))
+    program.embed(marker, pointer.reached[0])
+    program.embed(np.delete(np.arange(len(program.symbols)), digit_one), not_one)
+
+    layer = program.layer()
+    gather = lookup(layer, previous, own)
+    gather.copy(pointer.reached, before.reached)
+    gather.copy(pointer.bits, before.bits)
+    clear(itself(layer, own), before.reached, before.bits)
+
+    start, arrived = pointer.reached[0], pointer.reached[1:]
+    arrive = conjunction(layer.mlp, before.reached[:-1], [[here, start] for here in arrived])
+    digit = conjunction(layer.mlp, before.reached[:-1], [[here, start, *not_one] for here in arrived])
+    carry = conjunction(layer.mlp, before.bits, [[*pointer.reached, before.reached[-1]]] * size)
+    layer.mlp.write(arrive, arrived)
+    layer.mlp.write(digit, pointer.bits)
+    layer.mlp.write(carry, pointer.bits)
+    return pointer

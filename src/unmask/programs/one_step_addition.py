@@ -1,0 +1,122 @@
+"""Addition by masked diffusion, in one step, for every even N.
+
+Statement:    the sum of two numbers of h = N/2 bits, all h + 1 bits of it, by a masked diffusion model with 1 step and
+              3h + 1 slots.
+Construction: the carry into bit i is that of the last k < i whose two bits are equal: 1 generates it, 0 kills it, bits
+              that differ pass it on. Two rows for every k look up x_k and y_k; slot i sees those of k < i, and which of
+              the two came last (LATEST).  sum_i = x_i ⊕ y_i ⊕ carry_i,  sum_h = carry_h.
+              rows   N letters, the low bit of each number first; N rows, k = ⌊r/2⌋; h + 1 slots
+Bounds:       T = 1, P = 3h + 1; predictor 3 layers, planner 1; width O(log N).
+Exactness:    for every even N >= 2 and p >= 1.
+Deviations:   the circuit, by which other kinds add, has an AND for every pair of bits: depth 5, cubic in h.
+"""
+
+from itertools import product
+
+import numpy as np
+
+from unmask.expressions import Expression, N, both, choose, n
+from unmask.programs.gadgets.attention import at_most, hide, latest, lookup
+from unmask.programs.planner_programs import planner_logits
+from unmask.programs.program import ONE, B, Columns, MlpBuilder, Program, Vocabulary, program_for
+
+HALF = N // 2
+SLOTS = N + HALF + 1
+ROWS = 2 * N + HALF + 1
+IS_LETTER, IS_CARRY, IS_SUM = n < N, both(n >= N, n < 2 * N), both(n >= 2 * N, n < 2 * N + HALF)
+"""The letters; the rows that look for a carry; the slots of the sum but the last, which is the carry out."""
+IS_SLOT, IS_LAST = n >= 2 * N, n.equals(2 * N + HALF)
+
+
+def _no(condition: Expression) -> Expression:
+    return choose(condition, 0, 1)
+
+
+def addition_planner(vocabulary: Vocabulary) -> Program:
+    """Every slot that is masked."""
+    program = program_for(vocabulary.symbols, 2, N, ROWS)
+    masked, take = program.register("masked"), program.register("take")
+    program.embed(vocabulary["mask"], masked)
+    mlp = program.layer().mlp
+    unit = mlp.units(1)
+    mlp.read(unit, masked)
+    mlp.read(unit, program.flag("no slot", _no(IS_SLOT)), -ONE)
+    mlp.write(unit, take)
+    planner_logits(program, take)
+    return program
+
+
+def addition_predictor(vocabulary: Vocabulary) -> Program:
+    """The bits of the sum."""
+    program = program_for(vocabulary.symbols, len(vocabulary.symbols), N, ROWS)
+    here = program.code("here", n, room=ROWS)
+    place = choose(IS_CARRY, (n - N) // 2, choose(IS_SUM, n - 2 * N, 0))
+    asked = [choose(IS_LETTER, n, place), choose(IS_LETTER, n, place + choose(IS_LAST, 0, HALF))]
+    bits = program.register("bit", ("0", "1"))
+    program.embed((0, 1), bits)
+    layer = program.layer()
+    x, y = (_fetched(program, name, address, here, bits) for name, address in zip("xy", asked, strict=True))
+    flags = program.register("carry in row", ("generates", "kills"))
+    halves = program.register("x ⊕ y", ("0", "1"))
+    elsewhere, beside = program.flag("no row", _no(IS_CARRY)), program.flag("no sum", _no(IS_SUM))
+    _neither(layer.mlp, x[0], y[0], elsewhere, flags[0])
+    _neither(layer.mlp, x[1], y[1], elsewhere, flags[1])
+    for a, b in product((0, 1), repeat=2):
+        _neither(layer.mlp, x[a], y[b], beside, halves[a ^ b])
+    unit = layer.mlp.units(1)  # the last slot is its carry
+    layer.mlp.read(unit, program.flag("last", IS_LAST))
+    layer.mlp.write(unit, halves[:1])
+    carry = _carry(program, flags)
+    _sum(program, vocabulary, halves, carry)
+    return program
+
+
+def _fetched(program: Program, name: str, address: Expression, here: Columns, bits: Columns) -> Columns:
+    """(is 0, is 1) of the letter that a row asks for."""
+    bit = program.register(f"{name} bit", ("0", "1"))
+    asked = program.code(f"{name} address", address, room=ROWS)
+    lookup(program.layers[0], asked, here).copy(bits, bit)
+    return bit
+
+
+def _neither(mlp: MlpBuilder, a: int, b: int, elsewhere: Columns, target: int) -> None:
+    """ReLU(1 - a - b - elsewhere): both bits are the other ones, in the rows of one kind."""
+    unit = mlp.units(1, bias=ONE)
+    mlp.read(unit, np.array([a, b, *elsewhere]), -ONE)
+    mlp.write(unit, np.array([target]))
+
+
+def _carry(program: Program, flags: Columns) -> Columns:
+    """(no carry, carry) into a slot: which of the two flags the last row has that it sees."""
+    order = choose(IS_CARRY, (n - N) // 2 + 1, choose(IS_SLOT, n - 2 * N, 0))
+    number = program.code("order", order, room=ROWS)
+    hidden = program.flag("hidden", choose(IS_CARRY, 0, choose(n.equals(0), 0, 1)))
+    state = program.register("latest")
+    layer = program.layer()
+    head = layer.head()
+    at_most(head, number, number)
+    hide(head, hidden)
+    latest(head, flags[:1], flags[1:], state)
+    carry = program.register("carry", ("0", "1"))
+    unit = layer.mlp.units(1, bias=ONE)  # ReLU(latest - B + 1)
+    layer.mlp.read(unit, program.one, -B)
+    layer.mlp.read(unit, state)
+    layer.mlp.write(unit, carry[1:])
+    layer.mlp.write(unit, carry[:1], -ONE)
+    layer.mlp.offset(carry[:1], ONE)
+    return carry
+
+
+def _sum(program: Program, vocabulary: Vocabulary, halves: Columns, carry: Columns) -> None:
+    """x ⊕ y ⊕ carry, twice, so that its symbol has the logit -B + B + B; all others have -B."""
+    copies = [program.register(f"sum, copy {k}", ("0", "1")) for k in (1, 2)]
+    beside = program.flag("no answer", _no(IS_SLOT))
+    mlp = program.layer().mlp
+    for a, b in product((0, 1), repeat=2):
+        for copy in copies:
+            _neither(mlp, halves[a], carry[b], beside, copy[a ^ b])
+    program.read_out(vocabulary.everything, program.one, -B)
+    for column in program.flag("looks for a carry", IS_CARRY, 2):  # nobody reads these rows: any symbol will do
+        program.read_out(vocabulary["reject"], np.array([column]), B)
+    for copy in copies:
+        program.read_out(vocabulary.verdicts, copy, B)

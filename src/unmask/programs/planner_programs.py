@@ -1,0 +1,108 @@
+"""Planner programs: the logits (keep, take), the planner that waits for what a slot reads, the one for blocks."""
+
+import numpy as np
+
+from unmask.expressions import Expression, N, choose, n
+from unmask.programs.gadgets.attention import lookup
+from unmask.programs.gadgets.mlp import conjunction
+from unmask.programs.program import ONE, B, Columns, LayerBuilder, Program, Size, Vocabulary, program_for
+
+
+def planner_logits(program: Program, chosen: Columns) -> None:
+    """(B, 0) where a row is not chosen, (0, B) where it is: keep B·one - B·chosen, take B·chosen."""
+    program.read_out(0, program.one, B)
+    program.read_out(0, chosen, -B)
+    program.read_out(1, chosen, B)
+
+
+def symmetric_planner_logits(program: Program, chosen_twice: Columns) -> None:
+    """(B, -B) where a row is not chosen, (-B, B) where it is: ±(B·chosen + B·chosen - B·one), two columns."""
+    for output, sign in ((1, B), (0, -B)):
+        program.read_out(output, program.one, -sign)
+        program.read_out(output, chosen_twice, sign)
+
+
+def readiness_planner(
+    vocabulary: Vocabulary,
+    length: Size,
+    rows: Size,
+    children: tuple[Expression | np.ndarray, ...],
+    *,
+    room: int | None = None,
+) -> Program:
+    """Return the planner that writes a masked slot once no row that one of `children` names is masked.
+
+    `children` are formulas or tables. Addresses count to `rows`, or to `room`, which is no less.
+
+    Statement:    a slot is chosen if it is masked and none of the rows that it reads is.
+    Construction: one LOOKUP per row that is read brings whether it is masked:
+                      take = ReLU(masked - Σ_i masked of child i)
+    Bounds:       one layer, a head per child, one hidden unit; width O(log rows). Least p: 1.
+    Exactness:    exact. The logits are ±B: no noise can turn the decision round.
+    """
+    program = program_for(vocabulary.symbols, 2, length, rows)
+    masked = program.register("masked")
+    program.embed(vocabulary["mask"], masked)
+    take = program.register("take", 2)
+    layer = program.layer()
+    unit = layer.mlp.units(1)
+    layer.mlp.read(unit, masked)
+    if children:
+        here = program.code("here", n, room=room)
+        for i, child in enumerate(children):
+            layer.mlp.read(unit, _masked_child(program, layer, i, child, here, masked, room), -ONE)
+    layer.mlp.write(unit, take)
+    symmetric_planner_logits(program, take)
+    return program
+
+
+def _masked_child(
+    program: Program,
+    layer: LayerBuilder,
+    i: int,
+    child: Expression | np.ndarray,
+    here: Columns,
+    masked: Columns,
+    room: int | None,
+) -> Columns:
+    """Whether the row that child i names is masked."""
+    address = program.code(f"address {i}", child, room=room)
+    fetched = program.register(f"masked {i}")
+    lookup(layer, address, here).copy(masked, fetched)
+    return fetched
+
+
+def row_of_previous_block(block: int) -> Expression:
+    """n - P in every block but the first, 0 before."""
+    return choose(n < N + block, 0, n - block)
+
+
+def select_block(
+    layer: LayerBuilder, masked: Columns, *, own: Columns, previous: Columns, before: Columns, chosen: Columns
+) -> None:
+    """chosen = [masked here, and not in the row `previous`], which is fetched into `before`."""
+    lookup(layer, previous, own).copy(masked, before)
+    layer.mlp.write(conjunction(layer.mlp, masked, [before]), chosen)
+
+
+def block_planner(symbols: tuple[str, ...], mask: str, *, length: int, block: int, blocks: int) -> Program:
+    """Return the planner that unmasks block after block (lem:select-block).
+
+    Statement:    N symbols and T blocks of P slots, the first t of them written: one layer chooses block t + 1.
+    Construction: a row looks P rows back, and is chosen if it is masked and that row is not:
+                      chosen = ReLU(masked - masked of row n - P),        logits (B·one - B·chosen, B·chosen)
+                  Rows of the input and of the first block look at row 0 instead, an input symbol, never masked.
+    Bounds:       one layer, one head, one hidden unit; width O(log N). Least p: 1. N >= 1.
+    Exactness:    exact, if blocks are written whole and never with the mask.
+    Deviations:   row n - P of the paper does not exist for n < P, and for N < P it makes the first block wait for
+                  itself; the paper's □ and m are one symbol here, the mask.
+    """
+    assert length >= 1, "the first block looks at an input symbol, so there must be one"
+    program = Program(symbols, outputs=2, length=length, rows=length + block * blocks)
+    own = program.code("own", n)
+    previous = program.code("previous", row_of_previous_block(block))
+    masked, before, chosen = (program.register(name) for name in ("masked", "before", "chosen"))
+    program.embed(symbols.index(mask), masked)
+    select_block(program.layer(), masked, own=own, previous=previous, before=before, chosen=chosen)
+    planner_logits(program, chosen)
+    return program

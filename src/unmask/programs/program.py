@@ -1,0 +1,350 @@
+"""Program: what a transformer does, over named registers, before any number is chosen.
+
+    registers   names for the columns of the residual stream; the first is `one`, which is 1 in every row
+    positions   per register: a declared expression in (n, N), as bits, a flag or a one-hot code
+    embedding   symbol → registers
+    layers      heads (columns of query and key, value map) and an MLP (hidden units), made by gadgets
+    readout     registers → logits
+    frame       attention, the looped layers, the columns that receive noise
+
+A weight is a named number (`Coefficient`): ONE = 1, B = the largest number of F_p, NEXT_TO_B = B - 2^-p, HALF = [B/2],
+ULP = 2^-p, TOP = 2^(p-1), or a whole multiple of 1. Edges between columns are added in bulk, as arrays. `assemble`
+turns a program into weights for one precision.
+
+A program may be the program of every N at once: `every` is then the number of its rows as an expression in N, and a
+code has one column that represents all its bits. `instance.program_at` returns the program of one N.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from unmask.errors import ProblemError
+from unmask.expressions import Expression, constant, n
+from unmask.numerics.arithmetic import Precision
+from unmask.programs.declarations import Declaration, Flag, SignedBits, TableBits, TableFlag
+from unmask.weights.transformer import Attention, Noise
+
+_UNITS: dict[str, Callable[[Precision], int]] = {
+    "1": lambda precision: precision.one,
+    "B": lambda precision: precision.bound,
+    "B-2^-p": lambda precision: precision.bound - 1,
+    "[B/2]": lambda precision: precision.half_bound,
+    "2^-p": lambda precision: 1,  # noqa: ARG005
+    "2^(p-1)": lambda precision: precision.one * precision.one // 2,
+}
+
+
+@dataclass(frozen=True)
+class Coefficient:
+    """A multiple of a named number."""
+
+    unit: str
+    times: int = 1
+
+    def __neg__(self) -> "Coefficient":
+        return Coefficient(self.unit, -self.times)
+
+    def integer(self, precision: Precision) -> int:
+        """Return the integer that represents the coefficient in F_p."""
+        value = self.times * _UNITS[self.unit](precision)
+        if abs(value) > precision.bound:
+            raise ProblemError(f"the coefficient {self} does not fit F_{precision.p}; use a larger precision")
+        return value
+
+    def __str__(self) -> str:
+        return {1: self.unit, -1: f"-{self.unit}"}.get(self.times, f"{self.times}·{self.unit}")
+
+
+def integers(weight: Coefficient | np.ndarray, precision: Precision) -> np.ndarray | int:
+    """Return the integer that represents a coefficient in F_p; arrays of integers are returned unchanged."""
+    return weight.integer(precision) if isinstance(weight, Coefficient) else weight
+
+
+ONE = Coefficient("1")
+B = Coefficient("B")
+NEXT_TO_B = Coefficient("B-2^-p")
+HALF = Coefficient("[B/2]")
+ULP = Coefficient("2^-p")
+TOP = Coefficient("2^(p-1)")
+
+
+def whole(k: int) -> Coefficient:
+    """The number k."""
+    return Coefficient("1", k)
+
+
+SPECIAL_NAMES = {
+    "mask": ("m", "M", "<mask>"),
+    "pad": ("□", "_", "<pad>"),
+    "reject": ("0", "⊥", "<reject>"),
+    "accept": ("1", "⊤", "<accept>"),
+    "begin": ("^", "⊢", "<begin>"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Vocabulary:
+    """Symbols by token id: the letters first, then what may be written, then the special ones by role."""
+
+    symbols: tuple[str, ...]
+    letters: int
+    special: dict[str, int]
+
+    def __getitem__(self, role: str) -> int:
+        return self.special[role]
+
+    @property
+    def input_symbols(self) -> tuple[str, ...]:
+        return self.symbols[: self.letters]
+
+    def name(self, role: str) -> str | None:
+        """The symbol of a role, None where the vocabulary has none."""
+        return self.symbols[self.special[role]] if role in self.special else None
+
+    def fields(self) -> dict[str, Any]:
+        """The symbols of a model, by the names of its fields."""
+        roles = {role: self.name(role) for role in ("mask", "pad", "begin", "accept", "reject")}
+        return {"vocabulary": self.symbols, "input_symbols": self.input_symbols, **roles}
+
+    @cached_property
+    def everything(self) -> np.ndarray:
+        return np.arange(len(self.symbols))
+
+    @cached_property
+    def verdicts(self) -> np.ndarray:
+        """reject, accept: by the truth of what they say."""
+        return np.array([self["reject"], self["accept"]])
+
+
+def vocabulary_of(
+    symbols: Sequence[str], letters: int, roles: Sequence[str], *, preferred: Mapping[str, str] | None = None
+) -> Vocabulary:
+    """Symbols, then one for each role under a name that is free; `preferred` names are tried first."""
+    named = list(symbols)
+    special = {}
+    for role in roles:
+        special[role] = len(named)
+        first = [preferred[role]] if preferred and role in preferred else []
+        named.append(free_name([*first, *SPECIAL_NAMES[role]], named))
+    return Vocabulary(tuple(named), letters, special)
+
+
+def free_name(choices: Sequence[str], taken: Sequence[str]) -> str:
+    """The first name that is not taken; the last one, numbered, where all are."""
+    free = [name for name in choices if name not in taken]
+    numbered = (f"{choices[-1]}{i}" for i in range(len(taken) + 1))
+    return free[0] if free else next(name for name in numbered if name not in taken)
+
+
+Columns = np.ndarray
+Weight = Coefficient | np.ndarray
+"""A coefficient by name, or integers of F_p taken from the weights of another model."""
+
+Form = Sequence[tuple[Columns, Weight]]
+"""Σ weight·column: what one column of a query or a key is made of."""
+
+
+@dataclass(frozen=True, eq=False)
+class Edges:
+    """Entries of one matrix: from[i] → to[i], all with one coefficient or each with its own integer."""
+
+    source: np.ndarray
+    target: np.ndarray
+    weight: Weight
+
+    @classmethod
+    def between(cls, source: np.ndarray | Sequence[int] | int, target: np.ndarray, weight: Weight) -> "Edges":
+        """The shorter side is repeated, as NumPy does it."""
+        return cls(*np.broadcast_arrays(np.atleast_1d(source), np.atleast_1d(target)), weight)
+
+    @property
+    def weights(self) -> list:
+        """The weight of each entry."""
+        entries = np.broadcast(self.source, self.target).size
+        return list(self.weight) if isinstance(self.weight, np.ndarray) else [self.weight] * entries
+
+
+@dataclass
+class HeadBuilder:
+    """One attention head: the columns of its queries and keys, in the order of summation, and its value map."""
+
+    one: Columns
+    """The column of the program that is 1 in every row."""
+    query: list[Edges] = field(default_factory=list)
+    key: list[Edges] = field(default_factory=list)
+    value: list[Edges] = field(default_factory=list)
+    width: int = 0
+    blocks: list[tuple[int, int]] = field(default_factory=list)
+    """The columns [first, last) that are one bit of a code: a head of a family has them once for every bit."""
+    rising: list[tuple[int, int]] = field(default_factory=list)
+    """The blocks of which a family has that of the lowest bit first; of others it has that of the highest first."""
+
+    def bit(self, *columns: tuple[Form, Form], rising: bool = False) -> None:
+        """Append the columns (query, key) of one bit."""
+        first = self.width
+        for query, key in columns:
+            self.column(query, key)
+        self.blocks.append((first, self.width))
+        if rising:
+            self.rising.append((first, self.width))
+
+    def column(self, query: Form, key: Form) -> None:
+        """Append one column: ⟨query form, key form⟩ is added to the score."""
+        for side, form in ((self.query, query), (self.key, key)):
+            for columns, weight in form:
+                columns = np.atleast_1d(columns)
+                side.append(Edges(columns, np.full(columns.shape, self.width), weight))
+        self.width += 1
+
+    def copy(self, source: Columns, target: Columns, weight: Weight = ONE) -> None:
+        """target += weight · source of the attended row."""
+        self.value.append(Edges.between(source, target, weight))
+
+
+@dataclass
+class MlpBuilder:
+    """ReLU(ReLU(x·W1 + b1)·W2 + b2), unit by unit."""
+
+    inputs: list[Edges] = field(default_factory=list)
+    biases: list[tuple[np.ndarray, Weight]] = field(default_factory=list)
+    outputs: list[Edges] = field(default_factory=list)
+    offsets: list[tuple[np.ndarray, Weight]] = field(default_factory=list)
+    size: int = 0
+
+    def units(self, count: int, *, bias: Weight | None = None) -> np.ndarray:
+        """New hidden units; returns their numbers."""
+        made = np.arange(self.size, self.size + count)
+        self.size += count
+        if bias is not None:
+            self.biases.append((made, bias))
+        return made
+
+    def read(self, units: np.ndarray, columns: Columns, weight: Weight = ONE) -> None:
+        """units[i] reads weight · columns[i]."""
+        self.inputs.append(Edges.between(columns, units, weight))
+
+    def write(self, units: np.ndarray, columns: Columns, weight: Weight = ONE) -> None:
+        """columns[i] += weight · units[i], inside the outer ReLU."""
+        self.outputs.append(Edges.between(units, columns, weight))
+
+    def offset(self, columns: Columns, weight: Weight) -> None:
+        """The output bias of these columns."""
+        self.offsets.append((np.atleast_1d(columns), weight))
+
+
+@dataclass
+class LayerBuilder:
+    """Heads in the order in which they are summed, then an MLP."""
+
+    one: Columns
+    heads: list[HeadBuilder] = field(default_factory=list)
+    mlp: MlpBuilder = field(default_factory=MlpBuilder)
+
+    def head(self) -> HeadBuilder:
+        self.heads.append(HeadBuilder(self.one))
+        return self.heads[-1]
+
+
+Size = int | Expression
+"""A number of rows or letters, or an expression for it in N: that of every N."""
+
+
+@dataclass
+class Program:
+    """A transformer under construction. `symbols` and `outputs` name the rows of embed and out."""
+
+    symbols: tuple[str, ...]
+    outputs: int
+    length: int
+    rows: int
+    attention: Attention = "unmasked"
+    loop: tuple[int, int] | None = None
+    noise: Noise | None = None
+    every: Expression | None = None
+    one: Columns = field(init=False)
+    registers: dict[str, tuple[str, ...]] = field(init=False, default_factory=dict)
+    positions: dict[str, Declaration] = field(init=False, default_factory=dict)
+    codes: dict[str, Expression] = field(init=False, default_factory=dict)
+    """Of a program of every N: how many numbers a code has room for, by its register."""
+    embedding: list[Edges] = field(init=False, default_factory=list)
+    layers: list[LayerBuilder] = field(init=False, default_factory=list)
+    readout: list[Edges] = field(init=False, default_factory=list)
+    width: int = field(init=False, default=0)
+    _first: dict[str, int] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.one = self.flag("one", constant(1))
+
+    def register(
+        self, name: str, labels: int | Sequence[str] = ("",), declaration: Declaration | None = None
+    ) -> Columns:
+        """A new register at the right end; returns its columns."""
+        assert name not in self.registers, f"the register {name} exists already"
+        labels = tuple(str(i) for i in range(labels)) if isinstance(labels, int) else tuple(labels)
+        self.registers[name] = labels
+        self._first[name] = self.width
+        self.width += len(labels)
+        if declaration is not None:
+            self.positions[name] = declaration
+        return self.columns(name)
+
+    def flag(self, name: str, where: Expression | np.ndarray, copies: int | None = None) -> Columns:
+        """A register that is 1 in the rows that a formula or a table names; `copies` of it, numbered, if given."""
+        declaration = Flag(where) if isinstance(where, Expression) else TableFlag(where, n)
+        return self.register(name, ("",) if copies is None else copies, declaration)
+
+    def code(
+        self,
+        name: str,
+        number: Expression | np.ndarray,
+        bits: int | None = None,
+        *,
+        only: Expression | None = None,
+        room: Size | None = None,
+    ) -> Columns:
+        """A register with the signed bits of a number that a formula or a table gives: as many as `room` needs."""
+        if isinstance(number, Expression):
+            declaration: Declaration = SignedBits(number, only)
+        else:
+            assert only is None, "a table says itself where its code is 0"
+            declaration = TableBits(number, n)
+        room = room if room is not None else self.every if self.every is not None else self.rows
+        if bits is None and isinstance(room, Expression):
+            self.codes[name] = room
+            return self.register(name, ("every bit",), declaration)
+        return self.register(name, bits_for(int(room)) if bits is None else bits, declaration)
+
+    def columns(self, name: str) -> Columns:
+        first = self._first[name]
+        return np.arange(first, first + len(self.registers[name]))
+
+    def layer(self) -> LayerBuilder:
+        self.layers.append(LayerBuilder(self.one))
+        return self.layers[-1]
+
+    def embed(self, symbols: np.ndarray | Sequence[int] | int, columns: Columns, weight: Weight = ONE) -> None:
+        """The embedding of symbols[i] has weight in columns[i]."""
+        self.embedding.append(Edges.between(symbols, columns, weight))
+
+    def read_out(self, outputs: np.ndarray | Sequence[int] | int, columns: Columns, weight: Weight = ONE) -> None:
+        """The logit of outputs[i] adds weight · columns[i]."""
+        self.readout.append(Edges.between(outputs, columns, weight))
+
+
+def program_for(
+    symbols: tuple[str, ...], outputs: int, length: Size, rows: Size, attention: Attention = "unmasked"
+) -> Program:
+    """A program of one length, or that of every length where `length` and `rows` are expressions in N."""
+    if isinstance(length, Expression) or isinstance(rows, Expression):
+        assert isinstance(rows, Expression), "the rows of a program of every N are an expression in N"
+        return Program(symbols, outputs, 0, 0, attention, every=rows)
+    return Program(symbols, outputs, length, rows, attention)
+
+
+def bits_for(count: int) -> int:
+    """How many bits the codes 0 … count - 1 take; at least 1."""
+    return max(1, (count - 1).bit_length())

@@ -1,0 +1,200 @@
+"""What every row of a system computes, from registers to results.
+
+    layer 1   heads bring the features of the rows that are read; rows that find say what they find
+    layer 2   where there are reads over a range: slots attend to the rows that find for them (lem:detection)
+    last      a unit for every conjunction of a rule; its result features, twice
+
+A unit of up to three literals adds them, and takes away all but one: ReLU(Σ literals - (k - 1) - blocks). A longer
+one, and for p = 1 any with more than one literal, takes away what contradicts it: ReLU(1 - Σ others - blocks). Least
+p: 1. Everything is 0 or 1, but for shares, which are only compared with 0.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from unmask.expressions import Expression
+from unmask.programs.gadgets.attention import eq, hide, lookup
+from unmask.programs.program import ONE, TOP, ULP, Columns, HeadBuilder, LayerBuilder, MlpBuilder, Program, whole
+from unmask.programs.recurrences.rule_tables import Column, Feature, ReadHead, feature_name
+from unmask.programs.recurrences.string_placement import Placement
+from unmask.programs.recurrences.system_plan import Planned, SystemPlan, Term
+
+Block = Sequence[Columns]
+"""Flags that keep a unit from firing."""
+
+
+@dataclass(eq=False)
+class Features:
+    """Columns by feature."""
+
+    columns: dict[Feature, int]
+
+    def of(self, features: Iterable[Feature]) -> Columns:
+        return np.array([self.columns[feature] for feature in features], dtype=np.int64)
+
+    @property
+    def all(self) -> Columns:
+        return np.array(list(self.columns.values()), dtype=np.int64)
+
+
+def features(program: Program, name: str, listed: Sequence[Feature]) -> Features:
+    """A register with a column for every feature."""
+    columns = program.register(name, [feature_name(feature) for feature in listed])
+    return Features(dict(zip(listed, columns.tolist(), strict=True)))
+
+
+@dataclass(eq=False)
+class SlotRegisters:
+    """The registers of a program, as far as all kinds share them."""
+
+    program: Program
+    plan: SystemPlan
+    here: Columns
+    placement: Placement | None = None
+    own: list[Features] = field(default_factory=list)
+    fetched: list[Features] = field(default_factory=list)
+    no: dict[Planned, Columns] = field(default_factory=dict)
+    addresses: list[Columns] = field(default_factory=list)
+    targets: list[Columns | None] = field(default_factory=list)
+    not_finding: list[Columns] = field(default_factory=list)
+    found: list[Features] = field(default_factory=list)
+    share: list[Features] = field(default_factory=list)
+    some: list[Features] = field(default_factory=list)
+    lacking: list[Features] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, program: Program, plan: SystemPlan, placement: Placement | None = None) -> "SlotRegisters":
+        """Places, addresses and what is fetched; the rows of the plan stand where `placement` puts them."""
+        room = plan.room if placement is None else placement.codes
+        here = plan.here() if placement is None else placement.here()
+        node = cls(program, plan, program.code("here", here, room=room), placement)
+        for h, head in enumerate(plan.heads):
+            first = None if placement is None else int(placement.here()[0])
+            address = node.asks(plan.address(h, plan.regions, first), first or 0)
+            node.addresses.append(program.code(f"address {h}", address, room=room))
+            node.fetched.append(features(program, f"read {h}", head.features))
+        for region in plan.regions:
+            node.no[region] = program.flag(f"not {region.name}", node.asks(plan.not_in([region]), 1))
+        for c, channel in enumerate(plan.channels):
+            nothing = node.asks(plan.in_blocks(channel.blocks, 0), 1)
+            if placement is None:
+                node.targets.append(target_of(program, plan, c))
+            else:
+                assert isinstance(nothing, np.ndarray)
+                nothing[0] = 0
+                target = placement.asks(plan.target(c, placement.nowhere), placement.nowhere)
+                node.targets.append(program.code(f"target {c}", target, room=room))
+            node.not_finding.append(program.flag(f"finds nothing {c}", nothing))
+            for kind in ("found", "share", "some", "lacking"):
+                getattr(node, kind).append(features(program, f"{kind} {c}", channel.features))
+        return node
+
+    def embed_own(self, tokens: Sequence[int]) -> None:
+        """What every row shows to the heads that read it; heads to which symbols mean the same share it."""
+        for h, head in enumerate(self.plan.heads):
+            same = next((g for g in range(h) if self.plan.heads[g].meaning == head.meaning), None)
+            if same is not None:
+                self.own.append(self.own[same])
+                continue
+            self.own.append(features(self.program, f"as read {h}", head.features))
+            embed_meaning(self.program, head, self.own[h], tokens)
+
+    def asks(self, declared: Expression | np.ndarray, fill: int) -> Expression | np.ndarray:
+        """What rows act by, where they stand; `fill` where they act for nothing."""
+        return declared if self.placement is None else self.placement.asks(declared, fill)
+
+    def fetch(self, layer: LayerBuilder, copy: Callable[[HeadBuilder, int], None]) -> None:
+        """One LOOKUP for every read; `copy` says what it brings."""
+        for h, address in enumerate(self.addresses):
+            copy(lookup(layer, address, self.here), h)
+
+    def find(self, mlp: MlpBuilder, blocks: Callable[[Planned], Block]) -> None:
+        """Rows that find say what they find."""
+        for region in self.plan.regions:
+            if region.group is None:
+                channel = self._channel_of(region)
+                targets = self.found[channel].columns
+                self.units(mlp, region, region.terms, blocks(region), lambda f, t=targets: [t[f]])
+
+    def gather(self, layer: LayerBuilder) -> list[HeadBuilder]:
+        """Slots attend to the rows that find for them: some item is found, or it is lacking."""
+        heads = []
+        for c, target in enumerate(self.targets):
+            head = attend(layer, target, self.not_finding[c])
+            head.copy(self.found[c].all, self.share[c].all)
+            tell_apart(layer.mlp, self.share[c].all, self.some[c].all, self.lacking[c].all)
+            heads.append(head)
+        return heads
+
+    def units(
+        self,
+        mlp: MlpBuilder,
+        region: Planned,
+        terms: Sequence[Term],
+        blocks: Block,
+        targets: Callable[[Feature], Sequence[int]],
+    ) -> None:
+        """A hidden unit for every term, written to the targets of its results."""
+        for term in terms:
+            literals = [self.column(literal) for literal in term.cube.literals]
+            added = len(literals) <= self.plan.most_added
+            if added:
+                unit = mlp.units(1, bias=whole(1 - len(literals)) if len(literals) != 1 else None)
+                for column in literals:
+                    mlp.read(unit, np.array([column]))
+            else:
+                unit = mlp.units(1, bias=ONE)
+                for column in {self.column(other) for others in term.cube.others for other in others}:
+                    mlp.read(unit, np.array([column]), -ONE)
+            for flag in (self.no[region], *blocks):
+                mlp.read(unit, flag, -ONE)
+            written = [column for result in term.results for column in targets(result)]
+            mlp.write(np.repeat(unit, len(written)), np.array(written, dtype=np.int64))
+
+    def column(self, literal: Column) -> int:
+        """Where a literal stands."""
+        kind, number, (sort, value) = literal
+        if kind == "read":
+            return self.fetched[number].columns[sort, value]
+        return (self.some if sort == "in" else self.lacking)[number].columns["in", value]
+
+    def _channel_of(self, region: Planned) -> int:
+        return next(
+            c for c, channel in enumerate(self.plan.channels) if any(block is region.block for block in channel.blocks)
+        )
+
+
+def target_of(program: Program, plan: SystemPlan, channel: int) -> Columns | None:
+    """The slot for which a row finds, or of which it asks what was found; none where there is only one."""
+    if plan.finds_for_one(channel):
+        return None
+    return program.code(f"target {channel}", plan.target(channel), room=plan.room)
+
+
+def attend(layer: LayerBuilder, target: Columns | None, not_finding: Columns) -> HeadBuilder:
+    """A head that sees the rows that find for the slot, all alike."""
+    head = layer.head()
+    if target is not None:
+        eq(head, target, target)
+    hide(head, not_finding, copies=1)
+    return head
+
+
+def tell_apart(mlp: MlpBuilder, share: Columns, some: Columns, lacking: Columns) -> None:
+    """some = [share > 0], lacking = [share = 0]: h = ReLU(2^-p - share) twice, each times 2^(p-1)."""
+    for _ in range(2):
+        units = mlp.units(share.size, bias=ULP)
+        mlp.read(units, share, -ONE)
+        mlp.write(units, some, -TOP)
+        mlp.write(units, lacking, TOP)
+    mlp.offset(some, ONE)
+
+
+def embed_meaning(program: Program, head: ReadHead, own: Features, tokens: Iterable[int]) -> None:
+    """The features of every symbol that a head may bring."""
+    pairs = [(t, own.columns[f]) for t in tokens for f in sorted(head.meaning.get(t, ()), key=str)]
+    if pairs:
+        symbols, columns = np.array(pairs).T
+        program.embed(symbols, columns)

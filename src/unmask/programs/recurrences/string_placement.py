@@ -1,0 +1,159 @@
+"""Where the rows of a plan stand in a string that grows: one slot after the other, or a block for every step.
+
+    chain     the slots in an order in which each comes after what it reads; row n acts for the slot in row n + 1
+    levels    block t holds the slots of depth t, each behind the rows that find for it; what is left over is empty
+
+The answers stand last, so that a slot that is read by another cannot be an answer: `with_copied_answers` adds slots
+that repeat the answers.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from unmask.errors import ProblemError
+from unmask.expressions import Expression, Index
+from unmask.programs.recurrences.system_plan import SystemPlan
+from unmask.recurrences.slots import Read, Slots, pick
+from unmask.recurrences.system import System
+from unmask.recurrences.unfolding import Key, Unfolding
+
+
+@dataclass(frozen=True, eq=False)
+class Placement:
+    """Row r of the plan stands in row of[r]; `ahead` rows before it is what acts for it."""
+
+    plan: SystemPlan
+    of: np.ndarray
+    rows: int
+    ahead: int = 0
+    block: int | None = None
+    begin: bool = False
+
+    @property
+    def steps(self) -> int:
+        behind = self.rows - self.plan.length - self.begin
+        return behind if self.block is None else behind // self.block
+
+    @property
+    def nowhere(self) -> int:
+        """A code that asks for nothing: only the first row has it, as a row that finds, and it finds nothing."""
+        return self.plan.room + self.rows - self.of.size
+
+    @property
+    def codes(self) -> int:
+        """How many codes there are, `nowhere` among them where rows look for what others find."""
+        return self.nowhere + bool(self.plan.channels)
+
+    @property
+    def names(self) -> list[str]:
+        """What every row is called; "" where it is empty."""
+        names = [""] * self.rows
+        for row, name in zip(self.of.tolist(), self.plan.row_names, strict=True):
+            names[row] = name
+        return names
+
+    def here(self) -> np.ndarray:
+        """Codes of the rows, those that are empty included."""
+        table = np.zeros(self.rows, dtype=np.int64)
+        table[np.setdiff1d(np.arange(self.rows), self.of)] = self.plan.room + np.arange(self.rows - self.of.size)
+        table[self.of] = self._values(self.plan.here())
+        return table
+
+    def asks(self, declared: Expression | np.ndarray, fill: int) -> np.ndarray:
+        """What a row acts by; `fill` where it acts for nothing."""
+        table = np.full(self.rows, fill, dtype=np.int64)
+        acting = np.arange(self.plan.length, self.plan.rows)
+        table[self.of[acting] - self.ahead] = self._values(declared)[acting]
+        return table
+
+    def _values(self, declared: Expression | np.ndarray) -> np.ndarray:
+        if isinstance(declared, Expression):
+            return declared.at_positions(self.plan.length, np.arange(self.plan.rows))
+        return declared
+
+
+def one_slot_per_step(plan: SystemPlan, order: list[Key] | None = None) -> Placement:
+    """Every row of the plan in a step of its own; `order` lists the slots, each after what it reads."""
+    begin = plan.length <= 1
+    _check_first_row(plan, "cot")
+    rows = _in_order(plan, plan.unfolding.order if order is None else order)
+    of = np.empty(plan.rows, dtype=np.int64)
+    of[: plan.length] = begin + np.arange(plan.length)
+    of[rows] = begin + plan.length + np.arange(len(rows))
+    return Placement(plan, of, begin + plan.rows, ahead=1, begin=begin)
+
+
+def one_level_per_step(plan: SystemPlan) -> Placement:
+    """A block for every step, as wide as the widest level."""
+    _check_first_row(plan, "pcot")
+    unfolding = plan.unfolding
+    steps, answers = max(unfolding.depth.values()), set(unfolding.answers)
+    keys: list[list[Key]] = [[] for _ in range(steps)]
+    for key in unfolding.keys:
+        keys[(steps if key in answers else unfolding.depth[key]) - 1].append(key)
+    blocks = [_in_order(plan, listed) for listed in keys]
+    width = max(map(len, blocks))
+    of = np.empty(plan.rows, dtype=np.int64)
+    of[: plan.length] = np.arange(plan.length)
+    for t, block in enumerate(blocks):
+        of[block] = plan.length + (t + 1) * width - len(block) + np.arange(len(block))
+    return Placement(plan, of, plan.length + steps * width, block=width)
+
+
+def with_copied_answers(system: System, unfolding: Unfolding) -> System:
+    """The same system if no slot reads an answer, else one with slots that repeat the answers."""
+    answers = set(unfolding.answers)
+    if not any(child in answers for key in unfolding.keys for child in unfolding.read_slots(key)):
+        return system
+    group = system.answer_group
+    name = f"{group.name}'"
+    while name in unfolding.groups:
+        name += "'"
+    if isinstance(system.answers, Slots):
+        copies = Slots(name, group.ranges, group.values)
+        copies.rule(group[tuple(over.index for over in group.ranges)], lambda value: value)
+        return System(system.letters, [*system.groups, copies], copies, name=system.name)
+    number = Index("number")
+    read: Read = system.answers[-1]
+    for i, slot in reversed(list(enumerate(system.answers[:-1]))):
+        read = pick(number.equals(i), slot, read)
+    copies = Slots(name, number.range(len(system.answers)), group.values)
+    copies.rule(read, lambda value: value)
+    return System(system.letters, [*system.groups, copies], copies, name=system.name)
+
+
+def _check_first_row(plan: SystemPlan, kind: str) -> None:
+    """The first row must act for nothing, where rows look for what others find."""
+    if plan.channels and not plan.length:
+        raise ProblemError(
+            f"a program with reads over a range does not compile to {kind} for the empty word; "
+            f"compile to mdm, then `unmask convert --to {kind}`"
+        )
+
+
+def _in_order(plan: SystemPlan, keys: list[Key]) -> list[int]:
+    """The rows of these slots, each behind those that find for it; answers behind everything else."""
+    found, own = _rows(plan)
+    listed, last = set(keys), set(plan.unfolding.answers)
+    answers = [key for key in plan.unfolding.answers if key in listed]
+    others = [key for key in keys if key not in last]
+    before = [row for key in others for row in (*found[key], own[key])]
+    return [*before, *(row for key in answers for row in found[key]), *(own[key] for key in answers)]
+
+
+def _rows(plan: SystemPlan) -> tuple[dict[Key, list[int]], dict[Key, int]]:
+    """(rows that find for it, its own row) of every slot."""
+    slots: dict[int, Key] = {}
+    own: dict[Key, int] = {}
+    for group in plan.groups:
+        block = plan.blocks[group]
+        tuples = block.tuples([over.name for over in group.ranges])
+        for row, (code, at) in enumerate(zip(block.evaluate(plan.own_code(group)).tolist(), tuples, strict=True)):
+            slots[code], own[group.name, at] = (group.name, at), block.first + row
+    found: dict[Key, list[int]] = {key: [] for key in own}
+    for channel in plan.channels:
+        for finders in channel.finders:
+            for row, slot in enumerate(finders.block.evaluate(finders.code).tolist()):
+                found[slots[slot]].append(finders.block.first + row)
+    return found, own

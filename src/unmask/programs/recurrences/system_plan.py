@@ -1,0 +1,397 @@
+"""System × N → SystemPlan: rows, heads and conjunctions, before anything is a register.
+
+    region    rows of a group in which one table holds the rule; a read over a range has rows of its own
+    head      the m-th read of every region, by the code of the row that it reads
+    channel   the c-th read over a range of every region: rows that search, and the slots for which they search
+    term      region ∧ literals → result
+
+All values that a slot may hold are tokens of one vocabulary, letters first.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from unmask.errors import ProblemError, TooLarge
+from unmask.expressions import Expression, N, choose, constant
+from unmask.expressions import n as row
+from unmask.numerics.arithmetic import Precision
+from unmask.programs.program import Vocabulary, vocabulary_of
+from unmask.programs.recurrences.regions import Fetch, Known, Ranged, Region, finder_regions
+from unmask.programs.recurrences.rule_tables import (
+    NEVER,
+    Cube,
+    Feature,
+    GivenValues,
+    ReadHead,
+    all_given,
+    check_entries,
+    coded,
+    cubes,
+    is_each,
+    is_sets,
+    items_of,
+    meaning_of,
+    variables_of,
+)
+from unmask.programs.recurrences.slot_rows import Block, Draft, Finders, Piece, SlotRows, formula
+from unmask.recurrences.interpreter import as_set, found_by, result_of, what_gives
+from unmask.recurrences.rule_functions import MOST_ASKED, at_line, check_function
+from unmask.recurrences.slots import Case, Mapped, Slot, Slots, read_parts
+from unmask.recurrences.system import System, cases_of, symbol_names, truth_names
+from unmask.recurrences.unfolding import Unfolding
+
+
+@dataclass(frozen=True, eq=False)
+class Symbols:
+    """The vocabulary, and the token of every value."""
+
+    vocabulary: Vocabulary
+    token: dict[Any, int]
+
+    def tokens(self, values: Sequence[Any]) -> list[int]:
+        return [self.token[value] for value in values]
+
+
+def symbols_of(system: System, roles: Sequence[str]) -> Symbols:
+    """Letters, then the other values in the order of the groups, then the special symbols."""
+    names = symbol_names(system)
+    vocabulary = vocabulary_of(
+        list(names.values()), len(system.letters), (*roles, "reject", "accept"), preferred=truth_names(system)
+    )
+    token = {value: i for i, value in enumerate(names)}
+    return Symbols(vocabulary, {**token, False: vocabulary["reject"], True: vocabulary["accept"]})
+
+
+MOST_ADDED = 3
+
+
+def most_added(precision: Precision) -> int:
+    """How many literals a unit may add up: their sum, and not less, must be a number of F_p."""
+    return MOST_ADDED if precision.p > 1 else 1
+
+
+@dataclass(frozen=True)
+class Term:
+    """A conjunction, and the features that hold if it does."""
+
+    cube: Cube
+    results: tuple[Feature, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Planned:
+    """A region with its heads, channels and terms; `group` is None for rows that find."""
+
+    name: str
+    block: Block
+    where: Expression
+    group: Slots | None
+    heads: dict[int, Expression]  # the head of each fetch, and the code that it asks for
+    channels: tuple[int, ...]
+    terms: tuple[Term, ...]
+
+    @property
+    def computes(self) -> tuple[Any, ...]:
+        """What it does with what it reads, wherever that stands."""
+        return tuple(self.heads), self.channels, self.terms
+
+
+@dataclass(eq=False)
+class Channel:
+    """Reads over a range, and which items may be found."""
+
+    finders: list[Finders] = field(default_factory=list)
+    items: dict[Any, None] = field(default_factory=dict)
+
+    @property
+    def features(self) -> list[Feature]:
+        return [("in", item) for item in self.items]
+
+    @property
+    def blocks(self) -> list[Block]:
+        return [finders.block for finders in self.finders]
+
+
+class SystemPlan(SlotRows):
+    """Everything that the programs of all kinds need to know; `starts` for the values before the first step."""
+
+    def __init__(self, unfolding: Unfolding, symbols: Symbols, *, most_added: int = MOST_ADDED) -> None:
+        super().__init__(unfolding)
+        self._make(symbols, most_added)
+
+    def _make(self, symbols: Symbols, most_added: int) -> None:
+        """Heads, channels and regions, once it is known where the slots stand."""
+        self.symbols, self.most_added = symbols, most_added
+        self.waits = False  # does a slot read another?
+        self.heads: list[ReadHead] = []
+        self.start_heads: list[ReadHead] = []
+        self.channels: list[Channel] = []
+        self.regions: list[Planned] = []
+        self.starts: list[Planned] = []
+        self._whole = set(_read_whole(self.system))
+        drafts = self._drafts()
+        found = self._found(drafts)
+        self.blocks = self._blocks()
+        self._plan(drafts, found)
+        if self.system.edits:
+            for group in self.groups:
+                for case, region in self._regions(group, group.starts):
+                    self.starts.append(self._planned(group, case, region, {}, self.start_heads))
+
+    @property
+    def room(self) -> int:
+        """How many codes there are."""
+        return self._codes + sum(block.count for channel in self.channels for block in channel.blocks)
+
+    @property
+    def cases(self) -> frozenset:
+        """What the regions of this length compute: of finitely many cases that a program has, those that occur."""
+        planned = [(False, region) for region in self.regions] + [(True, region) for region in self.starts]
+        return frozenset((start, region.group and region.group.name, region.computes) for start, region in planned)
+
+    def _plan(self, drafts: Sequence[Draft], finders: dict[tuple[int, int], Finders]) -> None:
+        items: dict[Finders, list[Any]] = {}  # regions may share the rows that find for them
+        for number, (group, case, region) in enumerate(drafts):
+            try:
+                found = self._channels_of(number, region, finders, items)
+                self._add(self._planned(group, case, region, found, self.heads))
+            except TooLarge as error:
+                raise at_line(case.line, error) from error
+
+    def _channels_of(
+        self,
+        number: int,
+        region: Region,
+        finders: dict[tuple[int, int], Finders],
+        items: dict[Finders, list[Any]],
+    ) -> dict[int, tuple[int, list[Any]]]:
+        """The channel and the items of every read over a range, by its place among the reads."""
+        found: dict[int, tuple[int, list[Any]]] = {}
+        for place, leaf in enumerate(region.leaves):
+            if isinstance(leaf, Ranged):
+                these, channel = finders[number, place], len(found)
+                if channel == len(self.channels):
+                    self.channels.append(Channel())
+                if these not in items:
+                    items[these] = self._plan_finders(these, channel)
+                found[place] = channel, items[these]
+        return found
+
+    def _add(self, region: Planned) -> None:
+        """A region that computes the same as another one of its block becomes a part of it."""
+        for number, other in enumerate(self.regions):
+            if other.block is region.block and other.computes == region.computes:
+                where = choose(other.where, 1, region.where)
+                heads = {h: choose(other.where, code, region.heads[h]) for h, code in other.heads.items()}
+                self.regions[number] = replace(other, where=where, heads=heads)
+                return
+        self.regions.append(region)
+
+    def _finder_regions(self, found: Finders) -> Iterator[Region]:
+        return finder_regions(found.over, found.block.evaluate)
+
+    def _check_reads_nothing(self, name: str) -> None:
+        """A row that finds and reads nothing asks for letter 0."""
+        if not self.length:
+            raise ProblemError(f"{name} reads neither a letter nor a slot at N = 0; compile it for longer words")
+
+    def _plan_finders(self, found: Finders, channel: int) -> list[Any]:
+        """The regions of rows that find; returns the items that may be found."""
+        group, over, block = found.group, found.over, found.block
+        items: dict[Any, None] = {}
+        for region in self._finder_regions(found):
+            name = self._name(f"{group.name}: {over.range.name}")
+            fetched, given = self._fetch(region, {}, self.heads)
+            if not fetched:
+                self._check_reads_nothing(name)
+            listed = [
+                items_of([as_set(value, read, over.line) for value in values]) if is_each(leaf) else values
+                for read, leaf, values in zip(over.reads, region.leaves, given.values, strict=True)
+            ]
+            check_entries([len(values) for values in listed], name)
+            terms: list[Term] = []
+            told: list[tuple[tuple[Any, ...], frozenset]] = []
+            for numbers, values in all_given(listed):
+                whole = tuple(
+                    frozenset([v]) if is_each(leaf) else v for leaf, v in zip(region.leaves, values, strict=True)
+                )
+                told.append((whole, found_by(over, whole, name)))
+                results = items_of([told[-1][1]])
+                if results:
+                    items.update(dict.fromkeys(results))
+                    cube = given.cube(region.leaves, numbers, values)
+                    terms.append(Term(cube, tuple(("in", item) for item in results)))
+            check_function(
+                lambda whole, name=name: found_by(over, whole, name), told[:MOST_ASKED], what_gives(over, name)
+            )
+            self._add(Planned(name, block, region.where, None, fetched, (), tuple(terms)))
+        ordered = items_of([frozenset(items)]) if over.kind == "collect" else [True]
+        self.channels[channel].items.update(dict.fromkeys(ordered))
+        self.channels[channel].finders.append(found)
+        return ordered
+
+    def _fetch(
+        self, region: Region, found: dict[int, tuple[int, list[Any]]], heads: list[ReadHead]
+    ) -> tuple[dict[int, Expression], GivenValues]:
+        """A head for every fetch, and what all reads may give."""
+        used: dict[int, Expression] = {}
+        given = GivenValues()
+        for place, leaf in enumerate(region.leaves):
+            if isinstance(leaf, Known):
+                given.add([leaf.value], [], [()])
+            elif isinstance(leaf, Ranged):
+                channel, items = found[place]
+                given.add_found(leaf.over, channel, items)
+            else:
+                meaning, values = meaning_of(leaf, self.symbols.token, self.system.letters)
+                number = next(
+                    h for h in range(len(heads) + 1) if h not in used and (h == len(heads) or heads[h].agrees(meaning))
+                )
+                if number == len(heads):
+                    heads.append(ReadHead())
+                heads[number].meaning.update(meaning)
+                self.waits |= leaf.source is not None
+                used[number] = self._address(leaf)
+                given.add(values, *variables_of(("read", number), values))
+        return used, given
+
+    def _address(self, fetch: Fetch) -> Expression:
+        return fetch.places[0] if fetch.source is None else self.boxes[fetch.source].code(fetch.places)
+
+    def _planned(
+        self,
+        group: Slots,
+        case: Case,
+        region: Region,
+        found: dict[int, tuple[int, list[Any]]],
+        heads: list[ReadHead],
+    ) -> Planned:
+        name = self._name(group.name)
+        fetched, given = self._fetch(region, found, heads)
+        check_entries([len(listed) for listed in given.values], group.name)
+        place = {value: i for i, value in enumerate(group.values)}
+        results = given.table()
+        told: list[tuple[tuple[Any, ...], Any]] = []
+        for numbers, values in all_given(given.values):
+            told.append((values, result_of(group, case, values, group.name)))
+            results[given.index(numbers)] = place[told[-1][1]]
+        check_function(
+            lambda values: result_of(group, case, values, group.name), told[:MOST_ASKED], what_gives(case, group.name)
+        )
+        channels = tuple(channel for channel, _ in found.values())
+        terms = tuple(self._terms(group, given, results))
+        return Planned(name, self.blocks[group], region.where, group, fetched, channels, terms)
+
+    def _terms(self, group: Slots, given: GivenValues, results: np.ndarray) -> Iterator[Term]:
+        """A cube for every result; of a set, for every item."""
+        if not self.coded_as_sets(group):
+            for cube in cubes(given.variables, results):
+                yield Term(cube, (("is", group.values[cube.result]),))
+            return
+        for item in items_of(group.values):
+            holds = np.array([item in value for value in group.values], dtype=np.int64)
+            for cube in cubes(given.variables, np.where(results == NEVER, NEVER, holds[results])):
+                yield Term(cube, (("in" if cube.result else "out", item),))
+
+    def coded_as_sets(self, group: Slots) -> bool:
+        """Is a slot of the group computed item by item?"""
+        return is_sets(group.values) and group not in self._whole
+
+    def result_features(self, group: Slots) -> list[Feature]:
+        items = items_of(group.values) if self.coded_as_sets(group) else None
+        if items is None:
+            return [("is", value) for value in group.values]
+        return [feature for item in items for feature in (("in", item), ("out", item))]
+
+    def token_features(self, group: Slots, value: Any) -> list[Feature]:
+        """What a slot of the group has computed when it is to hold this value."""
+        return coded(value, items_of(group.values) if self.coded_as_sets(group) else None)
+
+    def _name(self, base: str) -> str:
+        taken_names = {region.name for region in (*self.regions, *self.starts)}
+        return (
+            base
+            if base not in taken_names
+            else next(n for i in range(2, 10_000) if (n := f"{base} ({i})") not in taken_names)
+        )
+
+    def here(self) -> Expression | np.ndarray:
+        """The code of every row: no two rows share one."""
+        finding = [block for channel in self.channels for block in channel.blocks]
+        if finding:
+            table = np.arange(self.rows)
+            for block in finding:
+                table[block.first : block.first + block.count] += self._codes - self.length
+            for group in self.groups:
+                block = self.blocks[group]
+                table[block.first : block.first + block.count] = block.evaluate(self.own_code(group))
+            return table
+        return self.declared([(self.blocks[group], self.own_code(group)) for group in self.groups], row)
+
+    def address(self, head: int, planned: Sequence[Planned], unread: int | None = None) -> Expression | np.ndarray:
+        """Which code a row asks for: one that has no such read repeats its first.
+
+        A row that reads nothing asks for `unread`; if that is not given, for itself, and one that finds for letter 0.
+        """
+        every = [(self.blocks[group], self.own_code(group)) for group in self.groups]
+        every += [(found.block, constant(0)) for channel in self.channels for found in channel.finders]
+        pieces: list[Piece] = []
+        for block, own in every:
+            rest = own if unread is None else constant(unread)
+            asked = {
+                r: r.heads.get(head, next(iter(r.heads.values()))) for r in planned if r.heads and r.block is block
+            }
+            pieces += self._pieces(asked, rest) or [(block, rest)]
+        return self.declared(pieces, row)
+
+    def finds_for_one(self, channel: int) -> bool:
+        """Do all rows that find do so for one slot? Then nobody has to say for which."""
+        finders = self.channels[channel].finders
+        return len(finders) == 1 and not finders[0].group.ranges
+
+    def _first_target(self, channel: int) -> Expression:
+        """The code of some slot for which rows find."""
+        first = next(found for found in self.channels[channel].finders if found.block.count)
+        return constant(int(first.block.evaluate(first.code)[0]))
+
+    def target(self, channel: int, otherwise: int | None = None) -> Expression | np.ndarray:
+        """Of rows that find, the code of the slot they find for; of such a slot its own; elsewhere that of some."""
+        finders = self.channels[channel].finders
+        some = self._first_target(channel) if otherwise is None else constant(otherwise)
+        asked = {
+            region: self.own_code(region.group)
+            for region in self.regions
+            if channel in region.channels and region.group is not None
+        }
+        pieces = [*((found.block, found.code) for found in finders), *self._pieces(asked, some)]
+        return self.declared(pieces, formula(some, {"N": N}))
+
+    def not_in(self, regions: Sequence[Planned]) -> Expression | np.ndarray:
+        """1 in the rows outside of some regions."""
+        return self.declared(self._pieces(dict.fromkeys(regions, constant(0)), constant(1)), 1)
+
+    def in_blocks(self, blocks: Sequence[Block], inside: int) -> Expression | np.ndarray:
+        """`inside` in the rows of some blocks, its opposite elsewhere."""
+        return self.declared([(block, inside) for block in blocks], 1 - inside)
+
+    def _pieces(self, asked: dict[Planned, Expression], rest: Expression) -> list[Piece]:
+        """Per block: the expression of the region that a row belongs to."""
+        pieces: dict[Block, Expression] = {}
+        for region, expression in asked.items():
+            pieces[region.block] = _if(region.where, expression, pieces.get(region.block, rest))
+        return list(pieces.items())
+
+
+def _if(condition: Expression, then: Expression, otherwise: Expression) -> Expression:
+    return then if condition.operator == "constant" and condition.value else choose(condition, then, otherwise)
+
+
+def _read_whole(system: System) -> Iterator[Slots]:
+    """Groups of sets of which some read takes the set for a whole, through a function."""
+    for _, case in cases_of(system):
+        for read in read_parts(case.reads):
+            if isinstance(read, Mapped):
+                yield from (part.group for part in read_parts([read]) if isinstance(part, Slot))

@@ -1,0 +1,371 @@
+"""Systems of recurrences by masked diffusion, by a looped transformer and by chains of thought.
+
+Statement:    a system of recurrences with P slots (rows of reads over ranges included) and depth T is computed by a
+              masked diffusion model with T steps and P slots, by a looped transformer with T loops and P pads, by a
+              chain of thought with P steps, and by a parallel chain of thought with T steps of as many symbols as the
+              widest level has slots and rows. A system whose slots are rewritten in every step is computed in its
+              stated number of steps or loops.
+Construction: a slot looks up what it reads, by addresses that are formulas in its indices, and applies its rule.
+              Diffusion: the planner chooses a masked slot once everything that it reads is written. If slots are
+              rewritten, it chooses every slot in every step, and a masked slot counts as its start value.
+              Loop: every slot is computed in every loop; after k loops all slots of depth k are right and stay so. If
+              slots are rewritten, a layer before the loop writes their start values.
+              Chains: the rows are in an order in which a row comes after everything that it reads (`string_placement`),
+              so nothing has to wait. In a chain, row n acts for the slot in row n + 1. If a slot reads an answer, the
+              answers are repeated at the end.
+Bounds:       T = depth or the stated steps (cot: P, and the answers once more if they are repeated; pcot: depth, or one
+              more). Predictor, loop and chains: 1 layer, 3 with reads over a range; one more if slots are rewritten.
+              Planner: 1 layer, 2 with reads over a range, none if slots are rewritten. Width O(log N).
+Exactness:    for every N and p >= 1, if the program is right for N; chains with reads over a range from N = 1 on.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from unmask.programs.gadgets.attention import clear, itself, lookup
+from unmask.programs.gadgets.mlp import threshold
+from unmask.programs.planner_programs import planner_logits, symmetric_planner_logits
+from unmask.programs.program import ONE, TOP, B, Columns, HeadBuilder, MlpBuilder, Program, program_for
+from unmask.programs.recurrences.rule_tables import Feature
+from unmask.programs.recurrences.slot_registers import (
+    Features,
+    SlotRegisters,
+    attend,
+    embed_meaning,
+    features,
+    target_of,
+)
+from unmask.programs.recurrences.string_placement import Placement
+from unmask.programs.recurrences.system_plan import Planned, SystemPlan
+from unmask.recurrences.slots import Slots
+
+
+def system_planner(plan: SystemPlan) -> Program:
+    """u = masked slot ∧ nothing that it reads is masked; every slot where slots are rewritten."""
+    vocabulary = plan.symbols.vocabulary
+    program = program_for(vocabulary.symbols, 2, plan.length, plan.rows)
+    slots = [plan.blocks[group] for group in plan.groups]
+    if plan.system.edits:
+        planner_logits(program, program.flag("is a slot", plan.in_blocks(slots, 1)))
+        return program
+    masked = program.register("masked")
+    program.embed(vocabulary["mask"], masked)
+    take = program.register("take", 2)
+    first = program.layer()
+    absent: list[Columns] = []
+    if plan.heads and plan.waits:
+        here = program.code("here", plan.here(), room=plan.room)
+        for h in range(len(plan.heads)):
+            address = program.code(f"address {h}", plan.address(h, plan.regions), room=plan.room)
+            absent.append(program.register(f"masked {h}"))
+            lookup(first, address, here).copy(masked, absent[h])
+    layer, shares = first, []
+    if plan.channels:
+        layer = program.layer()
+        for c, channel in enumerate(plan.channels):
+            target = target_of(program, plan, c)
+            head = attend(layer, target, program.flag(f"finds nothing {c}", plan.in_blocks(channel.blocks, 0)))
+            shares.append(program.register(f"share of masked {c}", 2))
+            for flag in absent:
+                head.copy(flag, shares[c])
+    _choose(program, plan, layer.mlp, masked, absent, shares, take)
+    symmetric_planner_logits(program, take)
+    return program
+
+
+def _choose(
+    program: Program,
+    plan: SystemPlan,
+    mlp: MlpBuilder,
+    masked: Columns,
+    absent: list[Columns],
+    shares: list[Columns],
+    take: Columns,
+) -> None:
+    """take = ReLU(masked - Σ what is read and masked - other rows), for slots with the same reads over ranges.
+
+    A share is 0 or at least 2^-p: twice 2^(p-1) of it outweighs `masked`.
+    """
+    alike: dict[tuple[Any, ...], list[Planned]] = {}
+    for region in plan.regions:
+        if region.group is not None:
+            alike.setdefault((bool(region.heads), region.channels), []).append(region)
+    for number, ((reads, channels), regions) in enumerate(alike.items()):
+        unit = mlp.units(1)
+        mlp.read(unit, masked)
+        for flag in absent if reads else ():  # a slot without a read asks for itself
+            mlp.read(unit, flag, -ONE)
+        for c in channels:
+            for column in shares[c]:
+                mlp.read(unit, np.array([column]), -TOP)
+        if plan.channels or len(alike) > 1:
+            mlp.read(unit, program.flag(f"not of kind {number}", plan.not_in(regions)), -ONE)
+        mlp.write(unit, take)
+
+
+def system_predictor(plan: SystemPlan, *, own_slot: bool = False) -> Program:
+    """The value of every slot whose reads are written; with `own_slot` (a topk model) of masked slots only."""
+    vocabulary = plan.symbols.vocabulary
+    program = program_for(vocabulary.symbols, len(vocabulary.symbols), plan.length, plan.rows)
+    return predictor_of(program, plan, waits=plan.waits and not plan.system.edits, own_slot=own_slot)
+
+
+def predictor_of(
+    program: Program, plan: SystemPlan, placement: Placement | None = None, *, waits: bool, own_slot: bool = False
+) -> Program:
+    """The program of every row; without `waits` everything that is read is written already."""
+    vocabulary = plan.symbols.vocabulary
+    outcome = SlotResults.of(program, plan, placement, own_slot=own_slot)
+    node = SlotRegisters.of(program, plan, placement)
+    node.embed_own(range(len(vocabulary.symbols)))
+    masked, absent, full = program.one, [], None
+    if waits:
+        masked = program.register("masked")
+        program.embed(vocabulary["mask"], masked)
+        absent = [program.register(f"masked {h}") for h in range(len(plan.heads))]
+    if own_slot:
+        full = program.register("full")
+        program.embed(np.setdiff1d(vocabulary.everything, vocabulary["mask"]), full)
+    if plan.system.edits:
+        _start(program, node)
+
+    def bring(head: HeadBuilder, h: int) -> None:
+        head.copy(node.own[h].all, node.fetched[h].all)
+        if waits:
+            head.copy(masked, absent[h])
+
+    def unread(region: Planned) -> list[Columns]:
+        return [absent[h] for h in region.heads] if waits else []
+
+    layer = program.layer()
+    node.fetch(layer, bring)
+    unknown: list[Columns] = []
+    if plan.channels:
+        node.find(layer.mlp, unread)
+        layer = program.layer()
+        heads = node.gather(layer)
+        if waits:
+            unknown = _unknown(program, heads, absent, layer.mlp)
+        layer = program.layer()
+    outcome.decide(layer.mlp, node, unread, unknown, full)
+    outcome.read_out()
+    return program
+
+
+def _unknown(program: Program, heads: list, absent: list[Columns], mlp: MlpBuilder) -> list[Columns]:
+    """Whether a row that finds for a slot waits for something."""
+    flags = []
+    for c, head in enumerate(heads):
+        share, flag = program.register(f"share of masked {c}"), program.register(f"waits {c}")
+        for column in absent:
+            head.copy(column, share)
+        threshold(mlp, share, flag)
+        flags.append(flag)
+    return flags
+
+
+def _start(program: Program, node: SlotRegisters) -> None:
+    """A masked slot is as if it held what it starts with."""
+    plan = node.plan
+    written = program.register("written")
+    others = np.setdiff1d(plan.symbols.vocabulary.everything, plan.symbols.vocabulary["mask"])
+    program.embed(others, written)
+
+    def held(feature: Feature) -> list[int]:
+        """Where heads find a feature of a slot, each under what it means to it."""
+        sort, value = feature
+        if sort != "is":
+            return sorted({own.columns[feature] for own in node.own if feature in own.columns})
+        token = plan.symbols.token[value]
+        meanings = [sorted(head.meaning.get(token, ()), key=str) for head in plan.heads]
+        return sorted({own.columns[f] for own, meaning in zip(node.own, meanings, strict=True) for f in meaning})
+
+    start_layer(program, node, [written], held)
+
+
+def start_layer(
+    program: Program, node: SlotRegisters, blocks: list[Columns], targets: Callable[[Feature], list[int]]
+) -> None:
+    """A layer before all others: what slots start with, from the letters that they read."""
+    plan = node.plan
+    layer = program.layer()
+    start = SlotRegisters(program, plan, node.here)
+    for h, head in enumerate(plan.start_heads):
+        own = features(program, f"as letter {h}", head.features)
+        embed_meaning(program, head, own, range(len(plan.system.letters)))
+        start.fetched.append(features(program, f"letter {h}", head.features))
+        address = program.code(f"letter address {h}", plan.address(h, plan.starts), node.here.size)
+        lookup(layer, address, node.here).copy(own.all, start.fetched[h].all)
+    for region in plan.starts:
+        start.no[region] = program.flag(f"not start of {region.name}", plan.not_in([region]))
+        start.units(layer.mlp, region, region.terms, blocks, targets)
+
+
+class SlotResults:
+    """Results and their logits: B for the symbol that is chosen, -B for all others.
+
+    While a slot waits, the symbols that it may hold tie at 0, or with `own_slot` have -B like all others.
+
+    The columns stand in the order of the sum: what a row may hold, whether it is ready, what it is.
+    """
+
+    def __init__(self, program: Program, plan: SystemPlan, *, own_slot: bool) -> None:
+        self.program, self.plan, self.own_slot = program, plan, own_slot
+        self.finds: Columns = np.zeros(0, dtype=np.int64)
+        self.member: dict[Slots, Columns] = {}
+        self.ready: dict[Slots, Columns] = {}
+        self.results: dict[bool, list[Features]] = {}
+
+    @classmethod
+    def of(cls, program: Program, plan: SystemPlan, placement: Placement | None, *, own_slot: bool) -> "SlotResults":
+        self = cls(program, plan, own_slot=own_slot)
+        for group in plan.groups:
+            inside = plan.in_blocks([plan.blocks[group]], 1)
+            inside = inside if placement is None else placement.asks(inside, 0)
+            self.member[group] = program.flag(f"in {group.name}", inside)
+        finding = [block for channel in plan.channels for block in channel.blocks]
+        if finding and placement is None and not own_slot:
+            self.finds = program.flag("finds", plan.in_blocks(finding, 1), 2)
+        for group in plan.groups:
+            self.ready[group] = program.register(f"{group.name} ready", 2 if own_slot else 1)
+        for sets in (False, True):
+            listed = dict.fromkeys(
+                f for g in plan.groups if plan.coded_as_sets(g) is sets for f in plan.result_features(g)
+            )
+            if listed:
+                name = "set" if sets else "value"
+                self.results[sets] = [features(program, f"{name}, copy {i}", list(listed)) for i in (1, 2)]
+        return self
+
+    def decide(
+        self, mlp: MlpBuilder, node: SlotRegisters, unread, unknown: list[Columns], full: Columns | None
+    ) -> None:
+        """The units of every rule, and whether a slot is ready; none where a slot is `full`."""
+        for region in self.plan.regions:
+            group = region.group
+            if group is None:
+                continue
+            blocks = [*unread(region), *(unknown[c] for c in region.channels if unknown)]
+            first = mlp.size
+            copies = self.results[self.plan.coded_as_sets(group)]
+            node.units(mlp, region, region.terms, blocks, lambda f, c=copies: [part.columns[f] for part in c])
+            unit = mlp.units(1, bias=ONE)
+            for flag in (node.no[region], *blocks):
+                mlp.read(unit, flag, -ONE)
+            for column in self.ready[group]:
+                mlp.write(unit, np.array([column]))
+            if full is not None:
+                mlp.read(np.arange(first, mlp.size), full, -ONE)
+
+    def read_out(self) -> None:
+        program, plan = self.program, self.plan
+        program.read_out(plan.symbols.vocabulary.everything, program.one, -B)
+        for column in self.finds:  # nobody reads these rows: a sampler that fills all slots may fill them at once
+            program.read_out(plan.symbols.vocabulary["reject"], np.array([column]), B)
+        for group in plan.groups:
+            tokens = np.array(plan.symbols.tokens(group.values))
+            sets = plan.coded_as_sets(group)
+            if not self.own_slot:
+                program.read_out(tokens, self.member[group], B)
+            if sets:
+                for column in self.ready[group]:
+                    program.read_out(tokens, np.array([column]), B)
+            elif not self.own_slot:
+                program.read_out(tokens, self.ready[group], -B)
+        self._read_out_results()
+
+    def _read_out_results(self) -> None:
+        program, plan = self.program, self.plan
+        done: set[tuple[int, int]] = set()
+        for group in plan.groups:
+            sets = plan.coded_as_sets(group)
+            for copy in self.results[sets]:
+                for value, token in zip(group.values, plan.symbols.tokens(group.values), strict=True):
+                    for sort, item in plan.token_features(group, value):
+                        feature = (sort, item) if sort == "is" else ("out" if sort == "in" else "in", item)
+                        column = copy.columns[feature]
+                        if (token, column) not in done:
+                            done.add((token, column))
+                            program.read_out(token, np.array([column]), B if sort == "is" else -B)
+
+
+def system_loop(plan: SystemPlan) -> Program:
+    """One or three looped layers; the last rows hold the answers, in order."""
+    vocabulary = plan.symbols.vocabulary
+    program = Program(vocabulary.symbols, len(vocabulary.symbols), plan.length, plan.rows)
+    node = SlotRegisters.of(program, plan)
+    listed = dict.fromkeys(f for group in plan.groups for f in plan.result_features(group))
+    result = features(program, "value", list(listed))
+    node.embed_own(range(vocabulary.letters))
+    if plan.system.edits:
+        start_layer(program, node, [], lambda feature: [result.columns[feature]])
+
+    def bring(head: HeadBuilder, h: int) -> None:
+        head.copy(node.own[h].all, node.fetched[h].all)
+        source, target = _brought(plan, h, result, node.fetched[h])
+        head.copy(source, target)
+
+    def nothing(region: Planned) -> list[Columns]:  # noqa: ARG001
+        return []
+
+    first = len(program.layers)
+    layer = program.layer()
+    node.fetch(layer, bring)
+    own_row = itself(layer, node.here)
+    clear(own_row, *(read.all for read in node.fetched))
+    if plan.channels:
+        clear(own_row, *(found.all for found in node.found))
+        node.find(layer.mlp, nothing)
+        layer = program.layer()
+        node.gather(layer)
+        clear(itself(layer, node.here), *(f.all for kind in (node.share, node.some, node.lacking) for f in kind))
+        layer = program.layer()
+        own_row = itself(layer, node.here)
+    clear(own_row, result.all)
+    for region in plan.regions:
+        if region.group is not None:
+            node.units(layer.mlp, region, region.terms, [], lambda feature: [result.columns[feature]])
+    program.loop = first, len(program.layers)
+    _read_out(program, plan, result)
+    return program
+
+
+def _brought(plan: SystemPlan, h: int, result: Features, fetched: Features) -> tuple[Columns, Columns]:
+    """From what a slot has computed to the features that a head brings."""
+    pairs: dict[tuple[int, int], None] = {}
+    head = plan.heads[h]
+    for group in plan.groups:
+        if plan.coded_as_sets(group):
+            kept: list[tuple[Feature, Feature]] = [(f, f) for f in plan.result_features(group)]
+        else:
+            tokens = zip(group.values, plan.symbols.tokens(group.values), strict=True)
+            kept = [(("is", value), f) for value, token in tokens for f in sorted(head.meaning.get(token, ()), key=str)]
+        pairs |= {(result.columns[a], fetched.columns[b]): None for a, b in kept if b in fetched.columns}
+    listed = np.array(list(pairs), dtype=np.int64).reshape(-1, 2)
+    return listed[:, 0], listed[:, 1]
+
+
+def _read_out(program: Program, plan: SystemPlan, result: Features) -> None:
+    """B for what an answer row holds, or 0 for a set, which loses B for every item that is wrong; -B for all others."""
+    group = plan.groups[-1]
+    tokens = plan.symbols.tokens(group.values)
+    if not plan.coded_as_sets(group):
+        program.read_out(plan.symbols.vocabulary.everything, program.one, -B)
+        for value, token in zip(group.values, tokens, strict=True):
+            program.read_out(token, np.array([result.columns["is", value]]), B)
+        return
+    program.read_out(np.setdiff1d(plan.symbols.vocabulary.everything, tokens), program.one, -B)
+    for value, token in zip(group.values, tokens, strict=True):
+        wrong = [("out" if sort == "in" else "in", item) for sort, item in plan.token_features(group, value)]
+        for column in result.of(wrong):
+            program.read_out(token, np.array([column]), -B)
+
+
+def system_string(placement: Placement) -> Program:
+    """The program of all steps."""
+    plan = placement.plan
+    symbols = plan.symbols.vocabulary.symbols
+    program = Program(symbols, len(symbols), plan.length, placement.rows, "causal")
+    return predictor_of(program, plan, placement, waits=False)

@@ -1,0 +1,379 @@
+"""Regular languages by a tree of products: one slot per node, which holds an element of the transition monoid.
+
+`tree_planner` and `tree_predictor` are the masked diffusion model (thm:regular-languages-in-mdm-efficient),
+`tree_levels` is the parallel chain of thought. Positions are expressions in N; a length is a number, or N itself: then
+the layout is that of every N from 2 on.
+
+Queue (masked diffusion). Slot j = 0 … N-2 is at position N + j and multiplies the entries 2j and 2j + 1 of a queue:
+first the N inputs, beginning with the last 2c of them (c = N - 2^⌊log2 N⌋), then the slots. So after the first c slots
+the queue holds 2^⌊log2 N⌋ products in the order of the word, and a perfect tree follows: depth ⌈log2 N⌉, root in slot
+N - 2. The paper's layout lacks the rotation and multiplies in a rotated order unless N is a power of two.
+
+Levels (looped transformer, parallel chain of thought). Entry i of a level multiplies the entries 2i and 2i + 1 of the
+level before; an entry that does not exist is the identity.
+
+Composition (one node):
+    MLP 1   missing_g = ReLU(1 - Σ over triples (l, r, g) of ReLU(left_l + right_r - 1))       [g is not a feature]
+    MLP 2   element_f = ReLU(gate - Σ over g in result(f) of missing_g - blocks)
+            accepted  = Σ over disjuncts of ReLU(gate - Σ present missing - blocks), exclusive; rejected likewise
+Least p: 2 (left + right = 2 must fit). Everything is 0 or 1, and a sum of exclusive units never exceeds 1.
+"""
+
+from dataclasses import dataclass
+from typing import overload
+
+import numpy as np
+
+from unmask.expressions import Expression, N, both, choose, log2_above, n, power_of_two_below
+from unmask.programs.gadgets.attention import lookup
+from unmask.programs.planner_programs import readiness_planner
+from unmask.programs.program import (
+    ONE,
+    B,
+    Coefficient,
+    Columns,
+    HeadBuilder,
+    LayerBuilder,
+    MlpBuilder,
+    Program,
+    Size,
+    Vocabulary,
+    program_for,
+)
+from unmask.programs.regular.monoid_codes import Coding, Disjunct, Products, symbols_with_elements
+from unmask.weights.transformer import Attention
+
+
+@dataclass(frozen=True)
+class ProductTree:
+    """A tree of products: its rows, where the two factors of a row stand, and how rows are written."""
+
+    length: Size
+    rows: Size
+    room: Size  # how many rows the addresses have room for
+    factors: tuple[Expression, Expression]
+    waits: bool  # a row may be read before it is written
+    attention: Attention
+
+
+LEAST_TREE_LENGTH = 2
+"""From which length on a layout in expressions is meant."""
+
+
+def has_products(length: Size) -> bool:
+    """Is there something to multiply?"""
+    return isinstance(length, Expression) or length >= LEAST_TREE_LENGTH
+
+
+@overload
+def tree_steps(length: int) -> int: ...
+@overload
+def tree_steps(length: Size) -> Size: ...
+def tree_steps(length: Size) -> Size:
+    """⌈log2 N⌉, and 0 for N <= 1."""
+    if isinstance(length, Expression):
+        return log2_above(length)
+    return (length - 1).bit_length() if length > 1 else 0
+
+
+@overload
+def least_steps(length: int) -> int: ...
+@overload
+def least_steps(length: Size) -> Size: ...
+def least_steps(length: Size) -> Size:
+    """⌈log2 N⌉, at least 1."""
+    return tree_steps(length) if has_products(length) else 1
+
+
+@overload
+def queue_slots(length: int) -> int: ...
+@overload
+def queue_slots(length: Size) -> Size: ...
+def queue_slots(length: Size) -> Size:
+    """N - 1 products, the last of which is the answer; one slot where there is nothing to multiply."""
+    return length - 1 if has_products(length) else 1
+
+
+def queue_child(length: Size, side: int) -> Expression:
+    """The position of a slot's left (0) or right (1) factor; everything without one points to itself."""
+    return n if not isinstance(length, Expression) and length == 0 else choose(n < N, n, queue_factor(n - N, side))
+
+
+def queue_tree(length: Size) -> ProductTree:
+    """Masked diffusion: N letters and a slot per product."""
+    rows = length + queue_slots(length)
+    factors = queue_child(length, 0), queue_child(length, 1)
+    return ProductTree(length, rows, rows, factors, waits=has_products(length), attention="unmasked")
+
+
+def queue_factor(slot: Expression, side: int) -> Expression:
+    """Which input (below N) or slot (N + its number) is a factor of a slot, for N >= 1."""
+    entry = 2 * slot + side
+    return choose(entry < N, (entry - 2 * (N - power_of_two_below(N))) % N, entry)
+
+
+def loop_child(side: int) -> Expression:
+    """Row i of N reads the rows 2i and 2i + 1; those that do not exist are the pad row N, the identity."""
+    entry = 2 * n + side
+    return choose(both(n < N, entry < N), entry, N)
+
+
+@overload
+def level_width(length: int) -> int: ...
+@overload
+def level_width(length: Size) -> Size: ...
+def level_width(length: Size) -> Size:
+    """P' = ⌈N/2⌉, at least 1: room for the first level, and more than enough for the others."""
+    return (length + 1) // 2 if has_products(length) else 1
+
+
+@overload
+def level_room(length: int, rows: int) -> int: ...
+@overload
+def level_room(length: Size, rows: Size) -> Size: ...
+def level_room(length: Size, rows: Size) -> Size:
+    """How many rows the addresses of a parallel chain of thought have room for: at least `rows`.
+
+    There are about N·(1 + T/2) of them, and T grows like log N; 16·N is enough up to N = 2^30, so that a doubling
+    of N adds one bit.
+    """
+    if isinstance(length, Expression) or isinstance(rows, Expression):
+        return choose(16 * length >= rows, 16 * length, rows)  # ty: ignore
+    return max(rows, 16 * length)
+
+
+def level_child(length: Size, steps: Size, side: int) -> Expression:
+    """The position of a factor of row i in block t of a parallel chain of thought; missing ones are the row itself.
+
+    The very last row is the root: entry 0 of its level.
+    """
+    width = level_width(length)
+    level = (n - N) // width
+    root = N + (steps * width - 1)
+    entry = choose(n.equals(root), side, 2 * ((n - N) % width) + side)
+    from_input = choose(entry < N, entry, n)
+    from_block = choose(entry < width, N + width * (level - 1) + entry, n)
+    return choose(n < N, n, choose(level.equals(0), from_input, from_block))
+
+
+def level_tree(length: Size) -> ProductTree:
+    """Parallel chain of thought: N letters and a block of products per level; every step finds its factors written."""
+    steps = least_steps(length)
+    rows = length + steps * level_width(length)
+    factors = level_child(length, steps, 0), level_child(length, steps, 1)
+    return ProductTree(length, rows, level_room(length, rows), factors, waits=False, attention="causal")
+
+
+LEAST_PRECISION = 2
+
+
+def multiply_features(mlp: MlpBuilder, coding: Coding, left: Columns, right: Columns, missing: Columns) -> None:
+    """MLP 1: which result features the product lacks."""
+    first, second, third = coding.triples
+    units = mlp.units(first.size, bias=-ONE)
+    mlp.read(units, left[first])
+    mlp.read(units, right[second])
+    mlp.write(units, missing[third], -ONE)
+    mlp.offset(missing, ONE)
+
+
+def recognise(
+    mlp: MlpBuilder, coding: Coding, missing: Columns, gate: Columns, blocks: list[Columns], *targets: Columns
+) -> None:
+    """MLP 2: one unit per element, written to every target; `gate` must be 1 and all `blocks` 0."""
+    units = mlp.units(coding.size)
+    mlp.read(units, gate)
+    mlp.read(units[coding.result.element], missing[coding.result.feature], -ONE)
+    for block in blocks:
+        mlp.read(units, block, -ONE)
+    for target in targets:
+        mlp.write(units, target)
+
+
+def decide(
+    mlp: MlpBuilder,
+    disjuncts: tuple[Disjunct, ...],
+    missing: Columns,
+    gate: Columns,
+    blocks: list[tuple[Columns, Coefficient]],
+    target: Columns,
+) -> None:
+    """MLP 2: one unit per disjunct, at most one of which fires; it is written to all columns of the target.
+
+    A disjunct with an absent feature starts from that one instead of the gate, so `blocks` must forbid whatever
+    the gate forbids.
+    """
+    units = mlp.units(len(disjuncts))
+    for unit, disjunct in zip(units, disjuncts, strict=True):
+        mlp.read(unit, gate if disjunct.absent is None else missing[disjunct.absent])
+        mlp.read(np.full(len(disjunct.present), unit), missing[list(disjunct.present)], -ONE)
+    for columns, weight in blocks:
+        mlp.read(units, columns, weight)
+    for column in target:
+        mlp.write(units, column)
+
+
+def fetch_features(head: HeadBuilder, coding: Coding, side: str, element: Columns, target: Columns) -> None:
+    """Value map: from one column per element to the features of that element."""
+    pairs = coding.left if side == "left" else coding.right
+    head.copy(element[pairs.element], target[pairs.feature])
+
+
+SIDES = ("left", "right")
+
+
+def product_node(products: Products, vocabulary: Vocabulary, tree: ProductTree, *, own_slot: bool = False) -> Program:
+    """Return the program of every row of a tree: it multiplies the products in two other rows.
+
+        layer 1   LOOKUP both factors; MLP: which features their product lacks, and whether both were there
+        layer 2   MLP: the element with these features, or in the last row accept/reject
+
+    Logits: the chosen symbol B, all others -B, which no noise can turn round. With `waits`, a row is undecided while
+    one of its factors is masked: the symbols that it may hold tie at 0, the others have -B. With `own_slot` (a topk
+    model) it is also undecided once it is written itself, and then, or while it waits, every symbol has -B.
+    """
+    program = program_for(vocabulary.symbols, len(vocabulary.symbols), tree.length, tree.rows, tree.attention)
+    registers = _ProductRegisters.of(program, products, tree)
+    undecided = [(flag, -ONE) for flag in registers.absent] if tree.waits else []
+    if own_slot:
+        undecided += [(program.one, -ONE), (registers.masked, ONE)]
+    _embed(program, products, vocabulary, registers)
+    _multiply(program.layer(), products, registers, undecided)
+    _answer(program.layer().mlp, products, registers, undecided)
+    _read_out(program, products, vocabulary, registers)
+    if own_slot:
+        program.read_out(vocabulary.everything, program.one, -B)
+    else:
+        _suppress(program, vocabulary, products.symbol_of, registers)
+    return program
+
+
+@dataclass(frozen=True, eq=False)
+class _ProductRegisters:
+    """Of one row: its place, what it is as a factor, what its own factors are, and their product."""
+
+    last: Columns
+    inner: Columns
+    masked: Columns
+    here: Columns
+    address: list[Columns]
+    own: list[Columns]
+    factor: list[Columns]
+    absent: list[Columns]
+    ready: Columns
+    missing: Columns
+    product: list[Columns]
+    accepted: Columns
+    rejected: Columns
+
+    @classmethod
+    def of(cls, program: Program, products: Products, tree: ProductTree) -> "_ProductRegisters":
+        coding = products.coding
+        features = (coding.left_names, coding.right_names)
+        return cls(
+            last=program.flag("last row", n.equals(tree.rows - 1)),
+            inner=program.flag("inner row", n < tree.rows - 1),
+            masked=program.register("masked"),
+            here=program.code("here", n, room=tree.room),
+            address=[program.code(f"{s} address", f, room=tree.room) for s, f in zip(SIDES, tree.factors, strict=True)],
+            own=[program.register(f"as {s}", names) for s, names in zip(SIDES, features, strict=True)],
+            factor=[program.register(s, names) for s, names in zip(SIDES, features, strict=True)],
+            absent=[program.register(f"{s} masked") for s in SIDES],
+            ready=program.register("ready"),
+            missing=program.register("missing", coding.result_names),
+            product=[program.register(f"product, copy {i}", products.element_names) for i in (1, 2)],
+            accepted=program.register("accepted", 2),
+            rejected=program.register("rejected", 2),
+        )
+
+
+_Undecided = list[tuple[Columns, Coefficient]]
+
+
+def _embed(program: Program, products: Products, vocabulary: Vocabulary, registers: _ProductRegisters) -> None:
+    """Every symbol as a left and as a right factor."""
+    if "mask" in vocabulary.special:
+        program.embed(vocabulary["mask"], registers.masked)
+    symbols, elements = symbols_with_elements(products, vocabulary)
+    for pairs, columns in zip((products.coding.left, products.coding.right), registers.own, strict=True):
+        place, feature = pairs.of(elements)
+        program.embed(symbols[place], columns[feature])
+
+
+def _multiply(layer: LayerBuilder, products: Products, registers: _ProductRegisters, undecided: _Undecided) -> None:
+    """Layer 1: what the product of the two factors lacks, and whether the row is to be decided."""
+    for side in (0, 1):
+        fetch = lookup(layer, registers.address[side], registers.here)
+        fetch.copy(registers.own[side], registers.factor[side])
+        fetch.copy(registers.masked, registers.absent[side])
+    multiply_features(layer.mlp, products.coding, *registers.factor, registers.missing)
+    unit = layer.mlp.units(1, bias=ONE)
+    for flag, weight in undecided:
+        layer.mlp.read(unit, flag, weight)
+    layer.mlp.write(unit, registers.ready)
+
+
+def _answer(mlp: MlpBuilder, products: Products, registers: _ProductRegisters, undecided: _Undecided) -> None:
+    """Layer 2: the product, or in the last row accept or reject."""
+    coding, missing, ready = products.coding, registers.missing, registers.ready
+    recognise(mlp, coding, missing, ready, [registers.last], *registers.product)
+    for disjuncts, target in ((coding.accept, registers.accepted), (coding.reject, registers.rejected)):
+        decide(mlp, disjuncts, missing, ready, [(registers.inner, -ONE), *undecided], target)
+
+
+def _read_out(program: Program, products: Products, vocabulary: Vocabulary, registers: _ProductRegisters) -> None:
+    """B twice for the symbol that is chosen."""
+    for columns in registers.product:
+        program.read_out(products.symbol_of, columns, B)
+    program.read_out(vocabulary["accept"], registers.accepted, B)
+    program.read_out(vocabulary["reject"], registers.rejected, B)
+
+
+def _suppress(program: Program, vocabulary: Vocabulary, written: Columns, registers: _ProductRegisters) -> None:
+    """-B for symbols out of place, and -B for all once a row is decided, from which B twice lifts the chosen one.
+
+    These columns stand before those of the choice, so that the sum runs -B, -B, 0, B.
+    """
+    program.read_out(written, registers.last, -B)
+    program.read_out(vocabulary.verdicts, registers.inner, -B)
+    for symbols in (written, vocabulary.verdicts):
+        program.read_out(symbols, registers.ready, -B)
+    others = set(vocabulary.everything.tolist()) - set(written.tolist()) - set(vocabulary.verdicts.tolist())
+    program.read_out(sorted(others), program.one, -B)
+
+
+def tree_planner(vocabulary: Vocabulary, length: Size) -> Program:
+    """u = masked ∧ ¬(left factor masked) ∧ ¬(right factor masked)."""
+    tree = queue_tree(length)
+    return readiness_planner(vocabulary, length, tree.rows, tree.factors if tree.waits else ())
+
+
+def tree_predictor(products: Products, vocabulary: Vocabulary, length: Size, *, own_slot: bool = False) -> Program:
+    """Return the predictor of ⌈log2 N⌉ steps: the product of a slot's two factors, or accept/reject in the root.
+
+    Statement:    a regular language is decided by a masked diffusion model with ⌈log2 N⌉ steps and N slots; this is the
+                  layout with one slot per node, which the compiler takes for monoids of at most 1,024 elements.
+    Construction: a slot holds the product of a factor of the word, as a symbol. The predictor looks up the two factors
+                  of a slot and multiplies them; the planner chooses a masked slot as soon as both are written. The root
+                  emits accept or reject instead of its product.
+    Bounds:       T = ⌈log2 N⌉ (1 for N <= 1), P = N - 1 (1 for N <= 1); planner 1 layer, predictor 2; width O(log N).
+    Exactness:    for every N >= 0 and p >= 2. The planner chooses masked slots only: the same weights are an smdm.
+    Deviations:   the order of the leaves (see `regular.tree`); child addresses are absolute; the answer is emitted by
+                  the root itself, which saves a slot; m is embedded as the identity, so that N = 0 and N = 1 need no
+                  case of their own.
+    """
+    return product_node(products, vocabulary, queue_tree(length), own_slot=own_slot)
+
+
+def tree_levels(products: Products, vocabulary: Vocabulary, length: Size) -> Program:
+    """Return the parallel chain of thought of ⌈log2 N⌉ steps.
+
+    Statement:    a regular language is decided by a parallel chain of thought with ⌈log2 N⌉ steps of ⌈N/2⌉ symbols (one
+                  per node, for monoids of at most 1,024 elements).
+    Construction: step t writes level t of the tree: row i the product of the entries 2i and 2i + 1 of the level before.
+                  A factor that does not exist is the row itself, which holds m, the identity. The very last row takes
+                  the root's factors and emits accept or reject.
+    Bounds:       T = ⌈log2 N⌉ (1 for N <= 1), P' = ⌈N/2⌉ (at least 1), P = T·P'; 2 layers; width O(log N).
+    Exactness:    for every N >= 0 and p >= 2.
+    """
+    return product_node(products, vocabulary, level_tree(length))

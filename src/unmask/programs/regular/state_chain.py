@@ -1,0 +1,87 @@
+"""Regular languages by chain of thought in N steps: one state per letter.
+
+Statement:    a regular language is decided by a chain of thought with N steps.
+Construction: the t-th symbol is the state after t letters. The last row holds the state so far (the start state in
+              the row before the first), looks up letter t and applies the transition table; the last step emits
+              accept or reject instead of a state.
+Bounds:       T = N (1 for N = 0, from a begin symbol), one symbol per step; 1 layer, |Q|·|Σ| hidden units;
+              width O(log N).
+Exactness:    for every N >= 0 and p >= 2.
+"""
+
+import numpy as np
+
+from unmask.expressions import Expression, N, choose, n
+from unmask.problems.automata.automaton import Automaton
+from unmask.programs.declarations import OneHot
+from unmask.programs.gadgets.attention import lookup
+from unmask.programs.program import ONE, B, Columns, LayerBuilder, Program, Size, Vocabulary, program_for
+
+
+def state_chain(automaton: Automaton, vocabulary: Vocabulary, length: Size) -> Program:
+    """States are the symbols after the letters; a begin symbol, where there is one, is a letter that does nothing.
+
+    N itself as the length means every N from 1 on.
+    """
+    steps = length if isinstance(length, Expression) else max(1, length)
+    begin = int("begin" in vocabulary.special)
+    program = program_for(vocabulary.symbols, len(vocabulary.symbols), length, begin + length + steps, "causal")
+    letters = [*vocabulary.input_symbols, *(["begin"] if begin else [])]
+    states = [f"q{q}" for q in range(automaton.states)]
+    # symbol t is emitted by the row before the one it will stand in, and depends on letter t
+    turn = n - (N + (begin - 1))
+    here = program.code("here", n)
+    address = program.code("letter address", choose(turn < steps, turn.positive_part(), 0))
+    state = program.register("state", states, OneHot(choose(turn.equals(0), automaton.start, -1)))
+    own = program.register("own letter", letters)
+    letter = program.register("letter", letters)
+    following = [program.register(f"next state, copy {i}", states) for i in (1, 2)]
+    accepted, rejected = program.register("accepted", 2), program.register("rejected", 2)
+    # twice, and after the choice: B - B - B = -B takes back what is out of place
+    last = program.flag("last step", turn >= steps - 1, 2)
+    inner = program.flag("earlier step", turn < steps - 1, 2)
+
+    program.embed(np.arange(vocabulary.letters), own[: vocabulary.letters])
+    if begin:
+        program.embed(vocabulary["begin"], own[-1:])
+    written = vocabulary.letters + np.arange(automaton.states)
+    program.embed(written, state)
+
+    layer = program.layer()
+    lookup(layer, address, here).copy(own, letter)
+    moves = automaton.delta if not begin else np.hstack([automaton.delta, np.arange(automaton.states)[:, None]])
+    _move(layer, moves, automaton.accepting, state, letter, following, (rejected, accepted))
+
+    program.read_out(vocabulary.everything, program.one, -B)
+    for columns in following:
+        program.read_out(written, columns, B)
+    program.read_out(vocabulary["accept"], accepted, B)
+    program.read_out(vocabulary["reject"], rejected, B)
+    for column in last:
+        program.read_out(written, column, -B)
+    for column in inner:
+        program.read_out(vocabulary.verdicts, column, -B)
+    return program
+
+
+def _move(
+    layer: LayerBuilder,
+    moves: np.ndarray,
+    accepting: np.ndarray,
+    state: Columns,
+    letter: Columns,
+    following: list[Columns],
+    verdicts: tuple[Columns, Columns],
+) -> None:
+    """A unit per (q, a) writes δ(q, a), and whether that state rejects or accepts."""
+    mlp, reached = layer.mlp, moves.ravel()
+    q, a = (axis.ravel() for axis in np.indices(moves.shape))
+    units = mlp.units(q.size, bias=-ONE)
+    mlp.read(units, state[q])
+    mlp.read(units, letter[a])
+    for target in following:
+        mlp.write(units, target[reached])
+    for target, wanted in zip(verdicts, (False, True), strict=True):
+        deciding = units[accepting[reached] == wanted]
+        for column in target:
+            mlp.write(deciding, column)

@@ -1,0 +1,130 @@
+"""Functions of a user's program: call them, report their errors with the line of the program, check that they are pure.
+
+A rule is called when it is tabulated, and then again: a rule that draws random numbers, reads a clock or counts its
+calls is rejected, because it would be compiled into whatever it returned the first time.
+"""
+
+import inspect
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
+from io import StringIO
+from itertools import cycle, islice
+from pathlib import Path
+from typing import Any
+
+from unmask.errors import ProblemError, UnmaskError, message_of, shortened, shown_value, text_of
+
+_LIBRARY = str(Path(__file__).parents[1])
+
+
+def line_of_caller() -> str:
+    """The line that calls the function which asks; empty for calls of the library itself."""
+    frame = sys._getframe(2)
+    file = frame.f_code.co_filename
+    if file.startswith(_LIBRARY):
+        return ""
+    return _line(frame.f_lineno, file)
+
+
+def line_of_function(function: Callable[..., Any], error: BaseException | None = None) -> str:
+    """The line in which a function begins, or the last one of its file that an error came through; empty for `int`."""
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return ""
+    number, trace = code.co_firstlineno, None if error is None else error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == code.co_filename:
+            number = trace.tb_lineno
+        trace = trace.tb_next
+    return _line(number, code.co_filename)
+
+
+def at_line(line: str, error: UnmaskError) -> UnmaskError:
+    """The same sentence behind its line, if there is one."""
+    return type(error)(f"{line}: {error}") if line else error
+
+
+def _line(number: int, file: str) -> str:
+    of = "" if file.startswith("<") else f" of {shortened(Path(file).name)}"  # <stdin>, <string>
+    return f"line {number}{of}"
+
+
+MOST_SAID = 120  # characters of what a rule raises
+ASKED = 32  # times that the rule of a small table is asked again
+MOST_ASKED = 1024  # entries of a large table for which it is
+
+
+def called(function: Callable[..., Any], given: tuple[Any, ...], where: str, line: str = "") -> Any:
+    """The result of a function of the program; what it raises becomes a sentence."""
+    try:
+        return function(*given)
+    except ProblemError as error:
+        found = in_line(function, line, error)
+        raise type(error)(f"in the rule of {where}{found}: {error}") from error
+    except (Exception, SystemExit) as error:  # a rule that calls exit() would end the command without a word
+        rule = f"the rule of {where}{in_line(function, line, error)}"
+        if isinstance(error, TypeError) and not _takes(function, len(given)):
+            reads = f"{len(given)} read{'s' if len(given) != 1 else ''}"
+            raise ProblemError(
+                f"{rule} has {reads}, but its function takes another number of values; give it one parameter "
+                "for each read"
+            ) from error
+        said = message_of(error, MOST_SAID)
+        raise ProblemError(
+            f"{rule} raises {type(error).__name__} ({said}) "
+            f"for {shown(given)}; it must be defined for all values that its reads may have"
+        ) from error
+
+
+def check_function(
+    ask: Callable[[tuple[Any, ...]], Any],
+    told: Sequence[tuple[tuple[Any, ...], Any]],
+    what: str,
+) -> None:
+    """Refuse what gives, when asked again, something else than it told; what it prints then is not shown."""
+    for given, first in islice(cycle(told), max(len(told), ASKED)):
+        with redirect_stdout(StringIO()):
+            again = ask(given)
+        if again is not first and again != first:
+            raise ProblemError(
+                f"{what} returns {_one(first)} and then {_one(again)} for {shown(given)}; it must be a pure function, "
+                "without random numbers, a clock or a memory"
+            )
+
+
+def in_line(function: Callable[..., Any], line: str, error: BaseException | None = None) -> str:
+    """Where a function of the program begins or raises an error, or the line that names it, for `int` and the like."""
+    found = line_of_function(function, error) or line
+    return f" ({found})" if found else ""
+
+
+def shown(given: tuple[Any, ...]) -> str:
+    """What a rule was given, as people read it."""
+    return f"({', '.join(map(_one, given))})" if given else "no reads"
+
+
+def value_name(value: Any) -> str:
+    """Return a value as text without blanks: `{NP,VP}` for a set, `ε` for the empty string."""
+    if isinstance(value, frozenset):
+        return "{" + ",".join(sorted(map(value_name, value))) + "}"
+    if isinstance(value, tuple):
+        return "(" + ",".join(map(value_name, value)) + ")"
+    return "".join("␣" if c.isspace() else c for c in text_of(value, str)) or "ε"
+
+
+def _one(value: Any) -> str:
+    try:
+        return shortened(value_name(value))
+    except ProblemError:
+        return shown_value(value)
+
+
+def _takes(function: Callable[..., Any], count: int) -> bool:
+    try:
+        inspect.signature(function).bind(*[None] * count)
+    except TypeError:
+        return False
+    except ValueError:  # of the functions of Python that have no signature
+        return True
+    return True

@@ -1,0 +1,312 @@
+"""PROBLEM × N → Subject: a compiled predictor, words with balanced answers, and the right value of every slot."""
+
+import random
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice, pairwise, product, zip_longest
+
+import numpy as np
+
+from unmask.budget import check
+from unmask.errors import ProblemError
+from unmask.pipeline import compile_problem
+from unmask.problems.catalogue import parse_problem
+from unmask.problems.problem import Problem, is_plain
+from unmask.reasoners.run_words import run_batch
+from unmask.samplers.sampled_predictors import CompiledPredictor
+from unmask.samplers.sampling_loop import Sample, Write, masks
+from unmask.verification.question.outcomes import outcome_of_symbols
+from unmask.verification.question.standard import answer_count
+from unmask.weights.kinds import DIFFUSION, Kind
+
+OVERSAMPLED = 4  # times as many words are drawn as are asked for, so that answers can be balanced
+MOST_DRAWN = 4096  # words that are drawn, or enumerated, in search of a second answer
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """What every sampler is measured on.
+
+    `answers` come from the problem's own oracle. The right value of every other slot is what the model's own planner
+    writes there. No answer belongs to more than half of the words (rounded up).
+    """
+
+    problem: str
+    predictor: CompiledPredictor
+    words: tuple[str, ...]
+    answers: tuple[str, ...]
+    outputs: int
+    symbols: frozenset[str] = frozenset()  # what an answer may be, besides true and false
+
+    @classmethod
+    def of(
+        cls, problem: str, length: int | None, *, kind: Kind = "mdm", words: int = 32, seed: int = 0, precision: int = 2
+    ) -> "Subject":
+        """Compile the problem and choose at most `words` words, balanced by their answers."""
+        if kind not in DIFFUSION:
+            raise ProblemError(f"a {kind} has no canvas to sample on; use {', '.join(DIFFUSION)}")
+        source = parse_problem(problem)
+        if not source.has_answers:
+            raise ProblemError(
+                f"{source.name} has no correct answers, so no sampler can be correct; give another problem"
+            )
+        model = compile_problem(problem, kind, length=length, precision=precision)
+        outputs = answer_count(model)
+        chosen = balanced_words(source, model.length, outputs, words, seed)
+        tried, answers = zip(*chosen, strict=True)
+        predictor = CompiledPredictor.of_words(model, tried)
+        return cls(problem, predictor, tried, answers, outputs, source.answer_symbols(model.length))
+
+    @property
+    def slots(self) -> int:
+        return self.predictor.model.padding
+
+    @property
+    def blank(self) -> np.ndarray:
+        """The canvas at the start: masks only."""
+        return masks(self.predictor, len(self.words), self.slots)
+
+    @cached_property
+    def own(self) -> Sample:
+        """The run of the model's own planner on every word."""
+        predictor = self.predictor
+        traces = run_batch(predictor.model, predictor.words, engine=predictor.engine)
+        canvases = (np.stack([trace.canvas[t] for trace in traces]) for t in range(predictor.model.steps))
+        passes = np.full(len(traces), predictor.model.steps)
+        return Sample((self.blank, *canvases), passes, predictor.mask_id)
+
+    @property
+    def expected(self) -> np.ndarray:
+        """The right value of every slot, [batch, slots]; the mask where the model's own planner writes nothing."""
+        return self.own.sequences
+
+    def right_slots(self, sample: Sample) -> np.ndarray:
+        """Which slots hold their right value, [batch, slots]; a slot without a right value counts as right."""
+        return (sample.sequences == self.expected) | (self.expected == self.predictor.mask_id)
+
+    def right_answers(self, sample: Sample) -> np.ndarray:
+        """For which words the answer is that of the oracle, [batch]."""
+        model = self.predictor.model
+        rows = (model.symbols(row[-self.outputs :]) for row in sample.sequences)
+        said = [str(outcome_of_symbols(model, symbols, self.symbols)) for symbols in rows]
+        return np.array([a == b for a, b in zip(said, self.answers, strict=True)])
+
+    def right(self, sample: Sample) -> np.ndarray:
+        """For which words the answer is that of the oracle and every slot holds its right value, [batch]."""
+        return self.right_answers(sample) & self.right_slots(sample).all(axis=1)
+
+    @property
+    def chance(self) -> float:
+        """The share of the most frequent answer: the score of a constant answer."""
+        return max(self.answers.count(answer) for answer in self.answers) / len(self.answers)
+
+
+def balanced_words(source: Problem, length: int, outputs: int, count: int, seed: int) -> list[tuple[str, str]]:
+    """At most `count` distinct (word, answer) of which no answer has more than half, rounded up.
+
+    Words are drawn until that is possible. An error if every word has the same answer: a sampler could then score 1.00
+    without reading the word.
+    """
+    if count < 2:
+        raise ProblemError("a single word has a single answer, which a constant sampler also gives; try at least 2")
+    pairs: list[tuple[str, str]] = []
+    answers: Counter[str] = Counter()
+    candidates, complete = _candidates(source, length, random.Random(seed))
+    for word in candidates:
+        check()
+        pairs.append((word, str(source.outcome(word).last(outputs))))
+        answers[pairs[-1][1]] += 1
+        if len(pairs) >= OVERSAMPLED * count and _balanced_size(answers) >= count:
+            break
+    chosen = evenly(pairs, count)
+    if not chosen:
+        found = f"all {len(pairs):,} words of" if complete else f"all {len(pairs):,} words drawn from"
+        raise ProblemError(
+            f"no score: {found} {source.name} at N = {length} have the answer {pairs[0][1]!r}, which a constant "
+            "sampler also gives; choose another --length, or a problem with at least two answers"
+        )
+    return chosen
+
+
+def evenly(pairs: Sequence[tuple[str, str]], count: int) -> list[tuple[str, str]]:
+    """`count` of (word, answer), every answer in turn; fewer, where one answer would have more than half of them."""
+    by_answer: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for pair in pairs:
+        by_answer[pair[1]].append(pair)
+    in_turn = [pair for row in zip_longest(*by_answer.values()) for pair in row if pair is not None]
+    return in_turn[: min(count, _balanced_size(Counter(answer for _, answer in pairs)))]
+
+
+def _balanced_size(answers: Counter[str]) -> int:
+    """The most words that can be chosen so that no answer has more than half of them."""
+    most = max(answers.values(), default=0)
+    others = answers.total() - most
+    return others + min(most, others)
+
+
+def _candidates(source: Problem, length: int, rng: random.Random) -> tuple[Iterator[str], bool]:
+    """Distinct words in a random order, and whether these are all words of the length."""
+    if source.characters is None and source.every_word(length) is None and len(source.letters) ** length <= MOST_DRAWN:
+        gap = "" if is_plain(source.letters) else " "
+        every = [gap.join(letters) for letters in product(source.letters, repeat=length)]
+        rng.shuffle(every)
+        return iter(every), True
+    return _distinct(islice(source.words(length, rng), MOST_DRAWN)), False
+
+
+def _distinct(words: Iterable[str]) -> Iterator[str]:
+    seen: set[str] = set()
+    for word in words:
+        if word not in seen:
+            seen.add(word)
+            yield word
+
+
+# Which slots a slot is made from, read off the attention weights of the predictor.
+#
+#     reads(row) after layer l = ⋃ over keys with a weight that is not 0, and the row itself, of reads(key) before l
+#     s depends on t    iff    t is among the reads of s, and written, on the first canvas of the model's own run from
+#                              which on the logits of s stay what they are when its planner writes s
+#
+# Nothing here knows what the program meant. A slot that is decided before its planner takes it waits for nothing more;
+# one that the planner never writes is read by others as it is, a mask: it is nothing to wait for.
+
+
+WEIGHTS = re.compile(r"layers\.(\d+)\.heads\.\d+\.weights")
+LARGEST = 1 << 25  # entries of attention that are held at once
+LARGEST_ANSWER = 1 << 29
+
+
+def dependencies(subject: Subject) -> np.ndarray | None:
+    """[batch, slot, slot that it reads]; None where that is too much to hold."""
+    whole, own = subject.predictor, subject.own
+    rows = whole.model.rows
+    if rows * rows > LARGEST or len(subject.words) * subject.slots**2 > LARGEST_ANSWER:
+        return None
+    at_once = max(1, LARGEST // (rows * rows))
+    parts = []
+    for first in range(0, len(subject.words), at_once):
+        part = slice(first, first + at_once)
+        predictor = CompiledPredictor(whole.model, whole.words[part], whole.engine)
+        histories = [canvas[part] for canvas in own.histories]
+        found = np.zeros((*histories[0].shape, subject.slots), dtype=bool)
+        held, said = found.copy(), None
+        for before, after in pairwise(histories):
+            logits, seen = reads(predictor, before)
+            changed = np.ones(before.shape, bool) if said is None else (logits != said).any(axis=-1)
+            held = np.where(changed[:, :, None], seen & (before != whole.mask_id)[:, None, :], held)
+            fresh = (before == whole.mask_id) & (after != whole.mask_id)
+            found |= held & fresh[:, :, None]
+            said = logits
+        parts.append(found)
+    return np.concatenate(parts)
+
+
+def reads(predictor: CompiledPredictor, canvas: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The logits of one pass, and [batch, slot, slot]: what flows into each slot's row in it."""
+    layers: dict[int, np.ndarray] = {}
+
+    def watch(name: str, value: np.ndarray) -> None:
+        match = WEIGHTS.fullmatch(name)
+        if match is not None:
+            layer = int(match.group(1))
+            layers[layer] = layers.get(layer, False) | (value != 0)
+
+    logits = predictor.read(canvas, watch=watch)
+    rows = predictor.model.rows
+    itself = np.eye(rows, dtype=np.float32)
+    flow = np.broadcast_to(itself, (len(canvas), rows, rows))
+    for layer in sorted(layers):
+        flow = ((layers[layer] + itself) @ flow > 0).astype(np.float32)
+    first = predictor.first_row
+    return logits, flow[:, first:, first:] > 0
+
+
+# Order: how far a sampler's order is from one that waits for what it reads, and where it first goes wrong.
+
+
+MOST_NAMED = 2
+
+
+@dataclass(frozen=True)
+class WrongWrite:
+    """The first write of a run that differs from what the model's own planner writes there, and why."""
+
+    word: int
+    step: int
+    slot: int
+    symbol: str
+    right: str
+    reason: str
+
+    @property
+    def sentence(self) -> str:
+        return f"{self.reason} (pass {self.step}: {self.symbol} instead of {self.right})"
+
+
+@dataclass(frozen=True, eq=False)
+class Order:
+    """What is known about the right order of a subject."""
+
+    subject: Subject
+
+    @cached_property
+    def depends(self) -> np.ndarray | None:
+        return dependencies(self.subject)
+
+    @cached_property
+    def _pairs(self) -> tuple[np.ndarray, ...]:
+        """(word, slot, slot that it reads), of all dependencies."""
+        assert self.depends is not None
+        return np.nonzero(self.depends)
+
+    def violated(self, sample: Sample) -> float | None:
+        """The share of all pairs (slot, slot that it reads) in which the slot was not written later; 0 is valid."""
+        if self.depends is None:
+            return None
+        when = sample.step_map
+        words, slots, read = self._pairs
+        early = (when[words, slots] <= when[words, read]) & (when[words, slots] > 0)
+        return float(early.mean()) if len(early) else 0.0
+
+    def first_wrong(self, sample: Sample) -> WrongWrite | None:
+        """Return the first wrong write of the first word that is not right, or else of the first word that has one."""
+        answered = self.subject.right(sample)
+        for row in np.argsort(answered, kind="stable").tolist():
+            wrong = self.first_wrong_of(sample, row)
+            if wrong is not None:
+                return wrong
+        return None
+
+    def first_wrong_of(self, sample: Sample, row: int) -> WrongWrite | None:
+        truth, mask = self.subject.own.sequences[row], self.subject.predictor.mask_id
+        expected = {slot: symbol for slot, symbol in enumerate(truth.tolist()) if symbol != mask}
+        wrong = [w for w in sample.writes(row) if w.after not in (mask, expected.get(w.slot, w.after))]
+        if not wrong:
+            return None
+        first = [write for write in wrong if write.step == wrong[0].step]
+        explained = [(write, self._reason(sample, row, write)) for write in first]
+        write, reason = next((pair for pair in explained if "while" in pair[1]), explained[0])
+        symbols = self.subject.predictor.vocabulary
+        return WrongWrite(row, write.step, write.slot, symbols[write.after], symbols[truth[write.slot]], reason)
+
+    def _reason(self, sample: Sample, row: int, write: Write) -> str:
+        """What it was written without, or what stood where nothing should."""
+        mask = self.subject.predictor.mask_id
+        truth, before = self.subject.own.sequences[row], sample.histories[write.step - 1][row]
+        if self.depends is not None:
+            waited = np.flatnonzero(self.depends[row, write.slot] & (before == mask))
+            nearest = [t for t in waited.tolist() if not self.depends[row, waited, t].any()]
+            if nearest:
+                named = ", ".join(map(str, nearest[:MOST_NAMED])) + (" …" if len(nearest) > MOST_NAMED else "")
+                many = len(nearest) > 1
+                return f"slot {write.slot} written while slot{'s' * many} {named} {'were' if many else 'was'} masked"
+        spoilt = np.flatnonzero((truth == mask) & (before != mask))
+        if len(spoilt):
+            return (
+                f"slot {write.slot} written wrongly after slot {spoilt[0]}, which the model's own planner leaves masked"
+            )
+        return f"slot {write.slot} written wrongly although all that it reads was written"

@@ -1,0 +1,220 @@
+"""InformationCurve × K → what a schedule costs, and the best one.
+
+A schedule 0 = n_0 < n_1 < … < n_K = N says how many positions are written after each pass. The positions come in a
+random order, the predictor is exact, and the positions of one pass are drawn independently. The only error is that
+positions of one pass do not see each other. Its size is known exactly:
+
+    E KL(p ‖ q_order) = Σ_k [ (n_k − n_{k−1})·f(n_{k−1}) − (g(n_k) − g(n_{k−1})) ]
+                      = Σ_k (n_k − n_{k−1})·f(n_{k−1}) − H(X)
+
+Proof. Given the order, log p − log q is the sum over passes of log p(x_U | x_S) − Σ_{j in U} log p(x_j | x_S), where S
+is what was written before and U what is written now. Its mean under p is Σ_{j in U} H(X_j | X_S) − H(X_U | X_S). Now
+take the mean over orders: S is a random set of n_{k−1} positions and every j in U is a random position outside it. ∎
+
+A sampler that draws the order itself has the mean of the laws q_order. KL is convex, so its KL is at most this number.
+
+The sum telescopes: only Σ (n_k − n_{k−1})·f(n_{k−1}) depends on the schedule. It is the left Riemann sum of a curve
+that never increases. The best cuts are found by dynamic programming over (number of passes, last cut).
+"""
+
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import Any
+
+import numpy as np
+
+from unmask.errors import TooLarge, UnmaskError
+from unmask.samplers.exact_passes import bisection_passes, is_linked, least_passes
+from unmask.samplers.masked_information import InformationCurve, information_curve
+from unmask.samplers.report_page import Point, Series, Table, page, plot
+from unmask.samplers.rule_interface import SCHEDULES, quotas
+from unmask.samplers.string_law import Law
+
+
+@dataclass(frozen=True)
+class PricedSchedule:
+    """`cuts` are n_0 … n_K; `kl` is in nats and at most `error` off."""
+
+    name: str
+    cuts: tuple[int, ...]
+    kl: float
+    error: float
+
+    @property
+    def passes(self) -> int:
+        return len(self.cuts) - 1
+
+    @property
+    def writes(self) -> tuple[int, ...]:
+        """How many positions each pass writes."""
+        return tuple(b - a for a, b in pairwise(self.cuts))
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "schedule": self.name,
+            "passes": self.passes,
+            "writes": list(self.writes),
+            "kl": self.kl,
+            "error": self.error,
+        }
+
+
+def expected_kl(curve: InformationCurve, cuts: tuple[int, ...]) -> float:
+    """The expected KL of the schedule with these cuts, in nats."""
+    check_cuts(cuts, curve.length)
+    return sum((b - a) * float(curve.per_position[a]) for a, b in pairwise(cuts)) - curve.entropy
+
+
+def priced(name: str, curve: InformationCurve, cuts: tuple[int, ...]) -> PricedSchedule:
+    """The schedule with its price; f(i) is off by at most twice the error of g."""
+    return PricedSchedule(name, cuts, max(0.0, expected_kl(curve, cuts)), (2 * curve.length + 1) * curve.error)
+
+
+def optimal_schedule(curve: InformationCurve, passes: int) -> PricedSchedule:
+    """A schedule with the least expected KL among those with so many passes.
+
+    cost(k, n) = min over m < n of cost(k − 1, m) + (n − m)·f(m)
+    """
+    length = curve.length
+    check_passes(passes, length)
+    n, m = np.arange(length + 1)[:, None], np.arange(length)[None, :]
+    pass_cost = np.where(m < n, (n - m) * curve.per_position[None, :], np.inf)
+    cost = np.where(np.arange(length + 1) == 0, 0.0, np.inf)
+    choices = []
+    for _ in range(passes):
+        through = cost[None, :-1] + pass_cost
+        choices.append(through.argmin(axis=1))
+        cost = through.min(axis=1)
+    cuts = [length]
+    for choice in reversed(choices):
+        cuts.append(int(choice[cuts[-1]]))
+    return priced("optimal", curve, tuple(reversed(cuts)))
+
+
+def published_schedules(curve: InformationCurve, passes: int) -> list[PricedSchedule]:
+    """The schedules of `unmask samplers` for this number of passes; rounding may leave fewer, halving has its own."""
+    check_passes(passes, curve.length)
+    return [priced(name, curve, (0, *accumulate(quotas(name, curve.length, passes)))) for name in SCHEDULES]
+
+
+def check_passes(passes: int, length: int) -> None:
+    if not 1 <= passes <= length:
+        raise UnmaskError(
+            f"--passes is {passes:,} and the strings have {length:,} positions; a pass writes at least one position, "
+            f"so choose 1 to {length:,}"
+        )
+
+
+def check_cuts(cuts: tuple[int, ...], length: int) -> None:
+    if not cuts or cuts[0] != 0 or cuts[-1] != length or any(b <= a for a, b in pairwise(cuts)):
+        raise UnmaskError(f"a schedule of {length} positions has cuts 0 < … < {length}, not {cuts}")
+
+
+# Distances of laws and prices of schedules → a document, a table for the terminal, a page.
+
+
+SHOWN_WRITES = 16
+
+
+@dataclass(frozen=True, eq=False)
+class ScheduleReport:
+    """The best schedule of a number of passes beside the published ones.
+
+    `least` is the least number of passes of an exact sampler, None if unknown; `method` says how it is known.
+    """
+
+    law: Law
+    curve: InformationCurve
+    passes: int
+    schedules: tuple[PricedSchedule, ...]
+    least: int | None
+    method: str
+
+    @classmethod
+    def of(cls, law: Law, length: int, passes: int) -> "ScheduleReport":
+        if length > 0:
+            check_passes(passes, length)  # before the curve, which may take long
+        curve = information_curve(law, length)
+        least, method = None, "unknown"
+        if is_linked(law, length):
+            least, method = bisection_passes(length), "formula"
+        else:
+            with suppress(TooLarge):
+                least, method = least_passes(law, length), "search"
+        return cls(law, curve, passes, tuple(_priced(curve, passes)), least, method)
+
+    @property
+    def title(self) -> str:
+        return f"schedules for {self.law.name}, N = {self.curve.length}"
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        first, last, error = self.curve.per_position[0], self.curve.per_position[-1], self.schedules[0].error
+        exactness = f"off by at most {error:.1e}" if error else "exact up to rounding"
+        least = {
+            "unknown": "unknown (the search is for shorter strings)",
+            "formula": f"{self.least} = ⌈log2(N + 1)⌉, reached by `bisection`",
+            "search": f"{self.least}, by search over all canvases",
+        }[self.method]
+        return (
+            f"random order, exact predictor; KL in nats, {exactness}",
+            f"entropy {self.curve.entropy:.4f}; a masked position has entropy {first:.4f} when nothing is revealed and "
+            f"{max(0.0, last):.4f} when all others are",
+            f"least number of passes of an exact sampler: {least}",
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "law": self.law.name,
+            "length": self.curve.length,
+            "passes": self.passes,
+            "information": self.curve.per_position.tolist(),
+            "error": self.curve.error,
+            "entropy": self.curve.entropy,
+            "total_correlation": self.curve.total_correlation,
+            "dual_total_correlation": self.curve.dual_total_correlation,
+            "least_exact_passes": self.least,
+            "least_exact_method": self.method,
+            "schedules": [one.to_json() for one in self.schedules],
+        }
+
+    def summary(self) -> Table:
+        """A row per schedule."""
+        return _schedule_table(self.schedules, SHOWN_WRITES)
+
+    def page(self) -> str:
+        """KL against the number of passes for every schedule, and the information curve."""
+        numbers = sorted({1 << i for i in range(self.curve.length.bit_length())} | {self.passes, self.curve.length})
+        every = [one for number in numbers for one in _priced(self.curve, number)]
+        by_name: dict[str, dict[int, float]] = {}
+        for one in every:
+            by_name.setdefault(one.name, {})[one.passes] = one.kl
+        prices = [Series(name, tuple(Point(k, kl) for k, kl in sorted(at.items()))) for name, at in by_name.items()]
+        curve = Series("f(i)", tuple(Point(i, float(y)) for i, y in enumerate(self.curve.per_position)))
+        curve_plot = plot([curve], "entropy in nats", x_name="revealed positions", logarithmic=False)
+        plots = (
+            ("Expected KL(law ‖ sampler)", plot(prices, "expected KL")),
+            ("Mean entropy of a masked position, given i revealed ones", curve_plot),
+        )
+        return page(self.title, self.facts, plots, _schedule_table(every, self.curve.length))
+
+
+def _priced(curve: InformationCurve, passes: int) -> list[PricedSchedule]:
+    return [optimal_schedule(curve, passes), *published_schedules(curve, passes)]
+
+
+def _schedule_table(schedules: Iterable[PricedSchedule], most: int) -> Table:
+    """At most so many passes of each schedule are listed."""
+    columns = ("schedule", "passes", "expected KL", "positions written in each pass")
+    rows = tuple(
+        (
+            one.name,
+            str(one.passes),
+            f"{one.kl:.4f}",
+            " ".join(map(str, one.writes[:most])) + (" …" if one.passes > most else ""),
+        )
+        for one in schedules
+    )
+    return Table(columns, rows, ("schedule", "positions written in each pass"))

@@ -1,0 +1,348 @@
+"""What a sampler rule sees and may do: predictor, beliefs, chance, state, quotas and blocks.
+
+A rule is a `Sampler`. In each pass it gets the `State` of one row and the predictor's `Beliefs` about it, asks
+`Chance` for all randomness, and returns the next state. `quotas` says how many slots each pass of a schedule writes.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from math import ceil
+from typing import Literal, Protocol, runtime_checkable
+
+import numpy as np
+
+from unmask.errors import UnmaskError, shortened
+from unmask.numerics.array_types import Float, Int
+
+# Parameters of samplers, checked when one is made.
+
+
+MOST = 100_000  # steps, slots of a block, slots: what a plan of all passes may have to hold
+SMALLEST, LARGEST = 1e-6, 1e6
+"""The range of temperatures and factors."""
+
+
+class SamplerError(UnmaskError):
+    """A sampler that is unknown, or a parameter that it cannot have."""
+
+
+def check_count(sampler: str, name: str, value: int | None, least: int = 1) -> None:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MOST):
+        given = shortened(repr(value))
+        raise SamplerError(f"{name} of {sampler} must be an integer from {least} to {MOST:,}, not {given}")
+
+
+def check_number(sampler: str, name: str, value: float | None, most: float = LARGEST) -> None:
+    """Refuse what is neither 0 nor a number from SMALLEST to `most`, so that no division and no product overflows."""
+    if value is None:
+        return
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not (value == 0 or SMALLEST <= value <= most):  # nan is not in any range
+        raise SamplerError(
+            f"{name} of {sampler} must be 0 or a number from {SMALLEST:f} to {most:,.10g}, not {shortened(repr(value))}"
+        )
+
+
+def check_choice(sampler: str, name: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise SamplerError(f"{name} of {sampler} must be one of {', '.join(choices)}, not {shortened(repr(value))}")
+
+
+# Predictor: canvas → what every slot might hold. All that a sampler knows of a model.
+#
+#     logits(canvas)[b, i, a]       a larger logit is a likelier symbol; the mask's column is −∞
+#     p(slot i holds a) = softmax over a
+#
+# A predictor is bound to what it reads besides the canvas: row b of the canvas belongs to its b-th word or prompt.
+
+
+@runtime_checkable
+class Predictor(Protocol):
+    """Anything with a mask, symbols and logits."""
+
+    @property
+    def mask_id(self) -> int:
+        """The token of a slot that is not written."""
+        ...
+
+    @property
+    def vocabulary(self) -> tuple[str, ...]:
+        """token id → symbol, the mask among them."""
+        ...
+
+    def logits(self, canvas: Int[np.ndarray, "batch slots"]) -> Float[np.ndarray, "batch slots symbols"]: ...
+
+
+def without_mask(logits: np.ndarray, mask_id: int) -> np.ndarray:
+    """The logits as floats, so that the mask is never predicted."""
+    logits = np.array(logits, dtype=np.float64)
+    logits[..., mask_id] = -np.inf
+    return logits
+
+
+def softmax(logits: np.ndarray) -> np.ndarray:
+    """exp(l − max) / Σ exp(l − max), along the last axis; −∞ becomes 0."""
+    exps = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return exps / exps.sum(axis=-1, keepdims=True)
+
+
+# Chance: the only source of randomness of a sampler, so that a run can be drawn, replayed or enumerated.
+
+
+class Chance(Protocol):
+    """What a rule may ask for."""
+
+    def symbols(self, probabilities: np.ndarray) -> np.ndarray:
+        """One symbol per row of [rows, symbols], independently."""
+        ...
+
+    def coins(self, probabilities: np.ndarray) -> np.ndarray:
+        """True with these probabilities, independently."""
+        ...
+
+    def subset(self, slots: np.ndarray, count: int) -> np.ndarray:
+        """`count` of the slots, every subset alike."""
+        ...
+
+    def weighted_subset(self, slots: np.ndarray, weights: np.ndarray, count: int) -> np.ndarray:
+        """`count` of the slots one by one, each in proportion to its weight among those that are left."""
+        ...
+
+    def uniforms(self, shape: tuple[int, ...]) -> np.ndarray:
+        """Numbers from [0, 1): a continuum, which cannot be enumerated."""
+        ...
+
+
+class Drawn:
+    """Chance by a generator of NumPy."""
+
+    def __init__(self, generator: np.random.Generator) -> None:
+        self.generator = generator
+
+    def symbols(self, probabilities: np.ndarray) -> np.ndarray:
+        edges = probabilities.cumsum(axis=-1)
+        ticks = self.generator.random(len(probabilities))[:, None] * edges[:, -1:]
+        likely = probabilities.shape[-1] - 1 - np.argmax(probabilities[:, ::-1] > 0, axis=-1)
+        return np.minimum((ticks >= edges).sum(axis=-1), likely)  # a tick may be rounded up to the last edge
+
+    def coins(self, probabilities: np.ndarray) -> np.ndarray:
+        return self.generator.random(len(probabilities)) < probabilities
+
+    def subset(self, slots: np.ndarray, count: int) -> np.ndarray:
+        return self.generator.choice(slots, size=min(count, len(slots)), replace=False)
+
+    def weighted_subset(self, slots: np.ndarray, weights: np.ndarray, count: int) -> np.ndarray:
+        # the smallest of exponential times with these rates come in just this order
+        times = self.generator.exponential(size=len(slots)) / np.where(weights > 0, weights, 1)
+        order = np.argsort(np.where(weights > 0, times, np.inf), kind="stable")
+        return slots[order[: min(count, int((weights > 0).sum()))]]
+
+    def uniforms(self, shape: tuple[int, ...]) -> np.ndarray:
+        return self.generator.random(shape)
+
+
+# Beliefs: one row of a predictor's logits, and how sure it is of each slot.
+#
+# probability   p of a symbol                    LLaDA, Dream maskgit_plus, Fast-dLLM
+# margin        p(1st) − p(2nd)                   Dream topk_margin
+# entropy       −Σ p log p                        Dream entropy, EB
+
+
+@dataclass(frozen=True, eq=False)
+class Beliefs:
+    """What the predictor says of one canvas, [slots, symbols]."""
+
+    logits: np.ndarray
+
+    @cached_property
+    def probabilities(self) -> np.ndarray:
+        return softmax(self.logits)
+
+    @cached_property
+    def best(self) -> np.ndarray:
+        """The likeliest symbol of each slot; the lowest token wins a tie."""
+        return self.logits.argmax(axis=-1)
+
+    def at(self, slots: np.ndarray, temperature: float = 1.0) -> "Beliefs":
+        """About some slots alone, sharpened: logits / temperature; a temperature of 0 leaves them alone."""
+        logits = self.logits[slots]
+        return Beliefs(logits / temperature if temperature not in (0, 1) else logits)
+
+    def draw(self, temperature: float, chance: Chance) -> np.ndarray:
+        """A symbol per slot from softmax(logits / temperature); at 0 the likeliest."""
+        if temperature == 0:
+            return self.best
+        return chance.symbols(self.probabilities if temperature == 1 else softmax(self.logits / temperature))
+
+    def probability(self, symbols: np.ndarray) -> np.ndarray:
+        """p of these symbols, one per slot."""
+        return np.take_along_axis(self.probabilities, symbols[:, None], axis=-1)[:, 0]
+
+    @cached_property
+    def margin(self) -> np.ndarray:
+        top = np.sort(self.probabilities, axis=-1)
+        return top[:, -1] - top[:, -2]
+
+    @cached_property
+    def entropy(self) -> np.ndarray:
+        p = self.probabilities
+        return -np.sum(p * np.log(np.where(p > 0, p, 1)), axis=-1)
+
+
+def surest(slots: np.ndarray, confidence: np.ndarray, count: int) -> np.ndarray:
+    """`count` of the slots, the most confident first; the lowest slot wins a tie."""
+    order = np.argsort(-comparable(confidence), kind="stable")
+    return slots[order[:count]]
+
+
+def comparable(scores: np.ndarray) -> np.ndarray:
+    """To seven digits, about what the field's single precision tells apart: the noise of a sum must not break a tie."""
+    return np.round(scores, 7)
+
+
+# State and Sampler: where a run stands, and what makes its next pass.
+
+
+Remasking = Literal["declines", "masks again", "resamples"]
+"""What *remasking* means: a slot that is not chosen stays masked (LLaDA); a written slot may become a mask again (P2,
+ReMDM); a written slot may take another symbol at once (the paper's planner)."""
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """One canvas before a pass: `step` passes were made; `first` is the canvas at the start, `row` its number."""
+
+    first: np.ndarray
+    canvas: np.ndarray
+    mask_id: int
+    row: int = 0
+    step: int = 0
+    memory: tuple[float, ...] = ()
+
+    @cached_property
+    def masked(self) -> np.ndarray:
+        return self.canvas == self.mask_id
+
+    @cached_property
+    def to_fill(self) -> np.ndarray:
+        """The slots that were masked at the start: the others are given, and no sampler touches them."""
+        return self.first == self.mask_id
+
+    @property
+    def full(self) -> bool:
+        return not self.masked.any()
+
+    @property
+    def key(self) -> tuple[int, bytes, tuple[float, ...]]:
+        """Equal for states that go on alike."""
+        return self.step, self.canvas.tobytes(), self.memory
+
+    def written(self, slots: np.ndarray, symbols: np.ndarray) -> "State":
+        """After a pass that writes these slots."""
+        canvas = self.canvas.copy()
+        canvas[slots] = symbols
+        return self.after(canvas)
+
+    def after(self, canvas: np.ndarray, memory: tuple[float, ...] = ()) -> "State":
+        return replace(self, canvas=canvas, step=self.step + 1, memory=memory)
+
+
+class Sampler(Protocol):
+    """One published rule with its parameters; it draws through `chance` alone."""
+
+    @property
+    def label(self) -> str:
+        """The name and the parameters that tell it from its kin."""
+        ...
+
+    @property
+    def remasks(self) -> Remasking:
+        """What *remasking* means to it."""
+        ...
+
+    def finished(self, state: State) -> bool:
+        """Whether no further pass is made."""
+        ...
+
+    def next(self, state: State, beliefs: Beliefs, chance: Chance) -> State:
+        """One pass."""
+        ...
+
+
+# Schedules: how many of m masked slots each pass writes.
+#
+# even      m // T each, one more in the first m mod T passes                     LLaDA
+# linear    α(t) = 1 − t                                                         dllm
+# cosine    α(t) = 1 − cos(π/2 · (1 − t))                                        dllm
+# halving   ⌈m/2⌉ of what is left: 32, 16, 8, 4, 2, 1 of 63
+#
+# For an α, a pass from t to s writes round(m' · (1 − (1 − α(s)) / (1 − α(t)))) of the m' that are left, and passes that
+# write nothing are left out.
+
+
+SCHEDULES = ("even", "linear", "cosine", "halving")
+
+
+@lru_cache(maxsize=4096)
+def quotas(schedule: str, masked: int, steps: int) -> tuple[int, ...]:
+    """The number of slots that each pass writes; their sum is `masked`."""
+    if schedule == "even":
+        share, rest = divmod(masked, steps)
+        return tuple(share + (i < rest) for i in range(steps))
+    if schedule == "halving":
+        return halving(masked)
+    return by_alpha({"linear": linear, "cosine": cosine}[schedule], masked, steps)
+
+
+def linear(t: np.float32) -> np.float32:
+    return np.float32(1) - t
+
+
+def cosine(t: np.float32) -> np.float32:
+    return np.float32(1) - np.cos(np.float32(np.pi / 2) * (np.float32(1) - t))
+
+
+def halving(masked: int) -> tuple[int, ...]:
+    parts = []
+    while masked:
+        parts.append(masked - masked // 2)
+        masked //= 2
+    return tuple(parts)
+
+
+def by_alpha(alpha: Callable[[np.float32], np.float32], masked: int, steps: int) -> tuple[int, ...]:
+    """What is left after the last pass goes into it, should rounding leave anything.
+
+    α is taken in single precision, as dllm does: it decides which way a half is rounded.
+    """
+    parts, left = [], masked
+    masks = [np.float32(1) - alpha(np.float32(i / steps)) for i in range(steps + 1)]
+    for i in range(steps, 0, -1):
+        part = left if i == 1 else min(left, round(left * (1 - float(masks[i - 1] / masks[i]))))
+        if part:
+            parts.append(part)
+        left -= part
+    return tuple(parts)
+
+
+# Blocks: semi-autoregressive generation fills w slots at a time, from left to right.
+
+
+def block_count(slots: int, width: int | None) -> int:
+    return 1 if width is None else max(1, ceil(slots / width))
+
+
+def block(state_slots: int, width: int | None, number: int) -> np.ndarray:
+    """Which slots belong to a block; the last may be shorter."""
+    if width is None:
+        return np.ones(state_slots, dtype=bool)
+    places = np.arange(state_slots)
+    return (places >= number * width) & (places < (number + 1) * width)
+
+
+def leftmost_open(masked: np.ndarray, width: int | None) -> np.ndarray:
+    """The masked slots of the leftmost block that has one."""
+    if width is None or not masked.any():
+        return masked
+    return masked & block(len(masked), width, int(np.argmax(masked)) // width)

@@ -1,0 +1,159 @@
+"""Check converters on random saturating sources: the whole aligned state after every step, and the price."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from unmask.engines.engine import Engine
+from unmask.engines.reference import ReferenceEngine
+from unmask.errors import AttendsToNothing
+from unmask.reasoners.decoding import Tape
+from unmask.reasoners.run_words import run_batch
+from unmask.testing.draws import Draws
+from unmask.testing.random_model import drawn, sample_words
+from unmask.theorems.alignment import aligned_difference
+from unmask.theorems.theorem import Conversion, SourceSize, Theorem, TransformerConversion, TransformerTheorem
+from unmask.traces.trace import Trace
+from unmask.traces.trace_differences import Difference
+from unmask.weights.model import Model, Price
+from unmask.weights.transformer import Attention, Transformer
+
+
+@dataclass(frozen=True)
+class ConversionDisagreement:
+    """A word on which a conversion does not do what its source does."""
+
+    seed: int
+    word: list[str]
+    what: Difference | str
+
+
+def check_source(
+    source: Model,
+    conversion: Conversion,
+    *,
+    seed: int,
+    words: int = 2,
+    tape: Tape | None = None,
+    engine: Engine | None = None,
+) -> ConversionDisagreement | None:
+    """Run both on a few words; the first disagreement, or None."""
+    engine = engine or ReferenceEngine()
+    sampled = sample_words(source, Draws(seed, 1), words)
+    outcomes = (_outcomes(model, sampled, engine, tape) for model in (source, conversion.model))
+    for word, ours, theirs in zip(sampled.tolist(), *outcomes, strict=True):
+        spelled = source.symbols(word)
+        if isinstance(ours, AttendsToNothing):
+            if not isinstance(theirs, AttendsToNothing):
+                return ConversionDisagreement(seed, spelled, "only the source divides by zero")
+            continue
+        if isinstance(theirs, AttendsToNothing):
+            return ConversionDisagreement(seed, spelled, f"the conversion divides by zero: {theirs}")
+        difference = aligned_difference(ours, theirs, conversion.alignment, conversion.model.aliases)
+        if difference is not None:
+            return ConversionDisagreement(seed, spelled, difference)
+        last = conversion.model.aliases.get(theirs.output[-1], theirs.output[-1])
+        if source.aliases.get(ours.output[-1], ours.output[-1]) != last:
+            return ConversionDisagreement(seed, spelled, f"the last symbol is {ours.output[-1]!r} against {last!r}")
+    return None
+
+
+def check_theorem(
+    theorem: Theorem,
+    seeds: range,
+    *,
+    precision: int,
+    lengths: tuple[int, ...] = (0, 1, 2, 3),
+    sampled: bool = False,
+    engine: Engine | None = None,
+    **sizes: Any,
+) -> list[ConversionDisagreement]:
+    """Convert random models of many shapes; every disagreement, and assertions on the price and its growth."""
+    disagreements = []
+    for seed in seeds:
+        source = drawn(seed, theorem.source, lengths[seed % len(lengths)], precision=precision, **sizes)
+        conversion = theorem.convert(source)
+        assert Price.of(conversion.model).within(theorem.bound(source)), (seed, Price.of(conversion.model))
+        growth = theorem.growth(SourceSize.of(source).as_in_the_paper())
+        assert growth.as_promised, (seed, theorem.stem, growth)
+        for tape in (None, Tape(seed)) if sampled else (None,):
+            disagreement = check_source(source, conversion, seed=seed, tape=tape, engine=engine)
+            if disagreement:
+                disagreements.append(disagreement)
+    return disagreements
+
+
+def _outcomes(model: Model, words: np.ndarray, engine: Engine, tape: Tape | None) -> list[Trace | AttendsToNothing]:
+    """The trace of each word, or how it divides by zero; all at once unless one of them does."""
+    try:
+        return [*run_batch(model, words, engine=engine, tape=tape, record=True)]
+    except AttendsToNothing as error:
+        if len(words) == 1:
+            return [error]
+        return [outcome for word in words for outcome in _outcomes(model, word[None], engine, tape)]
+
+
+def random_transformer(seed: int, attention: Attention, *, precision: int, **sizes: Any) -> Transformer:
+    """A random saturating transformer; about one in seven divides by zero on some input."""
+    model = drawn(seed, "topk", seed % 4, precision=precision, **sizes)
+    return replace(model.transformers["model"], attention=attention)
+
+
+def two_words(seed: int, source: Transformer) -> np.ndarray:
+    """Tokens [2, N] that a random transformer is tried on; N, which it is converted for, is drawn too."""
+    draws = Draws(seed, 77)
+    rows = draws.integer(1, len(source.positions))
+    return draws.integers(0, source.embed.shape[0] - 1, (2, rows))
+
+
+def layer_streams(transformer: Transformer, tokens: np.ndarray) -> list[np.ndarray] | None:
+    """The stream after 0, 1, … layers; None for a division by zero."""
+    session = ReferenceEngine().session(transformer)
+    streams = [session.embed(tokens)]
+    try:
+        for i in range(len(transformer.layers)):
+            streams.append(session.layers(streams[-1], i, i + 1))
+    except AttendsToNothing:
+        return None
+    return streams
+
+
+def transformer_disagreement(source: Transformer, conversion: TransformerConversion, tokens: np.ndarray) -> str | None:
+    """Where the conversion first differs from its source, or None."""
+    ours = layer_streams(source, tokens)
+    theirs = layer_streams(conversion.transformer, conversion.padded(tokens))
+    if ours is None or theirs is None:
+        return None if ours is theirs else f"only the {'conversion' if ours else 'source'} divides by zero"
+    for held in conversion.held:
+        here, there = held.rows
+        left = ours[held.layer][:, here]
+        right = theirs[held.after][:, there][:, :, held.columns]
+        if not np.array_equal(left, right):
+            word, row, column = np.argwhere(left != right)[0]
+            return f"word {word}, after layer {held.layer}, row {here[row]} in row {there[row]}, column {column}"
+    here, there = conversion.held[-1].rows
+    left, right = (
+        ReferenceEngine().session(t).logits(stream[-1][:, rows])
+        for t, stream, rows in ((source, ours, here), (conversion.transformer, theirs, there))
+    )
+    return None if np.array_equal(left, right) else "the logits differ"
+
+
+def check_transformers(
+    theorem: TransformerTheorem, attention: Attention, seeds: range, *, precision: int, **sizes: Any
+) -> tuple[list[tuple[int, str]], int]:
+    """Every disagreement, and how many sources divide by zero."""
+    disagreements, divided = [], 0
+    for seed in seeds:
+        source = random_transformer(seed, attention, precision=precision, **sizes)
+        tokens = two_words(seed, source)
+        rows = tokens.shape[1]
+        conversion = theorem.convert(source, rows)
+        assert conversion.price.within(theorem.bound(source, rows)), (seed, conversion.price)
+        assert [h.layer for h in conversion.held[:-1]] == list(range(len(source.layers) + 1))
+        divided += layer_streams(source, tokens) is None
+        wrong = transformer_disagreement(source, conversion, tokens)
+        if wrong:
+            disagreements.append((seed, wrong))
+    return disagreements, divided

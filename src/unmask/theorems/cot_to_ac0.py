@@ -1,0 +1,81 @@
+"""CoT[O(log N)] ⊆ AC0 at fixed precision: all chains of thought in parallel (behind thm:cot-mdm-separation).
+
+Statement:    what T steps of chain of thought decide, a circuit decides whose depth depends neither on N nor on T and
+              whose size is |Σ|^T times that of a forward pass: for T = ⌈log2 N⌉ at most |Σ|·N^(log2 |Σ|) passes. Parity
+              is not in AC0 (cited: L1145), so no chain of O(log N) steps decides it, while masked diffusion does in
+              ⌈log2 N⌉ steps with N - 1 slots: the separation, without a conjecture. Not a statement of the paper, which
+              cites that such chains are within TC0 and assumes that TC0 is not NC1 (L964, L965).
+Construction: guess the chain, check all its steps at once. For each string c of T symbols and each t, one forward pass
+              over w·c_1…c_(t-1), constant but for w (`verification.circuits.constant_depth`), and then
+                  consistent(c) = AND_t [step t decodes to c_t]        accepted = OR_c consistent(c) ∧ [c_T = 1]
+              Exactly one chain is consistent: the one that the model writes. Chains share the passes of their common
+              beginnings, and a beginning that no input leads to is not continued.
+Bounds:       depth at most 5 more than that of one pass (`pass_depth`), a formula in p and the number of layers; at
+              most 1 + |Σ| + … + |Σ|^(T-1) passes.
+Exactness:    on every word: `accepted`, `rejected` as the model's run ends, `undefined` if and only if it divides by
+              zero.
+Deviations:   the paper has no such construction. At logarithmic precision it would give TC0.
+"""
+
+from collections.abc import Iterator
+
+from unmask.errors import TooLarge, UnmaskError
+from unmask.problems.circuits.circuit import FALSE, Circuit, CircuitBuilder, trimmed
+from unmask.verification.circuits.constant_depth import WiredTransformer, input_names, pass_depth, token_wires
+from unmask.verification.circuits.one_hot import OneHotWires, argmax, constant
+from unmask.weights.model import Model
+
+MOST_CHAINS = 20_000
+TOKENS, CHECKS, ANSWER = 2, 1, 2
+
+
+def depth_bound(model: Model) -> int:
+    """What the depth never exceeds: tokens, one pass, an AND over the steps, an OR over the chains; no N, no T."""
+    return TOKENS + pass_depth(model.precision, len(model.transformers["model"].layers)) + CHECKS + ANSWER
+
+
+def cot_to_ac0(model: Model, *, steps: int | None = None) -> Circuit:
+    """Return the circuit of a chain of thought, with the outputs `undefined`, `rejected` and `accepted`.
+
+    With `steps`, the chain ends after this number of symbols, and the last one is the answer.
+    """
+    steps = model.steps if steps is None else steps
+    if model.kind != "cot":
+        raise UnmaskError(f"cot_to_ac0 takes a model of kind cot, not {model.kind}; convert it first")
+    if len(model.vocabulary) ** steps > MOST_CHAINS:
+        raise TooLarge(
+            f"there are {len(model.vocabulary)}^{steps} chains of thought, more than {MOST_CHAINS:,}, and "
+            "the construction tries all of them; use a model with fewer steps, about log N"
+        )
+    tokens = [model.token[s] for s in model.input_symbols]
+    builder = CircuitBuilder(input_names(model.length, max(1, len(tokens))))
+    begin = [] if model.begin is None else [constant(model.token[model.begin])]
+    given = begin + (token_wires(builder, model.length, tokens) if model.length else [])
+    ends: dict[str, list[int]] = {"undefined": [FALSE], "rejected": [FALSE], "accepted": [FALSE]}
+    for last, checks, undefined in _chains(model, builder, given, steps, (), ()):
+        ends["undefined"].append(builder.and_(undefined, *checks))
+        meant = model.plain([model.vocabulary[last]])[0]
+        for name, symbol in (("rejected", model.reject), ("accepted", model.accept)):
+            if meant == symbol:
+                ends[name].append(builder.and_(*checks))
+    outputs = {name: builder.or_(*causes) for name, causes in ends.items()}
+    return trimmed(builder.circuit(list(outputs.values()), list(outputs)))
+
+
+def _chains(
+    model: Model,
+    builder: CircuitBuilder,
+    given: list[OneHotWires],
+    steps: int,
+    chain: tuple[int, ...],
+    checks: tuple[int, ...],
+) -> Iterator[tuple[int, tuple[int, ...], int]]:
+    """(last symbol, what must hold for the chain to be the one that is written, [its run divides by zero])."""
+    wired = WiredTransformer(builder, model.transformers["model"])
+    residual = wired.embed([*given, *(constant(token) for token in chain)])
+    residual = wired.layers(residual, 0, len(wired.transformer.layers))
+    for token, wire in argmax(builder, wired.logits(residual[-1])).items():
+        if len(chain) + 1 < steps:
+            yield from _chains(model, builder, given, steps, (*chain, token), (*checks, wire))
+        else:
+            yield token, (*checks, wire), wired.undefined

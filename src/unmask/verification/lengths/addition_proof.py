@@ -1,0 +1,285 @@
+"""Addition by masked diffusion (mdm, smdm), for every even N.
+
+h = N/2; the rows are 2h letters, two rows N + 2k, N + 2k + 1 for every k < h, and the slots 2N + i, i <= h. In the only
+step every slot is taken (table of the planner). Its heads bring x_i and y_i (codes), its third head sees letter 0,
+which adds 0, and the rows of k < i, in this order, each with the weight 1 (closure over bits and over rows). The two
+rows of k add what their bits say, twice: any number of them lead to B, -B or 0, by the last k whose bits are equal
+(closure). The slot becomes x_i ⊕ y_i ⊕ [B], the last one [B] (table of the predictor).
+
+That this is the sum: let c_i = [the last k < i with equal bits has 1]. By closure, c_0 = 0 and x_i + y_i + c_i =
+sum_i + 2·c_{i+1} for all bits; so by induction Σ_{k<i} (x_k + y_k)·2^k = Σ_{k<i} sum_k·2^k + c_i·2^i, and sum_h = c_h.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from unmask.compilers.circuit_compiler import AdditionFamily
+from unmask.numerics.arithmetic import Precision, add, multiply
+from unmask.programs.program import Program
+from unmask.verification.lengths.head_reads import RowsBelow, at_most_of, reads_of, require_copies, weights_among_any
+from unmask.verification.lengths.obligations import AnyRow, Arithmetic, NotShown, Term, close
+from unmask.verification.lengths.row_tables import NEVER, Brought, RowVectors
+
+LATEST_LAYER = 1
+BITS = (0, 1)
+
+
+def said(x: int, y: int) -> int:
+    """What a pair of bits says of the carry: 1 it is one, -1 it is none, 0 it stays as it was."""
+    return (1 if x else -1) if x == y else 0
+
+
+@dataclass(frozen=True, eq=False)
+class Kinds:
+    """Any row of each kind: a letter, a row of k, a slot of bit i, the last slot."""
+
+    letter: AnyRow
+    carry: AnyRow
+    k: Term
+    bit: AnyRow
+    i: Term
+    last: AnyRow
+
+    @classmethod
+    def of(cls, arithmetic: Arithmetic) -> "Kinds":
+        N, half = arithmetic.N, arithmetic.N / 2
+        n, k, i, side = (arithmetic.variable(name) for name in ("letter", "k", "i", "side"))
+        return cls(
+            AnyRow(n, (n >= 0, n < N)),
+            AnyRow(N + 2 * k + side, (k >= 0, k < half, side >= 0, side <= 1)),
+            k,
+            AnyRow(2 * N + i, (i >= 0, i < half)),
+            i,
+            AnyRow(2 * N + half),
+        )
+
+    @property
+    def all(self) -> dict[str, AnyRow]:
+        return {"a letter": self.letter, "a row of k": self.carry, "slot i": self.bit, "the last slot": self.last}
+
+
+def prove_addition(family: AdditionFamily, precision: Precision, arithmetic: Arithmetic) -> None:
+    """All obligations."""
+    arithmetic.facts.append(arithmetic.N % 2 == 0)  # other words there are none
+    _frame(family, arithmetic)
+    require_copies(precision, arithmetic)
+    kinds = Kinds.of(arithmetic)
+    _AdditionPlanner(family, precision, arithmetic, kinds).require()
+    _AdditionPredictor(family, precision, arithmetic, kinds).require()
+    settle = arithmetic.ledger.settle
+    settle("addition: the last pair of equal bits is the carry", "closure", _carries)
+
+
+def _frame(family: AdditionFamily, arithmetic: Arithmetic) -> None:
+    design, N, row = family.design, arithmetic.N, arithmetic.row()
+    if design.steps != 1 or design.block is not None or set(design.programs) != {"planner", "predictor"}:
+        raise NotShown("the family does not take one step, or is not masked diffusion")
+    slots = N + N / 2 + 1
+    arithmetic.require("frame: slots", arithmetic.at(design.padding, row) == slots)
+    for name, program in design.programs.items():
+        if program.every is None or program.attention != "unmasked" or program.loop is not None or program.noise:
+            raise NotShown(f"the {name} is not an unmasked transformer of every N without loop and noise")
+        arithmetic.require(f"frame: rows of the {name}", arithmetic.at(program.every, row) == N + slots)
+    n = row.n
+    among = [n < N, arithmetic.z3.And(n >= N, n < 2 * N), arithmetic.z3.And(n >= 2 * N, n < 2 * N + N / 2)]
+    every = arithmetic.z3.Or(*among, n == 2 * N + N / 2)
+    arithmetic.require("frame: there are no other rows", every, [n >= 0, n < N + slots])
+
+
+class _AdditionTransformer:
+    """One transformer, and what its rows may hold."""
+
+    name = ""
+
+    def __init__(self, family: AdditionFamily, precision: Precision, arithmetic: Arithmetic, kinds: Kinds) -> None:
+        self.family, self.precision, self.arithmetic, self.kinds = family, precision, arithmetic, kinds
+        self.program: Program = family.design.programs[self.name]
+        self.rows = RowVectors(self.program, precision, family.least)
+        self.vocabulary = family.design.vocabulary
+        self.mask = self.vocabulary["mask"]
+
+    def start(self, row: AnyRow, token: int) -> Iterator[np.ndarray]:
+        """H⁰ of a row that holds a symbol, for all flags that it may have: [columns, 1] each."""
+        rows = self.rows.start(np.array([token]), self.rows.flags(self.arithmetic, row, ()))
+        if not rows.shape[1]:
+            raise NotShown("a kind of rows does not occur")
+        return (rows[:, k : k + 1] for k in range(rows.shape[1]))
+
+    def settle(self, name: str, method: str, show) -> None:
+        self.arithmetic.ledger.settle(name, method, show)
+
+
+class _AdditionPlanner(_AdditionTransformer):
+    name = "planner"
+
+    def require(self) -> None:
+        self.rows.check_heads([0])
+        self.settle(
+            "rows: the planner takes every masked slot of the sum, and nothing else", "enumeration", self._takes
+        )
+
+    def _takes(self) -> str:
+        cases = 0
+        letters, held = range(self.vocabulary.letters), [self.mask, *self.vocabulary.verdicts.tolist()]
+        for name, row in self.kinds.all.items():
+            for token in letters if name == "a letter" else held:
+                for start in self.start(row, token):
+                    logits, _ = self.rows.last_layers(self.rows.layer(0, start, ()), 1)
+                    taken = int(logits.argmax(axis=0)[0]) == 1
+                    if taken != (token == self.mask and "slot" in name):
+                        raise NotShown(f"the planner makes the wrong choice for {name}")
+                    cases += 1
+        return f"{cases} cases"
+
+
+class _AdditionPredictor(_AdditionTransformer):
+    name = "predictor"
+
+    def require(self) -> None:
+        arithmetic = self.arithmetic
+        self.rows.check_heads([2, 1])
+        reads = reads_of(self.program, 0, self.precision, arithmetic, self.name)
+        half = arithmetic.N / 2
+        for name, row, place in (
+            ("a row of k", self.kinds.carry, self.kinds.k),
+            ("slot i", self.kinds.bit, self.kinds.i),
+        ):
+            same = [arithmetic.at(r.address, row) == place + half * h for h, r in enumerate(reads)]
+            arithmetic.require(f"layout: {name} looks at its two bits", arithmetic.z3.And(*same), row.facts)
+        own = self.kinds.letter
+        itself = [arithmetic.at(read.address, own) == own.n for read in reads]
+        arithmetic.require("layout: a letter looks at itself", arithmetic.z3.And(*itself), own.facts)
+        asked = [arithmetic.at(read.address, self.kinds.last) for read in reads]
+        letters = [arithmetic.z3.And(at >= 0, at < arithmetic.N) for at in asked]
+        arithmetic.require("layout: the last slot looks at letters", arithmetic.z3.And(*letters))
+        below = at_most_of(self.program, LATEST_LAYER, self.precision, arithmetic, self.name)
+        self._order(below)
+        self.settle(
+            "rows: any number of rows bring what the last pair of equal bits says", "closure", lambda: self._fold(below)
+        )
+        self.settle("rows: a slot becomes the sum of its bits and its carry", "enumeration", self._sums)
+
+    def _order(self, below: RowsBelow) -> None:
+        """A slot sees letter 0, and the rows of the bits below its own."""
+        arithmetic, kinds = self.arithmetic, self.kinds
+        z3, half = arithmetic.z3, arithmetic.N / 2
+        orders = {"a row of k": kinds.k + 1, "slot i": kinds.i, "the last slot": half}
+        for name, row in kinds.all.items():
+            number, hidden = arithmetic.at(below.number, row), arithmetic.at(below.hidden, row)
+            room = arithmetic.at(below.room, row)
+            fits = z3.And(number >= 0, number < room)
+            arithmetic.require(f"{below.name}: the number of {name} has room", fits, row.facts)
+            if name in orders:
+                arithmetic.require(f"{below.name}: the number of {name}", number == orders[name], row.facts)
+            seen = name == "a row of k"
+            goal = (hidden == 0) == z3.BoolVal(seen)
+            if name == "a letter":
+                goal = z3.And((hidden == 0) == (row.n == 0), z3.Implies(row.n == 0, number == 0))
+            arithmetic.require(f"{below.name}: whether {name} is seen", goal, row.facts)
+
+    def _brought(self, tokens: tuple[int, int]) -> list[Brought]:
+        """What the two heads of the first layer bring from letters."""
+        flags = self.rows.flags(self.arithmetic, self.kinds.letter, ())
+        found = []
+        for head, token in enumerate(tokens):
+            brought = self.rows.fetched(0, head, self.rows.start(np.array([token]), flags))
+            if (brought.values != brought.values[:, :1]).any():
+                raise NotShown("the output of a head does not depend on the letter alone")
+            found.append(brought[slice(0, 1)])
+        return found
+
+    def _values(self, row: AnyRow, own: int, tokens: tuple[int, int]) -> set[int]:
+        """The numbers that rows of a kind give to the third head."""
+        found: set[int] = set()
+        for start in self.start(row, own):
+            brought = self.rows.fetched(LATEST_LAYER, 0, self.rows.layer(0, start, self._brought(tokens)))
+            if brought.columns.size != 1:
+                raise NotShown("the third head writes other than one column")
+            found.add(int(brought.values[0, 0]))
+        return found
+
+    def _fold(self, below: RowsBelow) -> str:
+        """The sum over letter 0 and any number of pairs of rows, with what the last pair of equal bits said."""
+        precision = self.precision
+        weight = one_each(below.weight, precision)
+        first = AnyRow(self.arithmetic.z3.IntVal(0))
+        if any(self._values(first, t, (t, t)) != {0} for t in range(self.vocabulary.letters)):
+            raise NotShown("letter 0 adds something to a carry")
+        values: dict[tuple[int, int], int] = {}
+        for x, y in product(BITS, repeat=2):
+            found = self._values(self.kinds.carry, self.mask, (x, y))
+            if len(found) != 1:
+                raise NotShown("the two rows of a pair of bits differ")
+            values[x, y] = found.pop()
+        closure = close([(0, 0)], lambda state: _pairs(state, values, weight, precision), lambda s: self._flaw(s))
+        if closure.witness is not None:
+            pairs = closure.witness.letters
+            raise NotShown(
+                f"after the bits {pairs} the sum is {precision.meaning(closure.witness.state[0])}",
+                (2 * len(pairs) + 2,),
+            )
+        return f"{closure.states} states"
+
+    def _flaw(self, state: tuple[int, int]) -> bool | None:
+        return True if state[0] != state[1] * self.precision.bound else None
+
+    def _sums(self) -> str:
+        """The symbol of a slot, for all bits and all that the third head may bring."""
+        verdicts, cases = self.vocabulary.verdicts, 0
+        written = self.rows.fetched(
+            LATEST_LAYER, 0, np.zeros((self.rows.width, 1), dtype=self.rows.compact.narrow)
+        ).columns
+        for name, row in (("slot i", self.kinds.bit), ("the last slot", self.kinds.last)):
+            for (x, y), state in product(product(BITS, repeat=2), (-1, 0, 1)):
+                right = (x ^ y if name == "slot i" else 0) ^ int(state == 1)
+                latest = np.full((1, 1), state * self.precision.bound, dtype=self.rows.compact.narrow)
+                for start in self.start(row, self.mask):
+                    first = self.rows.layer(0, start, self._brought((x, y)))
+                    after = self.rows.layer(LATEST_LAYER, first, [Brought(written, latest)])
+                    logits, _ = self.rows.last_layers(after, LATEST_LAYER + 1)
+                    logits = logits.astype(np.int64)
+                    logits[self.mask] = NEVER
+                    if int(logits.argmax(axis=0)[0]) != int(verdicts[right]):
+                        raise NotShown(f"{name} takes another bit than that of the sum")
+                    cases += 1
+        return f"{cases} cases"
+
+
+def one_each(weight: int, precision: Precision) -> int:
+    """The weight of a row that is seen, the same among any number of rows."""
+    weights = weights_among_any(weight, precision)
+    if len(weights) != 1:
+        raise NotShown("the weight of a row depends on the number of rows")
+    return weights.pop()
+
+
+def _pairs(
+    state: tuple[int, int], values: dict[tuple[int, int], int], weight: int, precision: Precision
+) -> Iterable[tuple[tuple[int, int], tuple[int, int]]]:
+    """One more pair of bits, in its two rows."""
+    for bits, value in values.items():
+        term = int(multiply(weight, value, precision))
+        total = int(add(int(add(state[0], term, precision)), term, precision))
+        yield bits, (total, said(*bits) or state[1])
+
+
+def _carries() -> str:
+    """(carry of the schoolbook, what the last pair of equal bits said), closed under one more pair of bits."""
+
+    def moves(state: tuple[int, int]) -> Iterable[tuple[tuple[int, int], tuple[int, int]]]:
+        for x, y in product(BITS, repeat=2):
+            yield (x, y), ((x + y + state[0]) // 2, said(x, y) or state[1])
+
+    def flaw(state: tuple[int, int]) -> bool | None:
+        digits = all(
+            (x ^ y ^ state[0]) + 2 * ((x + y + state[0]) // 2) == x + y + state[0] for x, y in product(BITS, repeat=2)
+        )
+        return None if digits and state[0] == (state[1] == 1) else True
+
+    closure = close([(0, 0)], moves, flaw)
+    if closure.witness is not None:
+        raise NotShown("the last pair of equal bits is not the carry")
+    return f"{closure.states} states"

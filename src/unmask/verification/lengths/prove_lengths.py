@@ -1,0 +1,444 @@
+"""Problem × kind → proved for every N, refuted at one N, or unknown with the obligation that is open.
+
+    N below the family's least     the folder itself, by the prover of folders; N = 0 in any case, and the first three
+                                   lengths of a family of circuits
+    every N from there on          the family: heads, rows, layout, language (one file per kind)
+    an obligation that is open     folders of small N and of the N that the solver names, by the prover of folders
+
+A refutation is a word that a folder gets wrong, or a folder beyond its bounds; whatever else is open leaves it unknown.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from html import escape
+
+from unmask.compilers.circuit_compiler import AdditionFamily
+from unmask.compilers.compiler import Compiler
+from unmask.compilers.model_families import ForEveryLength, ModelFamily
+from unmask.compilers.system_compiler import SystemFamily
+from unmask.engines.engine import Engine
+from unmask.errors import OutOfTime, ProblemError, TooLarge, UnmaskError, WeightsError
+from unmask.numerics.arithmetic import Precision
+from unmask.problems.automata.automaton import Automaton
+from unmask.problems.problem import Problem
+from unmask.programs.instance import NotAFamily
+from unmask.verification.lengths.addition_proof import prove_addition
+from unmask.verification.lengths.circuit_recurrences import require_family
+from unmask.verification.lengths.compiled_lengths import (
+    check_formulas,
+    check_lengths,
+    lengths_to_compare,
+    require_formulas_alone,
+)
+from unmask.verification.lengths.family_certificate import certificate_of
+from unmask.verification.lengths.obligations import LEAST_ASKED, Arithmetic, Ledger, NotShown, internal_failure
+from unmask.verification.lengths.regular_loops import prove_chain, prove_looped
+from unmask.verification.lengths.regular_trees import LanguageClaim, prove_diffusion, prove_parallel
+from unmask.verification.lengths.system_proof import prove_system, system_statement
+from unmask.verification.lengths.system_slots import SystemClaim
+from unmask.verification.proofs.equivalence import prove
+from unmask.verification.proofs.specified import symbol_numbers, token_numbers
+from unmask.verification.question.question import Question
+from unmask.verification.question.standard import standard_of
+from unmask.verification.question.verdict import ProofRecord, Status, Verdict
+from unmask.weights.kinds import KINDS, Kind
+from unmask.weights.model import Model
+
+PROVERS: dict[str, Callable[[LanguageClaim], None]] = {
+    "mdm": prove_diffusion,
+    "smdm": prove_diffusion,
+    "topk": prove_diffusion,
+    "plt": prove_looped,
+    "pcot": prove_parallel,
+    "cot": prove_chain,
+}
+TRIED = 10
+"""Lengths at which a refutation is looked for."""
+LONGEST_TRIED = 600
+HELD = 3
+"""Lengths from the least of a family of circuits on, at which its folder is held against the textbook."""
+
+TRUSTED = (
+    "`compile` at the lengths that were not compared: the compilers' `compile`, `Family.model_at`, `program_at`, "
+    "`model_of` and `assemble`. Tracing shows that the Python code from `Family.model_at` on, and the `compile` of "
+    "regular languages, do not branch on N itself. Not excluded: a fault that depends on a value of a formula (rows, "
+    "steps, slots, bits) or inside NumPy, and in the `compile` of programs and circuit families one at a single N.",
+    "`Expression.evaluate`, which gives the positions of a compiled model. The proof uses the syntax trees. "
+    "The two are compared at the lengths above and, formula by formula, beside powers of two up to N = 2^36; the tests "
+    "compare every operator at random n and N below 2^39.",
+    "`save` and `load`: that a model folder of a length that was not compared holds the model that was compiled.",
+    "`verification/lengths`: that the obligations imply the statement. The argument is at the top of the file of each "
+    "kind.",
+    "Python, NumPy, and the answers `unsat` of the SMT solver. With --certificate another solver can be asked.",
+    "`verification/symbolic` and `verification/proofs` for the shortest lengths, whose models are proved one by one.",
+    "The products, sums and MLPs of `engines/prepared_weights`, which the enumerations use, and F_p in `numerics`.",
+    "Of powers of two: those below K are the halves of those up to K; every u >= 2 lies in some (q, 2q]; ⌈log2 N⌉ = "
+    "log2 K + [K < N] for K <= N < 2K; N <= 2^⌈log2 N⌉; K is 1 or even; ⌈log2(2m - 1)⌉ = ⌈log2 m⌉ + 1 for m >= 2. Of "
+    "division: n = q·W + r in one way.",
+    "Problem → automaton (`problems/`), which compiling and proving share. Of a program: that its rules are functions, "
+    "and that `EveryPlan.fits` accepts only lengths that the family's plan describes.",
+    "Positions are computed with 64 bits, for N < 2^40. Larger models are refused.",
+)
+"""What a proof for every length relies on without proving it."""
+
+
+@dataclass(frozen=True, eq=False)
+class FamilyCertificate:
+    """The questions that the SMT solver was asked; for a proved regular language also the claim, to be replayed."""
+
+    questions: dict[str, str]
+    claim: LanguageClaim | None = None
+
+    def files(self) -> dict[str, str]:
+        asked = [f"; {name}\n{text}(reset)\n" for name, text in self.questions.items()]
+        replayed = {} if self.claim is None else {".family.json": json.dumps(certificate_of(self.claim)) + "\n"}
+        return {".smt2": "".join(asked), **replayed}
+
+
+@dataclass(frozen=True)
+class WrongModel:
+    """A word of length N that a model gets wrong, with the expected answer; or a model beyond its bounds."""
+
+    length: int
+    word: str | None
+    expected: str | None
+    got: str | None
+
+
+def unreached(name: str, kind: str, precision: int, reason: str) -> Verdict:
+    """Return the verdict for a problem about which nothing was tried."""
+    return unknown_statement(f"{_subject(name, kind, precision)} is correct for every word of length N.", reason)
+
+
+def unknown_statement(statement: str, reason: str, trusted: tuple[str, ...] = TRUSTED) -> Verdict:
+    """Return unknown for a statement of which no obligation was tried."""
+    record = ProofRecord(statement, trusted=trusted)
+    return Verdict.of_record("unknown", record, reason=reason, certificate=FamilyCertificate({}))
+
+
+def every_length(
+    problem: Problem, compiler: Compiler, kind: Kind, precision: int, engine: Engine, lengths: Sequence[int] = ()
+) -> Verdict:
+    """Prove a problem for any kind and precision; `lengths` are compared in addition to those of every proof."""
+    if kind not in KINDS:
+        raise ProblemError(f"there is no kind {kind!r}; use one of {', '.join(KINDS)}")
+    if not 1 <= precision <= 8:
+        raise ProblemError(f"the precision must lie in 1 … 8, not {precision}")
+    p = Precision(precision)
+    offered = compiler.for_every_length(kind, p)
+    if offered is None:
+        reason = "only regular languages, programs and families of circuits are compiled for every N at once"
+        return unreached(problem.name, kind, precision, reason)
+    return prove_every_length(problem, compiler, kind, p, engine, also=lengths)
+
+
+def prove_every_length(
+    problem: Problem,
+    compiler: Compiler,
+    kind: Kind,
+    precision: Precision,
+    engine: Engine,
+    *,
+    family: ModelFamily | None = None,
+    lengths: tuple[int, ...] | None = None,
+    also: Sequence[int] = (),
+) -> Verdict:
+    """Prove the statement about the family that the compiler instantiates, or about another family in its place.
+
+    At `lengths` (by default those of `lengths_to_compare`) and at those of `also`, what the compiler writes is compared
+    with the family entry by entry.
+    """
+    offered = compiler.for_every_length(kind, precision)
+    if offered is None:
+        raise ValueError(f"{problem.name} is compiled separately for each length, so there is no family to prove")
+    own = family in (None, offered.family)
+    attempt = _Attempt(problem, compiler, offered, kind, precision, engine, family or offered.family, own)
+    if attempt.family is not None:
+        lengths, attempt.not_compared = (
+            lengths_to_compare(problem, attempt.family, attempt.statement) if lengths is None else (lengths, ())
+        )
+        attempt.lengths = tuple(dict.fromkeys((*lengths, *also)))
+    try:
+        return attempt.answer()
+    except (OutOfTime, TooLarge) as end:
+        return attempt.unknown(str(end))
+
+
+def _subject(name: str, kind: str, precision: int) -> str:
+    return f"For every N >= 0, the {kind} that `compile` writes for {name} and N, in F_{precision},"
+
+
+@dataclass
+class _Attempt:
+    problem: Problem
+    compiler: Compiler
+    offered: ForEveryLength
+    kind: Kind
+    precision: Precision
+    engine: Engine
+    family: ModelFamily | None
+    own: bool
+    """Is it the compiler's own family?"""
+    lengths: tuple[int, ...] = ()
+    not_compared: tuple[int, ...] = ()
+    ledger: Ledger = field(default_factory=Ledger)
+    compared: list[int] = field(default_factory=list)
+
+    @property
+    def statement(self) -> str:
+        subject = _subject(self.problem.name, self.kind, self.precision.p)
+        if self.offered.circuits is not None:
+            return system_statement(subject, "the outputs", self.family)
+        if self.offered.system is not None:
+            return system_statement(subject, "the answers of the program", self.family)
+        steps, slots = {
+            "plt": ("⌈log2 N⌉ loops", "one pad"),
+            "cot": ("max(1, N) steps", "one symbol each"),
+            "pcot": ("max(1, ⌈log2 N⌉) steps", "max(1, ⌈N/2⌉) symbols each"),
+        }.get(self.kind, ("max(1, ⌈log2 N⌉) steps", "max(1, N - 1) slots"))
+        return f"{subject} accepts exactly the words of length N that the problem accepts, in {steps} with {slots}."
+
+    def unknown(self, reason: str) -> Verdict:
+        return self._verdict("unknown", reason=reason)
+
+    def _verdict(
+        self,
+        status: Status,
+        *,
+        wrong: WrongModel | None = None,
+        reason: str | None = None,
+        claim: LanguageClaim | None = None,
+    ) -> Verdict:
+        record = ProofRecord(
+            self.statement,
+            tuple(self.ledger.obligations),
+            tuple(sorted(self.compared)),
+            tuple(sorted(set(self.not_compared) - set(self.compared))),
+            TRUSTED,
+        )
+        certificate = FamilyCertificate(dict(self.ledger.questions), claim)
+        if wrong is None:
+            return Verdict.of_record(status, record, reason=reason, certificate=certificate)
+        return Verdict.of_record(
+            status,
+            record,
+            reason=reason,
+            certificate=certificate,
+            length=wrong.length,
+            counterexample=wrong.word,
+            expected=wrong.expected,
+            got=wrong.got,
+        )
+
+    def answer(self) -> Verdict:
+        if self.family is None:
+            return self.unknown(self.offered.why_none)
+        if self.kind not in PROVERS:
+            return self.unknown(f"there is no proof for every length of the kind {self.kind}")
+        arithmetic = Arithmetic(self.ledger, self.family.least)
+        suspects: tuple[int, ...] = ()
+        reason, claim = None, None
+        try:
+            for length in range(self._first_length):
+                self._short(length)
+            claim = self._prove(arithmetic)
+            lengths = dict.fromkeys((*range(LEAST_ASKED), *self.lengths))
+            check_lengths(self.compiler, self.family, self.precision, lengths, self.ledger, self.compared)
+            if self.own:
+                check_formulas(self.family, self.ledger)
+                regular = self.offered.system is None and self.offered.circuits is None
+                compiled = self.compiler if regular else None
+                require_formulas_alone(compiled, self.family, self.precision, self.ledger)
+        except NotShown as found:
+            reason, suspects = str(found), found.lengths
+        except (NotAFamily, WeightsError) as found:
+            reason = str(found)
+        except AssertionError as found:
+            reason = internal_failure(found)
+        if reason is None:
+            return self._verdict("proved", claim=claim)
+        refuted = self._refutation(suspects)
+        if refuted is not None:
+            return self._verdict("refuted", wrong=refuted, reason=reason)
+        still_open = next((o for o in self.ledger.obligations if o.verdict == "open"), None)
+        return self.unknown(reason if still_open is None else f"{still_open.name}: {reason}")
+
+    @property
+    def _first_length(self) -> int:
+        """Folders below it are proved by themselves.
+
+        Of a family of circuits these are also the first that the proof covers: it holds them against a definition that
+        is written there once more, and here they are held against the problem.
+        """
+        assert self.family is not None
+        least = max(self.family.least, LEAST_ASKED)
+        return least if self.offered.circuits is None else least + HELD
+
+    def _prove(self, arithmetic: Arithmetic) -> LanguageClaim | None:
+        """All obligations; of a regular language, the claim that a certificate is about."""
+        if isinstance(self.family, AdditionFamily):
+            prove_addition(self.family, self.precision, arithmetic)
+            return None
+        if isinstance(self.family, SystemFamily) and self.offered.system is not None:
+            claim = SystemClaim(self.offered.system, self.family, self.precision, arithmetic)
+            prove_system(claim)
+            if self.offered.circuits is not None:
+                require_family(claim, self.offered.circuits)
+            return None
+        claim = self._claim(arithmetic)
+        PROVERS[self.kind](claim)
+        return claim
+
+    def _short(self, length: int) -> None:
+        """The folder of one length, against the problem."""
+
+        def show() -> str:
+            try:
+                model = self._model(length)
+            except ProblemError as error:
+                if self.offered.system is None or self.offered.circuits is not None:
+                    raise  # what is wrong is wrong at every length: a precision, say
+                raise NotShown(f"`compile` writes no model of this length: {error}") from error
+            verdict = self._folder(model)
+            if verdict.status != "proved":
+                raise NotShown(verdict.reason or f"refuted by {verdict.counterexample!r}", (length,))
+            return "the folder"
+
+        if self.problem.has_length(length):
+            self.ledger.settle(f"N = {length}: the folder", "prover of folders", show)
+        else:
+            self.ledger.settle(f"N = {length}: there are no words of this length", "enumeration", lambda: None)
+
+    def _claim(self, arithmetic: Arithmetic) -> LanguageClaim:
+        assert self.family is not None
+        family, found = self.family, []
+        automaton = self.problem.specification(family.least)
+        if not isinstance(automaton, Automaton) or automaton is not self.problem.automaton:
+            raise NotShown("the problem has no automaton that is the same for every length")
+
+        def show() -> str:
+            model = self._model(family.least)
+            question = self._question(model)
+            unread = question.unread("prove")
+            if unread is not None:
+                raise NotShown(unread.reason or "a letter of the problem is not read", (model.length,))
+            if model.aliases:
+                raise NotShown("the family has aliases")
+            found.append((symbol_numbers(model, question.letters), token_numbers(automaton, question.letters)))
+            return f"{len(question.letters)} letters"
+
+        self.ledger.settle("letters: every letter of the problem is read", "enumeration", show)
+        return LanguageClaim(family, self.precision, automaton, *found[0], arithmetic)
+
+    def _model(self, length: int) -> Model:
+        """The folder of a length; `compile` may write another where the family would not fit."""
+        assert self.family is not None
+        if self.own or length < self.family.least:
+            return self.compiler.compile(self.kind, length, self.precision)
+        return self.family.model_at(length, self.precision)
+
+    def _question(self, model: Model) -> Question:
+        return Question(model, standard_of(model, self.problem, self.engine), self.engine)
+
+    def _folder(self, model: Model):
+        return prove(self._question(model))
+
+    def _refutation(self, suspects: tuple[int, ...]) -> WrongModel | None:
+        """The first length at which a folder is wrong, or takes more than it may."""
+        for length in self._lengths(suspects):
+            try:
+                model = self._model(length)
+                if (beyond := self._beyond(model)) is not None:
+                    return beyond
+                verdict = self._folder(model)
+            except (AssertionError, UnmaskError):
+                continue  # no folder of this length: nothing is refuted by it
+            if verdict.status == "refuted":
+                return WrongModel(length, verdict.counterexample, verdict.expected, verdict.got)
+        return None
+
+    def _lengths(self, suspects: tuple[int, ...]) -> Iterator[int]:
+        yield from dict.fromkeys((*(s for s in suspects if 0 <= s <= LONGEST_TRIED), *range(TRIED)))
+
+    def _beyond(self, model: Model) -> WrongModel | None:
+        steps, padding = self.compiler.bound(self.kind, model.length)
+        if model.steps <= steps and model.padding <= padding:
+            return None
+        return WrongModel(
+            model.length,
+            None,
+            f"at most {steps} steps and {padding} slots",
+            f"{model.steps} steps and {model.padding} slots",
+        )
+
+
+# Verdict about every N → a page: the statement, every obligation with how it was settled, and what is trusted.
+
+
+def report(answer: Verdict, seconds: float, *, html: bool) -> str:
+    """The page, as HTML or Markdown."""
+    assert answer.record is not None
+    return "\n".join((_html if html else _markdown)(answer, answer.record, seconds)) + "\n"
+
+
+def compared_lengths(record: ProofRecord) -> str:
+    """The sentence that says at which lengths the compiler's output was compared with what is proved."""
+    if not record.compared:
+        return "No compiled model was compared with this proof."
+    listed = ", ".join(map(str, record.compared))
+    left = f" Not at N = {', '.join(map(str, record.not_compared))}: too large." if record.not_compared else ""
+    return f"The compiled models were compared with this proof, entry by entry, at N = {listed}.{left}"
+
+
+def _verdict(answer: Verdict) -> str:
+    return "Proved for every N" if answer.status == "proved" else answer.status.capitalize()
+
+
+def _wrong(answer: Verdict) -> str | None:
+    if answer.length is None:
+        return answer.reason
+    word = "" if answer.counterexample is None else f", word {answer.counterexample!r}"
+    return f"Counterexample: N = {answer.length}{word}: {answer.expected}, but the model {answer.got}."
+
+
+def _rows(record: ProofRecord) -> Iterator[tuple[str, ...]]:
+    for obligation in record.obligations:
+        milliseconds = f"{round(obligation.seconds * 1000)} ms"
+        yield obligation.name, obligation.method, obligation.verdict, milliseconds, obligation.detail
+
+
+def _markdown(answer: Verdict, record: ProofRecord, seconds: float) -> Iterator[str]:
+    yield from (f"# {_verdict(answer)}", "", _plain(record.statement), "")
+    if (wrong := _wrong(answer)) is not None:
+        yield from (_plain(wrong), "")
+    yield from (f"{len(record.obligations)} obligations, {seconds:.1f} s.", "")
+    yield from ("| obligation | method | | time | |", "|---|---|---|---|---|")
+    for row in _rows(record):
+        yield f"| {' | '.join(_plain(cell) for cell in row)} |"
+    yield from ("", "## Compared lengths", "", _plain(compared_lengths(record)), "", "## What is trusted", "")
+    yield from (f"- {line}" for line in record.trusted)
+
+
+def _plain(text: str) -> str:
+    """Text that Markdown shows as it is."""
+    return "".join(f"\\{c}" if c in "\\|*_<>[]" else c for c in " ".join(text.split()))
+
+
+def _html(answer: Verdict, record: ProofRecord, seconds: float) -> Iterator[str]:
+    yield "<!doctype html><html lang=en><meta charset=utf-8><meta name=generator content=unmask>"
+    yield f"<title>{escape(_verdict(answer))}</title>"
+    yield "<style>body{font:16px/1.5 system-ui;max-width:70em;margin:2em auto;padding:0 1em}"
+    yield "td,th{text-align:left;padding:.1em 1em .1em 0;vertical-align:top}.open{color:#b00}</style>"
+    yield f"<h1>{escape(_verdict(answer))}</h1><p>{escape(record.statement)}</p>"
+    if (wrong := _wrong(answer)) is not None:
+        yield f"<p class=open>{escape(wrong)}</p>"
+    yield f"<p>{len(record.obligations)} obligations, {seconds:.1f} s.</p>"
+    yield "<table><tr><th>obligation<th>method<th><th>time<th></tr>"
+    for row in _rows(record):
+        cells = "".join(f"<td>{escape(cell)}" for cell in row)
+        yield f"<tr class={'open' if row[2] == 'open' else 'proved'}>{cells}</tr>"
+    yield f"</table><h2>Compared lengths</h2><p>{escape(compared_lengths(record))}</p>"
+    yield "<h2>What is trusted</h2><ul>"
+    yield from (f"<li>{escape(line)}</li>" for line in record.trusted)
+    yield "</ul></html>"

@@ -1,0 +1,379 @@
+"""Claim: a family, what its words are made of, and the automaton that it is held against."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from unmask.compilers.model_families import ModelFamily
+from unmask.expressions import Expression, n
+from unmask.expressions import N as LENGTH
+from unmask.numerics.arithmetic import Precision
+from unmask.problems.automata.automaton import Automaton
+from unmask.programs.program import Program, Size
+from unmask.verification.lengths.head_reads import reads_of, require_copies
+from unmask.verification.lengths.letter_coverage import Level, require_claims, require_halving, require_queue
+from unmask.verification.lengths.obligations import AnyRow, Arithmetic, Euclid, NotShown, Term
+from unmask.verification.lengths.row_tables import (
+    NEVER,
+    Brought,
+    Pool,
+    RowVectors,
+    StateMaps,
+    closed,
+    distinct,
+    in_parts,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class LanguageClaim:
+    """The family decides the language of the automaton: for every N from its least on, and every word of that length.
+
+    Letter i is read as the token `tokens[i]` of the family's vocabulary, and is `letters[i]` for the automaton.
+    """
+
+    family: ModelFamily
+    precision: Precision
+    automaton: Automaton
+    tokens: np.ndarray
+    letters: np.ndarray
+    arithmetic: Arithmetic
+
+    def program(self, name: str) -> Program:
+        programs = self.family.design.programs
+        if name not in programs or programs[name].every is None:
+            raise NotShown(f"the family has no program of every N called {name}")
+        return programs[name]
+
+    def rows(self, name: str) -> RowVectors:
+        return RowVectors(self.program(name), self.precision, self.family.least)
+
+    def token(self, role: str) -> int:
+        return self.family.design.vocabulary[role]
+
+    @property
+    def verdicts(self) -> np.ndarray:
+        """The tokens of reject and accept."""
+        return self.family.design.vocabulary.verdicts
+
+    def require_frame(self, *, steps: Term, padding: Term, rows: Term, block: Term | None = None) -> None:
+        """Steps, slots and rows are exactly these, for every N."""
+        design, arithmetic = self.family.design, self.arithmetic
+        row = arithmetic.row()
+        sizes: list[tuple[str, Size | None, Term | None]] = [
+            ("steps", design.steps, steps),
+            ("slots or pads", design.padding, padding),
+            ("symbols per step", design.block, block),
+        ]
+        for name, size, wanted in sizes:
+            if size is None or wanted is None:
+                if size is not wanted:
+                    raise NotShown(f"the family has {name} that it should not have, or lacks them")
+                continue
+            arithmetic.require(f"frame: {name}", arithmetic.at(size, row) == wanted)
+        for name in design.programs:
+            every = self.program(name).every
+            assert every is not None
+            arithmetic.require(f"frame: rows of the {name}", arithmetic.at(every, row) == rows)
+
+
+# Node: a row that multiplies what two other rows hold, as a table over symbols; and what it says in the last row.
+
+
+class ProductRow:
+    """Rows with two heads, both in the first layer, that hold m while they are written.
+
+    `read`, `inner` and `root` are the flags of rows that are read, of rows that are written, and of the last row.
+    """
+
+    def __init__(
+        self, claim: LanguageClaim, rows: RowVectors, *, read: np.ndarray, inner: np.ndarray, root: np.ndarray
+    ) -> None:
+        rows.check_single_pass(2)
+        self.claim, self.rows, self.read, self.inner, self.root = claim, rows, read, inner, root
+        self.mask = claim.token("mask")
+        self.maps = StateMaps(claim.automaton)
+        symbols = len(claim.family.design.vocabulary.symbols)
+        starts = rows.start(np.arange(symbols), read)
+        self.brought: list[tuple[Brought, np.ndarray]] = []  # per head: one per class, and symbol × flags → class
+        for head in (0, 1):
+            brought = rows.fetched(0, head, starts)
+            first, inverse = distinct(brought.values)
+            self.brought.append((brought[first], inverse.reshape(symbols, -1)))
+        self.never: int | None = None  # the symbol that is never chosen
+        self.pool = Pool(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+
+    def outcomes(self, own: np.ndarray, left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(what is chosen, its logit) for one row, and classes of what is brought."""
+        chosen, largest = np.empty(left.size, dtype=np.int64), np.empty(left.size, dtype=np.int64)
+        for part in in_parts(left.size, self.rows.step):
+            brought = [self.brought[0][0][left[part]], self.brought[1][0][right[part]]]
+            mine = np.broadcast_to(own[:, None], (own.size, left[part].size))
+            logits, which = self.rows.single_pass(mine, brought)
+            logits = logits.astype(np.int64)
+            if self.never is not None:
+                logits[self.never] = NEVER
+            chosen[part], largest[part] = logits.argmax(axis=0)[which], logits.max(axis=0)[which]
+        return chosen, largest
+
+    def symbols(self, flags: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """What a row takes for symbols left and right; the same for all flags of its own and of the rows it reads."""
+        own = self.rows.start(np.array([self.mask]), flags)
+        lefts, rights = (list(np.unique(classes, axis=1).T) for _, classes in self.brought)
+        base = self.brought[1][0].values.shape[1]
+        result: np.ndarray | None = None
+        for k, (of_left, of_right) in product(range(own.shape[1]), product(lefts, rights)):
+            pairs, back = np.unique(of_left[left] * base + of_right[right], return_inverse=True)
+            made = self.outcomes(own[:, k], pairs // base, pairs % base)[0][back.reshape(-1)]
+            if result is not None and (made != result).any():
+                raise NotShown("the symbol of a row does not depend on its factors alone")
+            result = made
+        if result is None:
+            raise NotShown("there are no such rows for any N")
+        return result
+
+    def close(self, *neutral: int) -> str:
+        """Pairs of letters, of symbols that stand for the identity, and of all their products."""
+        claim = self.claim
+        held = np.concatenate([claim.tokens, np.array(neutral, dtype=np.int64)])
+        maps = np.concatenate([self.maps.of_letters(claim.letters), np.zeros(len(neutral), dtype=np.int64)])
+        self.pool = closed(Pool(held, maps), lambda *sides: self.symbols(self.inner, *sides), self.maps)
+        return f"{self.pool.size} pairs, {self.pool.size**2:,} cases"
+
+    def answers(self) -> str:
+        """accept or reject in the last row, as the automaton says, for every two pairs."""
+        first, second = self.pool.every_two()
+        said = self.symbols(self.root, self.pool.held[first], self.pool.held[second])
+        whole = self.maps.products(self.pool.maps[first], self.pool.maps[second])
+        right = self.claim.verdicts[self.maps.accepting(whole).astype(np.int64)]
+        wrong = np.count_nonzero(said != right)
+        if wrong:
+            raise NotShown(f"in {wrong:,} of {said.size:,} cases the last row does not say what the automaton says")
+        return f"{said.size:,} cases"
+
+
+# Masked diffusion over the queue (mdm, smdm, topk), for every N >= 2.
+#
+# By induction on the steps: a slot is written in the first step before which both of its factors are, and never again
+# (table of the planner); what it takes is the table of the predictor of what its factors hold; with the layout, the
+# pairs (symbol, map of the letters that the slot covers) are in the closure; the last slot says what the automaton
+# says.
+
+
+MOST_CASES = 1 << 23
+
+
+def prove_diffusion(claim: LanguageClaim) -> None:
+    """All obligations."""
+    arithmetic, kind = claim.arithmetic, claim.family.kind
+    N = arithmetic.N
+    claim.require_frame(steps=arithmetic.T, padding=N - 1, rows=2 * N - 1)
+    require_copies(claim.precision, arithmetic)
+    predictor = "model" if kind == "topk" else "predictor"
+    factors = _two_reads(claim, predictor)
+    require_queue(arithmetic, *factors)
+    node = slot(claim, predictor)
+    node.never = node.mask
+    arithmetic.ledger.settle("rows: what a slot holds for which map", "enumeration, closure", node.close)
+    arithmetic.ledger.settle("language: the last slot says what the automaton says", "enumeration", node.answers)
+    if kind == "topk":
+        arithmetic.ledger.settle("rows: when a slot takes its symbol", "enumeration", lambda: _takes(node))
+        return
+    looks_at, row = _two_reads(claim, "planner"), arithmetic.row()
+    same = [arithmetic.at(a, row) == arithmetic.at(b, row) for a, b in zip(looks_at, factors, strict=True)]
+    arithmetic.require(
+        "layout: the planner looks at the factors", arithmetic.z3.And(*same), [row.n >= N, row.n < 2 * N - 1]
+    )
+    planner = slot(claim, "planner")
+    planner.pool = node.pool
+    arithmetic.ledger.settle(
+        "rows: when the planner takes a slot", "enumeration", lambda: _takes(planner, planner=True)
+    )
+
+
+def _two_reads(claim: LanguageClaim, name: str) -> tuple[Expression, Expression]:
+    program = claim.program(name)
+    if program.attention != "unmasked" or program.loop is not None:
+        raise NotShown(f"the {name} is not an unmasked transformer without a loop")
+    reads = reads_of(program, 0, claim.precision, claim.arithmetic, name)
+    if len(reads) != 2:
+        raise NotShown(f"the {name} has {len(reads)} heads in its first layer, not 2")
+    return reads[0].address, reads[1].address
+
+
+def slot(claim: LanguageClaim, name: str) -> ProductRow:
+    """Factors come earlier: they are letters, or slots but the last."""
+    rows, arithmetic = claim.rows(name), claim.arithmetic
+    row, N = arithmetic.row(), arithmetic.N
+    n, last = row.n, 2 * N - 2
+    return ProductRow(
+        claim,
+        rows,
+        read=rows.flags(arithmetic, row, [n >= 0, n < last]),
+        inner=rows.flags(arithmetic, row, [n >= N, n < last]),
+        root=rows.flags(arithmetic, row, [n == last]),
+    )
+
+
+def _takes(node: ProductRow, *, planner: bool = False) -> str:
+    """A slot is taken if and only if it is masked and neither factor is, whatever else they hold.
+
+    A planner takes it by its second output, a topk model by a logit above -B.
+    """
+    cases = 0
+    for own, masked, left, right, waiting in _every_case(node):
+        chosen, largest = node.outcomes(own, left, right)
+        taken = chosen == 1 if planner else largest > -node.rows.precision.bound
+        if (taken != (~waiting if masked else np.zeros_like(waiting))).any():
+            raise NotShown("the planner does not choose exactly the masked slots whose factors are written")
+        cases += left.size
+    return f"{cases:,} cases"
+
+
+def _every_case(node: ProductRow) -> Iterator[tuple[np.ndarray, bool, np.ndarray, np.ndarray, np.ndarray]]:
+    """(a slot, is it masked, classes of what it reads, is one of these masked), for all that rows can hold."""
+    flags = np.unique(np.concatenate([node.inner, node.root], axis=1), axis=1)
+    read = np.unique(node.pool.held)
+    written = np.union1d(read, node.claim.verdicts)
+    owns: list[tuple[np.ndarray, bool]] = []
+    for masked, tokens in ((True, np.array([node.mask])), (False, written)):
+        own = node.rows.start(tokens, flags)
+        owns += [(own[:, k], masked) for k in distinct(own[node.rows.live()])[0]]
+    sides = []
+    for _, classes in node.brought:
+        some, others = np.unique(classes[node.mask]), np.unique(classes[read])
+        sides.append((np.concatenate([some, others]), np.arange(some.size + others.size) < some.size))
+    (left, left_masked), (right, right_masked) = sides
+    if len(owns) * left.size * right.size > MOST_CASES:
+        raise NotShown("there are too many cases of a slot and its factors")
+    i, j = (axis.ravel() for axis in np.indices((left.size, right.size)))
+    for own, masked in owns:
+        yield own, masked, left[i], right[j], left_masked[i] | right_masked[j]
+
+
+# Parallel chain of thought (pcot), for every N >= 2: step t writes the W = ⌈N/2⌉ entries of level t, row by row.
+#
+# Row N + W·t + j, 0 <= j < W, is entry j of block t; while it is written it holds m, which is the identity. It reads
+# the entries 2j and 2j + 1 of the level before, letters for t = 0, or itself where there is none. The very last row,
+# entry W - 1 of block ⌈log2 N⌉ - 1, reads the entries 0 and 1 instead, of a level with at most two that are not empty
+# (`halves`).
+
+
+NAME = "model"
+
+
+class _Blocks:
+    """Row n as entry j of block t, W entries per block; TW is how many there are in all."""
+
+    def __init__(self, arithmetic: Arithmetic, width: Expression) -> None:
+        z3 = arithmetic.z3
+        self.W, self.t, self.j = (arithmetic.variable(name) for name in ("W", "t", "j"))
+        self.n = arithmetic.variable("n")
+        N, T, W, t, j = arithmetic.N, arithmetic.T, self.W, self.t, self.j
+        arithmetic.facts += [(N + 1) / 2 == W, W >= 1]
+        monotone = z3.And(
+            z3.Implies(t < 0, t * W <= -W),
+            z3.Implies(t >= 0, t * W >= 0),
+            z3.Implies(t >= 1, t * W >= W),
+            z3.Implies(t <= T - 2, t * W <= T * W - 2 * W),
+            z3.Implies(t == T - 1, t * W == T * W - W),
+            z3.Implies(t >= T, t * W >= T * W),
+        )
+        arithmetic.require("arithmetic: multiples of W are in order", monotone)
+        euclid = Euclid(str(n - LENGTH), str(width), t, j)
+        self.row = AnyRow(self.n, (self.n - N == t * W + j, j >= 0, j < W, monotone), (euclid,))
+        self.inside = [t >= 0, t < T]
+
+
+def prove_parallel(claim: LanguageClaim) -> None:
+    """All obligations."""
+    arithmetic = claim.arithmetic
+    N, T = arithmetic.N, arithmetic.T
+    design, program = claim.family.design, claim.program(NAME)
+    if not isinstance(design.block, Expression):
+        raise NotShown("the block is not an expression in N")
+    if program.attention != "causal" or program.loop is not None or program.noise is not None:
+        raise NotShown("the program is not a causal one without loop and noise")
+    blocks = _Blocks(arithmetic, design.block)
+    W = blocks.W
+    claim.require_frame(steps=T, padding=T * W, rows=N + T * W, block=W)
+    require_copies(claim.precision, arithmetic)
+    reads = reads_of(program, 0, claim.precision, arithmetic, NAME, blocks.row)
+    if len(reads) != 2:
+        raise NotShown(f"the program has {len(reads)} heads in its first layer, not 2")
+    _require_reads(arithmetic, blocks, [read.address for read in reads])
+    _require_levels(arithmetic, W)
+    node = _node(claim, blocks)
+    arithmetic.ledger.settle(
+        "rows: what a row holds for which map", "enumeration, closure", lambda: node.close(node.mask)
+    )
+    arithmetic.ledger.settle("language: the last row says what the automaton says", "enumeration", node.answers)
+
+
+def _require_reads(arithmetic: Arithmetic, blocks: _Blocks, addresses: list[Expression]) -> None:
+    """Which rows an entry of a block reads."""
+    z3, N, T = arithmetic.z3, arithmetic.N, arithmetic.T
+    W, t, j, row = blocks.W, blocks.t, blocks.j, blocks.row
+    root = z3.And(t == T - 1, j == W - 1)
+    for side, address in enumerate(addresses):
+        entry = z3.If(root, side, 2 * j + side)
+        letter = z3.If(entry < N, entry, row.n)
+        earlier = z3.If(entry < W, N + (t * W - W) + entry, row.n)
+        arithmetic.require(
+            f"layout: the {('left', 'right')[side]} factor is an entry of the level before, or the row itself",
+            arithmetic.at(address, row) == z3.If(t == 0, letter, earlier),
+            [*row.facts, *blocks.inside],
+        )
+    arithmetic.require(
+        "layout: the last row is the last entry of the last block",
+        (row.n == N + T * W - 1) == root,
+        [*row.facts, *blocks.inside],
+    )
+
+
+def _require_levels(arithmetic: Arithmetic, W: Term) -> None:
+    """What the entries of a block cover."""
+    z3, N = arithmetic.z3, arithmetic.N
+    i, w, M = (arithmetic.variable(name) for name in ("i", "w", "M"))
+    letters = Level(arithmetic, "letters", N, N)
+    require_claims(
+        arithmetic, "letters", letters.claims(i), [letters.letters(i), letters.letters(i + 1), i >= 0, i < N]
+    )
+    before, after = Level(arithmetic, "level before", M, w), Level(arithmetic, "level", W, (w + 1) / 2)
+    held = [z3.Or(M == N, M == W), w >= 1, w <= M, i >= 0, i < W]
+    held += before.all_claims(z3.IntVal(0), 2 * i, 2 * i + 1, 2 * i + 2)
+    arithmetic.require("layout: the factors of a row are adjacent", before.high(2 * i) == before.low(2 * i + 1), held)
+    made = [z3.Implies(z3.And(x >= 0, x < W), after.made(x, 2 * x, 2 * x + 1, before)) for x in (i, i + 1)]
+    require_claims(arithmetic, "one more block", after.claims(i), [*held, *made])
+    arithmetic.require("layout: a block has room for its level", (w + 1) / 2 <= W, held)
+    require_halving(arithmetic)
+    end = Level(arithmetic, "level before the last", M, w)
+    last = [z3.Or(M == N, M == W), w >= 1, w <= 2, *end.all_claims(*(z3.IntVal(k) for k in range(3)))]
+    arithmetic.require(
+        "layout: the factors of the last row are adjacent and cover the word",
+        z3.And(end.low(0) == 0, end.high(0) == end.low(1), end.high(1) == N),
+        last,
+    )
+
+
+def node_of(claim: LanguageClaim) -> ProductRow:
+    """The node of a family that was proved."""
+    block = claim.family.design.block
+    assert isinstance(block, Expression)
+    return _node(claim, _Blocks(claim.arithmetic, block))
+
+
+def _node(claim: LanguageClaim, blocks: _Blocks) -> ProductRow:
+    """Any row may be read, itself among them."""
+    rows, arithmetic, row = claim.rows(NAME), claim.arithmetic, blocks.row
+    T, W, z3 = arithmetic.T, blocks.W, arithmetic.z3
+    root = z3.And(blocks.t == T - 1, blocks.j == W - 1)
+    return ProductRow(
+        claim,
+        rows,
+        read=rows.flags(arithmetic, row, [row.n >= 0, row.n < arithmetic.N + T * W]),
+        inner=rows.flags(arithmetic, row, [*blocks.inside, z3.Not(root)]),
+        root=rows.flags(arithmetic, row, [*blocks.inside, root]),
+    )

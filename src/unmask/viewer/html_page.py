@@ -1,0 +1,143 @@
+"""View → a self-contained HTML page, plain text, or a frame for a notebook.
+
+    render(view) = template + style + script + data,      at most PAGE bytes
+
+Everything that comes from a user or a model folder is data: JSON in a script element that is never run, with every
+`<` and `&` written as an escape, or text with its markup escaped. The page's policy forbids every request.
+"""
+
+import json
+import unicodedata
+from base64 import b64encode
+from dataclasses import dataclass
+from hashlib import sha256
+from html import escape
+from importlib.resources import files
+from string import Template
+from typing import Any
+
+from unmask.errors import visible
+from unmask.traces.trace import Trace
+from unmask.viewer.panel import Detail, Panel
+from unmask.viewer.run_history import EDITED, KEPT, NOTHING, WRITTEN
+
+MOST_CELLS = 40_000
+MARKS = {KEPT: " ", WRITTEN: "*", EDITED: "!"}
+
+
+def text_of(panel: Panel) -> str:
+    """A line per step: input, a bar, slots; `*` marks what was written in the step, `!` what was edited."""
+    history, trace = panel.history, panel.trace
+    verdict = {True: "accepted", False: "rejected", None: "neither accepted nor rejected"}[trace.accepted]
+    head = f"{panel.name}: {panel.steps}, {verdict}"
+    shown = "loop" if history.looped else "step"
+    if history.register is not None:
+        head += f"; cells show the register {visible(history.register)}"
+    symbols = [in_a_cell(symbol) for symbol in history.symbols]
+    width = max((len(symbols[t]) for t in set(history.tokens.flat) if t != NOTHING), default=1)
+    most = max(2, MOST_CELLS // max(1, history.tokens.shape[1] * (width + 2)))
+    lines = []
+    for line in range(history.lines):
+        if most // 2 <= line < history.lines - most // 2:
+            if line == most // 2:
+                lines.append(f"… {history.lines - 2 * (most // 2)} lines left out …")
+            continue
+        cells = [
+            (symbols[token] if token != NOTHING else ".").rjust(width) + MARKS.get(int(change), " ")
+            for token, change in zip(history.tokens[line].tolist(), history.change[line], strict=True)
+        ]
+        first = history.first_slot
+        label = "answer" if history.looped and line == history.lines - 1 else f"{shown} {line}" if line else "start"
+        lines.append(f"{label:>9}  {' '.join(cells[:first])} | {' '.join(cells[first:])}".rstrip())
+    return "\n".join([head, *lines, *panel.left_out])
+
+
+def in_a_cell(text: str) -> str:
+    """A symbol in a cell of its own: a blank that is seen, and no mark that joins its neighbour."""
+    if text and not text.strip(" "):
+        return "␣" * len(text)
+    return "◌" + visible(text) if text and unicodedata.category(text[0]).startswith("M") else visible(text)
+
+
+PAGE = 1_900_000
+UNPACKED = 64_000_000
+SCRIPTS = ("data.js", "layout.js", "grid.js", "lines.js", "details.js", "clock.js", "start.js")
+
+
+@dataclass(frozen=True)
+class View:
+    """Runs of one word side by side; `problem` is what they solve, `remarks` are sentences for the reader."""
+
+    problem: str
+    word: str
+    panels: tuple[Panel, ...]
+    remarks: tuple[str, ...] = ()
+
+    def about(self) -> dict[str, Any]:
+        """What the page says of all runs together."""
+        return {"problem": in_a_cell(self.problem), "word": in_a_cell(self.word), "remarks": list(self.remarks)}
+
+    @property
+    def title(self) -> str:
+        return in_a_cell(f"{self.problem or 'a model'} on {self.word or 'the empty word'}")
+
+
+def render(view: View, *, at_most: int = PAGE) -> str:
+    """The page. What does not fit is left out, the largest run first, and the page says what."""
+    static = Template(_asset("viewer.html")).substitute
+    fixed = {"style": _asset("viewer.css"), "script": "\n".join(_asset(name) for name in SCRIPTS)}
+    fixed |= {f"{name}_hash": _policy_hash(text) for name, text in fixed.items()}
+    panels = [_within(panel, UNPACKED // len(view.panels)) for panel in view.panels]
+    documents = [safe_json(panel.to_json()) for panel in panels]
+    while True:
+        page = static(
+            fixed,
+            title=escape(view.title),
+            text=escape("\n\n".join(text_of(panel) for panel in panels)),
+            data=f'{{"about":{safe_json(view.about())},"panels":[{",".join(documents)}]}}',
+        )
+        largest = max(range(len(panels)), key=lambda i: len(documents[i]))
+        if len(page.encode()) <= at_most or panels[largest].detail == max(Detail):
+            return page
+        panels[largest] = panels[largest].reduced()
+        documents[largest] = safe_json(panels[largest].to_json())
+
+
+def _within(panel: Panel, memory: int) -> Panel:
+    """The run with as much detail as a browser can hold."""
+    while panel.unpacked_bytes > memory:
+        panel = panel.reduced()
+    return panel
+
+
+def safe_json(document: Any) -> str:
+    """JSON that cannot end its script element, and that survives any character: ASCII without `<`, `>`, `&`."""
+    text = json.dumps(document, ensure_ascii=True, separators=(",", ":"))
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def _policy_hash(text: str) -> str:
+    """How the page's policy names the one script, and the one style, that it may use."""
+    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
+
+
+def _asset(name: str) -> str:
+    return (files("unmask.viewer") / "assets" / name).read_text(encoding="utf-8")
+
+
+HEIGHT = 640
+UNRECORDED = (
+    "This run was not recorded. run_word(model, word, record=True) also stores what every slot read and contained."
+)
+
+
+def framed(trace: Trace) -> str:
+    """An `iframe` that holds its page."""
+    remarks = () if trace.activations else (UNRECORDED,)
+    page = render(View("", trace.text, (Panel.of_trace(trace),), remarks))
+    return (
+        f'<iframe srcdoc="{escape(page)}" title="{escape(str(trace))}" sandbox="allow-scripts" '
+        f'style="width:100%;height:{HEIGHT}px;border:0" loading="lazy"></iframe>'
+    )

@@ -1,0 +1,233 @@
+"""config.json of a model folder ↔ the fields of a Model, with every type checked."""
+
+import json
+from collections.abc import Collection, Iterable
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from unmask.budget import foresee
+from unmask.documents import Sentences, distinct_keys, read, said
+from unmask.errors import FolderError, WeightsError, shortened
+from unmask.files import read_file
+from unmask.numerics.arithmetic import LARGEST
+from unmask.weights.kinds import KINDS, Kind
+from unmask.weights.model import Model
+from unmask.weights.size_limits import LARGEST_CONFIG
+from unmask.weights.transformer import Noise
+
+# `characters` of a folder → the code points that can be read, and the input symbol of each.
+#
+#     [[first, last, token], …]  ↦  disjoint ranges in increasing order
+#
+# A code point that two ranges name, or whose token is not an input symbol, cannot be read: no token is chosen for it.
+
+
+LAST_CODE_POINT = 0x10FFFF
+
+Range = tuple[int, int, str]
+
+
+def readable(ranges: Iterable[Range], input_symbols: Collection[str]) -> tuple[Range, ...]:
+    """The part of the ranges in which a code point has exactly one token, an input symbol."""
+    inputs = set(input_symbols)
+    edges: dict[int, list[tuple[int, str | None]]] = {}
+    for number, (first, last, symbol) in enumerate(ranges):
+        if not 0 <= first <= last <= LAST_CODE_POINT:
+            raise WeightsError(
+                f"characters must be ranges of code points, and [{first}, {last}] is not one; correct config.json"
+            )
+        edges.setdefault(first, []).append((number, symbol))
+        edges.setdefault(last + 1, []).append((number, None))
+    found: list[Range] = []
+    naming: dict[int, str] = {}  # the ranges that name a code point
+    since = 0
+    for edge in sorted(edges):
+        symbols = list(naming.values())
+        if len(symbols) == 1 and symbols[0] in inputs:
+            found.append((since, edge - 1, symbols[0]))
+        for number, symbol in edges[edge]:
+            if symbol is None:
+                del naming[number]
+            else:
+                naming[number] = symbol
+        since = edge
+    return tuple(found)
+
+
+FORMAT = "unmask-model/1"
+OBJECTS = 40  # bytes of memory that a byte of JSON may take: `[],` is a list of 80
+SENTENCES = Sentences(
+    no_object="{name} must be a JSON object",
+    unknown="{name} has the unknown key {key!r}; remove it",
+    missing="{name} lacks the key {key!r}",
+    wrong="{name}: {key} must be {expected}",
+    error=FolderError,
+)
+
+FileName = Annotated[str, msgspec.Meta(pattern=r"\A(?!\.{1,2}\Z)[^/\\:\0\ud800-\udfff]{1,100}\Z")]
+"""A plain name: nothing that leads out of the folder, or that no file can have."""
+Whole = Annotated[int, msgspec.Meta(gt=-(1 << 53), lt=1 << 53), said("an integer below 2^53")]
+Symbol = Annotated[str, said("a string")]
+Symbols = Annotated[tuple[str, ...], said("a list of strings")]
+Columns = Annotated[tuple[int, ...], said('objects whose "noise" holds lists of columns')]
+Ranges = Annotated[
+    tuple[tuple[int, int, int | str], ...] | None, said("a list of [first code point, last code point, token]")
+]
+
+
+class NoiseEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`noise` of a transformer."""
+
+    planner: Columns = ()
+    predictor: Columns = ()
+
+
+class TransformerEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One entry of `transformers`."""
+
+    file: Annotated[FileName, said('objects whose "file" names a file of this folder')]
+    attention: Annotated[Literal["unmasked", "causal"], said('objects whose "attention" is "unmasked" or "causal"')]
+    loop: Annotated[tuple[int, int] | None, said('objects whose "loop" is null or [first layer, last layer]')] = None
+    noise: Annotated[
+        NoiseEntry | None, said('objects whose "noise" is null or maps planner and predictor to columns')
+    ] = None
+
+    @property
+    def noise_columns(self) -> Noise | None:
+        return None if self.noise is None else Noise(self.noise.planner, self.noise.predictor)
+
+
+class FileEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One entry of `files`: what a file must be."""
+
+    size: Whole
+    sha256: Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z"), said("64 hexadecimal digits")]
+
+
+class FolderConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """config.json, read: the arguments of Model, and what is needed to read the tensors."""
+
+    format: Literal["unmask-model/1"]
+    precision: Annotated[int, msgspec.Meta(ge=1, le=LARGEST), said(f"an integer from 1 to {LARGEST}")]
+    transformers: Annotated[
+        dict[Literal["planner", "predictor", "model"], TransformerEntry],
+        said("an object with the keys planner and predictor, or the key model"),
+    ]
+    registers: Any = None
+    files: Annotated[
+        dict[str, FileEntry] | None, said('objects with the "size" and the "sha256" of a file of this folder')
+    ] = None
+    kind: Annotated[Kind, said(f"one of {', '.join(KINDS)}")] = msgspec.field(name="reasoner")
+    length: Whole
+    steps: Whole
+    padding: Whole
+    block: Whole | None = None
+    k: Whole | None = None
+    outputs: Whole | None = None
+    vocabulary: Symbols
+    input_symbols: Symbols
+    mask: Symbol | None = None
+    pad: Symbol | None = None
+    accept: Symbol
+    reject: Symbol
+    begin: Symbol | None = None
+    aliases: Annotated[dict[str, str], said("an object that maps symbols to symbols")] = {}
+    characters: Ranges = None
+    problem: Any = msgspec.field(default_factory=dict)
+    provenance: Any = msgspec.field(default_factory=list)
+
+    def model_fields(self) -> dict[str, Any]:
+        """The arguments of Model beside its transformers."""
+        return {name: getattr(self, name) for name in self.__struct_fields__ if name not in _OF_THE_FOLDER}
+
+
+_OF_THE_FOLDER = ("format", "precision", "transformers", "registers", "files")
+
+
+def config_of(model: Model) -> dict[str, Any]:
+    """The content of config.json, in the order of the design page."""
+    return {
+        "format": FORMAT,
+        "reasoner": model.kind,
+        "precision": model.precision.p,
+        **{name: getattr(model, name) for name in ("length", "steps", "padding", "block", "k")},
+        **({} if model.outputs is None else {"outputs": model.outputs}),
+        "vocabulary": list(model.vocabulary),
+        "input_symbols": list(model.input_symbols),
+        **{name: getattr(model, name) for name in ("mask", "pad", "accept", "reject", "begin")},
+        "aliases": model.aliases,
+        "characters": None if model.characters is None else [list(r) for r in model.characters],
+        "transformers": {
+            name: {
+                "file": f"{name}.safetensors",
+                "attention": t.attention,
+                "loop": None if t.loop is None else list(t.loop),
+                "noise": t.noise and {"planner": list(t.noise.planner), "predictor": list(t.noise.predictor)},
+            }
+            for name, t in model.transformers.items()
+        },
+        "problem": model.problem,
+        "provenance": model.provenance,
+        "registers": {name: t.registers.to_json() for name, t in model.transformers.items() if t.registers is not None},
+    }
+
+
+def read_config(path: Path) -> FolderConfig:
+    """config.json of a folder that may hold anything at all."""
+    document = _read_json(path)
+    name = f"{path.name} of {path.parent}"
+    if isinstance(document, dict) and document.get("format") != FORMAT:
+        given = shortened(repr(document.get("format")))
+        raise FolderError(f'{name} must have "format": "{FORMAT}", not {given}')
+    config = read(document, FolderConfig, SENTENCES, name=name)
+    return msgspec.structs.replace(config, characters=_tokens_as_symbols(config, name))
+
+
+def _read_json(path: Path) -> object:
+    missing = _missing(path)
+    if missing is not None:
+        raise FolderError(missing)
+    content = read_file(path, f"{path.name} of {path.parent}", most=LARGEST_CONFIG, error=FolderError)
+    foresee(OBJECTS * len(content), f"reading {path.name}")
+    once = distinct_keys(FolderError, f" in {path.name} of {path.parent}")
+    try:
+        return json.loads(content.decode("utf-8"), object_pairs_hook=once, parse_constant=_no_constant)
+    except RecursionError:
+        raise FolderError(f"{path.name} of {path.parent} is nested too deeply") from None
+    except ValueError as error:  # bad UTF-8, bad JSON, an integer of too many digits
+        raise FolderError(
+            f"{path.name} of {path.parent} is not JSON: {shortened(str(error).split(';')[0], most=120)}"
+        ) from None
+
+
+def _missing(path: Path) -> str | None:
+    """What is missing on the way to config.json."""
+    try:
+        path.stat()
+    except FileNotFoundError:
+        return f"{path.parent} is not a model folder: it has no {path.name}; name a folder that holds one"
+    except NotADirectoryError:
+        return f"{path.parent} is not a folder"
+    except (OSError, ValueError):  # `read_file` has the words for it
+        return None
+    return None
+
+
+def _no_constant(text: str) -> None:
+    raise ValueError(f"{text} is not a JSON number")
+
+
+def _tokens_as_symbols(config: FolderConfig, name: str) -> tuple[tuple[int, int, str], ...] | None:
+    """Character ranges name a token by its symbol; a token id is understood too. What can be read is kept."""
+    if config.characters is None:
+        return None
+    vocabulary = config.vocabulary
+    if any(isinstance(t, int) and not 0 <= t < len(vocabulary) for _, _, t in config.characters):
+        raise FolderError(f"{name}: characters names a token id outside the vocabulary")
+    ranges = ((a, b, vocabulary[t] if isinstance(t, int) else t) for a, b, t in config.characters)
+    try:
+        return readable(ranges, config.input_symbols)
+    except WeightsError as error:
+        raise FolderError(f"{name}: {error}") from None

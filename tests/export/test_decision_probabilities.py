@@ -1,0 +1,94 @@
+"""Decided slots are exactly equal: the largest probability is 1.0 in every form, and at most 0.6 where F_p ties."""
+
+import numpy as np
+import pytest
+
+from unmask.export.agreement import check_words, decisions, logit_scale, mask_of, observe
+from unmask.pipeline import compile_problem
+from unmask.samplers.sampled_predictors import CompiledPredictor
+
+PROBLEMS = {
+    "group:A5": 8,
+    "(a|b)*abb": 9,
+    "[a-c]+[01]*": 5,
+    "cfg:examples/grammars/dyck2.cfg": 4,
+    "program:examples/programs/edit_distance.py": 4,
+    "program:examples/programs/prefix_scan.py": 4,
+    "family:majority": 3,
+}
+GRAMMAR, REWRITES = "cfg:examples/grammars/dyck2.cfg", "program:examples/programs/prefix_scan.py"
+REFUSED = {
+    (REWRITES, "plt", "albert", False),  # a layer around the loop
+    (REWRITES, "cot", "gpt2", False),  # it does not compile to cot
+    ("group:A5", "plt", "albert", False),  # it works, but takes long
+}
+FORMS = [
+    ("mdm", "bert", False),
+    ("mdm", "torch", False),
+    ("mdm", "torch", True),
+    ("mdm", "onnx", False),
+    ("mdm", "onnx", True),
+    ("plt", "albert", False),
+    ("cot", "gpt2", False),
+]
+
+
+def tops(logits, kind):
+    """The largest probability of every row, by a softmax in this type."""
+    powers = np.exp(logits.astype(kind) - logits.max(axis=-1, keepdims=True).astype(kind))
+    return (powers / powers.sum(axis=-1, keepdims=True, dtype=kind)).max(axis=-1)
+
+
+@pytest.mark.parametrize(
+    ("problem", "kind", "form", "exact"),
+    [(problem, *form) for problem in PROBLEMS for form in FORMS if (problem, *form) not in REFUSED],
+)
+def test_decided_rows_have_the_probability_one_in_every_form(problem, kind, form, exact, exported, outside):
+    model, folder, report = exported(problem, kind, form, length=PROBLEMS[problem], exact=exact)
+    part = "predictor" if kind == "mdm" else "model"
+    mask = mask_of(model, part)
+    for done in observe(model, part, check_words(model, 6))[: 2 if exact else 4]:
+        clear = decisions(done.logits, mask).clear
+        asked = {"inputs": done.tokens.tolist(), "part": part, "mask": mask, "loops": model.steps}
+        found = outside("top_probabilities", folder=folder, form=form, **asked)
+        for softmax, rows in found.items():
+            largest = np.array(rows)[:, done.rows[0] : done.rows[1]]
+            assert (largest[clear] == 1.0).all(), (softmax, largest[clear].min())
+            assert (largest[~clear] < 0.6).all(), (softmax, largest[~clear].max())
+    assert report["logit_scale"] >= 1
+
+
+@pytest.mark.parametrize(
+    ("problem", "kind"),
+    [*((problem, "mdm") for problem in PROBLEMS), ("group:A5", "topk"), ("(a|b)*abb", "topk"), (GRAMMAR, "topk")],
+)
+def test_decided_slots_of_the_compiled_predictor_are_equal(problem, kind):
+    model = compile_problem(problem, kind, length=PROBLEMS[problem])
+    part = "predictor" if kind == "mdm" else "model"
+    words = check_words(model, 6)
+    predictor = CompiledPredictor(model, words)
+    seen = 0
+    for done in observe(model, part, words):
+        if len(done.tokens) != len(words):
+            continue
+        clear = decisions(done.logits, predictor.mask_id).clear
+        logits = predictor.logits(done.tokens[:, -model.padding :])
+        seen += int(clear.sum())
+        for softmax in (np.float32, np.float64):
+            largest = tops(logits, softmax)
+            assert (largest[clear] == 1.0).all()
+            assert (largest[~clear] <= 0.5).all()
+    assert seen > 10
+
+
+def test_a_smaller_scale_is_noticed(exported):
+    """With a quarter of the scale the same rows have other probabilities in the last digits."""
+    model, _, _ = exported("group:A5", "mdm", "torch", length=8)
+    words = check_words(model, 6)
+    passes = observe(model, "predictor", words)
+    scale = logit_scale(passes, model, "predictor")
+    done = passes[0]
+    clear = decisions(done.logits, mask_of(model, "predictor")).clear
+    logits = np.delete(done.logits, mask_of(model, "predictor"), axis=-1)[clear] / model.precision.one
+    assert (tops(logits * scale, np.float64) == 1.0).all()
+    assert (tops(logits * scale / 4, np.float64) < 1.0).all()

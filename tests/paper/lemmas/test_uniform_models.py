@@ -1,0 +1,167 @@
+"""Every compiler and every conversion declares what is claimed of it; what does not is caught."""
+
+from copy import copy
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+
+import numpy as np
+import pytest
+
+from unmask import compilers
+from unmask.expressions import N, constant, n
+from unmask.numerics.arithmetic import Precision
+from unmask.paper.lemmas import uniform_models
+from unmask.paper.lemmas.uniform_models import (
+    SOURCES,
+    NotUniform,
+    check,
+    compiled,
+    converted,
+    entries_compared,
+    require,
+    table,
+)
+from unmask.programs.assembly import assemble, recorded_programs
+from unmask.programs.declarations import Flag, TableBits
+from unmask.programs.program import Program
+from unmask.theorems.catalogue import THEOREMS, TRANSFORMER_THEOREMS, VARIANTS
+from unmask.weights.matrices import Matrix
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture(scope="module")
+def subjects():
+    return check()
+
+
+def test_everything_is_what_is_claimed_of_it(subjects):
+    names = {subject.name for subject in subjects}
+    assert {t.stem for t in (*THEOREMS, *VARIANTS, *TRANSFORMER_THEOREMS)} <= names
+    assert {f"{s.name} → {kind}" for s in SOURCES for kind in s.kinds or s.compiler().kinds} <= names
+
+
+def test_every_compiler_is_walked():
+    """All but the random one, which has no family to speak of."""
+    modules = [import_module(f"unmask.compilers.{m.name}") for m in iter_modules(compilers.__path__)]
+    classes = {
+        name
+        for module in modules
+        for name, value in vars(module).items()
+        if isinstance(value, type) and name.endswith("Compiler") and name != "Compiler"
+    }
+    assert {type(source.compiler()).__name__ for source in SOURCES} == classes - {"RandomCompiler"}
+
+
+def test_what_cannot_be_claimed_says_so(subjects):
+    sentences = {subject.name: subject.sentence for subject in subjects}
+    assert sentences["a circuit of a file → mdm"].startswith("not uniform: given as a table")
+    assert "which is not shown here" in sentences["family:addition → plt"]
+    for family in ("parity", "contains-aba", "addition"):
+        assert sentences[f"family:{family} → mdm"].startswith("uniform:")
+    assert sentences["mdm_to_plt"].startswith("uniform if its source is")
+    assert sentences["group:S3 → mdm"].startswith("uniform:")
+
+
+def test_weights_are_compared_where_one_program_is_that_of_every_length(subjects):
+    weights = {subject.name: subject.weights for subject in subjects}
+    for name in ("group:S3 → cot", "family:addition → smdm", "family:formula → mdm", "program: a common walk → topk"):
+        assert weights[name].startswith("one program for every N: ")
+    for name in ("all maps of 5 states → mdm", "family:reachability → mdm", "program: palindromes → mdm", "mdm_to_plt"):
+        assert weights[name] == "not checked"
+
+
+def test_a_weight_that_is_not_the_family_s_is_caught(monkeypatch):
+    source, compiler = _first_source()
+    compile_ = type(compiler).compile
+
+    def tampered(self, kind, length, precision):
+        model = compile_(self, kind, length, precision)
+        chain = model.transformers["model"]
+        out = Matrix.of(chain.out.dense() // (1 + (length == 16)))
+        return replace(model, transformers={"model": replace(chain, out=out)})
+
+    monkeypatch.setattr(type(compiler), "compile", tampered)
+    with pytest.raises(NotUniform, match="expected: one program for every N"):
+        compiled(source, compiler, "cot")
+
+
+def test_a_code_whose_bits_are_no_formula_is_caught():
+    compiler = _first_source()[1]
+    family = compiler.family("cot")
+    (program,) = family.design.programs.values()
+    power = 2**N
+    changed = copy(program)
+    changed.codes = dict.fromkeys(program.codes, power)
+    broken = replace(family, design=replace(family.design, programs={"model": changed}))
+    with pytest.raises(NotUniform, match=r"2\^\(N\) is not a formula"):
+        entries_compared("abb", broken, [compiler.compile("cot", 5, Precision(2))])
+
+
+def test_formulas_are_the_same_for_all_lengths_but_where_the_page_says_so(subjects):
+    changing = {subject.name: subject.growth.changing for subject in subjects if subject.growth.changing}
+    assert changing == {"pcot_to_mdm": ("for nobody",), "causal_to_unmasked": ("for nobody",)}
+
+
+def test_the_page_is_generated(subjects):
+    assert table(subjects) in (ROOT / "docs" / "background" / "uniformity-table.md").read_text(encoding="utf-8")
+
+
+def _first_source():
+    return SOURCES[0], SOURCES[0].compiler()
+
+
+def _tampered(monkeypatch, declaration_of):
+    """Every program that is assembled declares one register more."""
+    original = uniform_models.recorded_programs
+
+    class Recorded:
+        def __enter__(self):
+            self.inner = original()
+            self.programs = self.inner.__enter__()
+            return self.programs
+
+        def __exit__(self, *error):
+            for program in self.programs:
+                program.register("added", 4, declaration_of(program))
+            return self.inner.__exit__(*error)
+
+    monkeypatch.setattr(uniform_models, "recorded_programs", Recorded)
+
+
+def test_a_compiler_with_a_table_is_caught(monkeypatch):
+    _tampered(monkeypatch, lambda program: TableBits(np.arange(program.rows), n))
+    source, compiler = _first_source()
+    with pytest.raises(NotUniform, match=r"abb → mdm: not uniform: given as a table; expected: uniform"):
+        require(compiled(source, compiler, "mdm"))
+
+
+def test_a_compiler_with_an_exponential_number_is_caught(monkeypatch):
+    _tampered(monkeypatch, lambda program: Flag(n < constant(2 ** (program.length // 3))))
+    source, compiler = _first_source()
+    with pytest.raises(NotUniform, match=r"not O\(log N\)"):
+        require(compiled(source, compiler, "mdm"))
+
+
+def test_a_compiler_with_a_power_is_caught(monkeypatch):
+    power = 2**n
+    _tampered(monkeypatch, lambda program: Flag(power))  # noqa: ARG005
+    source, compiler = _first_source()
+    with pytest.raises(NotUniform, match=r"2\^\(n\) is not a formula"):
+        require(compiled(source, compiler, "cot"))
+
+
+def test_a_conversion_with_a_table_of_its_own_is_caught(monkeypatch):
+    _tampered(monkeypatch, lambda program: TableBits(np.arange(program.rows), n))
+    with pytest.raises(NotUniform, match="mdm_to_plt: not uniform: given as a table"):
+        require(converted(next(t for t in THEOREMS if t.stem == "mdm_to_plt")))
+
+
+def test_programs_are_recorded_inside_the_block_alone():
+    program = Program(("a",), 1, 1, 1)
+    with recorded_programs() as programs:
+        assemble(program, Precision(1))
+    assemble(program, Precision(1))
+    assert programs == [program]

@@ -1,0 +1,299 @@
+"""Workers are killed when they take too long or nobody waits; they cannot write, nor take all memory."""
+
+import asyncio
+import os
+import signal
+
+import pytest
+
+from unmask.playground import request_limits
+from unmask.playground.worker_pool import RequestFailed, SharedAnswers, WorkerPool
+
+from .own_loop import in_own_loop
+
+CATASTROPHE = {"problem": "(a|a)*b", "word": "a" * 60}  # the model is quick; the oracle, `re` itself, is not
+QUICK = {"problem": "a*", "word": "aa"}
+
+
+def alive(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def with_pool(folder, work):
+    async def everything():
+        pool = WorkerPool(folder)
+        try:
+            return await work(pool)
+        finally:
+            await pool.end()
+
+    return in_own_loop(everything())
+
+
+def test_work_that_takes_too_long_is_stopped_and_the_next_is_answered(tmp_path, monkeypatch):
+    async def work(pool):
+        await pool.ask("run", QUICK)
+        (worker,) = pool._idle
+        monkeypatch.setitem(request_limits.SECONDS, "run", 1)
+        with pytest.raises(RequestFailed, match="longer than 1 seconds") as caught:
+            await pool.ask("run", CATASTROPHE)
+        assert caught.value.status == 422
+        assert not alive(worker.process.pid)
+        monkeypatch.setitem(request_limits.SECONDS, "run", 20)
+        assert (await pool.ask("run", QUICK))["answer"] == "accepted"
+
+    with_pool(tmp_path, work)
+
+
+def test_work_that_nobody_waits_for_is_stopped(tmp_path):
+    async def work(pool):
+        await pool.ask("run", QUICK)
+        (worker,) = pool._idle
+        asked = asyncio.ensure_future(pool.ask("run", CATASTROPHE))
+        await asyncio.sleep(0.3)
+        assert alive(worker.process.pid)
+        asked.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asked
+        assert not alive(worker.process.pid)
+        assert pool._inside == 0
+        assert [one.answered for one in pool._idle] == [0]  # another is ready
+
+    with_pool(tmp_path, work)
+
+
+def test_a_full_queue_refuses_and_takes_the_next_when_there_is_room(tmp_path, monkeypatch):
+    monkeypatch.setattr(request_limits, "AT_ONCE", 1)
+    monkeypatch.setattr(request_limits, "WAITING", 1)
+
+    async def work(pool):
+        working, waiting = (asyncio.ensure_future(pool.ask("run", QUICK)) for _ in range(2))
+        await asyncio.sleep(0)
+        with pytest.raises(RequestFailed, match="busy with other requests") as caught:
+            await pool.ask("run", QUICK)
+        assert caught.value.status == 503
+        assert (await working)["answer"] == (await waiting)["answer"] == "accepted"
+        assert (await pool.ask("run", QUICK))["answer"] == "accepted"
+
+    with_pool(tmp_path, work)
+
+
+def test_who_waits_too_long_is_asked_to_come_back(tmp_path, monkeypatch):
+    monkeypatch.setattr(request_limits, "AT_ONCE", 1)
+    monkeypatch.setattr(request_limits, "PATIENCE", 0.01)
+
+    async def work(pool):
+        working = asyncio.ensure_future(pool.ask("run", CATASTROPHE))
+        await asyncio.sleep(0)
+        with pytest.raises(RequestFailed, match="busy for too long") as caught:
+            await pool.ask("run", QUICK)
+        assert caught.value.status == 503
+        working.cancel()
+
+    with_pool(tmp_path, work)
+
+
+def test_a_worker_that_dies_is_replaced(tmp_path):
+    async def work(pool):
+        await pool.ask("run", QUICK)
+        pool._idle[0].process.kill()
+        await pool._idle[0].process.wait()
+        assert (await pool.ask("run", QUICK))["answer"] == "accepted"
+
+    with_pool(tmp_path, work)
+
+
+@pytest.mark.parametrize(
+    ("by", "status", "said"),
+    [
+        (signal.SIGKILL, 503, "was killed; try again in a few seconds"),
+        (signal.SIGTERM, 503, "was killed; try again in a few seconds"),
+        (signal.SIGSEGV, 422, "use a shorter word or a smaller problem"),
+    ],
+)
+def test_who_loses_a_worker_is_told_whether_to_come_back(tmp_path, caplog, by, status, said):
+    async def work(pool):
+        await pool.ask("run", QUICK)
+        (worker,) = pool._idle
+        asked = asyncio.ensure_future(pool.ask("run", CATASTROPHE))
+        await asyncio.sleep(0.3)
+        os.kill(worker.process.pid, by)
+        with pytest.raises(RequestFailed, match=said) as caught:
+            await asked
+        assert caught.value.status == status
+        assert worker.process.returncode == -by  # nobody else has asked the system for it
+        assert (await pool.ask("run", QUICK))["answer"] == "accepted"
+
+    with_pool(tmp_path, work)
+    assert caplog.messages == []
+
+
+def test_all_workers_end_with_the_crew(tmp_path):
+    async def work(pool):
+        await pool.warm()
+        return [worker.process.pid for worker in pool._idle]
+
+    pids = with_pool(tmp_path, work)
+    assert len(pids) == request_limits.AT_ONCE
+    assert not any(alive(pid) for pid in pids)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_worker_cannot_write(own_process, tmp_path):
+    said = own_process("from unmask.playground.worker import confine; confine(); open('x', 'w').write('y' * 10**6)")
+    assert "File too large" in said
+    assert sum(path.stat().st_size for path in tmp_path.iterdir()) == 0
+
+
+def test_a_worker_that_needs_too_much_memory_says_so_and_is_not_used_again(own_process):
+    code = """
+from unmask.playground import worker
+worker.confine()
+worker.TASKS["run"] = lambda subject: bytearray(worker.request_limits.MEMORY)
+print(worker.answer("run", {"problem": "a", "word": "a"}))
+"""
+    said = own_process(code)
+    assert "more memory" in said
+    assert "'last': True" in said
+
+
+def test_an_unforeseen_failure_is_a_sentence(own_process):
+    code = """
+from unmask.playground import worker
+worker.TASKS["run"] = lambda subject: 1 // 0
+print(worker.answer("run", {"problem": "a", "word": "a"}))
+"""
+    assert "'error': 'the playground failed with ZeroDivisionError; please report this', 'status': 500" in own_process(
+        code
+    )
+
+
+# The same question is worked on once, as long as anyone waits for it; answers are kept, a few and not for long.
+
+
+class Work:
+    """Counts what it is asked; answers when it is let."""
+
+    def __init__(self):
+        self.asked, self.cancelled, self.fails = [], 0, False
+        self.let = asyncio.Event()
+
+    async def __call__(self, task, question):
+        self.asked.append((task, question["word"]))
+        try:
+            await self.let.wait()
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+        if self.fails:
+            raise RequestFailed("it failed", 503)
+        return {"number": len(self.asked)}
+
+
+def with_work(test, *, holds=lambda _: True):
+    async def everything():
+        work = Work()
+        await test(work, SharedAnswers(work, holds))
+
+    in_own_loop(everything())
+
+
+def asking(shared, count=1, word="aa"):
+    return [asyncio.ensure_future(shared.ask("run", {"word": word})) for _ in range(count)]
+
+
+def test_fifty_at_once_are_one_piece_of_work():
+    async def test(work, shared):
+        asked = asking(shared, 50)
+        await asyncio.sleep(0)
+        work.let.set()
+        assert await asyncio.gather(*asked) == [{"number": 1}] * 50
+        assert await shared.ask("run", {"word": "aa"}) == {"number": 1}
+        assert work.asked == [("run", "aa")]
+        assert shared._under_way == {}
+
+    with_work(test)
+
+
+def test_another_word_and_another_task_are_other_questions():
+    async def test(work, shared):
+        work.let.set()
+        for task, word in (("run", "a"), ("run", "b"), ("prove", "a"), ("run", "a")):
+            await shared.ask(task, {"word": word})
+        assert work.asked == [("run", "a"), ("run", "b"), ("prove", "a")]
+
+    with_work(test)
+
+
+def test_work_goes_on_while_one_waits():
+    async def test(work, shared):
+        first, second = asking(shared, 2)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        first.cancel()
+        await asyncio.sleep(0)
+        work.let.set()
+        assert await second == {"number": 1}
+        assert work.cancelled == 0
+
+    with_work(test)
+
+
+def test_work_that_nobody_waits_for_is_stopped_and_begun_anew():
+    async def test(work, shared):
+        asked = asking(shared, 2)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        for one in asked:
+            one.cancel()
+        await asyncio.gather(*asked, return_exceptions=True)
+        await asyncio.sleep(0)
+        assert work.cancelled == 1
+        assert shared._under_way == {}
+        work.let.set()
+        assert await shared.ask("run", {"word": "aa"}) == {"number": 2}
+
+    with_work(test)
+
+
+def test_a_failure_is_told_to_all_and_not_kept():
+    async def test(work, shared):
+        work.fails = True
+        work.let.set()
+        found = await asyncio.gather(*asking(shared, 3), return_exceptions=True)
+        assert [(type(one), one.status) for one in found] == [(RequestFailed, 503)] * 3
+        work.fails = False
+        assert await shared.ask("run", {"word": "aa"}) == {"number": 2}
+
+    with_work(test)
+
+
+def test_few_answers_are_kept(monkeypatch):
+    monkeypatch.setattr(request_limits, "KEPT", 2)
+
+    async def test(work, shared):
+        work.let.set()
+        for word in ("a", "b", "c", "c", "b", "a"):
+            await shared.ask("run", {"word": word})
+        assert [word for _, word in work.asked] == ["a", "b", "c", "a"]
+        assert len(shared._kept) == 2
+
+    with_work(test)
+
+
+@pytest.mark.parametrize("gone", ["old", "its view is gone"])
+def test_an_answer_that_no_longer_holds_is_found_again(gone, monkeypatch):
+    if gone == "old":
+        monkeypatch.setattr(request_limits, "FRESH", -1)
+
+    async def test(work, shared):
+        work.let.set()
+        await shared.ask("run", {"word": "a"})
+        await shared.ask("run", {"word": "a"})
+        assert len(work.asked) == 2
+
+    with_work(test, holds=lambda _: gone == "old")
