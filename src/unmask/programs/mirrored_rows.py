@@ -60,10 +60,6 @@ class ScoreTables:
     def exp(self, score: int) -> int:
         return int(exp_table(self.precision)[score + self.precision.bound])
 
-    def weight(self, score: int, total: int) -> int:
-        """[exp(score)/total], in units of 2^-p."""
-        return int(divide(self.exp(score), total, self.precision))
-
     @cached_property
     def growth(self) -> list[tuple[int, int]]:
         """(s, exp(s) - exp(s - 2^-p)) for the scores s at which exp grows."""
@@ -77,7 +73,12 @@ class ScoreTables:
 
     def threshold(self, total: int, level: int) -> int:
         """The least score whose weight is at least level·2^-p where Z is `total`."""
-        return next(s for s in self.precision.numbers() if self.weight(s, total) >= level)
+        return int(np.argmax(self._weights[total - 1] >= level)) - self.precision.bound
+
+    @cached_property
+    def _weights(self) -> np.ndarray:
+        """[exp(s)/z] for z = 2^-p, 2·2^-p, … B and every s."""
+        return divide(exp_table(self.precision), np.arange(1, self.precision.bound + 1)[:, None], self.precision)
 
     def companion(self, level: int) -> int:
         """A score beside a key of score 0, such that the key has the weight level·2^-p."""
@@ -129,7 +130,10 @@ class MirroredRows:
     unreached: Columns
 
     @classmethod
-    def of(cls, program: Program, precision: Precision, start: Expression, count: Expression, rows: int) -> "MirroredRows":
+    def of(
+        cls, program: Program, precision: Precision, start: Expression, count: Expression, rows: int
+    ) -> "MirroredRows":
+        """Registers for two copies of `rows` rows; `count` is the same number as an expression."""
         bits = bits_for(rows + 1)
         last = start + count
         mirror = both(n > start, n <= last)
@@ -185,7 +189,14 @@ class MirroredRows:
             head.column(ask, [(self.program.one, ONE)])
 
     def in_block(
-        self, head: HeadBuilder, k: int, code: list[Form], digit: int, gate: Form, scale: Coefficient = B, copies: int = 1
+        self,
+        head: HeadBuilder,
+        k: int,
+        code: list[Form],
+        digit: int,
+        gate: Form,
+        scale: Coefficient = B,
+        copies: int = 1,
     ) -> None:
         """See the keys that agree with `code` above bit k and have `digit` there, if the gate is open."""
         one = [(self.program.one, ONE)]

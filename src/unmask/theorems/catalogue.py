@@ -12,6 +12,7 @@ from unmask.theorems.mdm_and_topk import MDM_TO_FIXED_K, PLANNER_AND_PREDICTOR_T
 from unmask.theorems.mdm_to_pcot import MDM_TO_PCOT, MDM_TO_PCOT_PADDED
 from unmask.theorems.mdm_to_plt import MDM_TO_PLT
 from unmask.theorems.pcot_to_mdm import PCOT_TO_MDM
+from unmask.theorems.pcot_to_mdm_mirrored import PCOT_TO_MDM_MIRRORED
 from unmask.theorems.plt_to_mdm import PLT_TO_MDM
 from unmask.theorems.theorem import Conversion, Theorem, TransformerTheorem
 from unmask.weights.kinds import Kind
@@ -30,7 +31,12 @@ THEOREMS: tuple[Theorem, ...] = (
     TOPK_TO_MDM,
 )
 
-VARIANTS: tuple[Theorem, ...] = (MDM_TO_PCOT_PADDED, MDM_TO_FIXED_K, PCOT_TO_COT_ANSWER_ONLY)
+VARIANTS: tuple[Theorem, ...] = (
+    MDM_TO_PCOT_PADDED,
+    MDM_TO_FIXED_K,
+    PCOT_TO_COT_ANSWER_ONLY,
+    PCOT_TO_MDM_MIRRORED,
+)
 """Other forms of a conversion, taken only when asked for by name."""
 
 TRANSFORMER_THEOREMS: tuple[TransformerTheorem, ...] = (
