@@ -9,13 +9,11 @@ PROVERS = ("verification/proofs/equivalence",)
 """Where a proof is made; what they import is trusted with them."""
 
 TRUSTED: dict[str, tuple[str, ...]] = {
-    "budget": ("budget",),
-    "documents": ("documents",),
     "engines": ("engine", "prepared_weights", "visible_keys"),
     "errors": ("errors",),
     "expressions": ("expressions",),
     "files": ("files",),
-    "interrupts": ("interrupts",),
+    "limits": ("limits",),
     "numerics": ("arithmetic", "array_types", "compact", "noise"),
     "problems/automata": ("automaton", "characters", "groups_and_monoids"),
     "problems": (
