@@ -69,6 +69,5 @@ TRUSTED: dict[str, tuple[str, ...]] = {
         "shapes",
     ),
     "weights": ("config_json", "kinds", "matrices", "model", "size_limits", "storage", "tensors", "transformer"),
-    "writing": ("writing",),
 }
 """Place → its trusted modules."""
