@@ -74,15 +74,22 @@ problem_of = lru_cache(maxsize=16)(parse_problem)
 
 
 @lru_cache(maxsize=16)
-def compiler_of(problem: str) -> "Compiler":
-    """The compiler of a PROBLEM string."""
-    from unmask.compilers.compiler import compiler_for
+def compiler_of(problem: str, hops: int = 1) -> "Compiler":
+    """The compiler of a PROBLEM string, whose models compute so many levels of a product tree in one pass."""
+    from unmask.compilers.compiler import compiler_for, compiler_with_hops
 
-    return compiler_for(problem_of(problem))
+    parsed = problem_of(problem)
+    if hops == 1:
+        return compiler_for(parsed)
+    return compiler_with_hops(parsed, compiler_of(problem), hops)
 
 
-def compile_problem(problem: str, kind: Kind, *, length: int | None = None, precision: int = 2) -> Model:
+def compile_problem(
+    problem: str, kind: Kind, *, length: int | None = None, precision: int = 2, hops: int = 1
+) -> Model:
     """PROBLEM → Model, for words of one length; a circuit or an expression implies it.
+
+    `hops` is the number of levels of the product tree that one pass computes, for regular languages.
 
     Examples:
         >>> compile_problem("(a|b)*abb", "mdm", length=9)
@@ -90,7 +97,7 @@ def compile_problem(problem: str, kind: Kind, *, length: int | None = None, prec
     """
     from unmask.compilers.compiler import compiled
 
-    return compiled(problem_of(problem), compiler_of(problem), problem, kind, length, precision)
+    return compiled(problem_of(problem), compiler_of(problem, hops), problem, kind, length, precision)
 
 
 def compile_program(system: "System", kind: Kind, *, length: int, precision: int = 2) -> Model:
@@ -125,7 +132,12 @@ def convert_model(model: Model, kind: Kind, *, by: str | None = None) -> Iterato
 
 
 def compare_frameworks(
-    problem: str, lengths: Sequence[int] | None = None, *, precision: int = 2, engine: Engine | None = None
+    problem: str,
+    lengths: Sequence[int] | None = None,
+    *,
+    precision: int = 2,
+    hops: int = 1,
+    engine: Engine | None = None,
 ) -> Iterator[Row]:
     """Every framework at every length: measured resources beside the bounds, one row at a time.
 
@@ -133,10 +145,10 @@ def compare_frameworks(
         >>> {row.framework: row.steps for row in compare_frameworks("(a|b)*abb", [64])}
         {'mdm': 6, 'smdm': 6, 'topk': 6, 'plt': 6, 'pcot': 6, 'cot': 64}
     """
-    compiler = compiler_of(problem)
+    compiler = compiler_of(problem, hops)
     for length in lengths or () if compiler.length is None else [compiler.length]:
         for kind in compiler.kinds:
-            model = compile_problem(problem, kind, length=length, precision=precision)
+            model = compile_problem(problem, kind, length=length, precision=precision, hops=hops)
             bound, extent = compiler.bound(kind, length), compiler.extent(kind, length)
             yield measure(model, bound, extent, problem_of(problem), engine or FastEngine())
 
