@@ -43,7 +43,8 @@ def export(
         typer.Option(
             "--order",
             metavar="ORDER",
-            help="Order of the slots on the canvas: heap (the compiler's own), reversed, or a list such as 2,0,1.",
+            help="Order of the slots on the canvas: heap (the compiler's own), reversed, skip (levels 1, 3 …, then "
+            "2, 4 …), or a list such as 2,0,1.",
             show_default=False,
         ),
     ] = None,
