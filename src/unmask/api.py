@@ -91,15 +91,20 @@ problem_of = lru_cache(maxsize=16)(parse_problem)
 
 
 @lru_cache(maxsize=16)
-def compiler_of(problem: str) -> "Compiler":
-    """The compiler of a PROBLEM string."""
-    from unmask.compilers.compiler import compiler_for
+def compiler_of(problem: str, hops: int = 1) -> "Compiler":
+    """Return the compiler of a PROBLEM string. Its models compute `hops` levels of a product tree in one pass."""
+    from unmask.compilers.compiler import compiler_for, compiler_with_hops
 
-    return compiler_for(problem_of(problem))
+    parsed = problem_of(problem)
+    if hops == 1:
+        return compiler_for(parsed)
+    return compiler_with_hops(parsed, compiler_of(problem), hops)
 
 
-def compile_problem(problem: str, kind: Kind, *, length: int | None = None, precision: int = 2) -> Model:
-    """PROBLEM → Model, for words of one length; a circuit or an expression implies it.
+def compile_problem(problem: str, kind: Kind, *, length: int | None = None, precision: int = 2, hops: int = 1) -> Model:
+    """PROBLEM → Model, for words of one length, which a circuit or an expression implies.
+
+    `hops` is the number of levels of the product tree that one pass computes, for regular languages.
 
     Examples:
         >>> compile_problem("(a|b)*abb", "mdm", length=9)
@@ -107,11 +112,11 @@ def compile_problem(problem: str, kind: Kind, *, length: int | None = None, prec
     """
     from unmask.compilers.compiler import compiled
 
-    return compiled(problem_of(problem), compiler_of(problem), problem, kind, length, precision)
+    return compiled(problem_of(problem), compiler_of(problem, hops), problem, kind, length, precision)
 
 
 def compile_program(system: "System", kind: Kind, *, length: int, precision: int = 2) -> Model:
-    """System of recurrences → Model, for words of one length: the user's own program.
+    """System of recurrences → Model, for words of one length.
 
     Examples:
         >>> from unmask.recurrences import BOOLEAN, N, Slots, System, indices, letter
@@ -171,15 +176,15 @@ def run_words(
     seed: int = 0,
     canvas: bool = True,
 ) -> list[Trace | UnmaskError]:
-    """Run a model on many words at once: for each its trace, or what is wrong with it."""
+    """Run a model on many words at once. Return a trace or an error for each."""
     return run_each(model, words, engine=engine or FastEngine(), tape=tape_of(seed) if sample else None, canvas=canvas)
 
 
 @dataclass(frozen=True, eq=False)
 class Decided:
-    """What many words led to: the last symbols of each as token ids [words, slots], or what is wrong with it.
+    """The last symbols of many words as token ids [words, slots], and the errors of the words that have one.
 
-    `by` says what computed them: "tables" that were extracted from the weights once, or the "engine".
+    They were computed `by` the "tables" that are extracted from the weights once, or by the "engine".
     """
 
     model: Model
@@ -189,7 +194,7 @@ class Decided:
 
     @property
     def accepted(self) -> list[bool | None]:
-        """None where a word has an error, or where its last symbol is neither accept nor reject."""
+        """Whether each word is accepted; None if it has an error or its last symbol is neither accept nor reject."""
         meaning = {1: True, 0: False}
         verdicts = [meaning.get(verdict) for verdict in Answers(self.model, self.slots).accepted.tolist()]
         for i in self.errors:
@@ -205,9 +210,9 @@ def decide_words(
     tables: bool | None = None,
     expected: int = 0,
 ) -> Decided:
-    """Run a model on many words for their answers alone, by tables where there are words enough to pay for them.
+    """Return only the answers of a model to many words, by tables if there are enough words to pay for them.
 
-    `tables` True or False insists or forbids; `expected` says how many words there are in all.
+    `tables` True or False requires or forbids them. `expected` is the number of words of all calls together.
 
     Examples:
         >>> model = compile_problem("(a|b)*abb", "mdm", length=4)
@@ -225,7 +230,7 @@ def decide_words(
 
 
 def run_both(model: Model, word: str | Sequence[str], **options: Any) -> Trace:
-    """Run the fast engine and the reference, compare all that they computed, and return the run of the fast one."""
+    """Run the fast engine and the reference, compare everything that they computed, and return the fast run."""
     fast, reference = (
         foresee_time(
             partial(run_word, model, word, engine=engine, record=True, **options), f"a run of the {name} engine"
@@ -239,7 +244,7 @@ def run_both(model: Model, word: str | Sequence[str], **options: Any) -> Trace:
 
 
 def generate(model: Model, *, seed: int, engine: Engine | None = None) -> Trace:
-    """One string drawn from a model that reads the empty input: a language model.
+    """Draw one string from a model that reads the empty input: a language model.
 
     Examples:
         >>> generate(compile_problem("random:1", "cot", length=0), seed=1).output
@@ -254,6 +259,7 @@ def generate(model: Model, *, seed: int, engine: Engine | None = None) -> Trace:
 
 
 def tape_of(seed: int) -> Tape:
+    """Return the random tape of a seed."""
     try:
         return Tape(seed)
     except ValueError as error:
@@ -261,7 +267,7 @@ def tape_of(seed: int) -> Tape:
 
 
 def convert_model(model: Model, kind: Kind, *, by: str | None = None) -> Iterator["tuple[Theorem, Conversion]"]:
-    """Model → Model of another kind, by one theorem or the shortest chain; every hop as it is made.
+    """Model → Model of another kind, by the theorem `by` or the shortest chain. Yield every conversion.
 
     Examples:
         >>> for theorem, made in convert_model(compile_problem("(a|b)*abb", "mdm", length=9), "plt"):
@@ -288,13 +294,13 @@ def verify_model(
 ) -> "Verdict":
     """Compare a model with its problem (as its folder names it), another problem, a function, or another model.
 
-    `exhaustive` runs every word of the model's length, `sample` some; by default all where they are few. `prove`
-    decides for all words at once, from the weights; `certified` keeps a certificate of it, `by` ("induction" or
-    "sat") allows one way alone. Where another problem has other letters than the model, the two are not comparable:
-    `letters` ("common", "model" or "problem") chooses over which letters words are compared.
+    The method `exhaustive` runs every word of the model's length, `sample` some; the default is all words if they are
+    few. `prove` decides for all words at once, from the weights; `certified` keeps the certificate, and `by`
+    ("induction" or "sat") allows only one way of proving. If the other problem has other letters than the model,
+    `letters` ("common", "model" or "problem") chooses the letters of the words that are compared.
 
-    A function takes a word and returns True or False, or a list of all outputs. `progress` is given the words and how
-    many there are, and passes them on.
+    A function takes a word and returns True or False, or a list of all outputs. `progress` is called with the words
+    and their number, and passes the words on.
 
     Examples:
         >>> model = compile_problem("(a|b)*abb", "mdm", length=64)
@@ -325,7 +331,7 @@ def verify_model(
 def prove_family(
     problem: str, kind: Kind, *, precision: int = 2, lengths: Sequence[int] = (), engine: Engine | None = None
 ) -> "Verdict":
-    """Does the model that `compile` writes decide the problem, for every N at once?
+    """Decide whether the compiled model is correct for every N at once.
 
     For `lengths` the folder is also compared with the family, entry by entry. Needs the extra `prove`.
 
@@ -347,7 +353,7 @@ def prove_conversion(
     lengths: Sequence[int] = (),
     engine: Engine | None = None,
 ) -> "Verdict":
-    """Does what a theorem converts do what its source does, for every source of a shape and every N at once?
+    """Decide whether the models that a theorem converts do what their sources do, for every source and every N at once.
 
     The shape is that of the model `like`, or a small one; `kind`, if given, must be that of the theorem. For `lengths`
     the conversion of a random source is also compared, entry by entry. Needs the extra `prove`.
@@ -363,24 +369,29 @@ def prove_conversion(
 
 
 def compare_frameworks(
-    problem: str, lengths: Sequence[int] | None = None, *, precision: int = 2, engine: Engine | None = None
+    problem: str,
+    lengths: Sequence[int] | None = None,
+    *,
+    precision: int = 2,
+    hops: int = 1,
+    engine: Engine | None = None,
 ) -> Iterator[Row]:
-    """Every framework at every length: measured resources beside the bounds, one row at a time.
+    """Yield one row per framework and length: measured resources and the bounds.
 
     Examples:
         >>> {row.framework: row.steps for row in compare_frameworks("(a|b)*abb", [64])}
         {'mdm': 6, 'smdm': 6, 'topk': 6, 'plt': 6, 'pcot': 6, 'cot': 64}
     """
-    compiler = compiler_of(problem)
+    compiler = compiler_of(problem, hops)
     for length in lengths or () if compiler.length is None else [compiler.length]:
         for kind in compiler.kinds:
-            model = compile_problem(problem, kind, length=length, precision=precision)
+            model = compile_problem(problem, kind, length=length, precision=precision, hops=hops)
             bound, extent = compiler.bound(kind, length), compiler.extent(kind, length)
             yield measure(model, bound, extent, problem_of(problem), engine or FastEngine())
 
 
 def problem_name(model: Model) -> str | None:
-    """The problem that a folder names, as a person writes it."""
+    """Return the PROBLEM string that a model folder names, or None. It is a comment of its author and proves nothing."""
     try:
         return problem_from_json(model.problem).name
     except ProblemError:
@@ -388,7 +399,7 @@ def problem_name(model: Model) -> str | None:
 
 
 def problem_accepts(model: Model) -> str | None:
-    """Which words that problem accepts, where its name does not say it."""
+    """Return which words that problem accepts, if its name does not say it."""
     try:
         return problem_from_json(model.problem).accepts
     except ProblemError:
@@ -396,7 +407,7 @@ def problem_accepts(model: Model) -> str | None:
 
 
 def problem_states(model: Model) -> dict[str, str]:
-    """State symbol of a chain of thought → a shortest word that leads to it; {} for models without states."""
+    """Return state symbol of a chain of thought → a shortest word that leads to it; {} for models without states."""
     from unmask.compilers.regular_compiler import state_names
 
     try:
@@ -418,7 +429,7 @@ def problem_states(model: Model) -> dict[str, str]:
 
 
 def compile_again(model: Model, kind: Kind) -> Model:
-    """The problem that a folder names, compiled into another kind for the same words; a comment, so not a proof."""
+    """Compile the problem that a model folder names into another kind, for words of the same length."""
     from unmask.compilers.compiler import compiler_for
 
     compiler = compiler_for(problem_from_json(model.problem))

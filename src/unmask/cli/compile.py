@@ -9,6 +9,7 @@ from unmask.cli.options import (
     DEFAULT_LIMIT,
     KIND_NAMES,
     Folder,
+    HopsOption,
     Json,
     LimitOption,
     PrecisionOption,
@@ -42,6 +43,7 @@ def compile_(
         ),
     ] = None,
     precision: PrecisionOption = 2,
+    hops: HopsOption = 1,
     limit: LimitOption = DEFAULT_LIMIT,
     timeout: TimeoutOption = None,
     as_json: Json = False,
@@ -54,7 +56,7 @@ def compile_(
 
     check_replaceable(out)
     with budgeted("compiling", limit=limit, timeout=timeout, as_json=as_json):
-        model = compile_problem(problem, to, length=length, precision=precision)
+        model = compile_problem(problem, to, length=length, precision=precision, hops=hops)
         save_model(model, out)
     show_compiled(model, out, as_json=as_json)
 

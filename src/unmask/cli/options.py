@@ -125,6 +125,12 @@ Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A model folder.", s
 PrecisionOption = Annotated[
     int, typer.Option("--precision", metavar="P", min=1, max=8, help="Precision p of the numbers F_p.")
 ]
+HopsOption = Annotated[
+    int,
+    typer.Option(
+        "--hops", metavar="H", min=1, max=64, help="Levels of the product tree per pass, for regular languages."
+    ),
+]
 PageOption = Annotated[
     Path | None, typer.Option("--out", metavar="FILE.html", help="Write a page for the browser.", show_default=False)
 ]

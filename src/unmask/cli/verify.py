@@ -11,6 +11,7 @@ from unmask.cli.options import (
     DEFAULT_LIMIT,
     EngineOption,
     Folder,
+    HopsOption,
     Json,
     LimitOption,
     PrecisionOption,
@@ -169,6 +170,7 @@ def compare(
     problem: Problem,
     lengths: Annotated[str, typer.Option("--lengths", metavar="N,N,…", help="Lengths of the input words.")] = "8,16,32",
     precision: PrecisionOption = 2,
+    hops: HopsOption = 1,
     engine: EngineOption = DEFAULT_ENGINE,
     limit: LimitOption = DEFAULT_LIMIT,
     timeout: TimeoutOption = None,
@@ -188,8 +190,8 @@ def compare(
     rows, end = [], None
     try:
         with budgeted("measuring", limit=limit, timeout=timeout, as_json=as_json):
-            measured = compare_frameworks(problem, wanted, precision=precision, engine=engine_named(engine))
-            for row in stage("measuring", measured, len(wanted) * len(compiler_of(problem).kinds)):
+            measured = compare_frameworks(problem, wanted, precision=precision, hops=hops, engine=engine_named(engine))
+            for row in stage("measuring", measured, len(wanted) * len(compiler_of(problem, hops).kinds)):
                 rows.append(row)
     except OutOfTime as over:
         end = over
