@@ -22,8 +22,8 @@ from unmask.problems.program_problems import program_problem
 from unmask.reasoners.run_words import words_at_once
 from unmask.running import Decided, decide_words, generate, run_both, run_word, run_words, tape_of
 from unmask.traces.trace import outputs_of, result
-from unmask.verification.compare import Row, measure
-from unmask.verification.question.standard import answer_count, output_count, with_stated_outputs
+from unmask.verification.compare import ResourceRow, measure
+from unmask.verification.words.references import answer_count, output_count, with_stated_outputs
 from unmask.weights.kinds import Kind
 from unmask.weights.model import Model
 from unmask.weights.storage import check_replaceable
@@ -34,7 +34,7 @@ if TYPE_CHECKING:  # compilers, theorems and proofs are imported by what uses th
     from unmask.compilers.compiler import Compiler
     from unmask.recurrences.system import System
     from unmask.theorems.theorem import Conversion, Theorem
-    from unmask.verification.question.verdict import Verdict
+    from unmask.verification.verdict import Verdict
     from unmask.verification.verify import Against, Progress
 
 __all__ = [
@@ -84,9 +84,7 @@ def compiler_of(problem: str, hops: int = 1) -> "Compiler":
     return compiler_with_hops(parsed, compiler_of(problem), hops)
 
 
-def compile_problem(
-    problem: str, kind: Kind, *, length: int | None = None, precision: int = 2, hops: int = 1
-) -> Model:
+def compile_problem(problem: str, kind: Kind, *, length: int | None = None, precision: int = 2, hops: int = 1) -> Model:
     """PROBLEM → Model, for words of one length; a circuit or an expression implies it.
 
     `hops` is the number of levels of the product tree that one pass computes, for regular languages.
@@ -138,7 +136,7 @@ def compare_frameworks(
     precision: int = 2,
     hops: int = 1,
     engine: Engine | None = None,
-) -> Iterator[Row]:
+) -> Iterator[ResourceRow]:
     """Every framework at every length: measured resources beside the bounds, one row at a time.
 
     Examples:
@@ -236,7 +234,7 @@ def prove_conversion(
         >>> prove_conversion("cot_to_pcot").status
         'proved'
     """
-    from unmask.verification.conversions.prove import every_source
+    from unmask.verification.conversions.prove_conversions import every_source
 
     shaped = load_model(like) if isinstance(like, Path) else like
     return every_source(stem, precision, engine or FastEngine(), to=kind, like=shaped, lengths=lengths)

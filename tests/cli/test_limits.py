@@ -18,7 +18,7 @@ from unmask.cli.options import budgeted
 from unmask.errors import OutOfTime
 from unmask.pipeline import compile_problem
 from unmask.running import run_word
-from unmask.verification.symbolic.extract import extract
+from unmask.verification.words.extraction import extract
 from unmask.views import view_of
 from unmask.weights.storage import load, save
 

@@ -14,7 +14,7 @@ from unmask.tables import answers as tables
 from unmask.tables.answers import tabled_answers
 from unmask.testing import random_model
 from unmask.testing.random_model import all_words
-from unmask.verification.symbolic.network import Network
+from unmask.verification.words.network import Network
 from unmask.weights.kinds import KINDS
 
 

@@ -17,7 +17,7 @@ from unmask.numerics.array_types import Int
 from unmask.reasoners.run_words import Answers
 from unmask.reasoners.run_words import answers as by_engine
 from unmask.tables.compiled import LookUps
-from unmask.verification.symbolic.extract import extract, input_numbers
+from unmask.verification.words.extraction import extract, input_numbers
 from unmask.weights.model import Model
 
 ROWS_PER_SECOND = 1_000_000

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unmask.verification.symbolic.extract import Extraction
-from unmask.verification.symbolic.network import Network, Variable
+from unmask.verification.words.extraction import Extraction
+from unmask.verification.words.network import Network, Variable
 
 SYMBOL = np.int32
 AT_ONCE = 1 << 14  # words of a block: a column of it stays in the cache
