@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from unmask.budget import stage
 from unmask.cli.options import (
     DEFAULT_ENGINE,
     DEFAULT_LIMIT,
@@ -25,6 +24,7 @@ from unmask.cli.options import (
 )
 from unmask.errors import OutOfTime, UnmaskError, shortened
 from unmask.files import is_there
+from unmask.limits import stage
 
 if TYPE_CHECKING:
     from unmask.verification.compare import Row
@@ -92,9 +92,9 @@ def verify(
 
     Example: [bold]unmask verify models/abb --method prove[/bold]
     """
+    from unmask.api import load_model, verify_model
     from unmask.cli.output_files import check_stem, write_stem
     from unmask.cli.terminal import print_document
-    from unmask.pipeline import load_model, verify_model
     from unmask.verification.question.verdict import Verdict
 
     if certificate is not None:
@@ -182,17 +182,15 @@ def compare(
 
     Example: [bold]unmask compare group:A5 --lengths 8,64[/bold]
     """
+    from unmask.api import compare_frameworks, compiler_of
     from unmask.cli.terminal import print_document
-    from unmask.pipeline import compare_frameworks, compiler_of
     from unmask.verification.compare import grows_as_promised
 
     wanted = _lengths(lengths)
     rows, end = [], None
     try:
         with budgeted("measuring", limit=limit, timeout=timeout, as_json=as_json):
-            measured = compare_frameworks(
-                problem, wanted, precision=precision, hops=hops, engine=engine_named(engine)
-            )
+            measured = compare_frameworks(problem, wanted, precision=precision, hops=hops, engine=engine_named(engine))
             for row in stage("measuring", measured, len(wanted) * len(compiler_of(problem, hops).kinds)):
                 rows.append(row)
     except OutOfTime as over:
