@@ -5,12 +5,12 @@ from random import Random
 
 import numpy as np
 import pytest
-from command_line import run as run_command
 
+from command_line import run as run_command
+from unmask.api import compile_problem, run_word
 from unmask.engines.reference import ReferenceEngine
 from unmask.errors import UnmaskError
 from unmask.export.export_task import slot_order
-from unmask.pipeline import compile_problem, run_word
 from unmask.reasoners.cached_run import CachedRun, CachePolicy, CanvasLayout, cached_run, longest_interval
 from unmask.testing import random_model
 from unmask.weights.model import Model
@@ -96,9 +96,7 @@ def reads_of_pass_2(run: CachedRun) -> set[tuple[int, int, int, int]]:
     return {(read.layer, read.head, read.row, read.source) for read in reads}
 
 
-FOUR_READS = {
-    (2, side, ROWS[12 + parent], ROWS[8 + 2 * parent + side]) for parent in (0, 1) for side in (0, 1)
-}
+FOUR_READS = {(2, side, ROWS[12 + parent], ROWS[8 + 2 * parent + side]) for parent in (0, 1) for side in (0, 1)}
 """In the second hop, layer 2, the slots of level 3 read those of level 2: their factors, one per head."""
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from unmask.api import compile_problem, convert_model, verify_model
 from unmask.errors import UnmaskError
-from unmask.pipeline import compile_problem, convert_model, verify_model
 from unmask.testing import random_model
 from unmask.theorems import mdm_speed_up as module
 from unmask.theorems.conversion_checks import check_source, check_theorem

@@ -25,9 +25,9 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from unmask.budget import check
 from unmask.engines.reference import ReferenceSession
 from unmask.errors import UnmaskError
+from unmask.limits import check
 from unmask.reasoners.decoding import confidence, decode
 from unmask.reasoners.planners import surest
 from unmask.weights.kinds import DIFFUSION

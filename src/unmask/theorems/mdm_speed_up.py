@@ -13,7 +13,7 @@ Construction: planner and predictor are one body with two read-outs. It carries 
 Bounds:       ⌈T/c⌉ steps, P slots, c·(max(L_U, L_S) + 4) layers, the same vocabulary, width
               2(D_U + D_S) + 5|Σ| + ⌈log2(N + P)⌉ + 4 for both, 3 more if c does not divide T.
 Exactness:    bit by bit after every step, for p >= 1. Sampling is not covered: one pass has noise for one step only.
-Deviations:   the paper has no such statement. Not for smdm: a slot that is written is written again, with its own symbol.
+Deviations:   the paper has no such statement. Not for smdm: a written slot is written again, with its own symbol.
               Causal sources cost two columns per position (`hide_later`) if c does not divide T, because every row has
               to see all slots.
 """
