@@ -48,14 +48,14 @@ class CachePolicy:
     def parse(cls, text: str) -> "CachePolicy":
         """Read `prefix`, `dual:3`, `refresh:2`."""
         name, _, interval = text.partition(":")
-        names = get_args(PolicyName)
+        names: dict[str, PolicyName] = {one: one for one in get_args(PolicyName)}
         number = interval if interval.isascii() and interval.isdigit() and len(interval) < 7 else "0"
         if name not in names or (":" in text and int(number) < 1) or text == "refresh":
             raise UnmaskError(
                 f"--cache {text!r} is not a policy; use prefix, dual, delayed or refresh:K, each with the number of "
                 "passes after which all rows are computed anew, such as dual:3"
             )
-        return cls(name, int(number) if ":" in text else None)
+        return cls(names[name], int(number) if ":" in text else None)
 
     def __str__(self) -> str:
         return self.name if self.interval is None else f"{self.name}:{self.interval}"
