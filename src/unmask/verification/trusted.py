@@ -10,13 +10,11 @@ PROVERS = ("verification/words/equivalence",)
 """The entry points of proofs; everything that they import is trusted."""
 
 TRUSTED: dict[str, tuple[str, ...]] = {
-    "budget": ("budget",),
-    "documents": ("documents",),
     "engines": ("engine", "prepared_weights", "visible_keys"),
     "errors": ("errors",),
     "expressions": ("expressions",),
     "files": ("files",),
-    "interrupts": ("interrupts",),
+    "limits": ("limits",),
     "numerics": ("arithmetic", "array_types", "compact", "noise"),
     "problems/automata": ("automaton", "characters", "groups_and_monoids"),
     "problems": (
@@ -50,6 +48,5 @@ TRUSTED: dict[str, tuple[str, ...]] = {
         "symbolic_layers",
     ),
     "weights": ("config_json", "kinds", "matrices", "model", "size_limits", "storage", "tensors", "transformer"),
-    "writing": ("writing",),
 }
 """Package → its trusted modules."""

@@ -15,12 +15,12 @@ from hashlib import blake2b
 from itertools import islice
 from typing import Any, cast
 
-from unmask import budget
-from unmask.budget import stage
+from unmask import limits
 from unmask.checker.certificate import Refused
 from unmask.checker.check_induction import check
 from unmask.engines.engine import Engine
 from unmask.errors import OutOfTime, ProblemError, UnmaskError, shortened
+from unmask.limits import stage
 from unmask.problems.automata.automaton import Automaton
 from unmask.problems.catalogue import parse_problem, problem_from_json
 from unmask.problems.problem import Outcome, Problem, Words
@@ -288,7 +288,7 @@ def _checked(comparison: Comparison, verdict: Verdict) -> Verdict:
     if not isinstance(verdict.certificate, InductionDocument):
         return verdict
     try:
-        checked = check(verdict.certificate.document, comparison.model, budget.check)
+        checked = check(verdict.certificate.document, comparison.model, limits.check)
     except Refused as refusal:
         if comparison.by is not None:
             return Verdict("unknown", "prove", 0, reason=f"the certificate of the induction is refused: {refusal}")

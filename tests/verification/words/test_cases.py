@@ -7,8 +7,8 @@ from itertools import islice
 import numpy as np
 import pytest
 
+from unmask.api import compile_problem, verify_model
 from unmask.errors import ProblemError, UnmaskError
-from unmask.pipeline import compile_problem, verify_model
 from unmask.problems.catalogue import parse_problem
 from unmask.verification.words.references import outcomes, reference_of
 from unmask.weights.kinds import KINDS

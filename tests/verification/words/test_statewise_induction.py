@@ -5,10 +5,10 @@ from itertools import product
 import numpy as np
 import pytest
 
-from unmask.pipeline import compile_problem, compiler_of, verify_model
+from unmask.api import compile_problem, compiler_of, verify_model
 from unmask.problems.catalogue import parse_problem
 from unmask.programs.regular import monoid_codes
-from unmask.tables.compiled import LookUps
+from unmask.verification.answer_tables import LookUps
 from unmask.verification.words import statewise_induction
 from unmask.verification.words import symbolic_heads as head
 from unmask.verification.words.deciders import Encoding, ModelDecider, circuit_of

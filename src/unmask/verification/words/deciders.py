@@ -21,8 +21,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from unmask.budget import stage
 from unmask.errors import TooLarge, WordError, shortened
+from unmask.limits import stage
 from unmask.problems.automata.automaton import Automaton
 from unmask.problems.circuits.circuit import FALSE, TRUE, Circuit, CircuitBuilder
 from unmask.problems.context_free_grammars import Alternative, Grammar, derive_empty

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from unmask.budget import foresee, stage
 from unmask.errors import UnmaskError
+from unmask.limits import foresee, stage
 from unmask.reasoners.decoding import confidence, decode
 from unmask.reasoners.loops import Moment, canvases
 from unmask.verification.words.network import Cases, Network, TooManyCases

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from unmask.budget import check, stage
+from unmask.limits import check, stage
 from unmask.problems.automata.automaton import Automaton, breadth_first
 from unmask.verification.words.extraction import ACCEPT, REJECT, Extraction
 from unmask.verification.words.network import Cases, Shapes

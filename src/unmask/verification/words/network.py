@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from unmask.budget import check
 from unmask.errors import TooLarge
+from unmask.limits import check
 
 FEW_COLUMNS = 16
 FEW_LABELS = 64

@@ -23,8 +23,8 @@ from typing import Literal as OneOf
 
 import numpy as np
 
-from unmask.budget import check, stage
 from unmask.errors import UnmaskError
+from unmask.limits import check, stage
 from unmask.problems.circuits.circuit import FALSE, Circuit, CircuitBuilder, Gate
 
 Clause = list[int]

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from unmask.budget import check
+from unmask.limits import check
 from unmask.problems.automata.automaton import Automaton
 from unmask.verification.words.extraction import ACCEPT, REJECT, Extraction
 from unmask.verification.words.induction import InductionResult, Letters, NoInduction

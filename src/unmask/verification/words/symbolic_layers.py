@@ -19,9 +19,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from unmask.budget import check
 from unmask.engines.prepared_weights import PreparedMlp, Projection, SparseProduct, telling
 from unmask.engines.visible_keys import Places
+from unmask.limits import check
 from unmask.numerics.compact import Compact
 from unmask.verification.words.network import CERTAIN, Cases, Network, ResultCache, TooManyCases, distinct, pattern_of
 from unmask.verification.words.symbolic_heads import HeadView, Reading, SymbolicHead, SymbolicRow, merged, stacked
