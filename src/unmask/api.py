@@ -391,7 +391,7 @@ def compare_frameworks(
 
 
 def problem_name(model: Model) -> str | None:
-    """Return the PROBLEM string that a model folder names, or None. It is a comment of its author and proves nothing."""
+    """Return the PROBLEM string that a model folder names, or None: a claim of its author, not a proof."""
     try:
         return problem_from_json(model.problem).name
     except ProblemError:

@@ -174,39 +174,44 @@ class RunEngineName(StrEnum):
     both = "both"
 
 
+WordArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="WORD",
+        help="The input word; `-` reads words from standard input, one per line.",
+        show_default=False,
+    ),
+]
+RunEngineOption = Annotated[
+    RunEngineName,
+    typer.Option(
+        "--engine",
+        metavar="NAME",
+        help="Engine for the forward passes: fast, reference or torch; `both` compares fast and reference.",
+    ),
+]
+TraceOption = Annotated[Path | None, typer.Option("--trace", metavar="FILE", help="Write a record of the run as JSON.")]
+NoCanvasOption = Annotated[bool, typer.Option("--no-canvas", help="Do not store or print the canvas.")]
+TablesOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--tables/--no-tables",
+        help="For many words: compute tables once and look answers up in them. By default where this is faster.",
+        show_default=False,
+    ),
+]
+
+
 def run(
     folder: Folder,
-    word: Annotated[
-        str,
-        typer.Argument(
-            metavar="WORD",
-            help="The input word; `-` reads words from standard input, one per line.",
-            show_default=False,
-        ),
-    ],
-    engine: Annotated[
-        RunEngineName,
-        typer.Option(
-            "--engine",
-            metavar="NAME",
-            help="Engine for the forward passes: fast, reference or torch; `both` compares fast and reference.",
-        ),
-    ] = RunEngineName.fast,
+    word: WordArgument,
+    engine: RunEngineOption = RunEngineName.fast,
     planner: PlannerOption = None,
     sample: SampleOption = False,
     seed: SeedOption = 0,
-    trace: Annotated[
-        Path | None, typer.Option("--trace", metavar="FILE", help="Write a record of the run as JSON.")
-    ] = None,
-    no_canvas: Annotated[bool, typer.Option("--no-canvas", help="Do not store or print the canvas.")] = False,
-    tables: Annotated[
-        bool | None,
-        typer.Option(
-            "--tables/--no-tables",
-            help="For many words: compute tables once and look answers up in them. By default where this is faster.",
-            show_default=False,
-        ),
-    ] = None,
+    trace: TraceOption = None,
+    no_canvas: NoCanvasOption = False,
+    tables: TablesOption = None,
     limit: LimitOption = DEFAULT_LIMIT,
     timeout: TimeoutOption = None,
     as_json: Json = False,
@@ -258,7 +263,7 @@ class _Runner:
 
     @property
     def one_by_one(self) -> bool:
-        """Whether words cannot be run together, or whoever types them waits for each answer."""
+        """Return whether each word is run alone: they cannot be run together, or a person types them and waits."""
         return self.planner is not None or self.engine is RunEngineName.both or sys.stdin.isatty()
 
     def answers_alone(self, *, as_json: bool) -> bool:
