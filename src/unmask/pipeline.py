@@ -9,6 +9,7 @@ Theorem ──prove_conversion──▶ Verdict
 """
 
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING
 from unmask.engines.engine import Engine
 from unmask.engines.fast import FastEngine
 from unmask.engines.reference import ReferenceEngine
+from unmask.errors import UnmaskError
 from unmask.named_problem import compile_again, problem_accepts, problem_name, problem_states
 from unmask.problems.catalogue import parse_problem
 from unmask.problems.program_problems import program_problem
@@ -62,6 +64,7 @@ __all__ = [
     "run_both",
     "run_word",
     "run_words",
+    "sample_law",
     "save_model",
     "tape_of",
     "verify_model",
@@ -84,12 +87,11 @@ def compiler_of(problem: str, hops: int = 1) -> "Compiler":
     return compiler_with_hops(parsed, compiler_of(problem), hops)
 
 
-def compile_problem(
-    problem: str, kind: Kind, *, length: int | None = None, precision: int = 2, hops: int = 1
-) -> Model:
+def compile_problem(problem: str, kind: Kind, *, length: int | None = None, precision: int = 2, hops: int = 1) -> Model:
     """PROBLEM → Model, for words of one length; a circuit or an expression implies it.
 
-    `hops` is the number of levels of the product tree that one pass computes, for regular languages.
+    `hops` is the number of levels of the product tree that one pass computes, for regular languages. `coins:PROBLEM`
+    replaces the inputs of a circuit by coins; the model then samples the outputs (`generate`).
 
     Examples:
         >>> compile_problem("(a|b)*abb", "mdm", length=9)
@@ -97,6 +99,12 @@ def compile_problem(
     """
     from unmask.compilers.compiler import compiled
 
+    if problem.startswith("coins:"):
+        from unmask.compilers.sampling_models import compile_coins
+
+        circuit = problem.removeprefix("coins:")
+        source = None if circuit == "even-parity" else problem_of(circuit)
+        return compile_coins(source, kind, length=length, precision=precision)
     return compiled(problem_of(problem), compiler_of(problem, hops), problem, kind, length, precision)
 
 
@@ -240,3 +248,26 @@ def prove_conversion(
 
     shaped = load_model(like) if isinstance(like, Path) else like
     return every_source(stem, precision, engine or FastEngine(), to=kind, like=shaped, lengths=lengths)
+
+
+def sample_law(model: Model, *, engine: Engine | None = None) -> dict[str, Fraction]:
+    """The exact probability of every sample of a model that reads no input (mdm or smdm).
+
+    A sample is the symbols of the output slots: the last `outputs` ones if the model says how many, else all.
+
+    Examples:
+        >>> law = sample_law(compile_problem("coins:even-parity", "mdm", length=3))
+        >>> sorted(law), sum(law.values())
+        (['000', '011', '101', '110'], Fraction(1, 1))
+    """
+    from unmask.reasoners.sampled_law import sampled_law
+    from unmask.reasoners.typed_words import written
+
+    if model.length:
+        raise UnmaskError(f"the law of samples is that of a model without input; this one reads {model.length} letters")
+    law: dict[str, Fraction] = {}
+    for tokens, chance in sampled_law(model, engine=engine or ENGINES["fast"]()).items():
+        kept = tokens[-model.outputs :] if model.outputs else tokens
+        text = written(model, [model.aliases.get(model.vocabulary[t], model.vocabulary[t]) for t in kept])
+        law[text] = law.get(text, Fraction(0)) + chance
+    return law

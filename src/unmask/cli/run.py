@@ -457,6 +457,7 @@ def sample(
     folder: Folder,
     count: Annotated[int, typer.Option("--count", metavar="K", min=1, help="Number of strings.")] = 1,
     seed: Annotated[int, typer.Option("--seed", metavar="S", help="String i uses the seed S + i.")] = 0,
+    law: Annotated[bool, typer.Option("--law", help="Print the exact probability of every string instead.")] = False,
     engine: EngineOption = DEFAULT_ENGINE,
     limit: LimitOption = DEFAULT_LIMIT,
     timeout: TimeoutOption = None,
@@ -464,8 +465,15 @@ def sample(
 ) -> None:
     """Sample strings from a model that reads no input (length 0), one per line.
 
+    With --law, the probabilities are computed from the logits of every canvas that can be reached (mdm and smdm). They
+    are rational numbers, exact over all noise tapes.
+
     Example: [bold]unmask sample models/language --count 5 --seed 1[/bold]
     """
+    if law:
+        with budgeted("enumerating" if as_json else None, limit=limit, timeout=timeout):
+            _print_law(folder, engine_named(engine), as_json=as_json)
+        return
     from unmask.cli.terminal import print_document, say
     from unmask.pipeline import generate, load_model
     from unmask.reasoners.typed_words import written
@@ -481,3 +489,17 @@ def sample(
                 say(written(model, output))
     if as_json:
         print_document({"samples": drawn})
+
+
+def _print_law(folder: Path, engine: "Engine", *, as_json: bool) -> None:
+    """Print every string that the model can write with its exact probability, the likeliest first."""
+    from unmask.cli.terminal import print_document, say
+    from unmask.pipeline import load_model, sample_law
+
+    law = sample_law(load_model(folder), engine=engine)
+    rows = sorted(law.items(), key=lambda row: (-row[1], row[0]))
+    if as_json:
+        print_document({"law": [{"output": text, "probability": str(p), "value": float(p)} for text, p in rows]})
+        return
+    for text, probability in rows:
+        say(f"{text}  {float(probability):.6f}")

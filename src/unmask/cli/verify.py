@@ -190,9 +190,7 @@ def compare(
     rows, end = [], None
     try:
         with budgeted("measuring", limit=limit, timeout=timeout, as_json=as_json):
-            measured = compare_frameworks(
-                problem, wanted, precision=precision, hops=hops, engine=engine_named(engine)
-            )
+            measured = compare_frameworks(problem, wanted, precision=precision, hops=hops, engine=engine_named(engine))
             for row in stage("measuring", measured, len(wanted) * len(compiler_of(problem, hops).kinds)):
                 rows.append(row)
     except OutOfTime as over:
