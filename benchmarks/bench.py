@@ -28,15 +28,15 @@ from pages import table, write_page
 from rivals import abc_seconds, product_tree
 from yardstick import dense_pass_seconds
 
+from unmask.api import compile_problem, convert_model, problem_of, run_word, verify_model
 from unmask.engines.fast import FastEngine
 from unmask.engines.reference import ReferenceEngine
 from unmask.paper.checks.circuit_checks import circuit_model
-from unmask.pipeline import compile_problem, convert_model, problem_of, run_word, verify_model
 from unmask.problems.automata.groups_and_monoids import transition_monoid
 from unmask.problems.circuits.circuit_files import write_aiger
 from unmask.reasoners.run_words import answers, run
 from unmask.reasoners.typed_words import read_word
-from unmask.tables.answers import tabled_answers
+from unmask.verification.answer_tables import tabled_answers
 from unmask.verification.proofs.sides import Encoding, circuit_of
 from unmask.verification.proofs.specified import side_of
 

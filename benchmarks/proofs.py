@@ -9,7 +9,7 @@ from pathlib import Path
 from pages import table, write_page
 from pysat.solvers import Solver
 
-from unmask.pipeline import compile_problem, convert_model, verify_model
+from unmask.api import compile_problem, convert_model, verify_model
 from unmask.problems.catalogue import parse_problem
 from unmask.verification.proofs.clauses import constant_clause, difference, gate_clauses
 from unmask.verification.proofs.sides import Encoding, miter

@@ -14,7 +14,6 @@ from pathlib import Path
 SOURCE = Path(__file__).parents[2] / "src" / "unmask"
 PACKAGE = "unmask"
 SEPARATE = (
-    "programs/compilers",  # import `testing`, which imports the rest of `programs`
     "verification/circuits",  # imported by `theorems`
     "verification/conversions",  # import `theorems`
 )

@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from unmask.api import compiler_of
 from unmask.engines import reference
 from unmask.expressions import choose, constant, n
 from unmask.numerics import number_lemmas
@@ -25,7 +26,6 @@ from unmask.paper.checks.masking_process import CanvasLaw
 from unmask.paper.findings import examine, examine_all
 from unmask.paper.item import Item
 from unmask.paper.lemmas import uniform_models
-from unmask.pipeline import compiler_of
 from unmask.problems.circuits.circuit import TRUE
 from unmask.programs import arithmetic_expressions as expression_node
 from unmask.programs import planner_programs, simulation

@@ -8,16 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from unmask.api import compile_problem, run_word, verify_model
 from unmask.compilers.compiler import compiler_for
 from unmask.errors import ProblemError
 from unmask.numerics.arithmetic import Precision
-from unmask.pipeline import compile_problem, verify_model
 from unmask.problems import grammar_problems as grammar_module
 from unmask.problems.circuits.circuit import CircuitBuilder
 from unmask.problems.context_free_grammars import binary, derives, read_grammar
 from unmask.problems.grammar_problems import GrammarProblem, chart, parse_grammar
 from unmask.recurrences import Interpreter
-from unmask.running import run_word
 from unmask.verification.proofs.grammar_side import GrammarSide
 from unmask.verification.proofs.sides import Encoding
 

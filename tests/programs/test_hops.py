@@ -6,11 +6,11 @@ from random import Random
 
 import pytest
 
+from unmask.api import compare_frameworks, compile_problem, decide_words, run_word, verify_model
 from unmask.compilers.compiler import compiler_for, compiler_with_hops
 from unmask.engines.fast import FastEngine
 from unmask.engines.reference import ReferenceEngine
 from unmask.errors import ProblemError
-from unmask.pipeline import compare_frameworks, compile_problem, decide_words, run_word, verify_model
 from unmask.problems.catalogue import parse_problem
 from unmask.programs.gadgets import attention
 from unmask.programs.regular import product_tree

@@ -1,7 +1,8 @@
-"""Random circuits as models: the law that the weights have is the law of the circuit, and broken weights have another."""
+"""Random circuits as models: the weights have the law of the circuit, and broken ones have another."""
 
 import random
 from fractions import Fraction
+from itertools import pairwise
 
 import pytest
 
@@ -75,7 +76,7 @@ def test_a_chain_of_gates_is_sampled_in_few_slots_by_rewriting():
 
 def test_a_coin_is_nearly_fair_and_a_decided_bit_is_certain():
     chances = [heads(Precision(p)) for p in range(2, 7)]
-    assert all(a < b < Fraction(1, 2) for a, b in zip(chances, chances[1:], strict=False))
+    assert all(a < b < Fraction(1, 2) for a, b in pairwise(chances))
     assert 0.46 < chances[0] < 0.47
     layout = Layout(((Coin(), None), (TableGate(COPY, 0, 0), TableGate((True,) * 4, 0, 0))), 1)
     assert law_of(sampling_model(layout, 2, "one"), FastEngine()) == {"1": Fraction(1)}

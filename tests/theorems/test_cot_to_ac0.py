@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from unmask.api import compile_problem
 from unmask.engines.reference import ReferenceEngine
 from unmask.errors import TooLarge, UnmaskError
-from unmask.pipeline import compile_problem
 from unmask.problems.circuits.circuit import TRUE
 from unmask.problems.problem import ACCEPTED, REJECTED
 from unmask.testing import random_model

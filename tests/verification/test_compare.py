@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from unmask.pipeline import compare_frameworks
+from unmask.api import compare_frameworks
 from unmask.verification.compare import Row, grows_as_promised, lengths_that_lack_cases
 from unmask.weights.model import Extent
 

@@ -52,7 +52,7 @@ def compile_(
 
     Example: [bold]unmask compile '(a|b)*abb' --length 16 --to mdm --out models/abb[/bold]
     """
-    from unmask.pipeline import check_replaceable, compile_problem, save_model
+    from unmask.api import check_replaceable, compile_problem, save_model
 
     check_replaceable(out)
     with budgeted("compiling", limit=limit, timeout=timeout, as_json=as_json):
@@ -119,8 +119,8 @@ def convert(
 
     Example: [bold]unmask convert models/abb --to plt --out models/abb-plt[/bold]
     """
+    from unmask.api import check_replaceable, convert_model, load_model, save_model
     from unmask.cli.terminal import print_document
-    from unmask.pipeline import check_replaceable, convert_model, load_model, save_model
 
     model = load_model(folder)
     check_replaceable(out)
@@ -193,9 +193,9 @@ def extract(
 
     Example: [bold]unmask extract models/abb --out abb.aag[/bold]
     """
+    from unmask.api import load_model
     from unmask.cli.output_files import CIRCUIT, check_writable, write_text
     from unmask.cli.terminal import console, literal, print_document
-    from unmask.pipeline import load_model
     from unmask.problems.circuits.circuit_files import write_aiger
     from unmask.verification.circuits.extracted import extracted_circuit
     from unmask.verification.question.standard import answer_count

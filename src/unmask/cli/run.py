@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from unmask.budget import foresee_time, stage
 from unmask.cli.options import (
     DEFAULT_ENGINE,
     DEFAULT_LIMIT,
@@ -31,14 +30,15 @@ from unmask.cli.options import (
 from unmask.cli.output_files import TRACE, check_writable, write_text
 from unmask.cli.terminal import json_line, print_document, say, say_lines
 from unmask.errors import UnmaskError, WordError, visible
+from unmask.limits import foresee_time, stage
 
 if TYPE_CHECKING:
     import numpy as np
     from rich.console import Console
     from rich.text import Text
 
+    from unmask.api import Decided
     from unmask.engines.engine import Engine
-    from unmask.pipeline import Decided
     from unmask.traces.trace import Trace
     from unmask.weights.model import Model
 
@@ -57,7 +57,7 @@ def decide_lines(
     With `outputs`, the number of output bits of a circuit, each line is a JSON document. Batches are as large as the
     engine can hold, and larger once there are tables. A line that is not a word is printed as an error.
     """
-    from unmask.pipeline import decide_words
+    from unmask.api import decide_words
     from unmask.reasoners.run_words import words_at_once
 
     remaining, seen, code, size = iter(words), 0, 0, words_at_once(model, engine)
@@ -220,7 +220,7 @@ def run(
 
     Example: [bold]unmask run models/random abba --planner uniform:1 --seed 3[/bold]
     """
-    from unmask.pipeline import load_model
+    from unmask.api import load_model
 
     if word == "-" and sys.stdin is None:
         raise UnmaskError(
@@ -268,7 +268,7 @@ class _Runner:
 
     def run(self, word: str, *, record: bool = False) -> tuple["Trace", float]:
         """(trace, seconds) of one word."""
-        from unmask.pipeline import run_both, run_word
+        from unmask.api import run_both, run_word
 
         options: dict[str, Any] = {name: getattr(self, name) for name in ("sample", "seed", "planner", "canvas")}
         start = time.perf_counter()
@@ -282,7 +282,7 @@ class _Runner:
 
     def outcomes(self, words: Iterable[str | UnmaskError]) -> Iterator[tuple["Trace | UnmaskError", float]]:
         """(trace or error, seconds) of each word; words that are run together share their time."""
-        from unmask.pipeline import run_words
+        from unmask.api import run_words
         from unmask.reasoners.run_words import words_at_once
 
         remaining = iter(words)
@@ -474,8 +474,8 @@ def sample(
         with budgeted("enumerating" if as_json else None, limit=limit, timeout=timeout):
             _print_law(folder, engine_named(engine), as_json=as_json)
         return
+    from unmask.api import generate, load_model
     from unmask.cli.terminal import print_document, say
-    from unmask.pipeline import generate, load_model
     from unmask.reasoners.typed_words import written
 
     drawn = []
@@ -493,8 +493,8 @@ def sample(
 
 def _print_law(folder: Path, engine: "Engine", *, as_json: bool) -> None:
     """Print every string that the model can write with its exact probability, the likeliest first."""
+    from unmask.api import load_model, sample_law
     from unmask.cli.terminal import print_document, say
-    from unmask.pipeline import load_model, sample_law
 
     law = sample_law(load_model(folder), engine=engine)
     rows = sorted(law.items(), key=lambda row: (-row[1], row[0]))

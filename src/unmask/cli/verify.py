@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from unmask.budget import stage
 from unmask.cli.options import (
     DEFAULT_ENGINE,
     DEFAULT_LIMIT,
@@ -25,6 +24,7 @@ from unmask.cli.options import (
 )
 from unmask.errors import OutOfTime, UnmaskError, shortened
 from unmask.files import is_there
+from unmask.limits import stage
 
 if TYPE_CHECKING:
     from unmask.verification.compare import Row
@@ -92,9 +92,9 @@ def verify(
 
     Example: [bold]unmask verify models/abb --method prove[/bold]
     """
+    from unmask.api import load_model, verify_model
     from unmask.cli.output_files import check_stem, write_stem
     from unmask.cli.terminal import print_document
-    from unmask.pipeline import load_model, verify_model
     from unmask.verification.question.verdict import Verdict
 
     if certificate is not None:
@@ -182,8 +182,8 @@ def compare(
 
     Example: [bold]unmask compare group:A5 --lengths 8,64[/bold]
     """
+    from unmask.api import compare_frameworks, compiler_of
     from unmask.cli.terminal import print_document
-    from unmask.pipeline import compare_frameworks, compiler_of
     from unmask.verification.compare import grows_as_promised
 
     wanted = _lengths(lengths)

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unmask.budget import check
 from unmask.engines.engine import Footprint, Watch, forward
 from unmask.engines.footprint import dense_footprint
 from unmask.errors import AttendsToNothing, TooLarge
+from unmask.limits import check
 from unmask.numerics.arithmetic import add, divide, exp, product, relu, total, weighted
 from unmask.numerics.array_types import Int
 from unmask.weights.matrices import Matrix

@@ -10,9 +10,9 @@ from itertools import islice, pairwise, product, zip_longest
 
 import numpy as np
 
-from unmask.budget import check
+from unmask.api import compile_problem
 from unmask.errors import ProblemError
-from unmask.pipeline import compile_problem
+from unmask.limits import check
 from unmask.problems.catalogue import parse_problem
 from unmask.problems.problem import Problem, is_plain
 from unmask.reasoners.run_words import run_batch

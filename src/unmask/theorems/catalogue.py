@@ -3,8 +3,8 @@
 from collections import deque
 from collections.abc import Iterator
 
-from unmask.budget import check
 from unmask.errors import UnmaskError
+from unmask.limits import check
 from unmask.theorems.causal_and_unmasked import CAUSAL_TO_UNMASKED, CAUSAL_TO_UNMASKED_BY_BLOCKS, UNMASKED_TO_CAUSAL
 from unmask.theorems.cot_and_pcot import COT_TO_PCOT, PCOT_TO_COT, PCOT_TO_COT_ANSWER_ONLY
 from unmask.theorems.mdm_and_smdm import MDM_TO_SMDM, SMDM_TO_MDM

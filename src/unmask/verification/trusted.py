@@ -9,13 +9,11 @@ PROVERS = ("verification/proofs/equivalence",)
 """Where a proof is made; what they import is trusted with them."""
 
 TRUSTED: dict[str, tuple[str, ...]] = {
-    "budget": ("budget",),
-    "documents": ("documents",),
     "engines": ("engine", "prepared_weights", "visible_keys"),
     "errors": ("errors",),
     "expressions": ("expressions",),
     "files": ("files",),
-    "interrupts": ("interrupts",),
+    "limits": ("limits",),
     "numerics": ("arithmetic", "array_types", "compact", "noise"),
     "problems/automata": ("automaton", "characters", "groups_and_monoids"),
     "problems": (
@@ -71,6 +69,5 @@ TRUSTED: dict[str, tuple[str, ...]] = {
         "shapes",
     ),
     "weights": ("config_json", "kinds", "matrices", "model", "size_limits", "storage", "tensors", "transformer"),
-    "writing": ("writing",),
 }
 """Place → its trusted modules."""

@@ -12,7 +12,7 @@ from hashlib import blake2b
 from itertools import islice
 from typing import Any, cast
 
-from unmask import budget
+from unmask import limits
 from unmask.checker.certificate import Refused
 from unmask.checker.check_induction import check
 from unmask.engines.engine import Engine
@@ -170,7 +170,7 @@ def _checked(question: Question, verdict: Verdict) -> Verdict:
     if not isinstance(verdict.certificate, InductionCertificate):
         return verdict
     try:
-        checked = check(verdict.certificate.document, question.model, budget.check)
+        checked = check(verdict.certificate.document, question.model, limits.check)
     except Refused as refusal:
         if question.by is not None:
             return Verdict("unknown", "prove", 0, reason=f"the certificate of the induction is refused: {refusal}")

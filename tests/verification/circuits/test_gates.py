@@ -8,7 +8,7 @@ from aigverse.algorithms import equivalence_checking, simulate
 from aigverse.io import read_ascii_aiger_into_aig
 from hypothesis import given, settings
 
-from unmask.pipeline import compile_problem
+from unmask.api import compile_problem
 from unmask.problems.catalogue import parse_problem
 from unmask.problems.circuits.circuit import CircuitBuilder
 from unmask.problems.circuits.circuit_files import parse_aiger, write_aiger

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from aigverse import algorithms, io
 
+from unmask.api import compile_problem
 from unmask.engines.reference import ReferenceEngine
 from unmask.errors import AttendsToNothing, EditsWrittenSlot, UnmaskError
-from unmask.pipeline import compile_problem
 from unmask.problems.circuit_problems import FamilyProblem
 from unmask.problems.circuits.circuit_files import write_aiger
 from unmask.reasoners.run_words import answers

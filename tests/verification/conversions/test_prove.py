@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from theorems.odd_sources import with_attention
-from unmask.budget import Budget
+from unmask.api import prove_conversion, save_model
 from unmask.errors import ProblemError
-from unmask.pipeline import prove_conversion, save_model
+from unmask.limits import Budget
 from unmask.testing import random_model
 from unmask.verification.conversions.prove import PROVERS
 from unmask.verification.conversions.unknown import Weight

@@ -17,8 +17,8 @@ import pytest
 from checker.certificates import certified, refusal
 from outside_reader import Reselected, Undefined, Unreadable
 from outside_reader import run as run_outside
+from unmask.api import load_model, save_model, verify_model
 from unmask.errors import UnmaskError
-from unmask.pipeline import load_model, save_model, verify_model
 from unmask.weights.config_json import config_of
 from unmask.weights.kinds import KINDS
 from unmask.weights.storage import content_hash

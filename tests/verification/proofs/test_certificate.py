@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from pysat.solvers import Solver
 
+from unmask.api import compile_problem, load_model, verify_model
 from unmask.checker.__main__ import main
 from unmask.checker.certificate import Refused
 from unmask.errors import UnmaskError
-from unmask.pipeline import compile_problem, load_model, verify_model
 from unmask.problems.circuits.circuit import CircuitBuilder
 from unmask.verification.proofs.certificate import certify
 from unmask.verification.proofs.sweeping import sweep

@@ -10,9 +10,9 @@ import pytest
 
 from compilers.test_regular_compiler import LARGE, SMALL
 from problems.regexes.test_lookaround import PUBLISHED
+from unmask.api import compile_problem, convert_model, save_model, verify_model
 from unmask.engines.reference import ReferenceEngine
 from unmask.errors import TooLarge, UnmaskError
-from unmask.pipeline import compile_problem, convert_model, save_model, verify_model
 from unmask.problems.catalogue import parse_problem
 from unmask.problems.circuits.circuit import CircuitBuilder
 from unmask.problems.circuits.circuit_files import write_aiger

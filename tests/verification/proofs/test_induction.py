@@ -6,8 +6,8 @@ from itertools import product
 import numpy as np
 import pytest
 
+from unmask.api import compile_problem
 from unmask.engines.fast import FastEngine
-from unmask.pipeline import compile_problem
 from unmask.problems.catalogue import parse_problem
 from unmask.reasoners.run_words import answers
 from unmask.reasoners.typed_words import spell

@@ -13,8 +13,8 @@ from itertools import product
 import numpy as np
 import pytest
 
+from unmask.api import compile_problem, verify_model
 from unmask.engines.reference import ReferenceEngine
-from unmask.pipeline import compile_problem, verify_model
 from unmask.verification.question.outcomes import outcomes
 from unmask.weights.kinds import KINDS
 from verification.mutation import mutated, with_tensor

@@ -5,10 +5,10 @@ from itertools import product
 import numpy as np
 import pytest
 
-from unmask.pipeline import compile_problem, compiler_of, verify_model
+from unmask.api import compile_problem, compiler_of, verify_model
 from unmask.problems.catalogue import parse_problem
 from unmask.programs.regular import monoid_codes
-from unmask.tables.compiled import LookUps
+from unmask.verification.answer_tables import LookUps
 from unmask.verification.proofs import pointwise
 from unmask.verification.proofs.induction import NoInduction, prove_by_induction
 from unmask.verification.proofs.pointwise import prove_pointwise

@@ -8,9 +8,9 @@ import pytest
 
 from outside_reader import Unreadable
 from outside_reader import run as run_outside
+from unmask.api import compile_problem, load_model, save_model, verify_model
 from unmask.engines.reference import ReferenceEngine
 from unmask.errors import UnmaskError
-from unmask.pipeline import compile_problem, load_model, save_model, verify_model
 from unmask.problems.catalogue import parse_problem
 from unmask.verification.question.question import Question
 from unmask.verification.question.standard import standard_of

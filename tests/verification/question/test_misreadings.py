@@ -5,8 +5,8 @@ from itertools import product
 
 import pytest
 
+from unmask.api import compile_problem, verify_model
 from unmask.engines.fast import FastEngine
-from unmask.pipeline import compile_problem, verify_model
 from unmask.problems.catalogue import parse_problem
 from unmask.verification.question.misreadings import misread_words, telling_word
 from unmask.verification.question.question import Question

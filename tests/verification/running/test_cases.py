@@ -7,8 +7,8 @@ from itertools import islice
 import numpy as np
 import pytest
 
+from unmask.api import compile_problem, verify_model
 from unmask.errors import ProblemError, UnmaskError
-from unmask.pipeline import compile_problem, verify_model
 from unmask.problems.catalogue import parse_problem
 from unmask.verification.question.outcomes import outcomes
 from unmask.verification.question.standard import standard_of

@@ -8,9 +8,9 @@ from itertools import islice
 import numpy as np
 import pytest
 
+from unmask.api import compile_problem, convert_model
 from unmask.engines.fast import FastEngine
 from unmask.errors import TooLarge, UnmaskError
-from unmask.pipeline import compile_problem, convert_model
 from unmask.problems.circuits.circuit import CircuitBuilder
 from unmask.problems.circuits.circuit_files import write_aiger
 from unmask.reasoners.run_words import answers

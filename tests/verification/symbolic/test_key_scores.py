@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from unmask.api import compile_problem
 from unmask.engines.prepared_weights import PreparedHead
 from unmask.numerics.arithmetic import Precision
 from unmask.numerics.compact import Compact
-from unmask.pipeline import compile_problem
 from unmask.testing.random_model import random_model
 from unmask.verification.symbolic import key_scores
 from unmask.verification.symbolic.key_scores import KeyScores

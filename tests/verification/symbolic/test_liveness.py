@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from unmask.api import compile_problem
 from unmask.engines.reference import ReferenceEngine
 from unmask.numerics.arithmetic import Precision
-from unmask.pipeline import compile_problem
 from unmask.testing.random_model import random_model
 from unmask.verification.symbolic.liveness import live_for_all, live_for_scores
 from unmask.weights.matrices import Matrix

@@ -5,11 +5,11 @@ from itertools import islice, pairwise, product
 
 import numpy as np
 
+from unmask.api import verify_model
 from unmask.compilers.circuit_compiler import CircuitCompiler
 from unmask.engines.reference import ReferenceEngine
 from unmask.numerics.arithmetic import Precision
 from unmask.paper.checks.evidence import Effort, Evidence, require
-from unmask.pipeline import verify_model
 from unmask.problems.circuit_problems import FamilyProblem
 from unmask.problems.circuits.circuit import Circuit
 from unmask.problems.problem import ACCEPTED, REJECTED

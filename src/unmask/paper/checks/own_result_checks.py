@@ -6,12 +6,12 @@ from itertools import product
 
 import numpy as np
 
+from unmask.api import compile_problem, verify_model
 from unmask.engines.engine import forward
 from unmask.engines.fast import FastEngine
 from unmask.engines.reference import ReferenceEngine
 from unmask.numerics.arithmetic import Precision
 from unmask.paper.checks.evidence import Effort, Evidence, require
-from unmask.pipeline import compile_problem, verify_model
 from unmask.problems.problem import ACCEPTED, REJECTED
 from unmask.reasoners.array_medium import RunSetup
 from unmask.reasoners.decoding import confidence, decode

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unmask.budget import check, stage
 from unmask.errors import UnmaskError
+from unmask.limits import check, stage
 from unmask.problems.circuits.circuit import Circuit
 from unmask.verification.proofs.clauses import Clause, constant_clause, difference, gate_clauses, variable
 from unmask.verification.proofs.questions import THOROUGH, solved, solver_class

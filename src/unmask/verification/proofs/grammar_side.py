@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from unmask.budget import stage
+from unmask.limits import stage
 from unmask.problems.circuits.circuit import FALSE, TRUE, CircuitBuilder
 from unmask.problems.context_free_grammars import Alternative, Grammar, derive_empty
 from unmask.verification.proofs.sides import Decision

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from unmask.budget import check, stage
+from unmask.limits import check, stage
 from unmask.problems.automata.automaton import Automaton
 from unmask.verification.symbolic.extract import ACCEPT, REJECT, Extraction
 from unmask.verification.symbolic.network import Cases

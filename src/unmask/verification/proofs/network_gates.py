@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from unmask.budget import stage
+from unmask.limits import stage
 from unmask.problems.circuits.circuit import FALSE, TRUE, CircuitBuilder
 from unmask.verification.symbolic.network import Cases, Network, Variable
 

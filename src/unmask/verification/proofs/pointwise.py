@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from unmask.budget import check
+from unmask.limits import check
 from unmask.problems.automata.automaton import Automaton
 from unmask.verification.proofs.induction import Inductive, Letters, NoInduction
 from unmask.verification.symbolic.extract import ACCEPT, REJECT, Extraction

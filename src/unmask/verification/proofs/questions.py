@@ -7,8 +7,8 @@ open go to one that does much.
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from unmask.budget import check
 from unmask.errors import UnmaskError
+from unmask.limits import check
 from unmask.verification.proofs.clauses import Clause
 
 QUICK, THOROUGH = "glucose4", "cadical195"

@@ -13,7 +13,7 @@ from typing import Literal as OneOf
 
 import numpy as np
 
-from unmask.budget import stage
+from unmask.limits import stage
 from unmask.problems.circuits.circuit import Circuit, CircuitBuilder, Gate
 from unmask.verification.proofs.clauses import constant_clause, gate_clauses, variable
 from unmask.verification.proofs.questions import Questions

@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from unmask.budget import stage
 from unmask.errors import OutOfTime, ProblemError, TooLarge, UnmaskError, message_of, shortened
+from unmask.limits import stage
 from unmask.problems.automata.automaton import Automaton
 from unmask.problems.catalogue import problem_from_json
 from unmask.problems.problem import DecisionGraph, Outcome, Words, is_plain, words_over

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from itertools import islice
 
-from unmask.budget import stage
 from unmask.errors import OutOfTime
+from unmask.limits import stage
 from unmask.problems.problem import Outcome
 from unmask.reasoners.run_words import words_at_once
 from unmask.verification.question.question import Question

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unmask.budget import check
+from unmask.limits import check
 from unmask.numerics.compact import Compact
 from unmask.verification.symbolic.network import CERTAIN, Cases
 from unmask.weights.transformer import Transformer

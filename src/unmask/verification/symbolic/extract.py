@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from unmask.budget import foresee, stage
 from unmask.errors import UnmaskError
+from unmask.limits import foresee, stage
 from unmask.reasoners.loops import canvases
 from unmask.verification.symbolic.embedding import Token
 from unmask.verification.symbolic.medium import Failure, Tables

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from unmask.budget import stage
+from unmask.limits import stage
 from unmask.verification.symbolic.embedding import Token
 from unmask.verification.symbolic.meeting import Meeting
 from unmask.verification.symbolic.network import Cases

@@ -18,8 +18,8 @@ from math import prod
 
 import numpy as np
 
-from unmask.budget import check
 from unmask.errors import TooLarge
+from unmask.limits import check
 from unmask.verification.symbolic.partition import numbered
 
 MOST_ASSIGNMENTS = 1 << 18

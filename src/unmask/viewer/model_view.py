@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from unmask.budget import fits, foresee
+from unmask.api import compile_again, compile_problem, convert_model, problem_name, run_word
 from unmask.engines.engine import Engine
 from unmask.engines.fast import FastEngine
 from unmask.errors import ProblemError, UnmaskError
-from unmask.pipeline import compile_again, compile_problem, convert_model, problem_name, run_word
+from unmask.limits import fits, foresee
 from unmask.problems.catalogue import parse_problem
 from unmask.reasoners.run_words import canvas_cost, run_cost
 from unmask.viewer.html_page import View

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from unmask import writing
+from unmask import files
 from unmask.errors import FolderError
-from unmask.writing import write_file, write_folder
+from unmask.files import write_file, write_folder
 
 
 def full(_):
@@ -99,7 +99,7 @@ def test_an_interrupt_leaves_nothing_half_written(tmp_path):
 @pytest.mark.parametrize("failing", ["fsync", "mkdir", "rename", "chmod"])
 def test_a_full_disk_leaves_no_parent_folders(tmp_path, monkeypatch, failing):
     if failing == "mkdir":
-        monkeypatch.setattr(writing.tempfile, "mkdtemp", lambda **_: full(_))
+        monkeypatch.setattr(files.tempfile, "mkdtemp", lambda **_: full(_))
     elif failing == "fsync":
         monkeypatch.setattr(os, "fsync", full)
     else:

@@ -7,13 +7,13 @@ import sys
 import numpy as np
 import pytest
 
+from unmask.api import compile_problem, convert_model, decide_words, run_words, save_model
 from unmask.engines.fast import FastEngine
 from unmask.errors import TooLarge, WordError
-from unmask.pipeline import compile_problem, convert_model, decide_words, run_words, save_model
-from unmask.tables import answers as tables
-from unmask.tables.answers import tabled_answers
 from unmask.testing import random_model
 from unmask.testing.random_model import all_words
+from unmask.verification import answer_tables
+from unmask.verification.answer_tables import tabled_answers
 from unmask.verification.symbolic.network import Network
 from unmask.weights.kinds import KINDS
 
@@ -92,7 +92,7 @@ def test_few_words_do_not_pay_and_many_do():
 
 def test_an_extraction_that_takes_too_long_is_given_up(monkeypatch):
     model = compile_problem("(ab)*", "mdm", length=8)
-    monkeypatch.setattr(tables, "SHARE", 10**12)
+    monkeypatch.setattr(answer_tables, "SHARE", 10**12)
     found = tabled_answers(model, all_words(model), engine=FastEngine(), expected=10**6)
     assert found.by == "engine"
     assert found.answers.accepted.sum() == 1
@@ -102,7 +102,7 @@ def test_too_many_cases_are_an_error_only_for_who_insists(monkeypatch):
     def refuse(_):
         raise TooLarge("too many")
 
-    monkeypatch.setattr(tables, "extract", refuse)
+    monkeypatch.setattr(answer_tables, "extract", refuse)
     model = compile_problem("(ab)*", "mdm", length=8)
     assert tabled_answers(model, all_words(model), engine=FastEngine(), expected=10**6).by == "engine"
     with pytest.raises(TooLarge):

@@ -5,10 +5,10 @@ from typing import Annotated, Any
 import msgspec
 import pytest
 
-from unmask.documents import Sentences, read, said
 from unmask.errors import UnmaskError
+from unmask.files import DocumentErrors, must_be, read_document
 
-SENTENCES = Sentences(
+ERRORS = DocumentErrors(
     no_object="{name} must be an object",
     unknown="{name} has the unknown key {key!r}; remove it",
     missing="{name} lacks {key!r}",
@@ -18,19 +18,19 @@ SENTENCES = Sentences(
 
 
 class Leaf(msgspec.Struct, forbid_unknown_fields=True):
-    size: Annotated[int, msgspec.Meta(ge=0), said("objects whose size is a whole number")]
+    size: Annotated[int, msgspec.Meta(ge=0), must_be("objects whose size is a whole number")]
     colours: tuple[str, ...] = ()
 
 
 class Tree(msgspec.Struct, forbid_unknown_fields=True):
-    kind: Annotated[str, said("a string")] = msgspec.field(name="sort")
-    leaves: Annotated[dict[str, Leaf], said("an object of leaves")] = {}
-    root: Annotated[Leaf | None, said("a leaf or null")] = None
+    kind: Annotated[str, must_be("a string")] = msgspec.field(name="sort")
+    leaves: Annotated[dict[str, Leaf], must_be("an object of leaves")] = {}
+    root: Annotated[Leaf | None, must_be("a leaf or null")] = None
     anything: Any = None
 
 
 def test_what_fits_is_read():
-    tree = read({"sort": "oak", "leaves": {"a": {"size": 3}}, "anything": [{"\ud800": None}]}, Tree, SENTENCES)
+    tree = read_document({"sort": "oak", "leaves": {"a": {"size": 3}}, "anything": [{"\ud800": None}]}, Tree, ERRORS)
     assert (tree.kind, tree.leaves["a"].size, tree.anything) == ("oak", 3, [{"\ud800": None}])
 
 
@@ -60,7 +60,7 @@ def test_what_fits_is_read():
 )
 def test_what_does_not_fit_is_named(document, sentence):
     with pytest.raises(UnmaskError) as caught:
-        read(document, Tree, SENTENCES, name="it")
+        read_document(document, Tree, ERRORS, name="it")
     assert str(caught.value).startswith(sentence)
     assert "\n" not in str(caught.value)
 
@@ -68,5 +68,5 @@ def test_what_does_not_fit_is_named(document, sentence):
 @pytest.mark.parametrize("key", ["x" * 10**6, "{name}", "a\nb", "` - at `$.root`"])
 def test_no_key_breaks_the_sentence(key):
     with pytest.raises(UnmaskError, match=r"^it .*; remove it$") as caught:
-        read({"sort": "oak", key: 1}, Tree, SENTENCES, name="it")
+        read_document({"sort": "oak", key: 1}, Tree, ERRORS, name="it")
     assert len(str(caught.value)) < 200

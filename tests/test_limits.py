@@ -13,10 +13,10 @@ import pytest
 import typer
 
 from command_line import in_this_process
-from unmask import budget
-from unmask.budget import DEFAULT_MEMORY, Budget, check, current, foresee, in_words, stage
+from unmask import limits
 from unmask.cli.options import PATIENCE, budgeted, read_bytes
 from unmask.errors import OutOfTime, TooLarge
+from unmask.limits import DEFAULT_MEMORY, Budget, check, current, foresee, in_words, stage
 
 
 def test_work_without_an_end_ends_with_its_time():
@@ -159,7 +159,7 @@ def test_the_end_of_time_is_not_lost_in_a_callback_of_a_weak_reference():
     """There an exception is printed and forgotten; the alarm waits until it is over."""
     from weakref import WeakKeyDictionary
 
-    from unmask.interrupts import must_wait
+    from unmask.limits import must_wait
 
     seen = []
 
@@ -185,7 +185,7 @@ def test_a_signal_waits_for_the_callback_of_an_import_lock():
     """Python prints and ignores what such a callback raises: the signal would be lost, and leave a traceback."""
     from importlib import _bootstrap  # ty: ignore[unresolved-import]
 
-    from unmask.interrupts import must_wait
+    from unmask.limits import must_wait
 
     seen = []
     lock = _bootstrap._get_module_lock("no module of this name")
@@ -245,15 +245,15 @@ def test_work_that_would_take_minutes_is_refused_with_an_estimate(monkeypatch, t
     now = [0]
 
     def work():
-        for _ in budget.stage("steps", range(total)):
-            now[0] += budget.SECOND // 10
+        for _ in limits.stage("steps", range(total)):
+            now[0] += limits.SECOND // 10
         return "done"
 
-    monkeypatch.setattr(budget, "monotonic_ns", lambda: now[0])
-    with budget.Budget(seconds=given):
+    monkeypatch.setattr(limits, "monotonic_ns", lambda: now[0])
+    with limits.Budget(seconds=given):
         if refused:
             with pytest.raises(TooLarge, match=r"a run would take about 5\d\d seconds; allow it with --timeout 1"):
-                budget.foresee_time(work, "a run")
+                limits.foresee_time(work, "a run")
         else:
-            assert budget.foresee_time(work, "a run") == "done"
-    assert budget.foresee_time(work, "a run") == "done"  # outside a budget nothing is refused
+            assert limits.foresee_time(work, "a run") == "done"
+    assert limits.foresee_time(work, "a run") == "done"  # outside a budget nothing is refused
