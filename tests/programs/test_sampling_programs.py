@@ -150,3 +150,14 @@ def test_the_law_on_the_command_line(unmask, tmp_path):
     assert sorted(line.split()[0] for line in out.splitlines()) == ["000", "011", "101", "110"]
     code, out, _ = unmask("sample", folder, "--count", "20")
     assert set(out.split()) <= {"000", "011", "101", "110"}
+
+
+def test_other_probabilities_come_closer_than_fair_coins():
+    """The example of docs/background/passes.md: distance √2 - 1 at n = 4, less than the 1/2 of fair coins."""
+    t = 1 - 2**-0.5
+    overlap = 0.0
+    for x in range(16):
+        a, b, c, d = (x >> i & 1 for i in range(4))
+        chance = 0.25 * (t if c else 1 - t) * (t if d ^ a ^ b else 1 - t)
+        overlap += min(chance, 1 / 8) if x.bit_count() % 2 == 0 else 0
+    assert abs(1 - overlap - (2**0.5 - 1)) < 1e-12

@@ -499,7 +499,8 @@ def _print_law(folder: Path, engine: "Engine", *, as_json: bool) -> None:
     law = sample_law(load_model(folder), engine=engine)
     rows = sorted(law.items(), key=lambda row: (-row[1], row[0]))
     if as_json:
-        print_document({"law": [{"output": text, "probability": str(p), "value": float(p)} for text, p in rows]})
+        print_document({"law": [{"output": text, "probability": str(p)} for text, p in rows]})
         return
     for text, probability in rows:
-        say(f"{text}  {float(probability):.6f}")
+        millionths = round(probability * 10**6)
+        say(f"{text}  {millionths // 10**6}.{millionths % 10**6:06d}")
