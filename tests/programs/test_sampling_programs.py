@@ -24,7 +24,7 @@ from unmask.problems.random_circuits import (
 )
 from unmask.programs.sampling_programs import counter_bits, heads
 from unmask.reasoners.sampled_law import sampled_law
-from unmask.samplers.write_once_parity import least_distance
+from unmask.samplers import write_once_distance
 
 
 def random_circuit(rng):
@@ -108,13 +108,13 @@ def test_a_broken_layout_has_another_law():
 
 def test_writing_once_cannot_do_it():
     """In two passes, with two operands a slot: exact up to three slots, half of the mass is lost from four on."""
-    assert [least_distance(n) for n in (1, 2, 3, 4)] == [0, 0, 0, Fraction(1, 2)]
-    assert [least_distance(n, reads=1) for n in (2, 3)] == [0, Fraction(1, 2)]
+    assert [write_once_distance(n) for n in (1, 2, 3, 4)] == [0, 0, 0, Fraction(1, 2)]
+    assert [write_once_distance(n, reads=1) for n in (2, 3)] == [0, Fraction(1, 2)]
 
 
 @pytest.mark.long
 def test_writing_once_cannot_do_it_with_five_slots():
-    assert least_distance(5) == Fraction(1, 2)
+    assert write_once_distance(5) == Fraction(1, 2)
 
 
 def test_circuits_of_a_family():

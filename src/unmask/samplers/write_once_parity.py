@@ -9,7 +9,7 @@ slots (n would be independent). The last slot is then the parity of A and depend
 
 With editing, two passes and k = 2 are enough (`unmask.problems.random_circuits.even_parity`).
 
-`least_distance` finds the least total variation distance by exhaustive search over all samplers whose slots are 0, 1 or
+`write_once_distance` finds the least total variation distance by exhaustive search over all samplers whose slots are 0, 1 or
 a fair coin, in whole numbers. Samplers with other probabilities are not searched; they can come closer, not to 0.
 """
 
@@ -27,7 +27,7 @@ BITS = (0, 1, 2)
 """Twice the probability of a 1."""
 
 
-def least_distance(length: int, reads: int = 2) -> Fraction:
+def write_once_distance(length: int, reads: int = 2) -> Fraction:
     """The least total variation distance from the uniform law on strings of even parity, over two-pass samplers."""
     if not 1 <= length <= MOST_LENGTH:
         raise TooLarge(f"the search covers lengths from 1 to {MOST_LENGTH}, not {length}")
