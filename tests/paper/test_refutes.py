@@ -258,6 +258,7 @@ SIMULATIONS = [
     "takeaway:takeaway-1",
     "takeaway:takeaway-3",
     "own:mdm-to-fixed-k*",
+    "own:mdm-speed-up*",
     "own:pcot-to-cot-answer-only*",
 ]
 SLIPS = ("TypeError", "AttributeError", "NameError", "TypeCheckError", "IndexError")  # of the test, not of the item

@@ -207,6 +207,25 @@ def run(
             show_default=False,
         ),
     ] = None,
+    cache: Annotated[
+        str | None,
+        typer.Option(
+            "--cache",
+            metavar="POLICY",
+            help="Use stale keys and values: prefix, dual, delayed or refresh:K; `dual:3` refreshes every 3 passes.",
+        ),
+    ] = None,
+    block: Annotated[
+        int | None, typer.Option("--block", metavar="B", min=1, help="With --cache: slots per block, in order.")
+    ] = None,
+    order: Annotated[
+        str | None,
+        typer.Option("--order", metavar="ORDER", help="With --cache: heap, reversed, skip, or slots such as 2,0,1."),
+    ] = None,
+    work: Annotated[
+        str | None,
+        typer.Option("--work", metavar="SLOTS", help="With --cache: slots that stand in the prompt, such as 8,9."),
+    ] = None,
     limit: LimitOption = DEFAULT_LIMIT,
     timeout: TimeoutOption = None,
     as_json: Json = False,
@@ -230,7 +249,20 @@ def run(
         raise UnmaskError("--trace records the run of one word; give the word instead of -")
     if trace is not None:
         check_writable(trace, "trace.json", earlier=TRACE)
+    if cache is None and (block is not None or order is not None or work is not None):
+        raise UnmaskError("--block, --order and --work describe a run with a cache; add --cache")
+    if cache is not None and (word == "-" or sample or planner or trace or engine is not RunEngineName.fast):
+        raise UnmaskError(
+            "--cache runs one word by the reference engine; leave out --engine, --planner, --sample and --trace, and "
+            "give a word"
+        )
     with budgeted(None if word == "-" else "running", limit=limit, timeout=timeout, patience=1):
+        if cache is not None:
+            from unmask.cli.cached_run import show_cached_run
+
+            raise typer.Exit(
+                show_cached_run(load_model(folder), word, cache, block=block, order=order, work=work, as_json=as_json)
+            )
         runner = _Runner(load_model(folder), engine, planner, sample=sample, seed=seed, canvas=not no_canvas)
         if word == "-":
             raise typer.Exit(_run_lines(runner, tables, as_json=as_json))

@@ -386,6 +386,22 @@ OWN = (
         erratum="3.",
     ),
     Item(
+        label="own:mdm-speed-up*",
+        kind="own result",
+        title="constant factors in the number of steps",
+        statement="MDM[cT, P] ⊆ MDM[T, P] for every constant c: planner and predictor take c steps in one pass, with "
+        "the same slots and c times as many layers (and four more per step). So a constant factor in a bound on the "
+        "steps means something only together with a bound on the layers. If c does not divide the number of steps, "
+        "the first pass takes fewer: it sees that no slot is written. Sampled runs are not covered.",
+        construction="theorems/mdm_speed_up.py",
+        claim="holds",
+        against_print=None,
+        run=by_theorem("mdm", "mdm", "mdm_speed_up"),
+        check=several(conversion_checks.converter("mdm_speed_up"), conversion_checks.converter("mdm_speed_up:3")),
+        bound="⌈T/c⌉ steps, P slots, c·(max(L_U, L_S) + 4) layers, 2(D_U + D_S) + 5|Σ| + ⌈log2(N + P)⌉ + 4 columns, 3 "
+        "more if c does not divide T",
+    ),
+    Item(
         label="own:pcot-to-cot-answer-only*",
         kind="own result",
         title="a parallel chain in fewer than twice the steps",

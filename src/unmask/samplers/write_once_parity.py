@@ -9,8 +9,8 @@ slots (n would be independent). The last slot is then the parity of A and depend
 
 With editing, two passes and k = 2 are enough (`unmask.problems.random_circuits.even_parity`).
 
-`write_once_distance` finds the least total variation distance by exhaustive search over all samplers whose slots are 0, 1 or
-a fair coin, in whole numbers. Samplers with other probabilities are not searched; they can come closer, not to 0.
+`write_once_distance` finds the least total variation distance by exhaustive search over all samplers whose slots are 0,
+1 or a fair coin, in whole numbers. Samplers with other probabilities are not searched; they can come closer, not to 0.
 """
 
 from collections.abc import Iterator
