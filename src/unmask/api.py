@@ -41,8 +41,8 @@ from unmask.reasoners.run_words import Answers, run, run_each, words_at_once
 from unmask.reasoners.typed_words import read_word, read_words
 from unmask.traces.trace import Trace, outputs_of, result
 from unmask.traces.trace_differences import first_difference
-from unmask.verification.compare import Row, measure
-from unmask.verification.question.standard import answer_count, output_count, with_stated_outputs
+from unmask.verification.compare import ResourceRow, measure
+from unmask.verification.words.references import answer_count, output_count, with_stated_outputs
 from unmask.weights.kinds import Kind
 from unmask.weights.model import Model
 from unmask.weights.storage import check_replaceable
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from unmask.compilers.compiler import Compiler
     from unmask.recurrences.system import System
     from unmask.theorems.theorem import Conversion, Theorem
-    from unmask.verification.question.verdict import Verdict
+    from unmask.verification.verdict import Verdict
     from unmask.verification.verify import Against, Progress
 
 __all__ = [
@@ -372,7 +372,7 @@ def prove_conversion(
         >>> prove_conversion("cot_to_pcot").status
         'proved'
     """
-    from unmask.verification.conversions.prove import every_source
+    from unmask.verification.conversions.prove_conversions import every_source
 
     shaped = load_model(like) if isinstance(like, Path) else like
     return every_source(stem, precision, engine or FastEngine(), to=kind, like=shaped, lengths=lengths)
@@ -385,7 +385,7 @@ def compare_frameworks(
     precision: int = 2,
     hops: int = 1,
     engine: Engine | None = None,
-) -> Iterator[Row]:
+) -> Iterator[ResourceRow]:
     """Yield one row per framework and length: measured resources and the bounds.
 
     Examples:

@@ -344,7 +344,7 @@ class _Runner:
 
     @cached_property
     def outputs(self) -> int:
-        from unmask.verification.question.standard import answer_count
+        from unmask.verification.words.references import answer_count
 
         return answer_count(self.model)
 
