@@ -112,5 +112,6 @@ _MODULES = {
     "read_law": "unmask.samplers.string_law",
     "sample": "unmask.samplers.sampling_loop",
     "surest": "unmask.samplers.rule_interface",
+    "write_once_distance": "unmask.samplers.write_once_parity",
 }
 __getattr__, __dir__ = lazy_names(__name__, _MODULES)
