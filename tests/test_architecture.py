@@ -56,6 +56,7 @@ MAY_IMPORT = {
     "viewer": "traces weights limits",
     "samplers": "api verification problems reasoners engines weights numerics files limits",
     "export": "api reasoners engines weights numerics files limits",
+    "bench": "samplers export recurrences",
     "lab": (
         "samplers viewer programs problems recurrences expressions reasoners engines traces weights numerics files "
         "limits"
@@ -70,7 +71,7 @@ MAY_IMPORT = {
         "limits"
     ),
     "cli": (
-        "__init__ api paper playground lab export samplers viewer verification verification/circuits theorems problems "
+        "__init__ api paper playground lab bench export samplers viewer verification verification/circuits theorems problems "
         "recurrences reasoners engines traces weights files limits"
     ),
     "__main__": "cli",
@@ -93,9 +94,9 @@ MAY_IMPORT |= {
 for row in ("playground", "paper", "cli"):
     MAY_IMPORT[row] += " views"
 FOUNDATION = {"errors", "lazy_names"}
-LEAVES = {"viewer", "views", "playground", "export", "lab"}
+LEAVES = {"viewer", "views", "playground", "export", "lab", "bench"}
 """Packages with many dependencies: others import them only inside functions."""
-MAY_CONTAIN_FLOATS = {"viewer", "lab", "playground", "export", "samplers"}
+MAY_CONTAIN_FLOATS = {"viewer", "lab", "playground", "export", "samplers", "bench"}
 VAGUE = {"utils", "util", "helpers", "common", "misc", "base", "core", "tools"}
 LONGEST_FILE = 600
 
