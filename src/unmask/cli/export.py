@@ -43,7 +43,8 @@ def export(
         typer.Option(
             "--order",
             metavar="ORDER",
-            help="Order of the slots on the canvas: heap (the compiler's own), reversed, or a list such as 2,0,1.",
+            help="Order of the slots on the canvas: heap (the compiler's own), reversed, skip (levels 1, 3 …, then "
+            "2, 4 …), or a list such as 2,0,1.",
             show_default=False,
         ),
     ] = None,
@@ -89,12 +90,12 @@ def export(
     if folder is None or to is None or out is None:
         missing = [name for name, value in (("DIR", folder), ("--to", to), ("--out", out)) if value is None]
         raise typer.BadParameter(f"{', '.join(missing)} missing; give DIR --to FORMAT --out DIR2, or --collection OUT")
+    from unmask.api import load_model
     from unmask.cli.terminal import console, literal, print_document
     from unmask.export.export_model import export_files
     from unmask.export.folder_files import check_free, write_folder
     from unmask.export.gguf_file import GgufChoice
     from unmask.export.rope_transformer import RopeChoice
-    from unmask.pipeline import load_model
 
     check_free(out)
     with budgeted("exporting", limit=limit, timeout=timeout):
