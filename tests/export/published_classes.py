@@ -3,7 +3,8 @@
     python published_classes.py JOB PUBLISHED FOLDER WORDS.json
 
 JOB is llada, dream or dllm. The first two need transformers 4.49, the last one takes transformers 5. WORDS has pairs
-of a word and whether its product is the identity. Prints one JSON document: name of a run → [right answers, most passes].
+of a word and whether its product is the identity. Prints one JSON document: name of a run → [right
+answers, most passes].
 """
 
 import contextlib
