@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 
 from export.permutations import words as a5_words
+from unmask.api import compile_problem, run_word
 from unmask.errors import UnmaskError
 from unmask.export import rope_folder, rope_transformer
 from unmask.export.agreement import ExportDisagreement
 from unmask.export.export_model import export_files
 from unmask.export.export_task import slot_levels
 from unmask.export.rope_transformer import RopeChoice, rounding
-from unmask.pipeline import compile_problem
-from unmask.running import run_word
 
 AUTO = {"eurobert": "AutoModelForMaskedLM", "llama": "AutoModelForCausalLM", "qwen2": "AutoModelForCausalLM"}
 

@@ -164,7 +164,7 @@ def programs() -> dict[str, str | None]:
 
 def self_test() -> SelfTest:
     """Run both engines on a compiled model and on random weights of every kind, and compare all activations."""
-    from unmask.pipeline import compile_problem, run_both
+    from unmask.api import compile_problem, run_both
     from unmask.weights.kinds import KINDS
 
     start, runs, problem = time.perf_counter(), 0, None

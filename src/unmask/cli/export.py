@@ -90,12 +90,12 @@ def export(
     if folder is None or to is None or out is None:
         missing = [name for name, value in (("DIR", folder), ("--to", to), ("--out", out)) if value is None]
         raise typer.BadParameter(f"{', '.join(missing)} missing; give DIR --to FORMAT --out DIR2, or --collection OUT")
+    from unmask.api import load_model
     from unmask.cli.terminal import console, literal, print_document
     from unmask.export.export_model import export_files
     from unmask.export.folder_files import check_free, write_folder
     from unmask.export.gguf_file import GgufChoice
     from unmask.export.rope_transformer import RopeChoice
-    from unmask.pipeline import load_model
 
     check_free(out)
     with budgeted("exporting", limit=limit, timeout=timeout):

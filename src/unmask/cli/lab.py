@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import typer
 
-from unmask.budget import stage
 from unmask.cli.options import (
     CONTEXT,
     DEFAULT_LIMIT,
@@ -23,6 +22,7 @@ from unmask.cli.options import (
 )
 from unmask.cli.terminal import literal
 from unmask.errors import OutOfTime, UnmaskError
+from unmask.limits import stage
 
 app = typer.Typer(
     name="lab",

@@ -25,7 +25,7 @@ from unmask.cli.terminal import be_quiet, print_document, say
 from unmask.cli.verify import compare, verify
 from unmask.cli.view import serve, view
 from unmask.errors import OutOfTime, UnmaskError, shortened
-from unmask.interrupts import hear_interrupts, interrupted_by, interruptible, stop_hearing, uninterrupted
+from unmask.limits import hear_interrupts, interrupted_by, interruptible, stop_hearing, uninterrupted
 
 COMMANDS = {
     "compile": compile_,

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from unmask.budget import foresee_time, stage
 from unmask.cli.options import (
     DEFAULT_ENGINE,
     DEFAULT_LIMIT,
@@ -31,14 +30,15 @@ from unmask.cli.options import (
 from unmask.cli.output_files import TRACE, check_writable, write_text
 from unmask.cli.terminal import json_line, print_document, say, say_lines
 from unmask.errors import UnmaskError, WordError, visible
+from unmask.limits import foresee_time, stage
 
 if TYPE_CHECKING:
     import numpy as np
     from rich.console import Console
     from rich.text import Text
 
+    from unmask.api import Decided
     from unmask.engines.engine import Engine
-    from unmask.pipeline import Decided
     from unmask.traces.trace import Trace
     from unmask.weights.model import Model
 
@@ -57,7 +57,7 @@ def decide_lines(
     With `outputs`, the number of output bits of a circuit, each line is a JSON document. Batches are as large as the
     engine can hold, and larger once there are tables. A line that is not a word is printed as an error.
     """
-    from unmask.pipeline import decide_words
+    from unmask.api import decide_words
     from unmask.reasoners.run_words import words_at_once
 
     remaining, seen, code, size = iter(words), 0, 0, words_at_once(model, engine)
@@ -207,6 +207,25 @@ def run(
             show_default=False,
         ),
     ] = None,
+    cache: Annotated[
+        str | None,
+        typer.Option(
+            "--cache",
+            metavar="POLICY",
+            help="Use stale keys and values: prefix, dual, delayed or refresh:K; `dual:3` refreshes every 3 passes.",
+        ),
+    ] = None,
+    block: Annotated[
+        int | None, typer.Option("--block", metavar="B", min=1, help="With --cache: slots per block, in order.")
+    ] = None,
+    order: Annotated[
+        str | None,
+        typer.Option("--order", metavar="ORDER", help="With --cache: heap, reversed, skip, or slots such as 2,0,1."),
+    ] = None,
+    work: Annotated[
+        str | None,
+        typer.Option("--work", metavar="SLOTS", help="With --cache: slots that stand in the prompt, such as 8,9."),
+    ] = None,
     limit: LimitOption = DEFAULT_LIMIT,
     timeout: TimeoutOption = None,
     as_json: Json = False,
@@ -220,7 +239,7 @@ def run(
 
     Example: [bold]unmask run models/random abba --planner uniform:1 --seed 3[/bold]
     """
-    from unmask.pipeline import load_model
+    from unmask.api import load_model
 
     if word == "-" and sys.stdin is None:
         raise UnmaskError(
@@ -230,7 +249,20 @@ def run(
         raise UnmaskError("--trace records the run of one word; give the word instead of -")
     if trace is not None:
         check_writable(trace, "trace.json", earlier=TRACE)
+    if cache is None and (block is not None or order is not None or work is not None):
+        raise UnmaskError("--block, --order and --work describe a run with a cache; add --cache")
+    if cache is not None and (word == "-" or sample or planner or trace or engine is not RunEngineName.fast):
+        raise UnmaskError(
+            "--cache runs one word by the reference engine; leave out --engine, --planner, --sample and --trace, and "
+            "give a word"
+        )
     with budgeted(None if word == "-" else "running", limit=limit, timeout=timeout, patience=1):
+        if cache is not None:
+            from unmask.cli.cached_run import show_cached_run
+
+            raise typer.Exit(
+                show_cached_run(load_model(folder), word, cache, block=block, order=order, work=work, as_json=as_json)
+            )
         runner = _Runner(load_model(folder), engine, planner, sample=sample, seed=seed, canvas=not no_canvas)
         if word == "-":
             raise typer.Exit(_run_lines(runner, tables, as_json=as_json))
@@ -268,7 +300,7 @@ class _Runner:
 
     def run(self, word: str, *, record: bool = False) -> tuple["Trace", float]:
         """(trace, seconds) of one word."""
-        from unmask.pipeline import run_both, run_word
+        from unmask.api import run_both, run_word
 
         options: dict[str, Any] = {name: getattr(self, name) for name in ("sample", "seed", "planner", "canvas")}
         start = time.perf_counter()
@@ -282,7 +314,7 @@ class _Runner:
 
     def outcomes(self, words: Iterable[str | UnmaskError]) -> Iterator[tuple["Trace | UnmaskError", float]]:
         """(trace or error, seconds) of each word; words that are run together share their time."""
-        from unmask.pipeline import run_words
+        from unmask.api import run_words
         from unmask.reasoners.run_words import words_at_once
 
         remaining = iter(words)
@@ -312,7 +344,7 @@ class _Runner:
 
     @cached_property
     def outputs(self) -> int:
-        from unmask.verification.question.standard import answer_count
+        from unmask.verification.words.references import answer_count
 
         return answer_count(self.model)
 
@@ -466,8 +498,8 @@ def sample(
 
     Example: [bold]unmask sample models/language --count 5 --seed 1[/bold]
     """
+    from unmask.api import generate, load_model
     from unmask.cli.terminal import print_document, say
-    from unmask.pipeline import generate, load_model
     from unmask.reasoners.typed_words import written
 
     drawn = []

@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 import typer
 
-from unmask.budget import stage
 from unmask.cli.options import (
     DEFAULT_LIMIT,
     Json,
@@ -18,6 +17,7 @@ from unmask.cli.options import (
     not_a_bare_path,
 )
 from unmask.errors import OutOfTime, ProblemError, UnmaskError
+from unmask.limits import stage
 
 # `unmask samplers`: PROBLEM → how the field's samplers do on it; law:FILE → how far their laws are from it.
 

@@ -17,7 +17,7 @@ def main() -> NoReturn:
     """What the command `unmask` calls."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
-        from unmask.interrupts import hear_interrupts, uninterrupted
+        from unmask.limits import hear_interrupts, uninterrupted
 
         hear_interrupts()
     except (MemoryError, ImportError, OSError, KeyboardInterrupt) as error:

@@ -72,11 +72,11 @@ def view(
     for path, example, earlier in ((out, "trace.html", PAGE), (svg, "trace.svg", PICTURE)):
         if path is not None:
             check_writable(path, example, earlier=earlier)
+    from unmask.api import load_model
     from unmask.cli.terminal import literal, say
-    from unmask.pipeline import load_model
     from unmask.viewer.html_page import render, text_of
+    from unmask.viewer.model_view import check_program, default_comparison, view_of
     from unmask.viewer.svg_picture import picture
-    from unmask.views import check_program, default_comparison, view_of
 
     with budgeted("running", limit=limit, timeout=timeout):
         model = load_model(folder)

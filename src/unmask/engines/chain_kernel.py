@@ -19,9 +19,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from unmask.budget import check, stage
 from unmask.engines.prepared_weights import prepared, telling
 from unmask.engines.visible_keys import KeyCode, ValueRange, find_bits, prove_code
+from unmask.limits import check, stage
 from unmask.numerics.arithmetic import exp_table
 from unmask.numerics.compact import Compact
 from unmask.weights.matrices import Matrix, PositionTable

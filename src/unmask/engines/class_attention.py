@@ -6,10 +6,10 @@ from functools import cached_property
 
 import numpy as np
 
-from unmask.budget import check
 from unmask.engines.opposite_signs import SignValues, excluding
 from unmask.engines.prepared_weights import RowGrid
 from unmask.engines.visible_keys import CodeIndex, Places, ValueRange, distinct, forgotten
+from unmask.limits import check
 from unmask.numerics.compact import Compact, Runs, run_sums
 
 MOST_BITS = 62

@@ -12,11 +12,10 @@ import safetensors.torch
 import torch
 
 from unmask.errors import FolderError
-from unmask.files import check_file
+from unmask.files import check_file, check_file_replaceable, is_partial, make_folders, remove_folders, write_file
 from unmask.lab.settings import Config, read_config
 from unmask.lab.trained_network import TrainedNetwork
 from unmask.weights.tensors import check_distinct_names
-from unmask.writing import check_file_replaceable, is_partial, make_folders, remove_folders, write_file
 
 
 class Moment(msgspec.Struct, frozen=True):

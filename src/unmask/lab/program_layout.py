@@ -14,10 +14,10 @@ from math import prod
 
 import numpy as np
 
-from unmask.budget import check, foresee
 from unmask.errors import TooLarge
 from unmask.lab.task_layouts import FETCHES, MASK, MOST_FETCHES, NOBODY, TaskRows
 from unmask.lab.task_sources import ProgramSource, TaskSource
+from unmask.limits import check, foresee
 from unmask.recurrences.interpreter import Interpreter
 from unmask.recurrences.unfolding import Fixed, Found, FromLetter, FromSlot, Key, Operand, SlotStep, Through
 from unmask.weights.kinds import Kind

@@ -8,8 +8,8 @@ from typing import Protocol
 
 import numpy as np
 
-from unmask.budget import check
 from unmask.errors import ProblemError, shortened
+from unmask.limits import check
 from unmask.problems.automata.groups_and_monoids import PermutationGroup
 from unmask.problems.catalogue import CATALOGUE, parse_problem
 from unmask.problems.program_problems import ProgramProblem

@@ -7,13 +7,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from unmask.budget import check
 from unmask.errors import UnmaskError
 from unmask.lab.memory_estimates import words_at_once
 from unmask.lab.settings import Config
 from unmask.lab.task_sources import Stream, words
 from unmask.lab.tasks import LabTask
 from unmask.lab.trained_network import EVERY_ROW, KeyValueCache, PlaceTable, TrainedNetwork, Watch
+from unmask.limits import check
 from unmask.reasoners.array_medium import TokenArrays
 from unmask.reasoners.loops import Moment, canvases
 from unmask.reasoners.planners import surest

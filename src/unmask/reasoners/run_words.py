@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unmask.budget import current, foresee, in_words, stage
 from unmask.engines.engine import Continuing, Engine, Footprint, Watch
 from unmask.errors import AttendsToNothing, PlannerError, UnmaskError
+from unmask.limits import current, foresee, in_words, stage
 from unmask.numerics.array_types import Int
 from unmask.reasoners.array_medium import Arrays, RunSetup, RunStep, planned_from_outside
 from unmask.reasoners.decoding import Tape

@@ -19,7 +19,7 @@ from functools import cached_property
 
 import numpy as np
 
-from unmask.budget import foresee
+from unmask.limits import foresee
 from unmask.traces.trace import Trace
 from unmask.viewer.run_recording import AttentionReads, Recording
 

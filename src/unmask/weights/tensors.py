@@ -9,10 +9,9 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from unmask.budget import check, foresee, stage
-from unmask.documents import distinct_keys
 from unmask.errors import FolderError, WeightsError, shortened
-from unmask.files import check_file
+from unmask.files import check_file, distinct_keys
+from unmask.limits import check, foresee, stage
 from unmask.numerics.arithmetic import Precision
 from unmask.weights import size_limits
 from unmask.weights.config_json import TransformerEntry

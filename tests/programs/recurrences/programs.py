@@ -1,8 +1,8 @@
 """Small programs of all shapes, and a comparison of the whole canvas with the interpreter."""
 
+from unmask.api import run_word
 from unmask.compilers.system_compiler import SystemCompiler
 from unmask.numerics.arithmetic import Precision
-from unmask.pipeline import run_word
 from unmask.recurrences import (
     BOOLEAN,
     Interpreter,
