@@ -71,8 +71,8 @@ MAY_IMPORT = {
         "limits"
     ),
     "cli": (
-        "__init__ api paper playground lab bench export samplers viewer verification verification/circuits theorems problems "
-        "recurrences reasoners engines traces weights files limits"
+        "__init__ api paper playground lab bench export samplers viewer verification verification/circuits theorems "
+        "problems recurrences reasoners engines traces weights files limits"
     ),
     "__main__": "cli",
 }
