@@ -14,7 +14,7 @@ from unmask.testing import random_model
 from unmask.testing.random_model import all_words
 from unmask.verification import answer_tables
 from unmask.verification.answer_tables import tabled_answers
-from unmask.verification.symbolic.network import Network
+from unmask.verification.words.network import Network
 from unmask.weights.kinds import KINDS
 
 

@@ -353,7 +353,7 @@ class _Runner:
 
     @cached_property
     def outputs(self) -> int:
-        from unmask.verification.question.standard import answer_count
+        from unmask.verification.words.references import answer_count
 
         return answer_count(self.model)
 
@@ -498,6 +498,7 @@ def sample(
     folder: Folder,
     count: Annotated[int, typer.Option("--count", metavar="K", min=1, help="Number of strings.")] = 1,
     seed: Annotated[int, typer.Option("--seed", metavar="S", help="String i uses the seed S + i.")] = 0,
+    law: Annotated[bool, typer.Option("--law", help="Print the exact probability of every string instead.")] = False,
     engine: EngineOption = DEFAULT_ENGINE,
     limit: LimitOption = DEFAULT_LIMIT,
     timeout: TimeoutOption = None,
@@ -505,8 +506,15 @@ def sample(
 ) -> None:
     """Sample strings from a model that reads no input (length 0), one per line.
 
+    With --law, the probabilities are computed from the logits of every canvas that can be reached (mdm and smdm). They
+    are rational numbers, exact over all noise tapes.
+
     Example: [bold]unmask sample models/language --count 5 --seed 1[/bold]
     """
+    if law:
+        with budgeted("enumerating" if as_json else None, limit=limit, timeout=timeout):
+            _print_law(folder, engine_named(engine), as_json=as_json)
+        return
     from unmask.api import generate, load_model
     from unmask.cli.terminal import print_document, say
     from unmask.reasoners.typed_words import written
@@ -522,3 +530,18 @@ def sample(
                 say(written(model, output))
     if as_json:
         print_document({"samples": drawn})
+
+
+def _print_law(folder: Path, engine: "Engine", *, as_json: bool) -> None:
+    """Print every string that the model can write with its exact probability, the likeliest first."""
+    from unmask.api import load_model, sample_law
+    from unmask.cli.terminal import print_document, say
+
+    law = sample_law(load_model(folder), engine=engine)
+    rows = sorted(law.items(), key=lambda row: (-row[1], row[0]))
+    if as_json:
+        print_document({"law": [{"output": text, "probability": str(p)} for text, p in rows]})
+        return
+    for text, probability in rows:
+        millionths = round(probability * 10**6)
+        say(f"{text}  {millionths // 10**6}.{millionths % 10**6:06d}")

@@ -27,8 +27,8 @@ from unmask.files import is_there
 from unmask.limits import stage
 
 if TYPE_CHECKING:
-    from unmask.verification.compare import Row
-    from unmask.verification.question.verdict import Verdict
+    from unmask.verification.compare import ResourceRow
+    from unmask.verification.verdict import Verdict
 
 
 # `unmask verify`: model folder → Verdict.
@@ -102,7 +102,7 @@ def verify(
     from unmask.api import load_model, verify_model
     from unmask.cli.output_files import check_stem, write_stem
     from unmask.cli.terminal import print_document
-    from unmask.verification.question.verdict import Verdict
+    from unmask.verification.verdict import Verdict
 
     if certificate is not None:
         check_stem(certificate, (".induction.json", ".cnf", ".drat"))
@@ -223,7 +223,7 @@ def _lengths(text: str) -> list[int]:
     return [int(part) for part in parts]
 
 
-def show_comparison(problem: str, rows: list["Row"]) -> None:
+def show_comparison(problem: str, rows: list["ResourceRow"]) -> None:
     """Print the table, and how the resources of each framework grow with N."""
     from unmask.cli.terminal import console, literal, show_table
     from unmask.verification.compare import grows_as_promised
@@ -262,7 +262,7 @@ def show_comparison(problem: str, rows: list["Row"]) -> None:
     )
 
 
-def _lacking(rows: list["Row"]) -> str:
+def _lacking(rows: list["ResourceRow"]) -> str:
     from unmask.verification.compare import lengths_that_lack_cases
 
     lengths = lengths_that_lack_cases(rows)

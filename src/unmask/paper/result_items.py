@@ -290,7 +290,7 @@ OTHERS = (
         statement="MDM[O(1), poly(N)] = PLT[O(1), poly(N)] = AC0, without uniformity. Circuits become models with as "
         "many steps as they are deep; models become circuits whose depth is below a bound in which N does not occur, "
         "for every p: every sum of F_p is a cascade of flip-flops. Circuits are extracted, and tried, at p = 1 alone.",
-        construction="programs/circuit_systems.py, verification/circuits/reasoners.py",
+        construction="programs/circuit_systems.py, verification/circuits/constant_depth.py",
         claim="holds",
         against_print="open",
         difference=f"{UNIFORM}.",
@@ -305,7 +305,7 @@ OTHERS = (
         title="polylogarithmically many steps",
         statement="MDM[O(log^d N), poly(N)] = PLT[O(log^d N), poly(N)] = AC^d, without uniformity. As with constantly "
         "many steps: a step costs the circuit a constant number of levels.",
-        construction="programs/circuit_systems.py, verification/circuits/reasoners.py",
+        construction="programs/circuit_systems.py, verification/circuits/constant_depth.py",
         claim="holds",
         against_print="open",
         difference=f"{UNIFORM}.",

@@ -16,7 +16,7 @@ from unmask.samplers.sampled_predictors import CompiledPredictor
 from unmask.samplers.sampler_names import zoo
 from unmask.samplers.sampling_loop import masks, sample
 from unmask.traces.trace import Trace
-from unmask.verification.question.standard import answer_count
+from unmask.verification.words.references import answer_count
 from unmask.weights.kinds import DIFFUSION, Kind
 from unmask.weights.model import Model
 

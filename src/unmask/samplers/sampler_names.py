@@ -98,13 +98,14 @@ def parse_sampler(text: str) -> Entry:
             )
         if key in parameters:
             raise SamplerError(f"{name} is given {key} twice; give it once")
-        parameters[key] = _value(value)
+        parameters[key] = parameter_value(value)
     entry = Entry(RULES[name], parameters)
     entry.make()  # a parameter that it cannot have is refused here
     return entry
 
 
-def _value(text: str) -> int | float | str:
+def parameter_value(text: str) -> int | float | str:
+    """A number, if the text is one."""
     for number in (int, float):
         try:
             return number(text) if len(text) < 40 and text.isascii() else text

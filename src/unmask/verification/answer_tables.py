@@ -2,7 +2,7 @@
 
 value_v = table_v[((value_a · |b| + value_b) · |c| + value_c) …]           for all words of a block at once
 
-Symbolic execution (`verification/symbolic`) extracts exactly what a run computes, for any weights. `LookUps` is an
+Symbolic execution (`verification/words`) extracts exactly what a run computes, for any weights. `LookUps` is an
 extraction as a list of flat tables, each indexed by variables that come before it. The engine runs the model instead
 if there are too few words, if the extraction takes too long or finds too many cases, with `--no-tables`, and in every
 method of `verify`. The answers are the same either way.
@@ -22,8 +22,8 @@ from unmask.limits import Budget
 from unmask.numerics.array_types import Int
 from unmask.reasoners.run_words import Answers
 from unmask.reasoners.run_words import answers as by_engine
-from unmask.verification.symbolic.extract import Extraction, extract, input_numbers
-from unmask.verification.symbolic.network import Network, Variable
+from unmask.verification.words.extraction import Extraction, extract, input_numbers
+from unmask.verification.words.network import Network, Variable
 from unmask.weights.model import Model
 
 SYMBOL = np.int32
