@@ -45,7 +45,7 @@ def files(root: Path = SOURCE) -> dict[str, Path]:
 
 
 def folder_of(module: str) -> str:
-    """Return the folder of a module (`verification/symbolic`), or the name of a top-level module."""
+    """Return the folder of a module (`verification/words`), or the name of a top-level module."""
     return module.rpartition("/")[0] or module
 
 

@@ -17,7 +17,7 @@ from unmask.api import compile_problem, run_word
 from unmask.cli.options import budgeted
 from unmask.errors import OutOfTime
 from unmask.limits import Budget
-from unmask.verification.symbolic.extract import extract
+from unmask.verification.words.extraction import extract
 from unmask.viewer.model_view import view_of
 from unmask.weights.storage import load, save
 

@@ -17,8 +17,7 @@ from unmask.problems.circuits.circuit import CircuitBuilder
 from unmask.problems.context_free_grammars import binary, derives, read_grammar
 from unmask.problems.grammar_problems import GrammarProblem, chart, parse_grammar
 from unmask.recurrences import Interpreter
-from unmask.verification.proofs.grammar_side import GrammarSide
-from unmask.verification.proofs.sides import Encoding
+from unmask.verification.words.deciders import Encoding, GrammarDecider
 
 FILES = Path(__file__).parents[2] / "examples" / "grammars"
 TEXTS = {path.stem: path.read_text(encoding="utf-8") for path in sorted(FILES.glob("*.cfg"))}
@@ -85,7 +84,7 @@ def test_what_a_proof_compares_with_derives_what_the_rules_do(seed):
     for length in range(5):
         encoding = Encoding(len(letters), length)
         builder = CircuitBuilder(encoding.names())
-        (answers,) = GrammarSide(grammar, letters).decide(builder, encoding.literals(builder)).answers
+        (answers,) = GrammarDecider(grammar, letters).decide(builder, encoding.literals(builder)).answers
         circuit = builder.circuit([answers["accept"]])
         for assignment in itertools.product([False, True], repeat=encoding.width * length):
             word = [letters[k] for k in encoding.word(assignment)]

@@ -1,16 +1,18 @@
 """Regular languages with several hops: a pass computes h levels of the product tree, T = ⌈log2 N / h⌉."""
 
+import json
 import re
 from itertools import product
 from random import Random
 
 import pytest
 
+from unmask.api import compare_frameworks, compile_problem, decide_words, run_word, verify_model
 from unmask.compilers.compiler import compiler_for, compiler_with_hops
 from unmask.engines.fast import FastEngine
 from unmask.engines.reference import ReferenceEngine
 from unmask.errors import ProblemError
-from unmask.api import compare_frameworks, compile_problem, decide_words, run_word, verify_model
+from unmask.export.export_model import export_model
 from unmask.problems.catalogue import parse_problem
 from unmask.programs.gadgets import attention
 from unmask.programs.regular import product_tree
@@ -95,3 +97,13 @@ def test_refusals() -> None:
         compile_problem(ABB, "cot", length=4, hops=2)
     with pytest.raises(ProblemError, match="must lie in 1 … 64"):
         compile_problem(ABB, "mdm", length=4, hops=0)
+
+
+@pytest.mark.parametrize("form", ["bert", "eurobert"])
+def test_exported_with_the_decisions_of_the_model(form, tmp_path) -> None:
+    """An export is compared with F_p before it is written; a difference raises."""
+    model = compile_problem("group:S3", "mdm", length=8, hops=2)
+    export_model(model, form, tmp_path / form, order="skip")
+    report = json.loads((tmp_path / form / "export.json").read_text("utf-8"))
+    assert report["agreement"]["decisions"] > 100
+    assert report["slots"] == [0, 1, 2, 3, 6, 4, 5]

@@ -6,15 +6,15 @@ import sys
 
 import numpy as np
 import pytest
-from unmask.verification import answer_tables
 
 from unmask.api import compile_problem, convert_model, decide_words, run_words, save_model
 from unmask.engines.fast import FastEngine
 from unmask.errors import TooLarge, WordError
 from unmask.testing import random_model
 from unmask.testing.random_model import all_words
+from unmask.verification import answer_tables
 from unmask.verification.answer_tables import tabled_answers
-from unmask.verification.symbolic.network import Network
+from unmask.verification.words.network import Network
 from unmask.weights.kinds import KINDS
 
 

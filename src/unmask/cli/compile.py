@@ -198,7 +198,7 @@ def extract(
     from unmask.cli.terminal import console, literal, print_document
     from unmask.problems.circuits.circuit_files import write_aiger
     from unmask.verification.circuits.extracted import extracted_circuit
-    from unmask.verification.question.standard import answer_count
+    from unmask.verification.words.references import answer_count
 
     check_writable(out, "circuit.aag", earlier=CIRCUIT)
     with budgeted("extracting", limit=limit, timeout=timeout):

@@ -20,7 +20,7 @@ from unmask.cli.options import (
 from unmask.weights.kinds import Kind
 
 if TYPE_CHECKING:
-    from unmask.verification.question.verdict import Verdict
+    from unmask.verification.verdict import Verdict
 
 THEOREM = "theorem:"
 """The prefix that selects a conversion instead of a problem."""

@@ -27,59 +27,66 @@ from unmask.files import is_there
 from unmask.limits import stage
 
 if TYPE_CHECKING:
-    from unmask.verification.compare import Row
-    from unmask.verification.question.verdict import Verdict
+    from unmask.verification.compare import ResourceRow
+    from unmask.verification.verdict import Verdict
 
 
 # `unmask verify`: model folder → Verdict.
 
 
+AgainstOption = Annotated[
+    str | None,
+    typer.Option(
+        "--against",
+        metavar="REFERENCE",
+        help="Compare with this instead of the folder's own problem: PROBLEM, a model folder, or FILE.py:FUNCTION.",
+    ),
+]
+MethodOption = Annotated[
+    str | None,
+    typer.Option(
+        "--method",
+        metavar="exhaustive|sample|prove",
+        help="Method; by default exhaustive if there are few words, else sample.",
+    ),
+]
+CasesOption = Annotated[int, typer.Option("--cases", metavar="K", min=1, help="Number of words of a sample.")]
+SeedOption = Annotated[int, typer.Option("--seed", metavar="S", help="Seed of a sample.")]
+CertificateOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--certificate",
+        metavar="STEM",
+        help="With prove: write the proof to STEM.induction.json, or to STEM.cnf and STEM.drat.",
+        show_default=False,
+    ),
+]
+ByOption = Annotated[
+    str | None,
+    typer.Option("--by", metavar="induction|sat", help="With prove: use only this proof method.", show_default=False),
+]
+LettersOption = Annotated[
+    str | None,
+    typer.Option(
+        "--letters",
+        metavar="common|model|problem",
+        help="If the alphabets differ: compare words over the common letters, those of the model, or "
+        "those of the problem.",
+        show_default=False,
+    ),
+]
+
+
 def verify(
     folder: Folder,
-    against: Annotated[
-        str | None,
-        typer.Option(
-            "--against",
-            metavar="REFERENCE",
-            help="Compare with this instead of the folder's own problem: PROBLEM, a model folder, or FILE.py:FUNCTION.",
-        ),
-    ] = None,
-    method: Annotated[
-        str | None,
-        typer.Option(
-            "--method",
-            metavar="exhaustive|sample|prove",
-            help="Method; by default exhaustive if there are few words, else sample.",
-        ),
-    ] = None,
-    cases: Annotated[int, typer.Option("--cases", metavar="K", min=1, help="Number of words of a sample.")] = 1000,
-    seed: Annotated[int, typer.Option("--seed", metavar="S", help="Seed of a sample.")] = 0,
+    against: AgainstOption = None,
+    method: MethodOption = None,
+    cases: CasesOption = 1000,
+    seed: SeedOption = 0,
     engine: EngineOption = DEFAULT_ENGINE,
-    certificate: Annotated[
-        Path | None,
-        typer.Option(
-            "--certificate",
-            metavar="STEM",
-            help="With prove: write the proof to STEM.induction.json, or to STEM.cnf and STEM.drat.",
-            show_default=False,
-        ),
-    ] = None,
-    by: Annotated[
-        str | None,
-        typer.Option(
-            "--by", metavar="induction|sat", help="With prove: use only this proof method.", show_default=False
-        ),
-    ] = None,
-    letters: Annotated[
-        str | None,
-        typer.Option(
-            "--letters",
-            metavar="common|model|problem",
-            help="If the alphabets differ: compare words over the common letters, those of the model, or "
-            "those of the problem.",
-            show_default=False,
-        ),
-    ] = None,
+    certificate: CertificateOption = None,
+    by: ByOption = None,
+    letters: LettersOption = None,
     limit: LimitOption = DEFAULT_LIMIT,
     timeout: TimeoutOption = None,
     as_json: Json = False,
@@ -95,7 +102,7 @@ def verify(
     from unmask.api import load_model, verify_model
     from unmask.cli.output_files import check_stem, write_stem
     from unmask.cli.terminal import print_document
-    from unmask.verification.question.verdict import Verdict
+    from unmask.verification.verdict import Verdict
 
     if certificate is not None:
         check_stem(certificate, (".induction.json", ".cnf", ".drat"))
@@ -216,7 +223,7 @@ def _lengths(text: str) -> list[int]:
     return [int(part) for part in parts]
 
 
-def show_comparison(problem: str, rows: list["Row"]) -> None:
+def show_comparison(problem: str, rows: list["ResourceRow"]) -> None:
     """Print the table, and how the resources of each framework grow with N."""
     from unmask.cli.terminal import console, literal, show_table
     from unmask.verification.compare import grows_as_promised
@@ -255,7 +262,7 @@ def show_comparison(problem: str, rows: list["Row"]) -> None:
     )
 
 
-def _lacking(rows: list["Row"]) -> str:
+def _lacking(rows: list["ResourceRow"]) -> str:
     from unmask.verification.compare import lengths_that_lack_cases
 
     lengths = lengths_that_lack_cases(rows)

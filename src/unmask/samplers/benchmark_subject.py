@@ -18,8 +18,7 @@ from unmask.problems.problem import Problem, is_plain
 from unmask.reasoners.run_words import run_batch
 from unmask.samplers.sampled_predictors import CompiledPredictor
 from unmask.samplers.sampling_loop import Sample, Write, masks
-from unmask.verification.question.outcomes import outcome_of_symbols
-from unmask.verification.question.standard import answer_count
+from unmask.verification.words.references import answer_count, outcome_of_symbols
 from unmask.weights.kinds import DIFFUSION, Kind
 
 OVERSAMPLED = 4  # times as many words are drawn as are asked for, so that answers can be balanced

@@ -9,6 +9,7 @@ from unmask.theorems.causal_and_unmasked import CAUSAL_TO_UNMASKED, CAUSAL_TO_UN
 from unmask.theorems.cot_and_pcot import COT_TO_PCOT, PCOT_TO_COT, PCOT_TO_COT_ANSWER_ONLY
 from unmask.theorems.mdm_and_smdm import MDM_TO_SMDM, SMDM_TO_MDM
 from unmask.theorems.mdm_and_topk import MDM_TO_FIXED_K, PLANNER_AND_PREDICTOR_TO_TOPK, TOPK_TO_MDM
+from unmask.theorems.mdm_speed_up import MDM_SPEED_UP, STEM, speed_up_by
 from unmask.theorems.mdm_to_pcot import MDM_TO_PCOT, MDM_TO_PCOT_PADDED
 from unmask.theorems.mdm_to_plt import MDM_TO_PLT
 from unmask.theorems.pcot_to_mdm import PCOT_TO_MDM
@@ -30,7 +31,7 @@ THEOREMS: tuple[Theorem, ...] = (
     TOPK_TO_MDM,
 )
 
-VARIANTS: tuple[Theorem, ...] = (MDM_TO_PCOT_PADDED, MDM_TO_FIXED_K, PCOT_TO_COT_ANSWER_ONLY)
+VARIANTS: tuple[Theorem, ...] = (MDM_TO_PCOT_PADDED, MDM_TO_FIXED_K, PCOT_TO_COT_ANSWER_ONLY, MDM_SPEED_UP)
 """Other forms of a conversion, taken only when asked for by name."""
 
 TRANSFORMER_THEOREMS: tuple[TransformerTheorem, ...] = (
@@ -59,9 +60,15 @@ def route(source: Kind, target: Kind) -> list[Theorem]:
     return chain
 
 
+def with_option(stem: str) -> tuple[Theorem, ...]:
+    """The theorem that a stem such as `mdm_speed_up:3` names, where it has an option."""
+    name, _, factor = stem.partition(":")
+    return (speed_up_by(int(factor)),) if name == STEM and factor.isascii() and factor.isdigit() else ()
+
+
 def named_theorem(stem: str, source: Kind, target: Kind) -> Theorem:
     """The theorem of that stem, if it leads from one kind to the other."""
-    for theorem in (*THEOREMS, *VARIANTS):
+    for theorem in (*THEOREMS, *VARIANTS, *with_option(stem)):
         if theorem.stem == stem:
             if (theorem.source, theorem.target) != (source, target):
                 raise UnmaskError(f"{stem} takes {theorem.source} to {theorem.target}, not {source} to {target}")

@@ -2,7 +2,7 @@
 
 value_v = table_v[((value_a · |b| + value_b) · |c| + value_c) …]           for all words of a block at once
 
-Symbolic execution (`verification/symbolic`) extracts exactly what a run computes, for any weights. `LookUps` is an
+Symbolic execution (`verification/words`) extracts exactly what a run computes, for any weights. `LookUps` is an
 extraction as a list of flat tables, each indexed by variables that come before it. The engine runs the model instead
 if there are too few words, if the extraction takes too long or finds too many cases, with `--no-tables`, and in every
 method of `verify`. The answers are the same either way.
@@ -22,8 +22,8 @@ from unmask.limits import Budget
 from unmask.numerics.array_types import Int
 from unmask.reasoners.run_words import Answers
 from unmask.reasoners.run_words import answers as by_engine
-from unmask.verification.symbolic.extract import Extraction, extract, input_numbers
-from unmask.verification.symbolic.network import Network, Variable
+from unmask.verification.words.extraction import Extraction, extract, input_numbers
+from unmask.verification.words.network import Network, Variable
 from unmask.weights.model import Model
 
 SYMBOL = np.int32
@@ -77,7 +77,7 @@ class LookUps:
     """What the slots hold at the end, or some of them, for many words at once."""
 
     def __init__(self, extraction: Extraction, *, last: int | None = None) -> None:
-        """`last`: only so many slots at the end are asked for."""
+        """`last`: the number of slots at the end that are needed."""
         network = extraction.network
         slots = extraction.slots if last is None else extraction.slots[-last:]
         self._letters = list(network.letters)
@@ -125,7 +125,7 @@ class _Tables:
 
 @dataclass(frozen=True, eq=False)
 class Tabled:
-    """What words led to; `by` is "tables" or "engine", `failed` are the words whose run is no run, and why."""
+    """What words led to; `by` is "tables" or "engine", `failed` are the words whose run fails, with the reason."""
 
     answers: Answers
     by: str
@@ -158,7 +158,7 @@ def tabled_answers(
 
 
 def look_ups_of(model: Model, words: int, *, insist: bool) -> LookUps | None:
-    """The look-ups of a model if they pay for so many words, extracted once."""
+    """The look-ups of a model if they pay for this number of words, extracted once."""
     rows = words * model.rows * len(model.transformers)
     known = _EXTRACTED.get(model)
     if known is not None and (known.look_ups is not None or (not insist and rows < 2 * known.rows)):

@@ -14,9 +14,8 @@ from unmask.problems.circuit_problems import FamilyProblem
 from unmask.problems.circuits.circuit import Circuit
 from unmask.problems.problem import ACCEPTED, REJECTED
 from unmask.testing.random_transformer import random_diffusion
-from unmask.verification.circuits.constant_depth import token_bits
-from unmask.verification.circuits.reasoners import constant_depth_model, model_depth
-from unmask.verification.question.outcomes import outcomes
+from unmask.verification.circuits.constant_depth import constant_depth_model, model_depth, token_bits
+from unmask.verification.words.references import outcomes
 from unmask.weights.kinds import Kind
 from unmask.weights.model import Model
 

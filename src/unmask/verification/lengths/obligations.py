@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 from unmask.errors import UnmaskError
 from unmask.expressions import Expression, fold
 from unmask.limits import check, current
-from unmask.verification.question.verdict import Obligation
+from unmask.verification.verdict import Obligation
 
 
 class NotShown(Exception):
