@@ -6,12 +6,10 @@ mdm     slots are rewritten                  T = depth, width + âŒˆlog2(T - 1)âŒ
 Depth counts the coins as level 1. `coins:even-parity` is the two-pass sampler of strings of even parity, mdm only.
 """
 
-from typing import Any
-
 from unmask.compilers.model_families import check_precision, model_of
 from unmask.errors import ProblemError
 from unmask.numerics.arithmetic import Precision
-from unmask.problems.problem import Problem
+from unmask.problems.problem import LetteredCircuit, Problem
 from unmask.problems.random_circuits import Layout, RandomCircuit, even_parity, with_random_inputs
 from unmask.programs.sampling_programs import (
     LEAST_PRECISION,
@@ -34,10 +32,10 @@ def random_circuit_of(problem: Problem, length: int | None) -> RandomCircuit:
         raise ProblemError(f"coins:{problem.name} has circuits of many lengths; choose one with --length N")
     if length not in (None, chosen):
         raise ProblemError(f"{problem.name} has {chosen} inputs, not {length}; leave out --length")
-    circuit: Any = getattr(problem.specification(chosen), "circuit", None)
-    if circuit is None:
+    specification = problem.specification(chosen)
+    if not isinstance(specification, LetteredCircuit):
         raise ProblemError(f"coins: needs a circuit, not {problem.name}; use coins:aiger:FILE or coins:family:NAME")
-    return with_random_inputs(circuit)
+    return with_random_inputs(specification.circuit)
 
 
 def compile_coins(problem: Problem | None, kind: Kind, *, length: int | None, precision: int) -> Model:
