@@ -28,17 +28,16 @@ from pages import table, write_page
 from rivals import abc_seconds, product_tree
 from yardstick import dense_pass_seconds
 
+from unmask.api import compile_problem, convert_model, problem_of, run_word, verify_model
 from unmask.engines.fast import FastEngine
 from unmask.engines.reference import ReferenceEngine
 from unmask.paper.checks.circuit_checks import circuit_model
-from unmask.pipeline import compile_problem, convert_model, problem_of, run_word, verify_model
 from unmask.problems.automata.groups_and_monoids import transition_monoid
 from unmask.problems.circuits.circuit_files import write_aiger
 from unmask.reasoners.run_words import answers, run
 from unmask.reasoners.typed_words import read_word
-from unmask.tables.answers import tabled_answers
-from unmask.verification.proofs.sides import Encoding, circuit_of
-from unmask.verification.proofs.specified import side_of
+from unmask.verification.answer_tables import tabled_answers
+from unmask.verification.words.deciders import Encoding, circuit_of, decider_of
 
 HERE = Path(__file__).parent
 DOCS = HERE.parent / "docs"
@@ -252,7 +251,7 @@ def _proved_beside_abc(model, problem, outputs):
     ours = time.process_time() - start
     letters, encoding = list(model.input_symbols), Encoding(2, model.length)
     netlists = (model, problem_of(problem).specification(model.length))
-    theirs = abc_seconds(*(circuit_of(side_of(one, letters, outputs), encoding) for one in netlists))
+    theirs = abc_seconds(*(circuit_of(decider_of(one, letters, outputs), encoding) for one in netlists))
     return {"seconds": ours, "abc": theirs}
 
 

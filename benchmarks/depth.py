@@ -13,9 +13,14 @@ from unmask.paper.checks.circuit_checks import circuit_model
 from unmask.problems.circuit_problems import FamilyProblem
 from unmask.reasoners.decoding import decode
 from unmask.testing.random_transformer import random_diffusion, random_transformer
-from unmask.verification.circuits.constant_depth import constant_depth_circuit, pass_depth, token_bits
-from unmask.verification.circuits.reasoners import constant_depth_model, model_depth
-from unmask.verification.circuits.saturating_sum import chain_sum
+from unmask.verification.circuits.constant_depth import (
+    constant_depth_circuit,
+    constant_depth_model,
+    model_depth,
+    pass_depth,
+    token_bits,
+)
+from unmask.verification.circuits.one_hot import chain_sum
 
 DOCS = Path(__file__).parents[1] / "docs"
 SEED, SYMBOLS = 7, 3

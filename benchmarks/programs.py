@@ -14,7 +14,7 @@ sys.path.append(str(ROOT / "src"))
 
 from pages import table  # noqa: E402
 
-from unmask.pipeline import compile_problem, run_word  # noqa: E402
+from unmask.api import compile_problem, run_word  # noqa: E402
 
 SENTENCES = """S -> NP VP
 NP -> Det Nom | 'p'

@@ -9,11 +9,10 @@ from pathlib import Path
 from pages import table, write_page
 from pysat.solvers import Solver
 
-from unmask.pipeline import compile_problem, convert_model, verify_model
+from unmask.api import compile_problem, convert_model, verify_model
 from unmask.problems.catalogue import parse_problem
-from unmask.verification.proofs.clauses import constant_clause, difference, gate_clauses
-from unmask.verification.proofs.sides import Encoding, miter
-from unmask.verification.proofs.specified import side_of
+from unmask.verification.words.deciders import Encoding, decider_of, miter
+from unmask.verification.words.sat_sweeping import constant_clause, difference, gate_clauses
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "proof-times.md"
 CONFLICTS = 100_000
@@ -74,7 +73,7 @@ def alone():
 def _miter(model, problem):
     """The model and the specification of its problem as one circuit, and the pairs that must be equal."""
     letters = list(model.input_symbols)
-    sides = side_of(model, letters, 1), side_of(problem.specification(model.length), letters, 1)
+    sides = decider_of(model, letters, 1), decider_of(problem.specification(model.length), letters, 1)
     return miter(sides, Encoding(len(letters), model.length))
 
 

@@ -3,8 +3,8 @@
 import random
 
 from unmask import compare_frameworks, compile_problem, run_word, verify_model
+from unmask.api import compiler_of
 from unmask.cli import console, show_comparison, show_run, show_verdict
-from unmask.pipeline import compiler_of
 
 out = console()
 

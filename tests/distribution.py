@@ -86,7 +86,7 @@ def check_installed(wheel: Path, scratch: Path) -> None:
     listed = json.loads(call("paper", "--json"))
     assert listed
     where = subprocess.run(
-        [python, "-c", "import unmask, unmask.pipeline; print(unmask.__file__)"],
+        [python, "-c", "import unmask, unmask.api; print(unmask.__file__)"],
         cwd=scratch,
         capture_output=True,
         text=True,

@@ -6,7 +6,7 @@
 import json
 from pathlib import Path
 
-from unmask.pipeline import compile_problem, convert_model
+from unmask.api import compile_problem, convert_model
 from unmask.testing import random_model
 from unmask.weights.storage import content_hash
 

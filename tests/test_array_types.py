@@ -14,7 +14,7 @@ packages = [f"unmask.{name}" for name in ("numerics", "weights", "engines", "rea
 with install_import_hook(packages, "beartype.beartype"):
     import numpy as np
     from unmask.engines.reference import ReferenceEngine
-    from unmask.pipeline import ENGINES, run_word
+    from unmask.api import ENGINES, run_word
     from unmask.testing import random_model
     from unmask.weights.model import KINDS
 

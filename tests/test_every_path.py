@@ -15,9 +15,9 @@ from unmask.engines.fast import FastEngine
 from unmask.engines.reference import ReferenceEngine
 from unmask.export.torch_engine import TorchEngine
 from unmask.numerics.compact import Compact
-from unmask.tables.answers import tabled_answers
 from unmask.testing import random_model
 from unmask.testing.random_model import all_words
+from unmask.verification.answer_tables import tabled_answers
 from unmask.weights.kinds import KINDS
 
 

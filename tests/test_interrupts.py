@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from unmask import writing
+from unmask import files
 from unmask.cli import main
 from unmask.expressions import N, n
-from unmask.interrupts import SIGNALS, hear_interrupts, interrupted_by, interruptible, uninterrupted
+from unmask.limits import SIGNALS, hear_interrupts, interrupted_by, interruptible, uninterrupted
 from unmask.verification.lengths.obligations import Arithmetic, Ledger
 
 
@@ -90,7 +90,7 @@ def test_an_error_that_a_library_makes_of_it_is_an_interrupt(monkeypatch, capfd)
         except KeyboardInterrupt as interrupt:
             raise TypeError("x") from interrupt
 
-    monkeypatch.setattr("unmask.pipeline.load_model", library)
+    monkeypatch.setattr("unmask.api.load_model", library)
     monkeypatch.setattr(sys, "argv", ["unmask", "run", "abb", "aabb"])
     with pytest.raises(SystemExit) as end:
         main.main()
@@ -103,13 +103,13 @@ def test_whoever_ends_it_nothing_is_left_behind(number, tmp_path, monkeypatch, c
     """Ctrl-C, `kill`, and a terminal that is closed: all while a folder is being written."""
     if signal.getsignal(number) is signal.SIG_IGN:  # under nohup, which a command respects
         signal.signal(number, signal.SIG_DFL)
-    write = writing._write
+    write = files._write
 
     def struck(path, content):
         write(path, content)
         signal.raise_signal(number)
 
-    monkeypatch.setattr(writing, "_write", struck)
+    monkeypatch.setattr(files, "_write", struck)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", shlex.split("unmask compile a --length 2 --to mdm --out m --json"))
     with pytest.raises(SystemExit) as end:
@@ -156,7 +156,7 @@ def test_a_second_signal_does_not_interrupt_the_clean_up(monkeypatch, capfd):
         print(*arguments, file=sys.stderr if options.get("stderr") else sys.stdout)
 
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    monkeypatch.setattr("unmask.pipeline.load_model", work)
+    monkeypatch.setattr("unmask.api.load_model", work)
     monkeypatch.setattr(main, "say", say)
     monkeypatch.setattr(sys, "argv", ["unmask", "run", "abb", "aabb"])
     with pytest.raises(SystemExit) as end:
@@ -195,7 +195,7 @@ def test_an_interrupt_waits_until_files_are_where_they_belong(work):
 @pytest.mark.parametrize("number", SIGNALS)
 @pytest.mark.parametrize("function", ["_temporary_folder", "make_folders", "_move_folder", "_remove"])
 def test_a_signal_at_any_place_of_writing_leaves_nothing(function, number, tmp_path, monkeypatch, capfd):
-    original = getattr(writing, function)
+    original = getattr(files, function)
 
     def struck(*arguments):
         signal.raise_signal(number)
@@ -205,7 +205,7 @@ def test_a_signal_at_any_place_of_writing_leaves_nothing(function, number, tmp_p
 
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, signal.SIG_DFL)
-    monkeypatch.setattr(writing, function, struck)
+    monkeypatch.setattr(files, function, struck)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", shlex.split("unmask compile a --length 2 --to mdm --out p/q/m"))
     with pytest.raises(SystemExit) as end:

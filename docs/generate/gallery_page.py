@@ -12,7 +12,7 @@ sys.path += [str(ROOT / "benchmarks"), str(ROOT / "src")]
 from gallery_picture import picture  # noqa: E402
 from pages import table  # noqa: E402
 
-from unmask.pipeline import compare_frameworks, compile_problem, run_word  # noqa: E402
+from unmask.api import compare_frameworks, compile_problem, run_word  # noqa: E402
 from unmask.problems.catalogue import parse_problem  # noqa: E402
 from unmask.problems.program_problems import ProgramProblem  # noqa: E402
 from unmask.traces.trace import Trace  # noqa: E402

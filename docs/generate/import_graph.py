@@ -14,7 +14,6 @@ from pathlib import Path
 SOURCE = Path(__file__).parents[2] / "src" / "unmask"
 PACKAGE = "unmask"
 SEPARATE = (
-    "programs/compilers",  # import `testing`, which imports the rest of `programs`
     "verification/circuits",  # imported by `theorems`
     "verification/conversions",  # import `theorems`
 )
@@ -46,7 +45,7 @@ def files(root: Path = SOURCE) -> dict[str, Path]:
 
 
 def folder_of(module: str) -> str:
-    """Return the folder of a module (`verification/symbolic`), or the name of a top-level module."""
+    """Return the folder of a module (`verification/words`), or the name of a top-level module."""
     return module.rpartition("/")[0] or module
 
 

@@ -38,9 +38,7 @@ from unmask.lazy_names import lazy_names
 from unmask.traces.notebook import draw_with
 
 if TYPE_CHECKING:
-    from unmask.errors import UnmaskError
-    from unmask.export.export_model import export_model
-    from unmask.pipeline import (
+    from unmask.api import (
         compare_frameworks,
         compile_problem,
         compile_program,
@@ -54,6 +52,8 @@ if TYPE_CHECKING:
         save_model,
         verify_model,
     )
+    from unmask.errors import UnmaskError
+    from unmask.export.export_model import export_model
     from unmask.traces.trace import Trace
     from unmask.traces.trace_differences import first_difference
     from unmask.weights.model import Model
@@ -86,7 +86,7 @@ _ELSEWHERE = {
     "export_model": "unmask.export.export_model",
     "first_difference": "unmask.traces.trace_differences",
 }
-__getattr__, __dir__ = lazy_names(__name__, {name: _ELSEWHERE.get(name, "unmask.pipeline") for name in __all__})
+__getattr__, __dir__ = lazy_names(__name__, {name: _ELSEWHERE.get(name, "unmask.api") for name in __all__})
 
 
 def _framed(trace: "Trace") -> str:

@@ -1,30 +1,65 @@
-"""Path → the bytes of an ordinary file, or an error message.
+"""Read ordinary files and JSON documents; write a file or a folder completely or not at all.
 
-A named pipe, a device, a socket or a folder is refused before a byte is read, for it may never end: save what it holds
-in a file, and name that. So is a file that is too large.
+**Reading.** `read_file` refuses a named pipe, a device, a socket or a folder before it reads a byte, because reading
+might never end, and a file that is too large.
+
+**JSON documents.** A form is a `msgspec.Struct`. `must_be("…")` describes a field in the words of the error message.
+`read_document` is the only place that turns an error of msgspec into an error message.
+
+**Writing.** The content is written under a temporary name next to its destination, synchronized to the disk, then
+moved. If anything fails, what was there before is unchanged, no temporary file is left, and no parent folder was
+created. Nothing that unmask did not write is ever deleted or replaced:
+
+* a folder is replaced only if the caller's `check` names every file in it as one that may be removed;
+* a file is replaced only if it is empty or matches the pattern of earlier output, which the caller gives;
+* files are removed one by one by name, folders only when they are empty.
 """
 
+import json
 import os
+import re
 import stat
+import tempfile
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeVar, get_args, get_origin
 
-from unmask.errors import TooLarge, UnmaskError
+import msgspec
 
-KINDS = {
+from unmask.errors import FolderError, TooLarge, UnmaskError, shortened
+from unmask.limits import interruptible, uninterrupted
+
+_KINDS = {
     stat.S_IFIFO: "a pipe",
     stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device",
     stat.S_IFSOCK: "a socket",
     stat.S_IFDIR: "a folder",
 }
+Form = TypeVar("Form", bound=msgspec.Struct)
+_UNKNOWN = re.compile(r"Object contains unknown field `(.*?)`(?: - at `[^`]*`)?", re.DOTALL)
+_MISSING = re.compile(r"Object missing required field `(.*?)`(?: - at `[^`]*`)?")
+_WHERE = re.compile(r"`\$([^`]*)`$")
+"""The end of a message of msgspec: … - at `$.transformers[...].loop[1]`."""
+PLAIN = {str: "a string", bool: "true or false", int: "an integer", dict: "an object", list: "a list"}
+"""Type → its description, for a field without one of its own."""
+PARTIAL = ".unmask-partial"
+"""End of the names of temporary files and folders."""
+MOST_READ = 1 << 26
+"""Bytes of an existing file that are compared with the pattern of earlier output."""
+
+Check = Callable[[Path], Collection[str]]
+"""Destination → names of the files in it that may be removed; raise FolderError if nothing may be written there."""
 
 
 def read_file(path: str | Path, what: str, *, most: int, error: type[UnmaskError]) -> bytes:
-    """All of an ordinary file of at most so many bytes; `what` begins the sentence: “the automaton x.json”."""
+    """Return the bytes of an ordinary file, at most `most`. `what` starts the message: “the automaton x.json”."""
     check_file(path, what, most=most, error=error)
     try:
         with open(path, "rb", opener=_without_waiting) as file:
-            status = os.fstat(file.fileno())  # what stands there now may be something else
+            status = os.fstat(file.fileno())  # the file may have been replaced since the check
             _check(status, what, most, error)
             content = file.read(status.st_size + 1)
     except OSError as problem:
@@ -35,7 +70,7 @@ def read_file(path: str | Path, what: str, *, most: int, error: type[UnmaskError
 
 
 def check_file(path: str | Path, what: str, *, most: int, error: type[UnmaskError]) -> None:
-    """The same checks, for a file that a library opens by its name."""
+    """Apply the same checks to a file that a library opens by its name."""
     try:
         _check(os.stat(path), what, most, error)
     except OSError as problem:
@@ -45,7 +80,7 @@ def check_file(path: str | Path, what: str, *, most: int, error: type[UnmaskErro
 
 
 def is_there(path: str | Path) -> bool:
-    """Whether anything stands there, even what is refused when it is read; no name is too long or too odd to ask."""
+    """Return whether anything exists at a path, readable or not. A name that is too long or invalid does not exist."""
     try:
         os.lstat(path)
     except (OSError, ValueError):
@@ -55,12 +90,317 @@ def is_there(path: str | Path) -> bool:
 
 def _check(status: os.stat_result, what: str, most: int, error: type[UnmaskError]) -> None:
     if not stat.S_ISREG(status.st_mode):
-        kind = KINDS.get(stat.S_IFMT(status.st_mode), "something else")
+        kind = _KINDS.get(stat.S_IFMT(status.st_mode), "something else")
         raise error(f"{what} is not a file but {kind}; save its content in a file and give that file")
     if status.st_size > most:
         raise TooLarge(f"{what} has more than {most:,} bytes; use a smaller one")
 
 
 def _without_waiting(path: str, flags: int) -> int:
-    """A pipe without a writer would keep `open` waiting."""
+    """Open a file without blocking, because a pipe without a writer would keep `open` waiting."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def must_be(description: str) -> msgspec.Meta:
+    """Describe what a field must be, for `Annotated`: “a list of strings”."""
+    return msgspec.Meta(description=description)
+
+
+@dataclass(frozen=True)
+class DocumentErrors:
+    """The error messages of one kind of document; {name}, {key}, {expected} and {value} are filled in."""
+
+    no_object: str
+    unknown: str
+    missing: str
+    wrong: str
+    error: type[UnmaskError]
+
+    def error_with(self, message: str, **words: Any) -> UnmaskError:
+        """Return the error whose message has these words filled in."""
+        return self.error(message.format(**words))
+
+
+def parse_json(content: bytes, what: str, *, error: type[UnmaskError], decimal: Callable[[str], Any] = float) -> Any:
+    """Parse JSON in UTF-8. Every key of an object must be given once. `what` starts messages: “the law x.json”."""
+    try:
+        return json.loads(content.decode("utf-8"), object_pairs_hook=distinct_keys(error), parse_float=decimal)
+    except (ValueError, RecursionError) as problem:
+        raise error(f"{what} is not JSON in UTF-8 ({problem}); correct the file") from None
+
+
+def distinct_keys(error: type[UnmaskError], where: str = "") -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
+    """Return an `object_pairs_hook` that refuses a key given twice: JSON readers differ in which one counts."""
+
+    def made(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for key, value in pairs:
+            if key in found:
+                raise error(f"the key {shortened(key)!r} is given twice{where}; give it once")
+            found[key] = value
+        return found
+
+    return made
+
+
+def names_in(document: dict[str, Any], key: str, whose: str, *, empty: bool, error: type[UnmaskError]) -> list[str]:
+    """Return the list of distinct strings under a key. `whose` is “an automaton”; `empty` allows an empty list."""
+    names = document[key]
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise error(f"{key!r} of {whose} must be a list of strings")
+    if not names and not empty:
+        raise error(f"{key!r} of {whose} is empty; give at least one")
+    if len(set(names)) < len(names):
+        raise error(f"{key!r} of {whose} names something twice; give each name once")
+    return names
+
+
+def object_in(value: Any, where: str, whose: str, *, error: type[UnmaskError]) -> dict[str, Any]:
+    """Return a value that must be an object. `where` and `whose` name it in the error message."""
+    if not isinstance(value, dict):
+        raise error(f"{where} of {whose} must be an object")
+    return value
+
+
+def read_document(document: Any, form: type[Form], errors: DocumentErrors, *, name: str = "") -> Form:
+    """Return the document as a value of its form, or raise one of the errors of this kind of document."""
+    if not isinstance(document, dict):
+        raise errors.error_with(errors.no_object, name=name)
+    try:
+        return msgspec.convert(document, form)
+    except msgspec.ValidationError as error:
+        raise _document_error(str(error), document, form, errors, name) from None
+    except UnicodeEncodeError as error:  # msgspec looks names up in UTF-8
+        half = f"characters, and {shortened(ascii(error.object))} holds half of one (a surrogate)"
+        raise errors.error_with(errors.wrong, name=name, key="every name", expected=half, value=half) from None
+
+
+def _document_error(
+    report: str, document: dict, form: type[msgspec.Struct], errors: DocumentErrors, name: str
+) -> UnmaskError:
+    place = _WHERE.search(report)
+    inside = re.findall(r"\.(\w+)", place[1]) if place is not None else []
+    unknown, missing = _UNKNOWN.fullmatch(report), _MISSING.fullmatch(report)
+    if not inside and unknown is not None:
+        return errors.error_with(errors.unknown, name=name, key=shortened(unknown[1]))
+    if not inside and missing is not None:
+        return errors.error_with(errors.missing, name=name, key=missing[1])
+    described, last = _descend(form, [*inside, *([missing[1]] if missing is not None else [])])
+    if unknown is not None:
+        keys = ", ".join(field.encode_name for field in msgspec.structs.fields(last))
+        whose = "objects with" if len(inside) == 1 else f'objects whose "{inside[-1]}" has'
+        described = f"{whose} the keys {keys}, not {shortened(unknown[1])!r}"
+    key = inside[0] if inside else "every key"
+    value = shortened(repr(document.get(key)), most=24)
+    return errors.error_with(errors.wrong, name=name, key=key, expected=described or report, value=value)
+
+
+def _descend(form: type[msgspec.Struct], names: list[str]) -> tuple[str, type[msgspec.Struct]]:
+    """Follow these fields. Return the innermost description and the last form that has fields."""
+    described = ""
+    for name in names:
+        declared = next(field.type for field in msgspec.structs.fields(form) if field.encode_name == name)
+        described = PLAIN.get(get_origin(declared) or declared, described)
+        for part in _parts(declared):
+            if isinstance(part, msgspec.Meta) and part.description:
+                described = part.description
+            elif isinstance(part, type) and issubclass(part, msgspec.Struct):
+                form = part
+    return described, form
+
+
+def _parts(declared: Any) -> Iterator[Any]:
+    """Yield a type and its components: those of `Annotated[X, meta]`, `X | None`, `dict[str, X]`."""
+    yield declared
+    for part in (*get_args(declared), *getattr(declared, "__metadata__", ())):
+        yield from _parts(part)
+
+
+def write_file(path: Path, content: bytes, *, earlier: re.Pattern[bytes]) -> None:
+    """Write a file. One that exists is replaced if it is empty or begins with a match of `earlier`.
+
+    A device or a pipe is written in place, because moving a file there would replace it.
+    """
+    scratch: Path | None = None
+    try:
+        if path.is_symlink():
+            path = Path(os.path.realpath(path))  # the link stays, and its file is written
+        if path.exists() and not path.is_file():
+            path.write_bytes(content)
+            return
+        check_file_replaceable(path, earlier=earlier)
+        with uninterrupted():
+            try:
+                scratch = _temporary_file(path)
+                with interruptible():
+                    _write(scratch, content)
+                _move_file(scratch, path, earlier)
+            finally:
+                if scratch is not None:
+                    with suppress(OSError):
+                        scratch.unlink()
+    except OSError as error:
+        raise _write_error(path, error) from None
+
+
+def check_file_replaceable(path: Path, *, earlier: re.Pattern[bytes]) -> None:
+    """Refuse to replace a file that is neither empty nor earlier output of the same kind."""
+    try:
+        if not path.is_file():
+            return
+        with path.open("rb") as file:
+            content = file.read(MOST_READ)
+    except OSError as error:
+        raise _write_error(path, error) from None
+    if content and earlier.match(content) is None:
+        raise FolderError(
+            f"{path} exists and is not an earlier output of this command; choose another name, or remove it yourself"
+        )
+
+
+def write_folder(target: Path, files: Iterable[tuple[str, bytes]], *, check: Check) -> Path:
+    """Write a folder. One that exists is replaced if `check` allows to remove every file in it.
+
+    `check` is called before the work, after it, and once more on the old folder after it was renamed, so that a file
+    that another process added meanwhile is kept.
+    """
+    check(target)
+    made: list[Path] = []
+    scratch: Path | None = None
+    written: list[str] = []
+    done = False
+    with uninterrupted():
+        try:
+            make_folders(target.parent, made)
+            scratch = _temporary_folder(target)
+            with interruptible():
+                for name, content in files:
+                    written.append(name)
+                    _write(scratch / name, content)
+            scratch.chmod(0o755)
+            _move_folder(scratch, target, check)
+            done = True
+        except OSError as error:
+            raise _write_error(target, error) from None
+        finally:
+            if scratch is not None and not done:
+                _remove(scratch, written)
+            if not done:
+                remove_folders(made)
+    return target
+
+
+def make_folders(folder: Path, made: list[Path]) -> None:
+    """Create a folder and its missing parents; append each to `made`, so that `remove_folders` can undo it."""
+    missing: list[Path] = []
+    while not folder.exists():
+        missing.append(folder)
+        folder = folder.parent
+    for path in reversed(missing):
+        with suppress(FileExistsError):
+            path.mkdir()
+            made.append(path)
+    if not folder.is_dir():
+        raise NotADirectoryError(20, os.strerror(20))
+
+
+def remove_folders(made: list[Path]) -> None:
+    """Remove the folders that `make_folders` created, as far as they are empty."""
+    for path in reversed(made):
+        with suppress(OSError):
+            path.rmdir()
+
+
+def is_partial(path: Path, name: str) -> bool:
+    """Return whether this is a temporary file for `name` that a killed process left behind."""
+    return path.name.startswith(_hidden(name)) and path.name.endswith(PARTIAL) and path.is_file()
+
+
+def listed(names: Collection[str], most: int = 8) -> str:
+    """Return `a, b, c and 4 more`."""
+    first = ", ".join(sorted(names)[:most])
+    return first if len(names) <= most else f"{first} and {len(names) - most:,} more"
+
+
+def _hidden(name: str) -> str:
+    """Return the beginning of temporary names. It is short, because file names have at most 255 bytes."""
+    return f".{name[:40]}."
+
+
+def _temporary_file(path: Path) -> Path:
+    number, name = tempfile.mkstemp(prefix=_hidden(path.name), suffix=PARTIAL, dir=path.parent)
+    os.close(number)
+    scratch = Path(name)
+    mask = os.umask(0)
+    os.umask(mask)
+    scratch.chmod(0o666 & ~mask)  # `mkstemp` makes it readable only for the owner
+    return scratch
+
+
+def _temporary_folder(target: Path) -> Path:
+    return Path(tempfile.mkdtemp(prefix=_hidden(target.name), suffix=PARTIAL, dir=target.parent))
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write a file, and wait until the disk has it: a full disk may report an error only then."""
+    path.write_bytes(content)
+    with path.open("r+b") as file:
+        os.fsync(file.fileno())
+
+
+def _move_file(scratch: Path, path: Path, earlier: re.Pattern[bytes]) -> None:
+    """Move a file to its destination. If there was none, `link` fails if another process has created one by now."""
+    if not path.exists() and not path.is_symlink():
+        try:
+            os.link(scratch, path)
+            return
+        except FileExistsError:
+            pass
+        except OSError:  # a file system without hard links
+            if not path.exists():
+                scratch.replace(path)
+                return
+    check_file_replaceable(path, earlier=earlier)
+    scratch.replace(path)
+
+
+def _move_folder(scratch: Path, target: Path, check: Check) -> None:
+    check(target)
+    if not target.exists():
+        scratch.rename(target)  # fails if a file, or a folder with files, is there by now
+        return
+    place = _temporary_folder(target)
+    old = place / "old"
+    try:
+        target.rename(old)
+        names = check(old)
+        scratch.rename(target)
+    except BaseException as error:
+        if old.exists() and not target.exists():
+            old.rename(target)
+        with suppress(OSError):
+            place.rmdir()
+        if isinstance(error, FolderError):
+            check(target)  # the same refusal, with the name that the user knows
+        raise
+    kept = _remove(old, names)
+    with suppress(OSError):
+        place.rmdir()
+    if kept:
+        raise FolderError(f"{target} is written; files that appeared in the old folder meanwhile were kept in {old}")
+
+
+def _remove(folder: Path, names: Iterable[str]) -> bool:
+    """Remove these files, then the folder. Return whether something else is in it, which then stays."""
+    for name in names:
+        with suppress(OSError):
+            (folder / name).unlink()
+    try:
+        folder.rmdir()
+    except OSError:
+        return folder.exists()
+    return False
+
+
+def _write_error(path: Path, error: OSError) -> FolderError:
+    return FolderError(f"{path} cannot be written: {error.strerror}")

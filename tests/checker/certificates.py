@@ -3,9 +3,9 @@
 from copy import deepcopy
 from functools import cache
 
+from unmask.api import compile_problem, verify_model
 from unmask.checker.certificate import Refused
 from unmask.checker.check_induction import check
-from unmask.pipeline import compile_problem, verify_model
 
 
 @cache

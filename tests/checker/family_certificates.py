@@ -2,12 +2,12 @@
 
 from functools import cache
 
+from unmask.api import compile_problem, prove_family
 from unmask.checker import family_form, family_positions
 from unmask.checker.certificate import Refused
 from unmask.checker.families import check
 from unmask.checker.family_weights import FamilyAtLength
 from unmask.numerics.arithmetic import Precision
-from unmask.pipeline import compile_problem, prove_family
 from unmask.verification.lengths.family_certificate import certificate_of
 
 LENGTHS = (2, 3, 4, 5, 7, 8, 9, 31)

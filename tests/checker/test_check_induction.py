@@ -11,8 +11,8 @@ import pytest
 from import_graph import closure, module_graph
 
 import unmask.checker.check_induction as checker
+from unmask.api import compile_problem, verify_model
 from unmask.checker.__main__ import main
-from unmask.pipeline import compile_problem, verify_model
 from unmask.weights.kinds import KINDS
 from unmask.weights.storage import content_hash, save
 

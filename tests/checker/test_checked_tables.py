@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from unmask.api import compile_problem
 from unmask.checker.certificate import Refused
 from unmask.checker.check_induction import answer
 from unmask.checker.checked_tables import LabelTable, VariableNetwork, confirmed
-from unmask.pipeline import compile_problem
 from unmask.testing.random_model import all_words
-from unmask.verification.symbolic.extract import extract, input_numbers
+from unmask.verification.words.extraction import extract, input_numbers
 from unmask.weights.kinds import KINDS
 from verification.by_running import runs
 from verification.mutation import with_tensor

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from command_line import ENVIRONMENT
+from unmask.api import compile_problem, verify_model
 from unmask.checker import family_positions
 from unmask.checker.certificate import Refused
 from unmask.checker.families import check, main
 from unmask.checker.family_form import seal_of
 from unmask.compilers.compiler import compiler_for
 from unmask.numerics.arithmetic import Precision
-from unmask.pipeline import compile_problem, verify_model
 from unmask.problems.catalogue import parse_problem
 from unmask.verification.lengths import family_certificate
 from unmask.weights.kinds import KINDS

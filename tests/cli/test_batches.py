@@ -2,12 +2,11 @@
 
 import pytest
 
+from unmask.api import compile_problem, run_word, run_words
 from unmask.engines.fast import FastEngine
 from unmask.engines.reference import ReferenceEngine
 from unmask.errors import AttendsToNothing, UnmaskError, WordError
-from unmask.pipeline import compile_problem
 from unmask.reasoners.run_words import words_at_once
-from unmask.running import run_word, run_words
 from unmask.testing import random_model
 from unmask.traces.trace_differences import first_difference
 from unmask.weights.kinds import KINDS

@@ -11,7 +11,7 @@ import pytest
 
 import by_hand
 import folder_by_hand
-from unmask.pipeline import compile_problem
+from unmask.api import compile_problem
 from unmask.testing import random_model
 from unmask.traces.trace import Trace
 from unmask.weights.storage import load, save

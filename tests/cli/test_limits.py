@@ -13,13 +13,12 @@ import pytest
 
 from command_line import ENVIRONMENT, in_a_process, in_this_process
 from greedy_folders import greedy_folder
-from unmask.budget import Budget
+from unmask.api import compile_problem, run_word
 from unmask.cli.options import budgeted
 from unmask.errors import OutOfTime
-from unmask.pipeline import compile_problem
-from unmask.running import run_word
-from unmask.verification.symbolic.extract import extract
-from unmask.views import view_of
+from unmask.limits import Budget
+from unmask.verification.words.extraction import extract
+from unmask.viewer.model_view import view_of
 from unmask.weights.storage import load, save
 
 

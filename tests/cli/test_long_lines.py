@@ -5,9 +5,9 @@ import os
 
 import pytest
 
+from unmask.api import compile_problem
 from unmask.cli.run import lines_of, longest_line
 from unmask.errors import UnmaskError, WordError
-from unmask.pipeline import compile_problem
 
 
 class Counted(io.StringIO):

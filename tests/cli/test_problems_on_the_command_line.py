@@ -8,9 +8,8 @@ import sys
 import pytest
 
 import outside_reader
+from unmask.api import compile_problem, run_word
 from unmask.cli.run import said_of
-from unmask.pipeline import compile_problem
-from unmask.running import run_word
 from unmask.traces.trace import outputs_of, result
 from unmask.weights.kinds import KINDS
 from unmask.weights.storage import load, save

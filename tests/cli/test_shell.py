@@ -16,15 +16,14 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
-from unmask import pipeline
+from unmask import api
+from unmask.api import compile_problem, tape_of
 from unmask.cli import doctor
 from unmask.cli.main import COMMANDS, GROUPS, app
 from unmask.cli.options import PLANNERS
 from unmask.errors import UnmaskError
-from unmask.pipeline import compile_problem
 from unmask.problems.catalogue import CATALOGUE
 from unmask.reasoners.planners import parse_planner
-from unmask.running import tape_of
 from unmask.weights.kinds import KINDS
 from unmask.weights.storage import save
 
@@ -279,11 +278,11 @@ def test_doctor_says_when_something_is_wrong(unmask, monkeypatch):
     def differ(*_):
         raise UnmaskError("the fast engine and the reference differ at step 0")
 
-    monkeypatch.setattr(pipeline, "run_both", differ)
+    monkeypatch.setattr(api, "run_both", differ)
     code, out, _ = unmask("doctor")
     assert code == 1
     assert "the self-test failed: the fast engine and the reference differ at step 0" in out
-    monkeypatch.setattr(pipeline, "run_both", lambda model, _: pipeline.run_word(model, "aaaa"[: model.length]))
+    monkeypatch.setattr(api, "run_both", lambda model, _: api.run_word(model, "aaaa"[: model.length]))
     assert "gives the wrong answer for aabb" in unmask("doctor")[1]
     monkeypatch.undo()
     monkeypatch.setattr(

@@ -6,10 +6,9 @@ import pytest
 
 import outside_reader
 from programs.languages import KINDS
-from unmask.pipeline import compile_problem, compiler_of
+from unmask.api import compile_problem, compiler_of, run_word
 from unmask.problems.catalogue import parse_problem
 from unmask.reasoners.typed_words import spell
-from unmask.running import run_word
 from unmask.traces.trace import result
 from unmask.weights.storage import load, save
 

@@ -12,16 +12,15 @@ from hypothesis import strategies as st
 from engines.agreement import assert_same_run
 from problems.python_arithmetic import expressions, python_value
 from programs.test_arithmetic_expressions import texts_of
+from unmask.api import compare_frameworks, compile_problem, convert_model, run_word, verify_model
 from unmask.compilers.expression_compiler import EXPRESSION_KINDS, ExpressionCompiler
 from unmask.engines.fast import FastEngine
 from unmask.engines.reference import ReferenceEngine
 from unmask.errors import ProblemError
 from unmask.numerics.arithmetic import Precision
-from unmask.pipeline import compare_frameworks, compile_problem, convert_model, verify_model
 from unmask.problems.expression_problems import ExpressionProblem
 from unmask.reasoners.run_words import answers, run_batch
 from unmask.reasoners.typed_words import read_word
-from unmask.running import run_word
 from unmask.weights.matrices import Matrix
 
 FIGURE = "expr:(a+b)*(c+d)-e"

@@ -3,11 +3,11 @@
 import pytest
 
 from programs.recurrences import programs
+from unmask.api import compile_problem, compiler_of
 from unmask.compilers.model_families import extent_of
 from unmask.compilers.system_compiler import SystemCompiler
 from unmask.expressions import n
 from unmask.numerics.arithmetic import Precision
-from unmask.pipeline import compile_problem, compiler_of
 from unmask.programs.program import Program
 from unmask.weights.model import Extent, Price
 

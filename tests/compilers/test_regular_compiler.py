@@ -8,7 +8,7 @@ import pytest
 
 from problems.agreement import edited
 from programs.languages import ENGINE, KINDS, answered, some_words
-from unmask.pipeline import compile_problem, compiler_of
+from unmask.api import compile_problem, compiler_of
 from unmask.problems.catalogue import parse_problem
 from unmask.reasoners.typed_words import read_word
 

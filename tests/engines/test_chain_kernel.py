@@ -8,14 +8,13 @@ import pytest
 from engines.agreement import outcome
 from engines.planted import SYMBOLS, Planter
 from engines.test_fast_shortcuts import FLAG, ONE, RESULT, Lookup
+from unmask.api import compile_problem, convert_model, run_word
 from unmask.engines import chain_kernel
 from unmask.engines.fast import LONG_CHAIN, FastEngine
 from unmask.engines.reference import ReferenceEngine
 from unmask.engines.visible_keys import ValueRange
-from unmask.pipeline import compile_problem, convert_model
 from unmask.reasoners.array_medium import RunSetup
 from unmask.reasoners.run_words import run, steps
-from unmask.running import run_word
 from unmask.testing import random_model
 from unmask.testing.random_model import all_words
 from unmask.weights.matrices import Matrix

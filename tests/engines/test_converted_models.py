@@ -3,10 +3,10 @@
 import pytest
 
 from engines.agreement import assert_same_run
+from unmask.api import compile_problem
 from unmask.engines.fast import FastEngine
 from unmask.engines.reference import ReferenceEngine
 from unmask.errors import UnmaskError
-from unmask.pipeline import compile_problem
 from unmask.testing import random_model
 from unmask.testing.random_model import all_words
 from unmask.theorems.catalogue import THEOREMS, VARIANTS

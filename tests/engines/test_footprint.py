@@ -6,18 +6,18 @@ import sys
 import pytest
 
 from command_line import ENVIRONMENT
+from unmask.api import compile_problem
 from unmask.engines.engine import Footprint
 from unmask.engines.fast import FastEngine
 from unmask.engines.reference import ReferenceEngine
-from unmask.pipeline import compile_problem
 from unmask.testing import random_model
 
 MEASURED = """
 import re, sys
 from pathlib import Path
 import numpy as np
-from unmask.budget import resident
-from unmask.pipeline import ENGINES, compile_problem, convert_model
+from unmask.limits import resident
+from unmask.api import ENGINES, compile_problem, convert_model
 from unmask.reasoners.run_words import canvas_cost, run_cost
 from unmask.reasoners.run_words import run_batch
 from unmask.testing import random_model

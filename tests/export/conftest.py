@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from unmask.api import compile_problem
 from unmask.export.export_model import export_files
 from unmask.export.folder_files import write_folder
-from unmask.pipeline import compile_problem
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from export.permutations import words as a5_words
-from unmask.running import run_word
+from unmask.api import run_word
 
 REGEXES = ["(a|b)*abb", "a*b*", "(ab)*", "[^a]*a[^a]*", "(a|b){3}.*", "a?b?c?d?.*", "[a-c]+[01]*", "x.*y|yx*"]
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from unmask.api import compile_problem
 from unmask.export.agreement import check_words, decisions, logit_scale, mask_of, observe
-from unmask.pipeline import compile_problem
 from unmask.samplers.sampled_predictors import CompiledPredictor
 
 PROBLEMS = {

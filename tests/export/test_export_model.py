@@ -7,11 +7,11 @@ import tracemalloc
 import pytest
 from safetensors.numpy import load_file
 
-from unmask.budget import Budget
+from unmask.api import compile_problem
 from unmask.errors import TooLarge
 from unmask.export import export_model
 from unmask.export.export_model import REFERENCES, Reference, export_files, word_count, write_collection
-from unmask.pipeline import compile_problem
+from unmask.limits import Budget
 from unmask.weights.storage import save
 
 

@@ -6,13 +6,13 @@ from safetensors.numpy import load_file
 
 from export import llama_cpp
 from export.permutations import words as a5_words
+from unmask.api import compile_problem
 from unmask.errors import UnmaskError
 from unmask.export import gguf_file as gguf_module
 from unmask.export.agreement import ExportDisagreement
 from unmask.export.export_model import export_files
 from unmask.export.gguf_file import ARCHS, GgufChoice, as_halves, as_neighbours, read_back
 from unmask.export.rope_transformer import rope_passes
-from unmask.pipeline import compile_problem
 
 pytest.importorskip("gguf", reason="the package gguf is not installed")
 in_llama_cpp = pytest.mark.skipif(llama_cpp.why_not() is not None, reason=str(llama_cpp.why_not()))

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from unmask.api import compile_problem, convert_model
 from unmask.export import bert_gpt2_albert
 from unmask.export.agreement import ExportDisagreement
 from unmask.export.bert_gpt2_albert import bert, gpt2
 from unmask.export.export_model import export_files
-from unmask.pipeline import compile_problem, convert_model
 
 
 def without(name, monkeypatch):

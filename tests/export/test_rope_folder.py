@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from export.permutations import words as a5_words
+from unmask.api import compile_problem, run_word
 from unmask.errors import UnmaskError
 from unmask.export import rope_folder, rope_transformer
 from unmask.export.agreement import ExportDisagreement
 from unmask.export.export_model import export_files
+from unmask.export.export_task import slot_levels
 from unmask.export.rope_transformer import RopeChoice, rounding
-from unmask.pipeline import compile_problem
-from unmask.running import run_word
 
 AUTO = {"eurobert": "AutoModelForMaskedLM", "llama": "AutoModelForCausalLM", "qwen2": "AutoModelForCausalLM"}
 
@@ -59,6 +59,28 @@ def test_a_causal_mask_is_noticed_in_the_reversed_order_alone(exported, outside)
         done = outside("fill", folder=folder, words=words, padding=15, auto=AUTO["llama"], is_causal=causal)
         assert solves(done, drawn, report["answer_slot"]) is solved
     assert (report["answer_slot"], report["order"][-1], report["slots"][:2]) == (0, [0], [14, 13])
+
+
+def test_the_order_that_skips_levels(exported, outside):
+    model, folder, report = exported("group:S3", "mdm", "eurobert", length=16, order="skip")
+    assert report["slots"] == [*range(8), 12, 13, *range(8, 12), 14]
+    assert report["order"] == [[*range(8)], [*range(10, 14)], [8, 9], [14]]
+    rng = random.Random(39)
+    letters = [rng.choices(model.input_symbols, k=16) for _ in range(8)]
+    done = outside("fill", folder=folder, words=[" ".join(w) for w in letters], padding=15, auto=AUTO["eurobert"])
+    assert [slots[-1] == "1" for slots in done["slots"]] == [run_word(model, word).accepted for word in letters]
+    assert done["passes"] == 4
+
+
+@pytest.mark.parametrize(
+    ("problem", "length", "levels"),
+    [
+        ("(a|b)*abb", 7, [[0, 1, 2], [3, 4], [5]]),
+        ("program:examples/programs/prefix_scan.py", 4, [[*range(8, 14)], [*range(8)]]),
+    ],
+)
+def test_levels_of_slots(problem, length, levels):
+    assert slot_levels(compile_problem(problem, "mdm", length=length)) == levels
 
 
 def test_an_order_of_ones_own_in_bert(exported, outside):
@@ -251,7 +273,7 @@ def test_a_visible_spare_row(monkeypatch):
 
 
 REFUSED = [
-    ({"order": "reverse"}, "is neither heap nor reversed nor a list of slots"),
+    ({"order": "reverse"}, "is neither heap, reversed, skip nor a list of slots"),
     ({"order": "0,1,2"}, r"must name each of the slots 0 to 6 exactly once; the list given has 3 entries"),
     ({"order": "0,1,2,3,4,5,5"}, "exactly once"),
     ({"rope": RopeChoice(1e4, 64)}, "--rope-theta 10000 and --head-dim 64 has .* planes that turn slowly enough"),

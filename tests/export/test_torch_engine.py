@@ -2,11 +2,11 @@
 
 import pytest
 
+from unmask.api import compile_problem, convert_model, run_word
 from unmask.engines.fast import FastEngine
 from unmask.engines.reference import ReferenceEngine
 from unmask.errors import AttendsToNothing, UnmaskError
 from unmask.export.torch_engine import TorchEngine
-from unmask.pipeline import compile_problem, convert_model, run_word
 from unmask.reasoners.run_words import run
 from unmask.testing import random_model
 from unmask.testing.draws import Draws

@@ -4,11 +4,11 @@ import random
 
 import pytest
 
+from unmask.api import compile_problem, run_word
 from unmask.engines.fast import FastEngine
 from unmask.export.agreement import ExportDisagreement
 from unmask.export.export_model import export_files
 from unmask.export.folder_files import write_folder
-from unmask.pipeline import compile_problem, run_word
 from unmask.testing import random_model
 from unmask.weights.kinds import KINDS
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from unmask.api import compare_frameworks, run_word, verify_model
 from unmask.compilers.compiler import compiler_for
 from unmask.numerics.arithmetic import Precision
-from unmask.pipeline import compare_frameworks, run_word, verify_model
 from unmask.problems.program_problems import parse_program
 from unmask.recurrences import Interpreter
 

@@ -14,8 +14,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from unmask.interrupts import SIGNALS
-from unmask.pipeline import compile_problem, save_model
+from unmask.api import compile_problem, save_model
+from unmask.limits import SIGNALS
 
 COMMANDS = [
     "compile (a|b)*abb --length 64 --to mdm --out new",

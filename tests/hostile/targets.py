@@ -12,10 +12,7 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import save
 
-from unmask.compilers.compiler import compiler_for
-from unmask.errors import UnmaskError
-from unmask.numerics.arithmetic import Precision
-from unmask.pipeline import (
+from unmask.api import (
     convert_model,
     load_model,
     problem_name,
@@ -25,6 +22,9 @@ from unmask.pipeline import (
     save_model,
     verify_model,
 )
+from unmask.compilers.compiler import compiler_for
+from unmask.errors import UnmaskError
+from unmask.numerics.arithmetic import Precision
 from unmask.playground.worker import TASKS, answer
 from unmask.problems.catalogue import parse_problem, problem_from_json
 from unmask.problems.circuits.circuit_files import parse_aiger, parse_blif, write_aiger
@@ -39,8 +39,8 @@ from unmask.traces.trace import Trace
 from unmask.traces.trace_differences import first_difference
 from unmask.verification.circuits.extracted import extracted_circuit
 from unmask.viewer.html_page import render, text_of
+from unmask.viewer.model_view import view_of
 from unmask.viewer.svg_picture import picture
-from unmask.views import view_of
 from unmask.weights.kinds import KINDS
 
 SMALL = 12

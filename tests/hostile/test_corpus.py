@@ -9,8 +9,8 @@ import pytest
 
 import folder_by_hand
 from hostile import targets
+from unmask.api import compile_problem, load_model, save_model
 from unmask.errors import FolderError, TooLarge
-from unmask.pipeline import compile_problem, load_model, save_model
 from unmask.problems.circuits.circuit_files import parse_aiger
 
 CORPUS = Path(__file__).parent / "corpus"

@@ -8,8 +8,8 @@ import shutil
 import pytest
 
 import folder_by_hand
-from unmask import writing
-from unmask.pipeline import compile_problem, save_model
+from unmask import files as writing
+from unmask.api import compile_problem, save_model
 
 COMPILE = ("compile", "a*b", "--length", 2, "--to", "cot", "--out")
 CONVERT = ("convert", "source", "--to", "pcot", "--out")

@@ -9,8 +9,8 @@ import sys
 
 import pytest
 
+from unmask.api import compile_problem, save_model
 from unmask.cli import main
-from unmask.pipeline import compile_problem, save_model
 
 PRINT = {
     "help": ["--help"],
@@ -173,7 +173,7 @@ def breaks(monkeypatch, error):
     def broken(*_, **__):
         raise error
 
-    monkeypatch.setattr("unmask.pipeline.load_model", broken)
+    monkeypatch.setattr("unmask.api.load_model", broken)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import folder_by_hand
 from hostile import targets
 from hostile.mutations import ODD_TEXTS, json_of, lines_of, odd, text_of
-from unmask.pipeline import compile_problem, run_word
+from unmask.api import compile_problem, run_word
 
 AIGER = (
     "aag 3 2 0 1 1\n2\n4\n6\n6 2 4\ni0 x\ni1 y\no0 z\nc\ncomment\n",

@@ -6,9 +6,9 @@ import struct
 import pytest
 
 import folder_by_hand
+from unmask.api import compile_problem, load_model, save_model
 from unmask.checker.certificate import Refused, parsed
 from unmask.errors import FolderError, UnmaskError
-from unmask.pipeline import compile_problem, load_model, save_model
 from unmask.problems.catalogue import parse_problem
 from unmask.samplers.string_law import read_law
 

@@ -7,10 +7,10 @@ import socket
 import pytest
 
 import folder_by_hand
+from unmask.api import compile_problem, save_model
 from unmask.checker.__main__ import main as check_certificate
 from unmask.errors import ProblemError, TooLarge
 from unmask.files import is_there, read_file
-from unmask.pipeline import compile_problem, save_model
 
 
 def pipe(path):

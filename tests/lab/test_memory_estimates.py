@@ -16,7 +16,7 @@ from .small import small
 MEASURED = """
 import json, re, sys
 from pathlib import Path
-from unmask.budget import resident
+from unmask.limits import resident
 from unmask.lab.settings import config_of
 from unmask.lab.memory_estimates import memory_of
 from unmask.lab.training import train

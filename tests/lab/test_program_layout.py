@@ -14,7 +14,6 @@ import torch
 import command_line
 from programs.recurrences.programs import EDITING, ONCE, palindrome, rule_110, slots_by_name
 from unmask import run_word
-from unmask.budget import Budget
 from unmask.compilers.system_compiler import SystemCompiler
 from unmask.errors import ProblemError, TooLarge, UnmaskError
 from unmask.lab.memory_estimates import memory_of
@@ -30,6 +29,7 @@ from unmask.lab.trained_sampling import TrainedPredictor
 from unmask.lab.trained_view import view_of
 from unmask.lab.training import new_network, train
 from unmask.lab.training_batches import training_batch
+from unmask.limits import Budget
 from unmask.numerics.arithmetic import Precision
 from unmask.problems.program_problems import program_problem
 from unmask.recurrences import BOOLEAN, N, Slots, System, indices, letter, number, some

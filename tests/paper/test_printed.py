@@ -6,13 +6,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from unmask.api import compile_problem, compile_program, run_word
 from unmask.engines.reference import ReferenceEngine
 from unmask.errors import AttendsToNothing
 from unmask.numerics.arithmetic import Precision, add, clip, divide, exp, multiply, product, total
 from unmask.numerics.noise import gumbel_law
 from unmask.numerics.number_lemmas import LemmaFails, scaled_codes
 from unmask.paper.checks.framework_checks import by_definition
-from unmask.pipeline import compile_problem, compile_program, run_word
 from unmask.programs.gadgets.attention import hide
 from unmask.programs.program import ONE, B, whole
 from unmask.reasoners.decoding import OTHER, PLANNER, Tape, decode

@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from unmask.api import compiler_of
 from unmask.engines import reference
 from unmask.expressions import choose, constant, n
 from unmask.numerics import number_lemmas
@@ -25,7 +26,6 @@ from unmask.paper.checks.masking_process import CanvasLaw
 from unmask.paper.findings import examine, examine_all
 from unmask.paper.item import Item
 from unmask.paper.lemmas import uniform_models
-from unmask.pipeline import compiler_of
 from unmask.problems.circuits.circuit import TRUE
 from unmask.programs import arithmetic_expressions as expression_node
 from unmask.programs import planner_programs, simulation
@@ -44,8 +44,8 @@ from unmask.reasoners.planners import LeftToRight
 from unmask.theorems import causal_and_unmasked, cot_to_ac0
 from unmask.theorems.mdm_and_topk import majority_by_topk
 from unmask.theorems.theorem import Conversion, Theorem
-from unmask.verification.circuits import medium as circuit_medium
-from unmask.verification.circuits import saturating_sum
+from unmask.verification.circuits import constant_depth as circuit_medium
+from unmask.verification.circuits import one_hot
 from unmask.verification.circuits.one_hot import argmax as winner
 from unmask.weights.matrices import Matrix
 from unmask.weights.model import Price
@@ -226,7 +226,7 @@ BROKEN = [
     ("cor:mdms-with-constant-steps", circuit_checks, "verify_model", against("equal-halves")),
     ("cor:mdms-with-polylog-steps", circuit_checks, "verify_model", against("majority")),
     ("cor:mdms-with-constant-steps", circuit_checks, "LENGTHS", {"contains-aba": (4, 5, 6)}),
-    ("cor:mdms-with-constant-steps", saturating_sum, "_flip_flop", never_set),
+    ("cor:mdms-with-constant-steps", one_hot, "_flip_flop", never_set),
     ("cor:mdms-with-polylog-steps", circuit_checks, "model_depth", lambda model: model.steps),
     ("fig:figure-1b", circuit_medium, "choose", nothing_new),
     ("takeaway:takeaway-5", circuit_medium, "choose", nothing_new),
@@ -258,6 +258,7 @@ SIMULATIONS = [
     "takeaway:takeaway-1",
     "takeaway:takeaway-3",
     "own:mdm-to-fixed-k*",
+    "own:mdm-speed-up*",
     "own:pcot-to-cot-answer-only*",
 ]
 SLIPS = ("TypeError", "AttributeError", "NameError", "TypeCheckError", "IndexError")  # of the test, not of the item

@@ -12,12 +12,12 @@ from typing import get_args
 
 import pytest
 
-from unmask import pipeline, problems
+from unmask import api, problems
+from unmask.api import compare_frameworks, compile_problem, load_model, run_word, save_model, verify_model
 from unmask.cli.options import Problem as ProblemArgument
 from unmask.cli.options import complete_problem
 from unmask.compilers.compiler import compiler_for
 from unmask.errors import ProblemError
-from unmask.pipeline import compare_frameworks, compile_problem, load_model, run_word, save_model, verify_model
 from unmask.playground.answers import answer_run
 from unmask.playground.asked_problem import PlaygroundQuestion, asked_problem
 from unmask.problems import catalogue
@@ -32,15 +32,15 @@ TOY = "neighbours:abc"
 @pytest.fixture
 def toy(monkeypatch):
     """The row of the page, for one test."""
-    pipeline.problem_of.cache_clear()
-    pipeline.compiler_of.cache_clear()
+    api.problem_of.cache_clear()
+    api.compiler_of.cache_clear()
     monkeypatch.setattr(catalogue, "CATALOGUE", rows := list(catalogue.CATALOGUE))
     monkeypatch.setattr(problems, "CATALOGUE", rows)  # the page imports the public name
     (text,) = re.findall(r"```python title=\"neighbours.py\"\n(.*?)\nmodel = ", PAGE.read_text("utf-8"), re.DOTALL)
     exec(compile(text, "neighbours.py", "exec"), {"__name__": "neighbours"})
     yield rows[-1]
-    pipeline.problem_of.cache_clear()
-    pipeline.compiler_of.cache_clear()
+    api.problem_of.cache_clear()
+    api.compiler_of.cache_clear()
 
 
 def right(word):
@@ -72,7 +72,7 @@ def test_a_folder_keeps_it(tmp_path):
     model = load_model(tmp_path / "toy")
     assert model.problem == {"kind": "neighbours", "alphabet": "abc"}
     assert verify_model(model).status == "held"
-    assert pipeline.problem_name(pipeline.compile_again(model, "plt")) == TOY
+    assert api.problem_name(api.compile_again(model, "plt")) == TOY
     with pytest.raises(ProblemError, match="of kind neighbours: its alphabet must be a string, not 3"):
         problem_from_json({"kind": "neighbours", "alphabet": 3})
 

@@ -8,18 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from unmask.api import compile_problem, run_word, verify_model
 from unmask.compilers.compiler import compiler_for
 from unmask.errors import ProblemError
 from unmask.numerics.arithmetic import Precision
-from unmask.pipeline import compile_problem, verify_model
 from unmask.problems import grammar_problems as grammar_module
 from unmask.problems.circuits.circuit import CircuitBuilder
 from unmask.problems.context_free_grammars import binary, derives, read_grammar
 from unmask.problems.grammar_problems import GrammarProblem, chart, parse_grammar
 from unmask.recurrences import Interpreter
-from unmask.running import run_word
-from unmask.verification.proofs.grammar_side import GrammarSide
-from unmask.verification.proofs.sides import Encoding
+from unmask.verification.words.deciders import Encoding, GrammarDecider
 
 FILES = Path(__file__).parents[2] / "examples" / "grammars"
 TEXTS = {path.stem: path.read_text(encoding="utf-8") for path in sorted(FILES.glob("*.cfg"))}
@@ -86,7 +84,7 @@ def test_what_a_proof_compares_with_derives_what_the_rules_do(seed):
     for length in range(5):
         encoding = Encoding(len(letters), length)
         builder = CircuitBuilder(encoding.names())
-        (answers,) = GrammarSide(grammar, letters).decide(builder, encoding.literals(builder)).answers
+        (answers,) = GrammarDecider(grammar, letters).decide(builder, encoding.literals(builder)).answers
         circuit = builder.circuit([answers["accept"]])
         for assignment in itertools.product([False, True], repeat=encoding.width * length):
             word = [letters[k] for k in encoding.word(assignment)]

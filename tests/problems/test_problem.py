@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from unmask.api import compare_frameworks, compile_problem, verify_model
 from unmask.errors import ProblemError
-from unmask.pipeline import compare_frameworks, compile_problem, verify_model
 from unmask.problems.catalogue import CATALOGUE, Row, parse_problem, problem_from_json
 from unmask.problems.problem import ACCEPTED, REJECTED, Outcome
 

@@ -4,10 +4,10 @@ from itertools import product
 
 import numpy as np
 
+from unmask.api import ENGINES
 from unmask.compilers.regular_compiler import RegularCompiler, from_state_zero
 from unmask.engines.reference import ReferenceEngine
 from unmask.numerics.arithmetic import Precision
-from unmask.pipeline import ENGINES
 from unmask.problems.automata.automaton import Automaton
 from unmask.reasoners.run_words import answers
 

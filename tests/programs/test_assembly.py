@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from unmask.api import compile_problem
 from unmask.engines.engine import forward
 from unmask.engines.reference import ReferenceEngine
 from unmask.errors import ProblemError, TooLarge, WeightsError
 from unmask.expressions import N, n
 from unmask.numerics.arithmetic import Precision
-from unmask.pipeline import compile_problem
 from unmask.programs.assembly import assemble, check_size
 from unmask.programs.declarations import Flag, OneHot, SignedBits, TableRows
 from unmask.programs.program import HALF, ONE, TOP, ULP, B, Program, bits_for, whole

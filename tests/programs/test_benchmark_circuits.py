@@ -19,8 +19,8 @@ from programs.benchmark_circuits import (
     random_and_inverter_graph,
     ripple_adder,
 )
+from unmask.api import compile_problem
 from unmask.engines.fast import FastEngine
-from unmask.pipeline import compile_problem
 from unmask.problems.circuits.circuit import trimmed
 from unmask.problems.circuits.circuit_files import read_aiger, write_aiger
 from unmask.reasoners.run_words import answers

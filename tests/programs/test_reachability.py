@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 
 from engines.agreement import assert_same_run
+from unmask.api import compare_frameworks, compile_problem, convert_model, run_word, verify_model
 from unmask.engines.fast import FastEngine
 from unmask.engines.reference import ReferenceEngine
 from unmask.errors import EditsWrittenSlot, ProblemError
-from unmask.pipeline import compare_frameworks, compile_problem, convert_model, verify_model
 from unmask.programs import reachability as squaring_diffusion
 from unmask.reasoners.run_words import answers, run_batch
-from unmask.running import run_word
 
 PROBLEM = "family:reachability"
 IN_PLACE = ("mdm", "plt")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import by_hand
-from unmask.pipeline import run_word
+from unmask.api import run_word
 from unmask.weights.matrices import Matrix
 from unmask.weights.transformer import Head, Layer, Mlp
 

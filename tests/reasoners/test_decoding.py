@@ -8,11 +8,11 @@ import pytest
 from numpy.random import Philox
 
 import by_hand
+from unmask.api import generate, run_word
 from unmask.errors import UnmaskError
 from unmask.numerics.arithmetic import Precision
 from unmask.numerics.noise import DRAWS, gumbel_law, gumbel_noise, noise_counts
 from unmask.reasoners.decoding import OTHER, PLANNER, Tape, confidence, decode
-from unmask.running import generate, run_word
 from unmask.testing import random_model
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import by_hand
+from unmask.api import run_word
 from unmask.numerics.arithmetic import add
-from unmask.pipeline import run_word
 from unmask.reasoners.decoding import OTHER, PLANNER, Tape
 from unmask.weights.transformer import Noise
 

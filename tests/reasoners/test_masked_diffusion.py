@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import by_hand
+from unmask.api import run_word
 from unmask.errors import EditsWrittenSlot, PlannerError
-from unmask.pipeline import run_word
 
 A, LETTER_B, MASK, ZERO, ONE = range(5)
 

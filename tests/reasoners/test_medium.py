@@ -7,9 +7,9 @@ from unmask.engines.reference import ReferenceEngine
 from unmask.reasoners.array_medium import Arrays, RunSetup
 from unmask.reasoners.loops import Medium, OutsidePlanner, canvases, masked_diffusion
 from unmask.testing.random_model import random_model
-from unmask.verification.circuits.medium import Wires
-from unmask.verification.circuits.saturating_sum import saturating_sum
-from unmask.verification.symbolic.medium import Tables
+from unmask.verification.circuits.constant_depth import Wires
+from unmask.verification.circuits.one_hot import saturating_sum
+from unmask.verification.words.extraction import Tables
 
 
 class Questions:

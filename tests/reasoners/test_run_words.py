@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
+from unmask.api import run_word
 from unmask.engines.reference import ReferenceEngine
 from unmask.errors import UnmaskError
 from unmask.reasoners.run_words import answers
-from unmask.running import run_word
 from unmask.testing import random_model
 from unmask.testing.random_model import all_words
 from unmask.weights.kinds import KINDS

@@ -3,8 +3,8 @@ from dataclasses import replace
 import pytest
 
 import by_hand
+from unmask.api import compile_problem
 from unmask.errors import WordError
-from unmask.pipeline import compile_problem
 from unmask.reasoners.typed_words import read_word, reads_expressions, spell, spelled, written
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from unmask.api import compile_problem, compile_program, verify_model
 from unmask.errors import ProblemError, TooLarge, UnmaskError
-from unmask.pipeline import compile_problem, compile_program, verify_model
 from unmask.recurrences import (
     BOOLEAN,
     Interpreter,

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from samplers.by_formula import Mixed
+from unmask.api import compile_problem, run_word
 from unmask.errors import UnmaskError
-from unmask.pipeline import compile_problem
-from unmask.running import run_word
 from unmask.samplers.benchmark_subject import Order, Subject, dependencies, evenly
 from unmask.samplers.sampled_predictors import CompiledPredictor
 from unmask.samplers.sampler_benchmark import budgets_for, examine

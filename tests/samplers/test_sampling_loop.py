@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from samplers.by_formula import Mixed, confident
-from unmask.budget import Budget
 from unmask.errors import UnmaskError
+from unmask.limits import Budget
 from unmask.samplers.rule_interface import LARGEST, SMALLEST, SamplerError
 from unmask.samplers.sampler_names import NOT_TYPED, RULES, parse_sampler
 from unmask.samplers.sampling_loop import Write, masks, sample

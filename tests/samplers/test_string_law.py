@@ -6,8 +6,8 @@ import re
 
 import pytest
 
+from unmask.api import compile_problem
 from unmask.errors import UnmaskError
-from unmask.pipeline import compile_problem
 from unmask.samplers.law_comparison import Bench
 from unmask.samplers.string_law import MOST_STRINGS, law_from_json, read_law
 

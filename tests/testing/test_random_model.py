@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from unmask.api import run_word
 from unmask.engines import reference
 from unmask.engines.reference import ReferenceEngine
 from unmask.errors import AttendsToNothing, EditsWrittenSlot, TooLarge, UnmaskError
 from unmask.numerics import arithmetic
-from unmask.pipeline import run_word
 from unmask.reasoners.run_words import answers
 from unmask.testing import random_model
 from unmask.testing.draws import Draws

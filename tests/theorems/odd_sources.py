@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from unmask.api import ENGINES
 from unmask.engines.reference import ReferenceEngine
 from unmask.errors import AttendsToNothing
-from unmask.pipeline import ENGINES
 from unmask.reasoners.run_words import run
 from unmask.testing.draws import Draws
 from unmask.testing.random_model import random_model, sample_words

@@ -3,8 +3,8 @@
 import pytest
 
 from theorems.odd_sources import engine
+from unmask.api import compile_problem, verify_model
 from unmask.expressions import choose, n
-from unmask.pipeline import compile_problem, verify_model
 from unmask.programs.gadgets.attention import focus
 from unmask.programs.program import HeadBuilder
 from unmask.testing import random_model

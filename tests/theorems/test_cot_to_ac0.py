@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from unmask.api import compile_problem
 from unmask.engines.reference import ReferenceEngine
 from unmask.errors import TooLarge, UnmaskError
-from unmask.pipeline import compile_problem
 from unmask.problems.circuits.circuit import TRUE
 from unmask.problems.problem import ACCEPTED, REJECTED
 from unmask.testing import random_model
@@ -15,7 +15,7 @@ from unmask.testing.random_model import all_words
 from unmask.theorems import cot_to_ac0 as module
 from unmask.theorems.cot_to_ac0 import cot_to_ac0, depth_bound
 from unmask.verification.circuits.constant_depth import token_bits
-from unmask.verification.question.outcomes import outcomes
+from unmask.verification.words.references import outcomes
 from unmask.weights.matrices import Matrix
 from unmask.weights.transformer import Head
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from theorems.odd_sources import check_divisions, engine, odd_sources, peaked, wrong
+from unmask.api import compile_problem, verify_model
 from unmask.engines.reference import ReferenceEngine
-from unmask.pipeline import compile_problem, verify_model
 from unmask.programs.gadgets.attention import hide
 from unmask.reasoners.run_words import run
 from unmask.testing import random_model

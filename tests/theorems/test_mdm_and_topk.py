@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from theorems.odd_sources import check_divisions, engine, odd_sources, wrong
+from unmask.api import compile_problem, verify_model
 from unmask.engines.engine import forward
 from unmask.engines.fast import FastEngine
 from unmask.engines.reference import ReferenceEngine
 from unmask.errors import UnmaskError
 from unmask.numerics.arithmetic import Precision
-from unmask.pipeline import compile_problem, verify_model
 from unmask.programs.program import ULP
 from unmask.reasoners.array_medium import RunSetup
 from unmask.reasoners.decoding import confidence, decode

@@ -3,8 +3,8 @@
 import pytest
 
 from theorems.odd_sources import check_divisions, engine, odd_sources, peaked, wrong
+from unmask.api import compile_problem, run_word, verify_model
 from unmask.engines.reference import ReferenceEngine
-from unmask.pipeline import compile_problem, run_word, verify_model
 from unmask.programs.gadgets.attention import focus
 from unmask.reasoners.run_words import run
 from unmask.testing import random_model

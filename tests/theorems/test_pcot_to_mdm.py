@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from unmask.api import compile_problem, verify_model
 from unmask.engines.fast import FastEngine
 from unmask.engines.reference import ReferenceEngine
 from unmask.errors import AttendsToNothing, TooLarge
 from unmask.expressions import n
 from unmask.numerics.arithmetic import Precision
-from unmask.pipeline import compile_problem, verify_model
 from unmask.programs import simulation
 from unmask.programs.assembly import assemble
 from unmask.programs.gadgets.attention import eq, hide

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import outside_reader
+from unmask.api import ENGINES, compile_problem, load_model, save_model
 from unmask.errors import AttendsToNothing, TooLarge
 from unmask.numerics.arithmetic import Precision
 from unmask.numerics.noise import DRAWS, gumbel_law, noise_counts
-from unmask.pipeline import ENGINES, compile_problem, load_model, save_model
 from unmask.programs.gadgets.attention import hide
 from unmask.programs.program import ONE, B
 from unmask.programs.residual_slots import noise_distance, noise_logits

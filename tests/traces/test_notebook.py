@@ -19,7 +19,7 @@ def test_without_anybody_who_draws_a_notebook_shows_the_line(monkeypatch):
 def test_the_viewer_is_loaded_when_a_trace_is_drawn_and_not_before():
     program = (
         "import sys\n"
-        "from unmask.pipeline import run_word\n"
+        "from unmask.api import run_word\n"
         "from unmask.testing import random_model\n"
         "trace = run_word(random_model(5, 'mdm', 2), 'ab')\n"
         "assert not any(name.startswith('unmask.viewer') for name in sys.modules)\n"

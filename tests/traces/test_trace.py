@@ -5,10 +5,9 @@ import numpy as np
 import pytest
 
 import by_hand
+from unmask.api import compile_problem, run_word
 from unmask.engines.fast import FastEngine
-from unmask.pipeline import compile_problem
 from unmask.reasoners.run_words import answers
-from unmask.running import run_word
 from unmask.testing import random_model
 from unmask.traces.trace import Trace, TraceError
 from unmask.traces.trace_differences import first_difference

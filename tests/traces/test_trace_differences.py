@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import by_hand
+from unmask.api import run_word
 from unmask.errors import UnmaskError
-from unmask.running import run_word
 from unmask.testing import random_model
 from unmask.traces.trace import Trace, TraceError
 from unmask.traces.trace_differences import first_difference

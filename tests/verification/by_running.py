@@ -6,7 +6,7 @@ from unmask.engines.reference import ReferenceEngine
 from unmask.errors import AttendsToNothing, EditsWrittenSlot
 from unmask.reasoners.run_words import answers
 from unmask.testing.random_model import all_words
-from unmask.verification.symbolic.extract import extract, input_numbers
+from unmask.verification.words.extraction import extract, input_numbers
 
 
 def runs(model, words):

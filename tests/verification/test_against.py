@@ -6,8 +6,8 @@ from itertools import cycle
 
 import pytest
 
+from unmask.api import compile_problem, compile_program, save_model, verify_model
 from unmask.errors import ProblemError, UnmaskError
-from unmask.pipeline import compile_problem, compile_program, save_model, verify_model
 from unmask.recurrences import BOOLEAN, N, Slots, System, indices, letter
 
 METHODS = ("exhaustive", "sample", "prove")

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from unmask.pipeline import compare_frameworks
-from unmask.verification.compare import Row, grows_as_promised, lengths_that_lack_cases
+from unmask.api import compare_frameworks
+from unmask.verification.compare import ResourceRow, grows_as_promised, lengths_that_lack_cases
 from unmask.weights.model import Extent
 
 FRAMEWORKS = ("mdm", "smdm", "topk", "plt", "pcot", "cot")
@@ -41,14 +41,14 @@ def test_chain_of_thought_takes_n_steps_and_diffusion_their_logarithm():
 
 
 def test_beyond_a_bound():
-    row = Row("mdm", 8, 4, 8, 10, 2, 2, 99, 2, 5, EXTENT.price(3, 8), EXTENT, 0.1, True)
+    row = ResourceRow("mdm", 8, 4, 8, 10, 2, 2, 99, 2, 5, EXTENT.price(3, 8), EXTENT, 0.1, True)
     assert not row.within_bound
     assert row.to_json()["within_bound"] is False
 
 
 @pytest.mark.parametrize("too_much", [{"layers": 3}, {"symbols": 6}, {"width": 11}, {"padding": 9}, {"steps": 4}])
 def test_width_layers_and_alphabet_are_part_of_the_price(too_much):
-    row = Row("mdm", 8, 3, 8, 10, 2, 2, 99, 2, 5, EXTENT.price(3, 8), EXTENT, 0.1, True)
+    row = ResourceRow("mdm", 8, 3, 8, 10, 2, 2, 99, 2, 5, EXTENT.price(3, 8), EXTENT, 0.1, True)
     assert row.within_bound
     assert not replace(row, **too_much).within_bound
 

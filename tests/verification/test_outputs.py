@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from unmask.pipeline import compile_problem, verify_model
+from unmask.api import compile_problem, verify_model
 from unmask.weights.matrices import Matrix
 
 

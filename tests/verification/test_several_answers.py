@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 import outside_reader
+from unmask.api import compile_problem, compile_program, convert_model, load_model, save_model, verify_model
 from unmask.errors import FolderError
-from unmask.pipeline import compile_problem, compile_program, convert_model, load_model, save_model, verify_model
 from unmask.recurrences import BOOLEAN, N, Slots, System, indices, letter
 from unmask.theorems.catalogue import THEOREMS, VARIANTS
 from unmask.verification.circuits.extracted import extracted_circuit

@@ -2,9 +2,9 @@
 
 import pytest
 
-from unmask.pipeline import compile_problem
+from unmask.api import compile_problem
 from unmask.viewer.html_page import render
-from unmask.views import view_of
+from unmask.viewer.model_view import view_of
 
 WORD = "abbaabbababababb"
 

@@ -8,13 +8,12 @@ from html.parser import HTMLParser
 
 import pytest
 
-from unmask import views
-from unmask.pipeline import compile_problem, compiler_of
+from unmask.api import compile_problem, compiler_of
 from unmask.problems.catalogue import parse_problem
-from unmask.viewer import html_page
+from unmask.viewer import html_page, model_view
 from unmask.viewer.html_page import View, in_a_cell, safe_json, text_of
+from unmask.viewer.model_view import panel_of, view_of
 from unmask.viewer.panel import LEFT_OUT, Detail, unpacked
-from unmask.views import panel_of, view_of
 
 HOSTILE = [
     "</script><script>boom()</script>",
@@ -128,7 +127,7 @@ def test_what_does_not_fit_is_left_out_and_said(abb):
 
 
 def test_a_run_too_large_to_watch_shows_its_canvas(abb, monkeypatch):
-    monkeypatch.setattr(views, "MOST_WATCHED", 10)
+    monkeypatch.setattr(model_view, "MOST_WATCHED", 10)
     panel = panel_of(abb, "abbaabbababababb")
     assert panel.trace.accepted is True
     assert panel.edges == []

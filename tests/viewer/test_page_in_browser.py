@@ -5,11 +5,10 @@ from html import escape
 import numpy as np
 import pytest
 
+from unmask.api import compile_problem, run_word
 from unmask.engines.reference import ReferenceEngine
-from unmask.pipeline import compile_problem
-from unmask.running import run_word
 from unmask.viewer.html_page import render
-from unmask.views import view_of
+from unmask.viewer.model_view import view_of
 from unmask.weights.kinds import KINDS
 
 from .conftest import WORD

@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
+from unmask.api import compile_problem, run_word
 from unmask.engines.reference import ReferenceEngine
-from unmask.pipeline import compile_problem
-from unmask.running import run_word
+from unmask.viewer.model_view import panel_of
 from unmask.viewer.panel import Panel, packed, unpacked
-from unmask.views import panel_of
 from unmask.weights.kinds import KINDS
 
 # Arrays survive the way into a page.

@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from unmask.pipeline import compile_problem
+from unmask.api import compile_problem
 from unmask.problems.circuit_problems import FamilyProblem
 from unmask.problems.circuits.circuit import collapsed, with_output_gates
 from unmask.traces.trace import Trace
 from unmask.viewer import run_history
+from unmask.viewer.model_view import panel_of
 from unmask.viewer.run_history import CONTINUES, EDITED, KEPT, NOTHING, REPEATED, WRITTEN, history_of
 from unmask.viewer.run_recording import Recording
-from unmask.views import panel_of
 
 
 def trace_of(kind, canvas, chosen):

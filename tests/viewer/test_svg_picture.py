@@ -5,10 +5,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from unmask.pipeline import compile_problem
+from unmask.api import compile_problem
 from unmask.viewer.html_page import View
+from unmask.viewer.model_view import panel_of, view_of
 from unmask.viewer.svg_picture import picture
-from unmask.views import panel_of, view_of
 from unmask.weights.kinds import KINDS
 
 PICTURE = Path(__file__).parents[2] / "docs" / "pictures" / "denoising.svg"

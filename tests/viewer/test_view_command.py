@@ -2,8 +2,8 @@
 
 import pytest
 
-from unmask.pipeline import compile_problem, save_model
-from unmask.views import default_comparison
+from unmask.api import compile_problem, save_model
+from unmask.viewer.model_view import default_comparison
 
 WORD = "aabb"
 
@@ -92,13 +92,13 @@ def test_a_conversion_is_called_one_and_a_program_is_compiled(unmask, tmp_path):
 
 
 def test_what_cannot_be_compared_is_left_out_and_said(unmask, folders, tmp_path, monkeypatch):
-    from unmask import views
     from unmask.errors import TooLarge
+    from unmask.viewer import model_view
 
     def refuse(*_):
         raise TooLarge("it would be too large")
 
-    monkeypatch.setattr(views, "_as_kind", refuse)
+    monkeypatch.setattr(model_view, "_as_kind", refuse)
     code, out, err = unmask("view", folders / "abb", WORD, "--out", tmp_path / "a.html", "--compare", "pcot")
     assert code == 0
     assert "pcot" not in out

@@ -11,8 +11,8 @@ from safetensors.numpy import load, save
 
 from command_line import ENVIRONMENT
 from outside_reader import run as run_outside
+from unmask.api import compile_problem, load_model, save_model
 from unmask.errors import FolderError
-from unmask.pipeline import compile_problem, load_model, save_model
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engines.agreement import assert_same_run
+from unmask.api import compile_problem
 from unmask.engines.fast import FastEngine
 from unmask.engines.reference import ReferenceEngine
 from unmask.errors import WeightsError
-from unmask.pipeline import compile_problem
 from unmask.testing import random_model
 from unmask.testing.random_model import all_words
 from unmask.weights import matrices as module

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 import by_hand
+from unmask.api import compile_problem, convert_model
 from unmask.errors import WeightsError
 from unmask.numerics.arithmetic import Precision
-from unmask.pipeline import compile_problem, convert_model
 from unmask.testing import random_model
 from unmask.weights.transformer import Noise
 

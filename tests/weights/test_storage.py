@@ -8,8 +8,8 @@ import pytest
 
 import by_hand
 import folder_by_hand
+from unmask.api import run_word
 from unmask.errors import FolderError
-from unmask.pipeline import run_word
 from unmask.testing import random_model
 from unmask.weights.kinds import KINDS
 from unmask.weights.matrices import Matrix

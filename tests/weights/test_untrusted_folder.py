@@ -12,8 +12,8 @@ import pytest
 
 import folder_by_hand
 import work
-from unmask.budget import Budget
 from unmask.errors import FolderError, TooLarge, UnmaskError
+from unmask.limits import Budget
 from unmask.weights.storage import content_hash, load
 
 GOOD = folder_by_hand.config()

@@ -9,6 +9,7 @@ from unmask.cli.options import (
     DEFAULT_LIMIT,
     KIND_NAMES,
     Folder,
+    HopsOption,
     Json,
     LimitOption,
     PrecisionOption,
@@ -42,6 +43,7 @@ def compile_(
         ),
     ] = None,
     precision: PrecisionOption = 2,
+    hops: HopsOption = 1,
     limit: LimitOption = DEFAULT_LIMIT,
     timeout: TimeoutOption = None,
     as_json: Json = False,
@@ -50,11 +52,11 @@ def compile_(
 
     Example: [bold]unmask compile '(a|b)*abb' --length 16 --to mdm --out models/abb[/bold]
     """
-    from unmask.pipeline import check_replaceable, compile_problem, save_model
+    from unmask.api import check_replaceable, compile_problem, save_model
 
     check_replaceable(out)
     with budgeted("compiling", limit=limit, timeout=timeout, as_json=as_json):
-        model = compile_problem(problem, to, length=length, precision=precision)
+        model = compile_problem(problem, to, length=length, precision=precision, hops=hops)
         save_model(model, out)
     show_compiled(model, out, as_json=as_json)
 
@@ -117,8 +119,8 @@ def convert(
 
     Example: [bold]unmask convert models/abb --to plt --out models/abb-plt[/bold]
     """
+    from unmask.api import check_replaceable, convert_model, load_model, save_model
     from unmask.cli.terminal import print_document
-    from unmask.pipeline import check_replaceable, convert_model, load_model, save_model
 
     model = load_model(folder)
     check_replaceable(out)
@@ -191,12 +193,12 @@ def extract(
 
     Example: [bold]unmask extract models/abb --out abb.aag[/bold]
     """
+    from unmask.api import load_model
     from unmask.cli.output_files import CIRCUIT, check_writable, write_text
     from unmask.cli.terminal import console, literal, print_document
-    from unmask.pipeline import load_model
     from unmask.problems.circuits.circuit_files import write_aiger
     from unmask.verification.circuits.extracted import extracted_circuit
-    from unmask.verification.question.standard import answer_count
+    from unmask.verification.words.references import answer_count
 
     check_writable(out, "circuit.aag", earlier=CIRCUIT)
     with budgeted("extracting", limit=limit, timeout=timeout):

@@ -18,6 +18,7 @@ from unmask.errors import UnmaskError
 
 
 ADDS = {
+    "bench": "the pytest plugin of the test bench, and its checks of samplers: `unmask bench run`",
     "lab": "training: `unmask lab train`, `unmask lab table`",
     "torch": "the torch engine, and running exported BERT, GPT-2, ALBERT and torch models",
     "onnx": "running models exported with `unmask export --to onnx`",
@@ -164,7 +165,7 @@ def programs() -> dict[str, str | None]:
 
 def self_test() -> SelfTest:
     """Run both engines on a compiled model and on random weights of every kind, and compare all activations."""
-    from unmask.pipeline import compile_problem, run_both
+    from unmask.api import compile_problem, run_both
     from unmask.weights.kinds import KINDS
 
     start, runs, problem = time.perf_counter(), 0, None

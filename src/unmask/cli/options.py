@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
-from unmask.budget import DEFAULT_MEMORY, SECOND, Budget
 from unmask.cli.terminal import escaped_streams
 from unmask.errors import OutOfTime, ProblemError, shortened
-from unmask.interrupts import must_wait
+from unmask.limits import DEFAULT_MEMORY, SECOND, Budget, must_wait
 from unmask.weights.kinds import KINDS
 
 if TYPE_CHECKING:
@@ -126,6 +125,12 @@ Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A model folder.", s
 PrecisionOption = Annotated[
     int, typer.Option("--precision", metavar="P", min=1, max=8, help="Precision p of the numbers F_p.")
 ]
+HopsOption = Annotated[
+    int,
+    typer.Option(
+        "--hops", metavar="H", min=1, max=64, help="Levels of the product tree per pass, for regular languages."
+    ),
+]
 PageOption = Annotated[
     Path | None, typer.Option("--out", metavar="FILE.html", help="Write a page for the browser.", show_default=False)
 ]
@@ -219,7 +224,7 @@ def engine_named(name: StrEnum) -> "Engine":
         from unmask.export.torch_engine import TorchEngine
 
         return TorchEngine()
-    from unmask.pipeline import ENGINES
+    from unmask.api import ENGINES
 
     return ENGINES[name.value]()
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from unmask.errors import FolderError, UnmaskError
-from unmask.writing import check_file_replaceable, write_file
+from unmask.files import check_file_replaceable, write_file
 
 PAGE = re.compile(rb"<!doctype html>[^\0]{0,900}?<meta name=\"?generator\"? content=\"?unmask\"?>")
 PICTURE = re.compile(rb'<svg xmlns="[^"]*" viewBox="[^"]*" role="img" aria-labelledby="t d">\n<title id="t">')

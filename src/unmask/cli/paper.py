@@ -4,10 +4,10 @@ from typing import Annotated
 
 import typer
 
-from unmask.budget import stage
 from unmask.cli.options import DEFAULT_LIMIT, Json, LimitOption, TimeoutOption, budgeted, complete_label, leave_if_over
 from unmask.cli.terminal import console, is_quiet, literal, say, show_table
 from unmask.errors import OutOfTime
+from unmask.limits import stage
 from unmask.paper.findings import Finding
 from unmask.paper.item import Verdict
 

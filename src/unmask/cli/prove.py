@@ -20,7 +20,7 @@ from unmask.cli.options import (
 from unmask.weights.kinds import Kind
 
 if TYPE_CHECKING:
-    from unmask.verification.question.verdict import Verdict
+    from unmask.verification.verdict import Verdict
 
 THEOREM = "theorem:"
 """The prefix that selects a conversion instead of a problem."""
@@ -191,8 +191,8 @@ def _check_files(out: Path | None, certificate: Path | None) -> None:
 
 
 def _of_problem(problem: str, to: Kind, precision: int, lengths: list[int], **budget: Any) -> "Verdict":
+    from unmask.api import prove_family
     from unmask.errors import OutOfTime
-    from unmask.pipeline import prove_family
     from unmask.verification.lengths.prove_lengths import unreached
 
     try:
@@ -205,8 +205,8 @@ def _of_problem(problem: str, to: Kind, precision: int, lengths: list[int], **bu
 def _of_theorem(
     theorem: str, to: Kind | None, like: Path | None, precision: int, lengths: list[int], **budget: Any
 ) -> "Verdict":
+    from unmask.api import prove_conversion
     from unmask.errors import OutOfTime
-    from unmask.pipeline import prove_conversion
     from unmask.verification.lengths.prove_lengths import unknown_statement
 
     try:

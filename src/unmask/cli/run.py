@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from unmask.budget import foresee_time, stage
 from unmask.cli.options import (
     DEFAULT_ENGINE,
     DEFAULT_LIMIT,
@@ -31,14 +30,15 @@ from unmask.cli.options import (
 from unmask.cli.output_files import TRACE, check_writable, write_text
 from unmask.cli.terminal import json_line, print_document, say, say_lines
 from unmask.errors import UnmaskError, WordError, visible
+from unmask.limits import foresee_time, stage
 
 if TYPE_CHECKING:
     import numpy as np
     from rich.console import Console
     from rich.text import Text
 
+    from unmask.api import Decided
     from unmask.engines.engine import Engine
-    from unmask.pipeline import Decided
     from unmask.traces.trace import Trace
     from unmask.weights.model import Model
 
@@ -57,7 +57,7 @@ def decide_lines(
     With `outputs`, the number of output bits of a circuit, each line is a JSON document. Batches are as large as the
     engine can hold, and larger once there are tables. A line that is not a word is printed as an error.
     """
-    from unmask.pipeline import decide_words
+    from unmask.api import decide_words
     from unmask.reasoners.run_words import words_at_once
 
     remaining, seen, code, size = iter(words), 0, 0, words_at_once(model, engine)
@@ -174,39 +174,67 @@ class RunEngineName(StrEnum):
     both = "both"
 
 
+WordArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="WORD",
+        help="The input word; `-` reads words from standard input, one per line.",
+        show_default=False,
+    ),
+]
+RunEngineOption = Annotated[
+    RunEngineName,
+    typer.Option(
+        "--engine",
+        metavar="NAME",
+        help="Engine for the forward passes: fast, reference or torch; `both` compares fast and reference.",
+    ),
+]
+TraceOption = Annotated[Path | None, typer.Option("--trace", metavar="FILE", help="Write a record of the run as JSON.")]
+NoCanvasOption = Annotated[bool, typer.Option("--no-canvas", help="Do not store or print the canvas.")]
+TablesOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--tables/--no-tables",
+        help="For many words: compute tables once and look answers up in them. By default where this is faster.",
+        show_default=False,
+    ),
+]
+CacheOption = Annotated[
+    str | None,
+    typer.Option(
+        "--cache",
+        metavar="POLICY",
+        help="Use stale keys and values: prefix, dual, delayed or refresh:K; `dual:3` refreshes every 3 passes.",
+    ),
+]
+BlockOption = Annotated[
+    int | None, typer.Option("--block", metavar="B", min=1, help="With --cache: slots per block, in order.")
+]
+OrderOption = Annotated[
+    str | None,
+    typer.Option("--order", metavar="ORDER", help="With --cache: heap, reversed, skip, or slots such as 2,0,1."),
+]
+WorkOption = Annotated[
+    str | None,
+    typer.Option("--work", metavar="SLOTS", help="With --cache: slots that stand in the prompt, such as 8,9."),
+]
+
+
 def run(
     folder: Folder,
-    word: Annotated[
-        str,
-        typer.Argument(
-            metavar="WORD",
-            help="The input word; `-` reads words from standard input, one per line.",
-            show_default=False,
-        ),
-    ],
-    engine: Annotated[
-        RunEngineName,
-        typer.Option(
-            "--engine",
-            metavar="NAME",
-            help="Engine for the forward passes: fast, reference or torch; `both` compares fast and reference.",
-        ),
-    ] = RunEngineName.fast,
+    word: WordArgument,
+    engine: RunEngineOption = RunEngineName.fast,
     planner: PlannerOption = None,
     sample: SampleOption = False,
     seed: SeedOption = 0,
-    trace: Annotated[
-        Path | None, typer.Option("--trace", metavar="FILE", help="Write a record of the run as JSON.")
-    ] = None,
-    no_canvas: Annotated[bool, typer.Option("--no-canvas", help="Do not store or print the canvas.")] = False,
-    tables: Annotated[
-        bool | None,
-        typer.Option(
-            "--tables/--no-tables",
-            help="For many words: compute tables once and look answers up in them. By default where this is faster.",
-            show_default=False,
-        ),
-    ] = None,
+    trace: TraceOption = None,
+    no_canvas: NoCanvasOption = False,
+    tables: TablesOption = None,
+    cache: CacheOption = None,
+    block: BlockOption = None,
+    order: OrderOption = None,
+    work: WorkOption = None,
     limit: LimitOption = DEFAULT_LIMIT,
     timeout: TimeoutOption = None,
     as_json: Json = False,
@@ -220,7 +248,7 @@ def run(
 
     Example: [bold]unmask run models/random abba --planner uniform:1 --seed 3[/bold]
     """
-    from unmask.pipeline import load_model
+    from unmask.api import load_model
 
     if word == "-" and sys.stdin is None:
         raise UnmaskError(
@@ -230,7 +258,20 @@ def run(
         raise UnmaskError("--trace records the run of one word; give the word instead of -")
     if trace is not None:
         check_writable(trace, "trace.json", earlier=TRACE)
+    if cache is None and (block is not None or order is not None or work is not None):
+        raise UnmaskError("--block, --order and --work describe a run with a cache; add --cache")
+    if cache is not None and (word == "-" or sample or planner or trace or engine is not RunEngineName.fast):
+        raise UnmaskError(
+            "--cache runs one word by the reference engine; leave out --engine, --planner, --sample and --trace, and "
+            "give a word"
+        )
     with budgeted(None if word == "-" else "running", limit=limit, timeout=timeout, patience=1):
+        if cache is not None:
+            from unmask.cli.cached_run import show_cached_run
+
+            raise typer.Exit(
+                show_cached_run(load_model(folder), word, cache, block=block, order=order, work=work, as_json=as_json)
+            )
         runner = _Runner(load_model(folder), engine, planner, sample=sample, seed=seed, canvas=not no_canvas)
         if word == "-":
             raise typer.Exit(_run_lines(runner, tables, as_json=as_json))
@@ -258,7 +299,7 @@ class _Runner:
 
     @property
     def one_by_one(self) -> bool:
-        """Whether words cannot be run together, or whoever types them waits for each answer."""
+        """Return whether each word is run alone: they cannot be run together, or a person types them and waits."""
         return self.planner is not None or self.engine is RunEngineName.both or sys.stdin.isatty()
 
     def answers_alone(self, *, as_json: bool) -> bool:
@@ -268,7 +309,7 @@ class _Runner:
 
     def run(self, word: str, *, record: bool = False) -> tuple["Trace", float]:
         """(trace, seconds) of one word."""
-        from unmask.pipeline import run_both, run_word
+        from unmask.api import run_both, run_word
 
         options: dict[str, Any] = {name: getattr(self, name) for name in ("sample", "seed", "planner", "canvas")}
         start = time.perf_counter()
@@ -282,7 +323,7 @@ class _Runner:
 
     def outcomes(self, words: Iterable[str | UnmaskError]) -> Iterator[tuple["Trace | UnmaskError", float]]:
         """(trace or error, seconds) of each word; words that are run together share their time."""
-        from unmask.pipeline import run_words
+        from unmask.api import run_words
         from unmask.reasoners.run_words import words_at_once
 
         remaining = iter(words)
@@ -312,7 +353,7 @@ class _Runner:
 
     @cached_property
     def outputs(self) -> int:
-        from unmask.verification.question.standard import answer_count
+        from unmask.verification.words.references import answer_count
 
         return answer_count(self.model)
 
@@ -457,6 +498,7 @@ def sample(
     folder: Folder,
     count: Annotated[int, typer.Option("--count", metavar="K", min=1, help="Number of strings.")] = 1,
     seed: Annotated[int, typer.Option("--seed", metavar="S", help="String i uses the seed S + i.")] = 0,
+    law: Annotated[bool, typer.Option("--law", help="Print the exact probability of every string instead.")] = False,
     engine: EngineOption = DEFAULT_ENGINE,
     limit: LimitOption = DEFAULT_LIMIT,
     timeout: TimeoutOption = None,
@@ -464,10 +506,17 @@ def sample(
 ) -> None:
     """Sample strings from a model that reads no input (length 0), one per line.
 
+    With --law, the probabilities are computed from the logits of every canvas that can be reached (mdm and smdm). They
+    are rational numbers, exact over all noise tapes.
+
     Example: [bold]unmask sample models/language --count 5 --seed 1[/bold]
     """
+    if law:
+        with budgeted("enumerating" if as_json else None, limit=limit, timeout=timeout):
+            _print_law(folder, engine_named(engine), as_json=as_json)
+        return
+    from unmask.api import generate, load_model
     from unmask.cli.terminal import print_document, say
-    from unmask.pipeline import generate, load_model
     from unmask.reasoners.typed_words import written
 
     drawn = []
@@ -481,3 +530,18 @@ def sample(
                 say(written(model, output))
     if as_json:
         print_document({"samples": drawn})
+
+
+def _print_law(folder: Path, engine: "Engine", *, as_json: bool) -> None:
+    """Print every string that the model can write with its exact probability, the likeliest first."""
+    from unmask.api import load_model, sample_law
+    from unmask.cli.terminal import print_document, say
+
+    law = sample_law(load_model(folder), engine=engine)
+    rows = sorted(law.items(), key=lambda row: (-row[1], row[0]))
+    if as_json:
+        print_document({"law": [{"output": text, "probability": str(p)} for text, p in rows]})
+        return
+    for text, probability in rows:
+        millionths = round(probability * 10**6)
+        say(f"{text}  {millionths // 10**6}.{millionths % 10**6:06d}")

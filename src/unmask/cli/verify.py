@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from unmask.budget import stage
 from unmask.cli.options import (
     DEFAULT_ENGINE,
     DEFAULT_LIMIT,
     EngineOption,
     Folder,
+    HopsOption,
     Json,
     LimitOption,
     PrecisionOption,
@@ -24,61 +24,69 @@ from unmask.cli.options import (
 )
 from unmask.errors import OutOfTime, UnmaskError, shortened
 from unmask.files import is_there
+from unmask.limits import stage
 
 if TYPE_CHECKING:
-    from unmask.verification.compare import Row
-    from unmask.verification.question.verdict import Verdict
+    from unmask.verification.compare import ResourceRow
+    from unmask.verification.verdict import Verdict
 
 
 # `unmask verify`: model folder → Verdict.
 
 
+AgainstOption = Annotated[
+    str | None,
+    typer.Option(
+        "--against",
+        metavar="REFERENCE",
+        help="Compare with this instead of the folder's own problem: PROBLEM, a model folder, or FILE.py:FUNCTION.",
+    ),
+]
+MethodOption = Annotated[
+    str | None,
+    typer.Option(
+        "--method",
+        metavar="exhaustive|sample|prove",
+        help="Method; by default exhaustive if there are few words, else sample.",
+    ),
+]
+CasesOption = Annotated[int, typer.Option("--cases", metavar="K", min=1, help="Number of words of a sample.")]
+SeedOption = Annotated[int, typer.Option("--seed", metavar="S", help="Seed of a sample.")]
+CertificateOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--certificate",
+        metavar="STEM",
+        help="With prove: write the proof to STEM.induction.json, or to STEM.cnf and STEM.drat.",
+        show_default=False,
+    ),
+]
+ByOption = Annotated[
+    str | None,
+    typer.Option("--by", metavar="induction|sat", help="With prove: use only this proof method.", show_default=False),
+]
+LettersOption = Annotated[
+    str | None,
+    typer.Option(
+        "--letters",
+        metavar="common|model|problem",
+        help="If the alphabets differ: compare words over the common letters, those of the model, or "
+        "those of the problem.",
+        show_default=False,
+    ),
+]
+
+
 def verify(
     folder: Folder,
-    against: Annotated[
-        str | None,
-        typer.Option(
-            "--against",
-            metavar="REFERENCE",
-            help="Compare with this instead of the folder's own problem: PROBLEM, a model folder, or FILE.py:FUNCTION.",
-        ),
-    ] = None,
-    method: Annotated[
-        str | None,
-        typer.Option(
-            "--method",
-            metavar="exhaustive|sample|prove",
-            help="Method; by default exhaustive if there are few words, else sample.",
-        ),
-    ] = None,
-    cases: Annotated[int, typer.Option("--cases", metavar="K", min=1, help="Number of words of a sample.")] = 1000,
-    seed: Annotated[int, typer.Option("--seed", metavar="S", help="Seed of a sample.")] = 0,
+    against: AgainstOption = None,
+    method: MethodOption = None,
+    cases: CasesOption = 1000,
+    seed: SeedOption = 0,
     engine: EngineOption = DEFAULT_ENGINE,
-    certificate: Annotated[
-        Path | None,
-        typer.Option(
-            "--certificate",
-            metavar="STEM",
-            help="With prove: write the proof to STEM.induction.json, or to STEM.cnf and STEM.drat.",
-            show_default=False,
-        ),
-    ] = None,
-    by: Annotated[
-        str | None,
-        typer.Option(
-            "--by", metavar="induction|sat", help="With prove: use only this proof method.", show_default=False
-        ),
-    ] = None,
-    letters: Annotated[
-        str | None,
-        typer.Option(
-            "--letters",
-            metavar="common|model|problem",
-            help="If the alphabets differ: compare words over the common letters, those of the model, or "
-            "those of the problem.",
-            show_default=False,
-        ),
-    ] = None,
+    certificate: CertificateOption = None,
+    by: ByOption = None,
+    letters: LettersOption = None,
     limit: LimitOption = DEFAULT_LIMIT,
     timeout: TimeoutOption = None,
     as_json: Json = False,
@@ -91,10 +99,10 @@ def verify(
 
     Example: [bold]unmask verify models/abb --method prove[/bold]
     """
+    from unmask.api import load_model, verify_model
     from unmask.cli.output_files import check_stem, write_stem
     from unmask.cli.terminal import print_document
-    from unmask.pipeline import load_model, verify_model
-    from unmask.verification.question.verdict import Verdict
+    from unmask.verification.verdict import Verdict
 
     if certificate is not None:
         check_stem(certificate, (".induction.json", ".cnf", ".drat"))
@@ -169,6 +177,7 @@ def compare(
     problem: Problem,
     lengths: Annotated[str, typer.Option("--lengths", metavar="N,N,…", help="Lengths of the input words.")] = "8,16,32",
     precision: PrecisionOption = 2,
+    hops: HopsOption = 1,
     engine: EngineOption = DEFAULT_ENGINE,
     limit: LimitOption = DEFAULT_LIMIT,
     timeout: TimeoutOption = None,
@@ -180,16 +189,16 @@ def compare(
 
     Example: [bold]unmask compare group:A5 --lengths 8,64[/bold]
     """
+    from unmask.api import compare_frameworks, compiler_of
     from unmask.cli.terminal import print_document
-    from unmask.pipeline import compare_frameworks, compiler_of
     from unmask.verification.compare import grows_as_promised
 
     wanted = _lengths(lengths)
     rows, end = [], None
     try:
         with budgeted("measuring", limit=limit, timeout=timeout, as_json=as_json):
-            measured = compare_frameworks(problem, wanted, precision=precision, engine=engine_named(engine))
-            for row in stage("measuring", measured, len(wanted) * len(compiler_of(problem).kinds)):
+            measured = compare_frameworks(problem, wanted, precision=precision, hops=hops, engine=engine_named(engine))
+            for row in stage("measuring", measured, len(wanted) * len(compiler_of(problem, hops).kinds)):
                 rows.append(row)
     except OutOfTime as over:
         end = over
@@ -214,7 +223,7 @@ def _lengths(text: str) -> list[int]:
     return [int(part) for part in parts]
 
 
-def show_comparison(problem: str, rows: list["Row"]) -> None:
+def show_comparison(problem: str, rows: list["ResourceRow"]) -> None:
     """Print the table, and how the resources of each framework grow with N."""
     from unmask.cli.terminal import console, literal, show_table
     from unmask.verification.compare import grows_as_promised
@@ -253,7 +262,7 @@ def show_comparison(problem: str, rows: list["Row"]) -> None:
     )
 
 
-def _lacking(rows: list["Row"]) -> str:
+def _lacking(rows: list["ResourceRow"]) -> str:
     from unmask.verification.compare import lengths_that_lack_cases
 
     lengths = lengths_that_lack_cases(rows)

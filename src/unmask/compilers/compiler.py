@@ -24,6 +24,9 @@ from unmask.testing import random_model
 from unmask.weights.kinds import KINDS, Kind
 from unmask.weights.model import Extent, Model
 
+MOST_HOPS = 64
+"""A tree of 2^64 letters has no more levels."""
+
 
 @dataclass(frozen=True)
 class RandomCompiler:
@@ -111,6 +114,18 @@ def compiler_for(problem: Problem) -> Compiler:
     if problem.automaton is None:
         raise ProblemError(f"{shortened(problem.name)} has neither an automaton nor a compiler; define one of them")
     return RegularCompiler.of(problem.automaton, problem.group, problem.to_json())
+
+
+def compiler_with_hops(problem: Problem, compiler: Compiler, hops: int) -> Compiler:
+    """The compiler whose models compute `hops` levels of a product tree in one pass."""
+    if not 1 <= hops <= MOST_HOPS:
+        raise ProblemError(f"the number of hops must lie in 1 … {MOST_HOPS}, not {hops}")
+    if not isinstance(compiler, RegularCompiler):
+        raise ProblemError(
+            f"--hops is for regular languages, whose slots form a tree of products; {shortened(problem.name)} is "
+            "compiled in another way; leave out --hops"
+        )
+    return compiler.with_hops(hops)
 
 
 def compiled(problem: Problem, compiler: Compiler, text: str, kind: Kind, length: int | None, precision: int) -> Model:

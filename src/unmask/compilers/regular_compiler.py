@@ -2,7 +2,7 @@
 
 | kind        | one slot per node (monoid up to 1,024)   | |Q| slots per node (any monoid)            |
 |-------------|------------------------------------------|--------------------------------------------|
-| mdm, smdm   | T = ⌈log2 N⌉, P = N - 1                  | T = ⌈log2 N⌉, P = (N - 2)·|Q| + 1          |
+| mdm, smdm   | T = ⌈log2 N / h⌉, P = N - 1 (h hops)     | T = ⌈log2 N⌉, P = (N - 2)·|Q| + 1          |
 | topk        | the same, planner and predictor in one   | the same                                   |
 | plt         | T = ⌈log2 N⌉ loops, P = 1                | T = ⌈log2 N⌉ loops, P = 1, width O(|Q|²)   |
 | pcot        | T = ⌈log2 N⌉, P' = ⌈N/2⌉                 | T = ⌈log2 N⌉, P' = ⌈N/2⌉·|Q|               |
@@ -20,6 +20,7 @@ from unmask.compilers.model_families import (
     model_of_design,
     number_at,
 )
+from unmask.errors import ProblemError
 from unmask.expressions import N
 from unmask.numerics.arithmetic import Precision
 from unmask.problems.automata.automaton import Automaton, renumbered
@@ -51,6 +52,9 @@ from unmask.programs.regular.state_tree import (
 from unmask.weights.kinds import Kind
 from unmask.weights.model import Extent, Model
 
+MULTI_HOP_KINDS: tuple[Kind, ...] = ("mdm", "smdm", "topk")
+"""Kinds that compute several levels in one pass; the others write or loop over one level at a time."""
+
 
 @dataclass(frozen=True, eq=False)
 class RegularCompiler:
@@ -59,6 +63,8 @@ class RegularCompiler:
     automaton: Automaton
     products: Products | None
     problem: dict[str, Any]
+    hops: int = 1
+    """How many levels of the tree one pass of a masked diffusion model computes."""
     _families: dict[Kind, ModelFamily] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
@@ -80,8 +86,19 @@ class RegularCompiler:
         coding = self.products.coding
         return f"one slot per node: the monoid has {coding.size} elements, coded by {coding.name}"
 
+    def with_hops(self, hops: int) -> "RegularCompiler":
+        """Return the compiler whose models compute so many levels of the tree in one pass."""
+        if self.products is None:
+            raise ProblemError(
+                f"--hops needs one slot per node, but this problem has {self.layout}; leave out --hops, or use a "
+                "problem with a smaller monoid"
+            )
+        return RegularCompiler(self.automaton, self.products, self.problem, hops)
+
     @property
     def kinds(self) -> tuple[Kind, ...]:
+        if self.hops > 1:
+            return MULTI_HOP_KINDS
         return ("mdm", "smdm", "topk", "plt", "pcot", "cot")
 
     @property
@@ -94,11 +111,11 @@ class RegularCompiler:
             return f"one symbol per letter: the state, one of {self.automaton.states}"
         if kind == "plt" and self.products is None:
             return "one row per node, a map as a matrix: the transition monoid has more than 1,024 elements"
-        return self.layout
+        return self.layout if self.hops == 1 else f"{self.layout}; {self.hops} hops: a pass computes {self.hops} levels"
 
     def bound(self, kind: Kind, length: int) -> tuple[int, int]:
         """(steps, padding) that the constructions promise at most."""
-        log, size = max(1, tree_steps(length)), 1 if self.products is not None else self.automaton.states
+        log, size = least_steps(length, self.hops), 1 if self.products is not None else self.automaton.states
         return {
             "plt": (tree_steps(length), 1),
             "cot": (length + 1, length + 1),
@@ -120,7 +137,8 @@ class RegularCompiler:
             return Extent(2, symbols, fixed, per_bit=3, places=geometry.nodes)
         left, right, elements = self._codes
         places = number_at(level_tree(length).room, length) if kind == "pcot" else length + queue_slots(length)
-        return Extent(2, symbols, fixed=11 + 3 * left + 2 * right + 2 * elements, per_bit=3, places=places)
+        fixed = 11 + 3 * left + 2 * right + 2 * elements + (2 if self.hops > 1 else 0)
+        return Extent(2 * self.hops, symbols, fixed, per_bit=3, places=places)
 
     def _loop_extent(self, length: int) -> Extent:
         if self.products is None:
@@ -140,6 +158,8 @@ class RegularCompiler:
     def compile(self, kind: Kind, length: int, precision: Precision) -> Model:
         """The family's model where there is one; the shortest words have designs of their own."""
         check_precision(precision, LEAST_PRECISION)
+        if kind not in self.kinds:
+            raise ProblemError(f"a model with {self.hops} hops is one of {', '.join(self.kinds)}, not {kind}")
         family = self.family(kind)
         if family is not None and length >= family.least:
             return family.model_at(length, precision)
@@ -174,10 +194,10 @@ class RegularCompiler:
     def _diffusion(self, kind: Kind, length: Size) -> Design:
         assert self.products is not None
         vocabulary = self._tree_vocabulary()
-        predictor = tree_predictor(self.products, vocabulary, length, own_slot=kind == "topk")
-        planner = {} if kind == "topk" else {"planner": tree_planner(vocabulary, length)}
+        predictor = tree_predictor(self.products, vocabulary, length, own_slot=kind == "topk", hops=self.hops)
+        planner = {} if kind == "topk" else {"planner": tree_planner(vocabulary, length, hops=self.hops)}
         name = "model" if kind == "topk" else "predictor"
-        return Design({**planner, name: predictor}, vocabulary, least_steps(length), queue_slots(length))
+        return Design({**planner, name: predictor}, vocabulary, least_steps(length, self.hops), queue_slots(length))
 
     def _tree_vocabulary(self) -> Vocabulary:
         if self.products is not None:

@@ -20,7 +20,6 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from unmask.budget import check
 from unmask.engines.chain_kernel import chain
 from unmask.engines.engine import Footprint, Watch
 from unmask.engines.footprint import fast_footprint
@@ -39,6 +38,7 @@ from unmask.engines.prepared_weights import (
 from unmask.engines.reference import LARGEST_SCORES
 from unmask.engines.visible_keys import MOST_BITS, BitColumns, KeyCode, ValueRange, find_bits, prove_code
 from unmask.errors import AttendsToNothing, TooLarge
+from unmask.limits import check
 from unmask.numerics.array_types import Int
 from unmask.numerics.compact import Compact
 from unmask.weights.transformer import Transformer

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from unmask.budget import check
 from unmask.engines.class_attention import ClassAttention, Listed
 from unmask.engines.prepared_weights import RowGrid
 from unmask.engines.visible_keys import CodeIndex, KeyCode, Shift, Steps, ValueRange, distinct, forgotten
+from unmask.limits import check
 from unmask.numerics.compact import Compact
 
 PAIRS_AT_ONCE = 1 << 18

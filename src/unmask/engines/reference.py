@@ -15,10 +15,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unmask.budget import check
 from unmask.engines.engine import Footprint, Watch, forward
 from unmask.engines.footprint import dense_footprint
 from unmask.errors import AttendsToNothing, TooLarge
+from unmask.limits import check
 from unmask.numerics.arithmetic import add, divide, exp, product, relu, total, weighted
 from unmask.numerics.array_types import Int
 from unmask.weights.matrices import Matrix
@@ -93,7 +93,7 @@ class ReferenceSession:
                 f"the reference engine would hold {batch} × {rows} × {rows} attention scores; "
                 "use the fast engine, or fewer or shorter words"
             )
-        Q, K, V = self._times(H, head.wq), self._times(H, head.wk), self._times(H, head.wv)
+        Q, (K, V) = self._times(H, head.wq), self.keys_and_values(H, head, where)
         scores = product(Q, np.swapaxes(K, -1, -2), precision)
         visible = np.tri(rows, dtype=bool) if self.transformer.attention == "causal" else np.ones((rows, rows), bool)
         exps = np.where(visible, exp(scores, precision), 0)
@@ -109,6 +109,15 @@ class ReferenceSession:
         result = np.zeros_like(H)
         result[..., written] = product(weights, V[..., written], precision)
         return result
+
+    def keys_and_values(
+        self,
+        H: np.ndarray,
+        head: Head,
+        where: tuple[int, int],  # noqa: ARG002
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """K and V of one head; `where` is its layer and number. A run with a cache takes some of them from it."""
+        return self._times(H, head.wk), self._times(H, head.wv)
 
     def _mlp(self, G: np.ndarray, mlp: Mlp) -> np.ndarray:
         precision = self.transformer.precision

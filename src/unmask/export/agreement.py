@@ -18,12 +18,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from unmask.api import verify_model
 from unmask.engines.engine import Engine, Footprint, Session, Watch
 from unmask.engines.fast import FastEngine
 from unmask.errors import AttendsToNothing, UnmaskError, shortened
 from unmask.export.real_transformer import Passes
 from unmask.numerics.arithmetic import CERTAIN
-from unmask.pipeline import verify_model
 from unmask.reasoners.array_medium import RunSetup
 from unmask.reasoners.decoding import Tape
 from unmask.reasoners.planners import LeftToRight, Uniform
@@ -141,7 +141,7 @@ Order = list[list[int]]
 
 
 def planned_order(model: Model, words: np.ndarray) -> Order | None:
-    """The slots that are written in each step; None where that depends on the word, or there is no canvas."""
+    """Return the slots that are written in each step; None if they depend on the word or the model has no canvas."""
     if model.kind not in DIFFUSION:
         return None
     order = []

@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from unmask.budget import foresee, stage
+from unmask.api import compile_problem
 from unmask.errors import UnmaskError
 from unmask.export.agreement import check_words
 from unmask.export.bert_gpt2_albert import albert_folder, bert_folder, gpt2_folder
@@ -24,7 +24,7 @@ from unmask.export.folder_files import Files, check_free, write_folder
 from unmask.export.gguf_file import GgufChoice, gguf_folder
 from unmask.export.rope_folder import CONTAINERS, rope_folder
 from unmask.export.rope_transformer import RopeChoice
-from unmask.pipeline import compile_problem
+from unmask.limits import foresee, stage
 from unmask.weights.kinds import DIFFUSION, Kind
 from unmask.weights.model import Model
 from unmask.weights.transformer import Head, Transformer

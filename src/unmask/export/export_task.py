@@ -19,6 +19,7 @@ from unmask.export.agreement import (
     Agreement,
     ExportDisagreement,
     ObservedPass,
+    check_words,
     compare,
     logit_scale,
     mask_of,
@@ -32,7 +33,7 @@ from unmask.export.tokenizer import TokenNames, token_names, tokenizer_files
 from unmask.weights.kinds import DIFFUSION
 from unmask.weights.model import Model
 
-NAMED_ORDERS = ("heap", "reversed")
+NAMED_ORDERS = ("heap", "reversed", "skip")
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +72,7 @@ class StockCanvas:
         return steps and [sorted(self.order.index(slot) for slot in step) for step in steps]
 
     def tokens(self, tokens: np.ndarray, *, spare: int = 0) -> np.ndarray:
-        """Tokens of the model's rows → those of the canvas, with so many spare rows."""
+        """Tokens of the model's rows → those of the canvas, with a number of spare rows."""
         if tokens.shape[1] == self.rows:
             tokens = tokens[:, self.permutation]
         front = np.full((len(tokens), self.before), 0 if self.begin is None else self.begin)
@@ -107,10 +108,14 @@ class StockCanvas:
 
 
 def slot_order(model: Model, order: str | None) -> tuple[int, ...]:
-    """`heap` (the compiler's own), `reversed`, or a list such as 2,0,1 → the slot of the model at each place.
+    """`heap` (the compiler's own), `reversed`, `skip`, or a list such as 2,0,1 → the slot of the model at each place.
+
+    `skip`: first the levels 1, 3, 5 …, then 2, 4 …, so that a slot of level 3 reads slots behind it.
 
     >>> slot_order(compile_problem("(a|b)*abb", "mdm", length=5), "reversed")
     (3, 2, 1, 0)
+    >>> slot_order(compile_problem("(a|b)*abb", "mdm", length=8), "skip")
+    (0, 1, 2, 3, 6, 4, 5)
     """
     own = tuple(range(model.padding))
     if order is None or order == "heap":
@@ -119,11 +124,15 @@ def slot_order(model: Model, order: str | None) -> tuple[int, ...]:
         raise UnmaskError(f"--order is for models with a canvas (mdm, smdm, topk), not for {model.kind}; leave it out")
     if order == "reversed":
         return own[::-1]
+    if order == "skip":
+        levels = slot_levels(model)
+        return tuple(slot for first in (0, 1) for level in levels[first::2] for slot in level)
     try:
         chosen = tuple(int(part) for part in order.split(","))
     except ValueError:
         raise UnmaskError(
-            f"--order {order!r} is neither heap nor reversed nor a list of slots such as 2,0,1; give one of these"
+            f"--order {order!r} is neither {', '.join(NAMED_ORDERS)} nor a list of slots such as 2,0,1; "
+            "give one of these"
         ) from None
     if sorted(chosen) != list(own):
         raise UnmaskError(
@@ -131,6 +140,35 @@ def slot_order(model: Model, order: str | None) -> tuple[int, ...]:
             f"the list given has {len(chosen)} entries, {len(set(chosen) & set(own))} of these slots"
         )
     return chosen
+
+
+def slot_levels(model: Model) -> list[list[int]]:
+    """The slots of each level: those of the tree of products, or what the planner writes first in each of its steps.
+
+    A predictor of several hops writes several levels of its tree in one step. Slots that are never written come last.
+    """
+    steps = planned_order(model, check_words(model, FEW_WORDS))
+    if steps is None:
+        raise UnmaskError("--order skip needs levels, but here the word determines when a slot is written; give a list")
+    written = {slot: number for number, step in reversed(list(enumerate(steps))) for slot in step}  # at first
+    tree = _tree_levels(model.length, model.padding)
+    if all(len({written.get(slot) for slot in level}) == 1 for level in tree):
+        return tree
+    levels: list[list[int]] = [[] for _ in range(len(steps) + 1)]
+    for slot in range(model.padding):
+        levels[written.get(slot, -1)].append(slot)
+    return [level for level in levels if level]
+
+
+def _tree_levels(length: int, slots: int) -> list[list[int]]:
+    """Levels of the queue in which slot j multiplies the entries 2j and 2j + 1: the letters, then the slots."""
+    heights = [0] * length
+    for j in range(slots):
+        if 2 * j + 1 >= len(heights):
+            return [list(range(slots))]
+        heights.append(1 + max(heights[2 * j : 2 * j + 2]))
+    own = heights[length:]
+    return [[j for j, height in enumerate(own) if height == level] for level in range(1, max(own, default=0) + 1)]
 
 
 TIE = 2.0**-12  # bias per index, larger than the noise of float32: in a tie of F_p the lowest symbol wins

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from unmask import writing
+from unmask.api import problem_accepts, problem_name, problem_states
 from unmask.errors import FolderError
 from unmask.export.real_transformer import RealTransformer
 from unmask.export.tokenizer import TokenNames
-from unmask.named_problem import problem_accepts, problem_name, problem_states
+from unmask.files import write_folder as write_whole_folder
 from unmask.weights.kinds import DIFFUSION
 from unmask.weights.model import Model
 from unmask.weights.storage import content_hash
@@ -36,7 +36,7 @@ def check_free(out: Path) -> tuple[str, ...]:
 
 def write_folder(files: Files, out: str | os.PathLike[str]) -> Path:
     """Where nothing was before."""
-    return writing.write_folder(Path(out), files.items(), check=check_free)
+    return write_whole_folder(Path(out), files.items(), check=check_free)
 
 
 def as_json(document: Any) -> bytes:

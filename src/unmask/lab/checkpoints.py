@@ -12,11 +12,10 @@ import safetensors.torch
 import torch
 
 from unmask.errors import FolderError
-from unmask.files import check_file
+from unmask.files import check_file, check_file_replaceable, is_partial, make_folders, remove_folders, write_file
 from unmask.lab.settings import Config, read_config
 from unmask.lab.trained_network import TrainedNetwork
 from unmask.weights.tensors import check_distinct_names
-from unmask.writing import check_file_replaceable, is_partial, make_folders, remove_folders, write_file
 
 
 class Moment(msgspec.Struct, frozen=True):
@@ -142,7 +141,7 @@ def save(
 
 
 def resume(folder: Path, config: Config, network: TrainedNetwork, optimizer: torch.optim.Optimizer) -> Progress:
-    """Into the network and its optimiser, what the folder's checkpoint holds; nothing where there is none."""
+    """Load the checkpoint of a folder, if it has one, into the network and its optimiser."""
     path = folder / CHECKPOINT
     if not path.exists():
         return Progress()

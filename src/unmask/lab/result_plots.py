@@ -7,12 +7,12 @@ from math import log2
 from pathlib import Path
 from statistics import linear_regression
 
+from unmask.files import write_file
 from unmask.lab.line_plot import PlotAxis, PlotPanel, Series, level, names, panels, plot, powers, shares
 from unmask.lab.result_rows import Cells, ResultRow, Spread, rows_of
 from unmask.lab.result_tables import GROUP_SIZES, TABLES, THRESHOLD, layers_of, passes_rows
 from unmask.lab.sweep import read_results
 from unmask.lab.tasks import FRAMEWORKS
-from unmask.writing import write_file
 
 CHANCE = "chance"
 BY_FRAMEWORK = names("framework", list(FRAMEWORKS))

@@ -6,16 +6,15 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from unmask.documents import Sentences, distinct_keys, read, said
 from unmask.errors import UnmaskError
-from unmask.files import read_file
+from unmask.files import DocumentErrors, distinct_keys, must_be, read_document, read_file
 from unmask.lab.task_layouts import MOST_FETCHES
 from unmask.lab.tasks import FACTORS, LabTask
 from unmask.problems.program_problems import ProgramProblem
 
 # What a run depends on, as JSON: its `config`, and the `shape` of its network.
 #
-# In comes a file or a preset's object, out a frozen `Config`, or one sentence about the key that is wrong. A folder of
+# A file or a preset's object → a frozen `Config`, or an error message that names the wrong key. A folder of
 # a run keeps it beside the weights, and a cell of a table is named by its hash.
 
 
@@ -24,7 +23,7 @@ from unmask.problems.program_problems import ProgramProblem
 
 Encoding = Literal["bits", "positions", "learned", "none"]
 Gate = Literal["bilinear", "gelu"]
-Count = Annotated[int, msgspec.Meta(ge=1, le=4096), said("an integer from 1 to 4096")]
+Count = Annotated[int, msgspec.Meta(ge=1, le=4096), must_be("an integer from 1 to 4096")]
 
 
 class Shape(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -43,16 +42,16 @@ class Shape(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     hidden: Count = 128
     layers: Count = 2
     heads: Count = 4
-    mlp: Annotated[Gate, said("bilinear or gelu")] = "bilinear"
-    encoding: Annotated[Encoding, said("bits, positions, learned or none")] = "bits"
+    mlp: Annotated[Gate, must_be("bilinear or gelu")] = "bilinear"
+    encoding: Annotated[Encoding, must_be("bits, positions, learned or none")] = "bits"
     beta: Annotated[
-        Annotated[float, msgspec.Meta(ge=-1000, le=1000)] | None, said("a number from -1000 to 1000, or null")
+        Annotated[float, msgspec.Meta(ge=-1000, le=1000)] | None, must_be("a number from -1000 to 1000, or null")
     ] = None
     handed: Annotated[
-        Annotated[int, msgspec.Meta(ge=0, le=MOST_FETCHES)] | None, said("an integer from 0 to 8, or null: all")
+        Annotated[int, msgspec.Meta(ge=0, le=MOST_FETCHES)] | None, must_be("an integer from 0 to 8, or null: all")
     ] = None
-    code_scale: Annotated[float, msgspec.Meta(ge=0, le=100), said("a number from 0 on")] = 1.0
-    aux: Annotated[bool, said("true or false")] = False
+    code_scale: Annotated[float, msgspec.Meta(ge=0, le=100), must_be("a number from 0 on")] = 1.0
+    aux: Annotated[bool, must_be("true or false")] = False
 
 
 # Config: everything that a run depends on; a JSON file holds it, and a folder keeps it beside the weights.
@@ -83,26 +82,26 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     converged     the share of right answers at which it stops; null: it goes on until it is given up
     """
 
-    problem: Annotated[str, said("a PROBLEM such as group:S3")] = "group:S3"
-    length: Annotated[int, msgspec.Meta(ge=2, le=128), said("an integer from 2 to 128")] = 16
+    problem: Annotated[str, must_be("a PROBLEM such as group:S3")] = "group:S3"
+    length: Annotated[int, msgspec.Meta(ge=2, le=128), must_be("an integer from 2 to 128")] = 16
     framework: Annotated[
         Literal["direct", "cot", "tree", "scan", "looped", "program"],
-        said("direct, cot, tree, scan, looped or, of a program, program"),
+        must_be("direct, cot, tree, scan, looped or, of a program, program"),
     ] = "tree"
-    factors: Annotated[int, msgspec.Meta(ge=2, le=128), said("an integer from 2 to 128")] = FACTORS
-    sha256: Annotated[str, said("the SHA-256 of the file of a program")] = ""
-    shape: Annotated[Shape, said("an object with the switches of the network")] = Shape()
-    objective: Annotated[Objective, said("canvas, masking, masking-uniform or masking-1/t")] = "canvas"
-    supervision: Annotated[Supervision, said("each, end or tokens")] = "each"
-    seed: Annotated[int, msgspec.Meta(ge=0, le=LARGEST_SEED), said("an integer from 0 to 2^32")] = 0
+    factors: Annotated[int, msgspec.Meta(ge=2, le=128), must_be("an integer from 2 to 128")] = FACTORS
+    sha256: Annotated[str, must_be("the SHA-256 of the file of a program")] = ""
+    shape: Annotated[Shape, must_be("an object with the switches of the network")] = Shape()
+    objective: Annotated[Objective, must_be("canvas, masking, masking-uniform or masking-1/t")] = "canvas"
+    supervision: Annotated[Supervision, must_be("each, end or tokens")] = "each"
+    seed: Annotated[int, msgspec.Meta(ge=0, le=LARGEST_SEED), must_be("an integer from 0 to 2^32")] = 0
     batch: Count = 32
-    rate: Annotated[float, msgspec.Meta(gt=0, le=1), said("a number above 0 and at most 1")] = 2e-3
-    warmup: Annotated[int, msgspec.Meta(ge=0, le=10**9), said("an integer from 0 to 10^9")] = 100
-    decay: Annotated[int, msgspec.Meta(ge=1, le=10**9), said("an integer from 1 to 10^9")] = 300
-    steps: Annotated[int, msgspec.Meta(ge=1, le=10**9), said("a positive integer")] = 1_000_000
-    cpu_seconds: Annotated[float, msgspec.Meta(gt=0, le=1e9), said("a number above 0 and at most 10^9")] = 60.0
+    rate: Annotated[float, msgspec.Meta(gt=0, le=1), must_be("a number above 0 and at most 1")] = 2e-3
+    warmup: Annotated[int, msgspec.Meta(ge=0, le=10**9), must_be("an integer from 0 to 10^9")] = 100
+    decay: Annotated[int, msgspec.Meta(ge=1, le=10**9), must_be("an integer from 1 to 10^9")] = 300
+    steps: Annotated[int, msgspec.Meta(ge=1, le=10**9), must_be("a positive integer")] = 1_000_000
+    cpu_seconds: Annotated[float, msgspec.Meta(gt=0, le=1e9), must_be("a number above 0 and at most 10^9")] = 60.0
     converged: Annotated[
-        Annotated[float, msgspec.Meta(gt=0, le=1)] | None, said("a share of right answers, or null: never stop early")
+        Annotated[float, msgspec.Meta(gt=0, le=1)] | None, must_be("a share of correct answers, or null")
     ] = 0.995
     evaluate_every: Count = 100
 
@@ -131,7 +130,7 @@ def check_hash(config: Config, sha256: str) -> None:
         raise LabError(f"{config.problem} is not the file of this run: its SHA-256 differs; give the original file")
 
 
-SENTENCES = Sentences(
+ERRORS = DocumentErrors(
     no_object='{name} must be a JSON object, such as {{"problem": "group:S3"}}; docs/lab/tables.md has the settings',
     unknown="{name} has no setting {key!r}; remove it",
     missing="{name} lacks the setting {key!r}",
@@ -143,8 +142,8 @@ SENTENCES = Sentences(
 def config_of(document: Any, *, name: str = "a config of the lab") -> Config:
     """The config of a JSON object; what it leaves out has its default."""
     if isinstance(document, dict) and isinstance(document.get("shape"), dict):  # has sentences of its own
-        read(document["shape"], Shape, SENTENCES, name=f"the shape of {name}")
-    config = read(document, Config, SENTENCES, name=name)
+        read_document(document["shape"], Shape, ERRORS, name=f"the shape of {name}")
+    config = read_document(document, Config, ERRORS, name=name)
     if config.shape.width % config.shape.heads:
         raise LabError(f"{name}: its width must be a multiple of its heads, {config.shape.heads}")
     if config.objective != "canvas" and config.framework not in ("tree", "program"):

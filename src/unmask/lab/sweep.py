@@ -10,12 +10,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from unmask.documents import parse
 from unmask.errors import FolderError, UnmaskError
-from unmask.files import read_file
+from unmask.files import make_folders, parse_json, read_file, remove_folders, write_file
 from unmask.lab.presets import SweepCell, run_cell
 from unmask.lab.settings import LabError
-from unmask.writing import make_folders, remove_folders, write_file
 
 # Many runs as one table: a `cell` is a config and what is measured of it, a `preset` a list of cells, `cluster` where
 # they run (Dask distributed), `results` what is kept of them; `sweep` joins these, and goes on where it was stopped.
@@ -68,7 +66,7 @@ class Results:
         return self.folder / RUNS / cell.key
 
     def keep(self, cell: SweepCell, outcome: dict[str, Any]) -> None:
-        """`outcome` is {"result": …} or {"error": …}; an error takes no result's place, whoever has made it."""
+        """Store {"result": …} or {"error": …}. An error never replaces a result."""
         if "result" in outcome or not self.done(cell):
             record = {"key": cell.key, **cell.to_json(), **outcome}
             write_file(self._file(cell), json.dumps(record).encode(), earlier=EARLIER_RECORD)
@@ -88,7 +86,7 @@ class Results:
 def _record(path: Path) -> dict[str, Any]:
     """What the file of a cell holds."""
     try:
-        record = parse(read_file(path, str(path), most=LARGEST, error=LabError), str(path), error=DamagedRecord)
+        record = parse_json(read_file(path, str(path), most=LARGEST, error=LabError), str(path), error=DamagedRecord)
     except DamagedRecord:
         record = None
     if not is_record(record):
@@ -107,7 +105,7 @@ def is_record(record: Any) -> TypeGuard[dict[str, Any]]:
 
 def read_results(path: Path) -> list[dict[str, Any]]:
     """The cells of a results.json."""
-    document = parse(read_file(path, str(path), most=LARGEST, error=LabError), str(path), error=LabError)
+    document = parse_json(read_file(path, str(path), most=LARGEST, error=LabError), str(path), error=LabError)
     if (
         not isinstance(document, dict)
         or document.get("format") != FORMAT
@@ -139,7 +137,7 @@ def client_of(scheduler: str | None, workers: int, memory: int | None = None) ->
         from distributed import Client, LocalCluster
     except ImportError:
         raise UnmaskError("the sweep needs Dask; install it with `pip install 'unmask[lab]'`") from None
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what is wrong is said once, in a sentence
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # errors are reported once, by us
     if scheduler is not None:
         try:
             client = Client(scheduler, timeout=PATIENCE)

@@ -7,13 +7,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from unmask.budget import check
 from unmask.errors import UnmaskError
 from unmask.lab.memory_estimates import words_at_once
 from unmask.lab.settings import Config
 from unmask.lab.task_sources import Stream, words
 from unmask.lab.tasks import LabTask
 from unmask.lab.trained_network import EVERY_ROW, KeyValueCache, PlaceTable, TrainedNetwork, Watch
+from unmask.limits import check
 from unmask.reasoners.array_medium import TokenArrays
 from unmask.reasoners.loops import Moment, canvases
 from unmask.reasoners.planners import surest
@@ -194,7 +194,7 @@ class NetworkMedium(TokenArrays):
         return surest(sure, np.ones(sure.shape, dtype=bool), k)
 
     def above_least(self, logits: Reading, *, without: int) -> np.ndarray:  # noqa: ARG002
-        """There is no least number here: every slot is."""
+        """Every slot of a trained model is written; there is no smaller number."""
         return np.ones(logits.logits.shape[:2], dtype=bool)
 
     def embed(self, tokens: np.ndarray) -> Tensor:

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from unmask.budget import foresee
 from unmask.errors import WordError, shortened
 from unmask.lab.memory_estimates import view_memory
 from unmask.lab.task_sources import ProgramSource, unlike
 from unmask.lab.trained_model import NetworkMedium, Trained
 from unmask.lab.trained_network import Watch
 from unmask.lab.trained_sampling import TrainedPredictor
+from unmask.limits import foresee
 from unmask.reasoners.loops import canvases, masked_diffusion
 from unmask.samplers.sampler_names import parse_sampler
 from unmask.samplers.sampling_loop import masks, sample
@@ -26,7 +26,7 @@ from unmask.viewer.run_recording import Recording
 from unmask.weights.kinds import DIFFUSION
 
 SCALE = 100
-SHOWN = 5  # attention below so many SCALEths is left out: a softmax is never 0
+SHOWN = 5  # attention below SHOWN / SCALE is left out, because a softmax is never 0
 
 
 def read_letters(trained: Trained, word: str) -> np.ndarray:

@@ -22,7 +22,6 @@ import msgspec
 import torch
 from torch import Tensor
 
-from unmask.budget import check, foresee
 from unmask.errors import FolderError, TooLarge, UnmaskError
 from unmask.lab.checkpoints import Moment, Progress, check_folder, finish, open_folder, resume, save
 from unmask.lab.memory_estimates import NUMBER, memory_of, weights_of
@@ -33,6 +32,7 @@ from unmask.lab.tasks import LabTask
 from unmask.lab.trained_model import Trained, accuracy
 from unmask.lab.trained_network import TrainedNetwork
 from unmask.lab.training_batches import Batch, Scored, training_batch
+from unmask.limits import check, foresee
 from unmask.problems.program_problems import ProgramProblem
 
 # Config → a trained network: what a batch teaches (`lessons`), how it is scored (`loss`), and the loop around it

@@ -52,7 +52,7 @@ FIGURES = (
         "family:equal-halves is not regular and takes one step. That AC0 is strictly within AC^d, the regular "
         "languages within NC, and that the union of the AC^d is NC, is cited.",
         construction="programs/regular/product_tree.py, programs/circuit_systems.py, "
-        "verification/circuits/reasoners.py",
+        "verification/circuits/constant_depth.py",
         claim="holds",
         against_print="open",
         difference="the equalities are shown without the uniformity that the corollaries require. The figure draws "
@@ -137,7 +137,7 @@ TAKEAWAYS = (
         title="steps and circuit depth",
         statement="cor:mdms-with-constant-steps and cor:mdms-with-polylog-steps, without uniformity. That constantly "
         "many steps do not recognise all regular languages, as parity is not in AC0, is cited.",
-        construction="programs/circuit_systems.py, verification/circuits/reasoners.py",
+        construction="programs/circuit_systems.py, verification/circuits/constant_depth.py",
         claim="holds",
         against_print="open",
         difference="the equalities are shown without the uniformity that the corollaries require. Besides, *standard "

@@ -290,7 +290,7 @@ OTHERS = (
         statement="MDM[O(1), poly(N)] = PLT[O(1), poly(N)] = AC0, without uniformity. Circuits become models with as "
         "many steps as they are deep; models become circuits whose depth is below a bound in which N does not occur, "
         "for every p: every sum of F_p is a cascade of flip-flops. Circuits are extracted, and tried, at p = 1 alone.",
-        construction="programs/circuit_systems.py, verification/circuits/reasoners.py",
+        construction="programs/circuit_systems.py, verification/circuits/constant_depth.py",
         claim="holds",
         against_print="open",
         difference=f"{UNIFORM}.",
@@ -305,7 +305,7 @@ OTHERS = (
         title="polylogarithmically many steps",
         statement="MDM[O(log^d N), poly(N)] = PLT[O(log^d N), poly(N)] = AC^d, without uniformity. As with constantly "
         "many steps: a step costs the circuit a constant number of levels.",
-        construction="programs/circuit_systems.py, verification/circuits/reasoners.py",
+        construction="programs/circuit_systems.py, verification/circuits/constant_depth.py",
         claim="holds",
         against_print="open",
         difference=f"{UNIFORM}.",
@@ -384,6 +384,22 @@ OWN = (
         check=conversion_checks.converter("mdm_to_fixed_k"),
         bound="T steps, 2P slots, k = P, max(L_U, L_S) + 1 layers, D_U + D_S + 2|Σ| + ⌈log2(N + 2P)⌉ + 7 columns",
         erratum="3.",
+    ),
+    Item(
+        label="own:mdm-speed-up*",
+        kind="own result",
+        title="constant factors in the number of steps",
+        statement="MDM[cT, P] ⊆ MDM[T, P] for every constant c: planner and predictor take c steps in one pass, with "
+        "the same slots and c times as many layers (and four more per step). So a constant factor in a bound on the "
+        "steps means something only together with a bound on the layers. If c does not divide the number of steps, "
+        "the first pass takes fewer: it sees that no slot is written. Sampled runs are not covered.",
+        construction="theorems/mdm_speed_up.py",
+        claim="holds",
+        against_print=None,
+        run=by_theorem("mdm", "mdm", "mdm_speed_up"),
+        check=several(conversion_checks.converter("mdm_speed_up"), conversion_checks.converter("mdm_speed_up:3")),
+        bound="⌈T/c⌉ steps, P slots, c·(max(L_U, L_S) + 4) layers, 2(D_U + D_S) + 5|Σ| + ⌈log2(N + P)⌉ + 4 columns, 3 "
+        "more if c does not divide T",
     ),
     Item(
         label="own:pcot-to-cot-answer-only*",

@@ -8,17 +8,15 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any
 
+from unmask.api import problem_name, run_word, verify_model
 from unmask.errors import PlannerError, TooLarge, UnmaskError
-from unmask.named_problem import problem_name
-from unmask.pipeline import verify_model
 from unmask.playground.asked_problem import PLANNERS, AskedProblem
 from unmask.problems.problem import Outcome
-from unmask.running import run_word
 from unmask.samplers.sampled_predictors import CompiledPredictor
 from unmask.samplers.sampler_names import zoo
 from unmask.samplers.sampling_loop import masks, sample
 from unmask.traces.trace import Trace
-from unmask.verification.question.standard import answer_count
+from unmask.verification.words.references import answer_count
 from unmask.weights.kinds import DIFFUSION, Kind
 from unmask.weights.model import Model
 
@@ -51,7 +49,7 @@ def _answered(subject: AskedProblem, length: int) -> list[tuple[str, Outcome]]:
             continue
         with suppress(UnmaskError):
             answered.append((word, subject.problem.outcome(word).last(1)))
-    # where words have values, one that has none is no example
+    # if words have values, skip words without one
     valued = [(word, right) for word, right in answered if right.value is not None]
     return valued or answered
 
@@ -70,7 +68,7 @@ def _backwards(word: str) -> str:
 def answer_run(subject: AskedProblem) -> dict[str, Any]:
     """The run that was asked for; `page` is the view of it."""
     from unmask.viewer.html_page import View, render
-    from unmask.views import panel_of
+    from unmask.viewer.model_view import panel_of
 
     question = subject.question
     start = time.perf_counter()
@@ -94,7 +92,7 @@ def answer_run(subject: AskedProblem) -> dict[str, Any]:
         "layout": subject.compiler.layout_of(model.kind, model.length),
         "planner": question.planner_name,
         "steps": trace.steps_taken,
-        "answer": subject.said(model, trace.output[-outputs:]),
+        "answer": subject.answer_of(model, trace.output[-outputs:]),
         "right": subject.right(question.word, outputs),
         "own": _own(subject, model, panels[1].trace, outputs) if question.planner_name is not None else None,
         "beside": [{"kind": p.trace.kind, "steps": p.trace.steps_taken} for p in panels[1:]],
@@ -115,7 +113,7 @@ def _beside(subject: AskedProblem) -> tuple[Kind, ...]:
 
 
 def _own(subject: AskedProblem, model: Model, trace: Trace, outputs: int) -> dict[str, Any]:
-    return {"answer": subject.said(model, trace.output[-outputs:]), "steps": trace.steps_taken}
+    return {"answer": subject.answer_of(model, trace.output[-outputs:]), "steps": trace.steps_taken}
 
 
 def _sizes(model: Model) -> dict[str, Any]:
@@ -134,7 +132,7 @@ def _sizes(model: Model) -> dict[str, Any]:
 GROWTH_LENGTHS = (2, 4, 8, 16, 32, 64)
 SHOWN: tuple[Kind, ...] = ("mdm", "plt", "cot")
 SECONDS_OF_GROWTH = 8.0
-GROWTH = 5.0  # twice the length takes at most so many times as long, or the next length is not begun
+GROWTH = 5.0  # assumed growth of the time per doubling of the length; the next length is tried only if it fits
 GROWTH_WORDS = 2
 
 
@@ -177,7 +175,7 @@ def _point(subject: AskedProblem, kind: Kind, length: int) -> dict[str, Any]:
     for word in subject.some_words(GROWTH_WORDS, length):
         trace = run_word(model, word, canvas=False)
         steps = trace.steps_taken
-        right = right and subject.said(model, trace.output[-outputs:]) == subject.right(word, outputs)
+        right = right and subject.answer_of(model, trace.output[-outputs:]) == subject.right(word, outputs)
     return {"kind": kind, "length": length, "steps": steps, "padding": model.padding, "right": right}
 
 
@@ -267,7 +265,7 @@ def answer_planners(subject: AskedProblem) -> dict[str, Any]:
                 break
             trace = run_word(model, word, planner=name, seed=seed, canvas=False)
             tally = here if word == subject.question.word else elsewhere
-            tally.add(subject.said(model, trace.output[-outputs:]), right[word])
+            tally.add(subject.answer_of(model, trace.output[-outputs:]), right[word])
             steps = max(steps, trace.steps_taken)
         rows.append({"planner": planner, "steps": steps, "word": here.to_json(), "words": elsewhere.to_json()})
     return {"right": right[subject.question.word], "rows": rows, "samplers": _samplers(subject, model, right, outputs)}
@@ -280,7 +278,7 @@ def _samplers(subject: AskedProblem, model: Model, right: dict[str, str | None],
         here, elsewhere = RightRuns(), RightRuns()
         for (word, expected), symbols in zip(right.items(), sampled.pop("symbols"), strict=True):
             tally = here if word == subject.question.word else elsewhere
-            tally.add(subject.said(model, symbols[-outputs:]), expected)
+            tally.add(subject.answer_of(model, symbols[-outputs:]), expected)
         rows.append({**sampled, "word": here.to_json(), "words": elsewhere.to_json()})
     return rows
 

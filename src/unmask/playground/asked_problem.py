@@ -13,8 +13,8 @@ from typing import Annotated, Any, Literal, get_args
 import msgspec
 
 from unmask.compilers.compiler import Compiler, compiler_for
-from unmask.documents import Sentences, read, said
 from unmask.errors import ProblemError, TooLarge, UnmaskError, shortened
+from unmask.files import DocumentErrors, must_be, read_document
 from unmask.numerics.arithmetic import Precision
 from unmask.playground import request_limits
 from unmask.playground.programs import KNOWN
@@ -23,7 +23,7 @@ from unmask.problems.circuit_problems import pasted_circuit
 from unmask.problems.grammar_problems import GrammarProblem
 from unmask.problems.problem import Problem
 from unmask.problems.program_problems import ProgramProblem
-from unmask.verification.question.outcomes import outcome_of_symbols
+from unmask.verification.words.references import outcome_of_symbols
 from unmask.weights.kinds import DIFFUSION, KINDS, Kind
 from unmask.weights.model import Model
 
@@ -37,7 +37,7 @@ class BadQuestion(UnmaskError):
     """A request that cannot be understood, or asks for too much."""
 
 
-SENTENCES = Sentences(
+ERRORS = DocumentErrors(
     no_object='a request must be a JSON object such as {{"problem": "(a|b)*abb", "word": "aabb"}}',
     unknown="a request has no field {key!r}; use problem, word, kind, planner, k, seed",
     missing="the request has no {key}; add it as a string",
@@ -47,29 +47,31 @@ SENTENCES = Sentences(
 
 
 def _spoken(choices: tuple[str, ...]) -> msgspec.Meta:
-    return said(f"one of {', '.join(choices)}")
+    return must_be(f"one of {', '.join(choices)}")
 
 
 class PlaygroundQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`planner` is the model's own, or one that takes k slots in each step."""
 
-    problem: Annotated[str, said("a string")]
-    word: Annotated[str, said("a string")]
+    problem: Annotated[str, must_be("a string")]
+    word: Annotated[str, must_be("a string")]
     kind: Annotated[Kind, _spoken(KINDS)] = "mdm"
     planner: Annotated[Planner, _spoken(PLANNERS)] = "own"
     k: Annotated[
-        int, msgspec.Meta(ge=1, le=request_limits.LARGEST_K), said(f"an integer from 1 to {request_limits.LARGEST_K:,}")
+        int,
+        msgspec.Meta(ge=1, le=request_limits.LARGEST_K),
+        must_be(f"an integer from 1 to {request_limits.LARGEST_K:,}"),
     ] = 1
     seed: Annotated[
         int,
         msgspec.Meta(ge=0, le=request_limits.LARGEST_SEED),
-        said(f"an integer from 0 to {request_limits.LARGEST_SEED:,}"),
+        must_be(f"an integer from 0 to {request_limits.LARGEST_SEED:,}"),
     ] = 0
 
     @classmethod
     def of(cls, document: Any) -> "PlaygroundQuestion":
         """A JSON object with these fields, the problem and the word at least."""
-        question = read(document, cls, SENTENCES)
+        question = read_document(document, cls, ERRORS)
         question.check_characters()
         question.check_sizes()
         question.check_files()
@@ -117,7 +119,7 @@ class PlaygroundQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True
 
     @property
     def planner_name(self) -> str | None:
-        """As `--planner` takes it; None for the model's own, and where there is none to replace."""
+        """Return the planner as `--planner` takes it; None for the model's own, or if the model has no planner."""
         return None if self.planner == "own" or self.kind not in DIFFUSION else f"{self.planner}:{self.k}"
 
     def to_json(self) -> dict[str, Any]:
@@ -163,7 +165,7 @@ class AskedProblem:
         """What a run should say of a word; None where nothing is right or wrong."""
         return str(self.problem.outcome(word).last(outputs)) if self.problem.has_answers else None
 
-    def said(self, model: Model, symbols: list[str]) -> str:
+    def answer_of(self, model: Model, symbols: list[str]) -> str:
         """What the last symbols of a run say: `accepted`, `rejected`, `gives 19`, or `undecided: …`."""
         return str(outcome_of_symbols(model, symbols, self.problem.answer_symbols(model.length)))
 

@@ -33,8 +33,8 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from unmask.documents import distinct_keys
 from unmask.errors import UnmaskError
+from unmask.files import distinct_keys
 from unmask.playground import request_limits
 from unmask.playground.asked_problem import PROGRAMS, BadQuestion, PlaygroundQuestion
 from unmask.playground.worker_pool import RequestFailed, SharedAnswers, WorkerPool
@@ -55,7 +55,7 @@ HEADERS = {
 
 
 def error(sentence: str, status: int) -> JSONResponse:
-    """Every error is JSON with one sentence."""
+    """Return every error as JSON with a message."""
     return JSONResponse({"error": sentence}, status)
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from unmask.documents import Sentences, read
 from unmask.errors import ProblemError, shortened
+from unmask.files import DocumentErrors, read_document
 from unmask.problems.circuit_problems import (
     FamilyProblem,
     StoredCircuit,
@@ -121,7 +121,7 @@ def parse_problem(text: str) -> Problem:
     return RegexProblem(text) if row is None else row.parse(rest)
 
 
-SENTENCES = Sentences(
+ERRORS = DocumentErrors(
     no_object="a stored problem must be a JSON object",
     unknown="{name} has no field {key!r}; remove it",
     missing="{name} lacks the field {key!r}",
@@ -136,4 +136,4 @@ def problem_from_json(document: Any) -> Problem:
     kind = document.get("kind") if isinstance(document, dict) else None
     if not isinstance(kind, str) or kind not in kinds:
         raise ProblemError(f"a stored problem needs a kind among {', '.join(kinds)}, not {shortened(repr(kind))}")
-    return read(document, kinds[kind], SENTENCES, name=f"a stored problem of kind {kind}").problem()
+    return read_document(document, kinds[kind], ERRORS, name=f"a stored problem of kind {kind}").problem()

@@ -87,7 +87,7 @@ class Stored(msgspec.Struct, frozen=True, tag_field="kind", forbid_unknown_field
 # | Grammar         | whether it is derived                                |
 # | DecisionGraph   | its outputs, as a function said of every word        |
 #
-# `verification/proofs` turns each of them into gates.
+# `verification/words/deciders.py` turns each of them into gates.
 
 
 __all__ = [

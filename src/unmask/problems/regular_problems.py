@@ -14,9 +14,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from unmask import documents
 from unmask.errors import PatternError, ProblemError, TooLarge, WordError, shortened
-from unmask.files import read_file
+from unmask.files import names_in, object_in, parse_json, read_file
 from unmask.problems.automata.automaton import Automaton
 from unmask.problems.automata.groups_and_monoids import PermutationGroup, permutation_group
 from unmask.problems.problem import ACCEPTED, REJECTED, Characters, Outcome, Problem, Stored, Word, is_plain, words_of
@@ -143,7 +142,7 @@ _KEYS = ("alphabet", "states", "start", "accepting", "transitions")
 def read_dfa_document(path: str | Path) -> dict[str, Any]:
     """The JSON object in a file; keys given twice are refused."""
     what = f"the automaton {path}"
-    return documents.parse(read_file(path, what, most=_MOST_BYTES, error=ProblemError), what, error=ProblemError)
+    return parse_json(read_file(path, what, most=_MOST_BYTES, error=ProblemError), what, error=ProblemError)
 
 
 def dfa_from_json(document: Any) -> Automaton:
@@ -176,7 +175,7 @@ def dfa_from_json(document: Any) -> Automaton:
 
 
 def _names(document: dict[str, Any], key: str, *, may_be_empty: bool = False) -> list[str]:
-    return documents.names_in(document, key, "an automaton", empty=may_be_empty, error=ProblemError)
+    return names_in(document, key, "an automaton", empty=may_be_empty, error=ProblemError)
 
 
 def _known(table: dict[str, int], name: Any, kind: str, where: str) -> int:
@@ -188,7 +187,7 @@ def _known(table: dict[str, int], name: Any, kind: str, where: str) -> int:
 
 
 def _object(value: Any, where: str) -> dict[str, Any]:
-    return documents.object_in(value, where, "an automaton", error=ProblemError)
+    return object_in(value, where, "an automaton", error=ProblemError)
 
 
 # dfa:FILE: does the automaton of a JSON file accept?

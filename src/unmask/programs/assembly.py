@@ -10,7 +10,7 @@ from contextvars import ContextVar
 
 import numpy as np
 
-from unmask.budget import check
+from unmask.limits import check
 from unmask.numerics.arithmetic import Precision
 from unmask.programs.program import Edges, HeadBuilder, MlpBuilder, Program, Weight, integers
 from unmask.weights.matrices import Matrix, Positions, held

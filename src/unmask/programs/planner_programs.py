@@ -3,9 +3,9 @@
 import numpy as np
 
 from unmask.expressions import Expression, N, choose, n
-from unmask.programs.gadgets.attention import lookup
+from unmask.programs.gadgets.attention import clear, itself, lookup
 from unmask.programs.gadgets.mlp import conjunction
-from unmask.programs.program import ONE, B, Columns, LayerBuilder, Program, Size, Vocabulary, program_for
+from unmask.programs.program import ONE, B, Columns, HeadBuilder, LayerBuilder, Program, Size, Vocabulary, program_for
 
 
 def planner_logits(program: Program, chosen: Columns) -> None:
@@ -29,47 +29,55 @@ def readiness_planner(
     children: tuple[Expression | np.ndarray, ...],
     *,
     room: int | None = None,
+    hops: int = 1,
 ) -> Program:
     """Return the planner that writes a masked slot once no row that one of `children` names is masked.
 
     `children` are formulas or tables. Addresses count to `rows`, or to `room`, which is no less.
 
-    Statement:    a slot is chosen if it is masked and none of the rows that it reads is.
+    Statement:    a slot is chosen if it is masked and none of the rows that it reads is. With h hops, a row that one of
+                  h - 1 earlier hops would choose counts as written.
     Construction: one LOOKUP per row that is read brings whether it is masked:
                       take = ReLU(masked - Σ_i masked of child i)
-    Bounds:       one layer, a head per child, one hidden unit; width O(log rows). Least p: 1.
+                  With h hops there are h such layers. All but the last write `filled`, which is subtracted from
+                  `masked` where a row is read; a SELF head clears what the layer before has fetched.
+    Bounds:       h layers, a head per child (one more from the second layer on), one hidden unit; width O(log rows).
+                  Least p: 1.
     Exactness:    exact. The logits are ±B: no noise can turn the decision round.
     """
     program = program_for(vocabulary.symbols, 2, length, rows)
     masked = program.register("masked")
     program.embed(vocabulary["mask"], masked)
     take = program.register("take", 2)
-    layer = program.layer()
-    unit = layer.mlp.units(1)
-    layer.mlp.read(unit, masked)
-    if children:
-        here = program.code("here", n, room=room)
-        for i, child in enumerate(children):
-            layer.mlp.read(unit, _masked_child(program, layer, i, child, here, masked, room), -ONE)
-    layer.mlp.write(unit, take)
+    here = program.code("here", n, room=room) if children else masked
+    codes, fetched = [], []
+    for i, child in enumerate(children):
+        codes.append(program.code(f"address {i}", child, room=room))
+        fetched.append(program.register(f"masked {i}"))
+    filled = program.register("filled") if hops > 1 else None
+    for hop in range(hops):
+        layer = program.layer()
+        unit = layer.mlp.units(1)
+        layer.mlp.read(unit, masked)
+        for address, absent in zip(codes, fetched, strict=True):
+            fetch_absence(lookup(layer, address, here), masked, filled, absent)
+            layer.mlp.read(unit, absent, -ONE)
+        if hop and fetched:
+            clear(itself(layer, here), *fetched)
+        if filled is None or hop == hops - 1:
+            layer.mlp.write(unit, take)
+        else:
+            layer.mlp.read(unit, filled, -ONE)
+            layer.mlp.write(unit, filled)
     symmetric_planner_logits(program, take)
     return program
 
 
-def _masked_child(
-    program: Program,
-    layer: LayerBuilder,
-    i: int,
-    child: Expression | np.ndarray,
-    here: Columns,
-    masked: Columns,
-    room: int | None,
-) -> Columns:
-    """Whether the row that child i names is masked."""
-    address = program.code(f"address {i}", child, room=room)
-    fetched = program.register(f"masked {i}")
-    lookup(layer, address, here).copy(masked, fetched)
-    return fetched
+def fetch_absence(head: HeadBuilder, masked: Columns, filled: Columns | None, target: Columns) -> None:
+    """Copy [the attended row is masked, and no earlier hop has filled it]."""
+    head.copy(masked, target)
+    if filled is not None:
+        head.copy(filled, target, -ONE)
 
 
 def row_of_previous_block(block: int) -> Expression:

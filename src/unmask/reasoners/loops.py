@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Generic, Literal, Protocol, TypeVar, runtime_checkable
 
-from unmask.budget import stage
+from unmask.limits import stage
 from unmask.weights.kinds import DIFFUSION, Kind
 
 Tokens = TypeVar("Tokens")

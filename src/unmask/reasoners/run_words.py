@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unmask.budget import current, foresee, in_words, stage
 from unmask.engines.engine import Continuing, Engine, Footprint, Watch
 from unmask.errors import AttendsToNothing, PlannerError, UnmaskError
+from unmask.limits import current, foresee, in_words, stage
 from unmask.numerics.array_types import Int
 from unmask.reasoners.array_medium import Arrays, RunSetup, RunStep, planned_from_outside
 from unmask.reasoners.decoding import Tape
@@ -33,7 +33,7 @@ PER_STEP = 400  # of a kept canvas: two arrays and the step around them
 
 
 def run_cost(model: Model, engine: Engine, batch: int, *, watched: bool = False) -> int:
-    """Bytes of a run of so many words, without its canvases; `watched` if someone is shown all that is computed."""
+    """Return the bytes of a run, without its canvases. `watched`: everything that is computed is recorded."""
     sessions = (engine.footprint(t, batch, watched=watched) for t in model.transformers.values())
     return Footprint.together(sessions) + batch * (PER_ROW * model.rows + PER_LETTER * model.length)
 

@@ -10,16 +10,15 @@ from itertools import islice, pairwise, product, zip_longest
 
 import numpy as np
 
-from unmask.budget import check
+from unmask.api import compile_problem
 from unmask.errors import ProblemError
-from unmask.pipeline import compile_problem
+from unmask.limits import check
 from unmask.problems.catalogue import parse_problem
 from unmask.problems.problem import Problem, is_plain
 from unmask.reasoners.run_words import run_batch
 from unmask.samplers.sampled_predictors import CompiledPredictor
 from unmask.samplers.sampling_loop import Sample, Write, masks
-from unmask.verification.question.outcomes import outcome_of_symbols
-from unmask.verification.question.standard import answer_count
+from unmask.verification.words.references import answer_count, outcome_of_symbols
 from unmask.weights.kinds import DIFFUSION, Kind
 
 OVERSAMPLED = 4  # times as many words are drawn as are asked for, so that answers can be balanced

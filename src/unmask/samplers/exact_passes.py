@@ -27,8 +27,8 @@ from fractions import Fraction
 from functools import cache
 from itertools import product
 
-from unmask.budget import check
 from unmask.errors import ProblemError, TooLarge
+from unmask.limits import check
 from unmask.samplers.string_law import Law
 
 MOST_CANVASES = 1 << 14

@@ -22,8 +22,8 @@ from math import lgamma
 
 import numpy as np
 
-from unmask.budget import check
 from unmask.errors import ProblemError, TooLarge
+from unmask.limits import check
 from unmask.samplers.string_law import Law
 
 EQUAL = 1e-12  # beliefs that differ by rounding errors only

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unmask.budget import check, foresee
 from unmask.errors import UnmaskError
+from unmask.limits import check, foresee
 from unmask.samplers.rule_interface import Beliefs, Chance, Drawn, Predictor, Sampler, State
 
 MOST_PASSES = 100_000

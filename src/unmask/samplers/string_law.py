@@ -16,9 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from unmask import documents
 from unmask.errors import ProblemError, TooLarge, shortened
-from unmask.files import read_file
+from unmask.files import names_in, object_in, parse_json, read_file
 
 MOST_STRINGS = 1 << 14
 
@@ -142,7 +141,7 @@ def read_law(path: str | Path) -> Law:
         raise ProblemError("law: has no file name; write law:FILE")
     what = f"the law {path}"
     content = read_file(path, what, most=MOST_BYTES, error=ProblemError)
-    document = documents.parse(content, what, error=ProblemError, decimal=_decimal)
+    document = parse_json(content, what, error=ProblemError, decimal=_decimal)
     return law_from_json(document, f"law:{Path(path).name}")
 
 
@@ -292,7 +291,7 @@ def _check_states(rows: dict[str, Any], states: list[str], where: str) -> None:
 
 
 def _names(document: dict[str, Any], key: str, most: int) -> list[str]:
-    names = documents.names_in(document, key, "a law", empty=False, error=ProblemError)
+    names = names_in(document, key, "a law", empty=False, error=ProblemError)
     if not all(name and " " not in name for name in names):
         raise ProblemError(f"{key!r} of a law must be a list of nonempty strings without blanks")
     if len(names) > most:
@@ -315,7 +314,7 @@ def _shown(context: tuple[int, ...], alphabet: list[str]) -> str:
 
 
 def _object(value: Any, where: str) -> dict[str, Any]:
-    return documents.object_in(value, where, "a law", error=ProblemError)
+    return object_in(value, where, "a law", error=ProblemError)
 
 
 # LawPredictor: the exact conditionals of a law, for any partly masked string, by forward and backward sums.

@@ -3,12 +3,13 @@
 from collections import deque
 from collections.abc import Iterator
 
-from unmask.budget import check
 from unmask.errors import UnmaskError
+from unmask.limits import check
 from unmask.theorems.causal_and_unmasked import CAUSAL_TO_UNMASKED, CAUSAL_TO_UNMASKED_BY_BLOCKS, UNMASKED_TO_CAUSAL
 from unmask.theorems.cot_and_pcot import COT_TO_PCOT, PCOT_TO_COT, PCOT_TO_COT_ANSWER_ONLY
 from unmask.theorems.mdm_and_smdm import MDM_TO_SMDM, SMDM_TO_MDM
 from unmask.theorems.mdm_and_topk import MDM_TO_FIXED_K, PLANNER_AND_PREDICTOR_TO_TOPK, TOPK_TO_MDM
+from unmask.theorems.mdm_speed_up import MDM_SPEED_UP, STEM, speed_up_by
 from unmask.theorems.mdm_to_pcot import MDM_TO_PCOT, MDM_TO_PCOT_PADDED
 from unmask.theorems.mdm_to_plt import MDM_TO_PLT
 from unmask.theorems.pcot_to_mdm import PCOT_TO_MDM
@@ -36,6 +37,7 @@ VARIANTS: tuple[Theorem, ...] = (
     MDM_TO_FIXED_K,
     PCOT_TO_COT_ANSWER_ONLY,
     PCOT_TO_MDM_MIRRORED,
+    MDM_SPEED_UP,
 )
 """Other forms of a conversion, taken only when asked for by name."""
 
@@ -65,9 +67,15 @@ def route(source: Kind, target: Kind) -> list[Theorem]:
     return chain
 
 
+def with_option(stem: str) -> tuple[Theorem, ...]:
+    """The theorem that a stem such as `mdm_speed_up:3` names, where it has an option."""
+    name, _, factor = stem.partition(":")
+    return (speed_up_by(int(factor)),) if name == STEM and factor.isascii() and factor.isdigit() else ()
+
+
 def named_theorem(stem: str, source: Kind, target: Kind) -> Theorem:
     """The theorem of that stem, if it leads from one kind to the other."""
-    for theorem in (*THEOREMS, *VARIANTS):
+    for theorem in (*THEOREMS, *VARIANTS, *with_option(stem)):
         if theorem.stem == stem:
             if (theorem.source, theorem.target) != (source, target):
                 raise UnmaskError(f"{stem} takes {theorem.source} to {theorem.target}, not {source} to {target}")

@@ -14,13 +14,15 @@ Deviations:   the predictor does not depend on the planner's decision, so both r
               (one causal, one not) cost two columns per position (`hide_later`).
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from unmask.expressions import N, n
 from unmask.programs.assembly import assemble
 from unmask.programs.gadgets.attention import clear, itself
 from unmask.programs.gadgets.mlp import argmax, conjunction
-from unmask.programs.program import B, Program, bits_for
+from unmask.programs.program import B, Columns, Program, bits_for
 from unmask.programs.simulation import Simulation, shared_attention, source_positions
 from unmask.theorems.alignment import Alignment, layer_copies, register_symbols
 from unmask.theorems.theorem import Conversion, SourceSize, Theorem, check_argmax, converted
@@ -36,21 +38,38 @@ def bound(source: SourceSize) -> Price:
 def mdm_to_plt(source: Model) -> Conversion:
     """The looped transformer of a masked diffusion model."""
     check_argmax("mdm_to_plt", len(source.vocabulary))
-    step = _LoopProgram(source)
-    transformers = {"model": assemble(step.program, source.precision)}
+    step = DenoisingProgram(source)
+    step.add_step()
+    program, (planner, predictor) = step.program, step.noise
+    program.loop = (0, len(program.layers))
+    program.noise = Noise(tuple(planner.tolist()), tuple(predictor.tolist()))
+    program.read_out(np.arange(len(source.vocabulary)), step.symbol, B)
+    transformers = {"model": assemble(program, source.precision)}
     model = converted(source, "mdm_to_plt", kind="plt", pad=source.mask, mask=None, transformers=transformers)
     return Conversion(model, _alignment(source, step))
 
 
-class _LoopProgram:
-    """The program: one loop is one denoising step, layers (a) to (e) of the construction."""
+@dataclass(frozen=True, eq=False)
+class Idle:
+    """`idle` is 1 in all rows of a pass that leaves a step out, `busy` in all rows of any other pass."""
 
-    def __init__(self, source: Model) -> None:
+    idle: Columns
+    busy: Columns
+
+
+class DenoisingProgram:
+    """A stream that carries the symbol of every row; `add_step` adds the layers (a) to (e), one denoising step.
+
+    With `noisy` the logits take the noise of a tape. With `outputs` = 2 it is to be a planner. `idle` flags, if given
+    to `add_step`, mark all rows of a pass in which the step is left out.
+    """
+
+    def __init__(self, source: Model, *, outputs: int | None = None, noisy: bool = True, causal: bool = True) -> None:
         self.source, symbols = source, source.vocabulary
         self.writable = np.setdiff1d(np.arange(len(symbols)), [source.token[source.mask or ""]])
         writable = [symbols[c] for c in self.writable]
         first = N + int(source.begin is not None)
-        self.program = program = Program(symbols, len(symbols), source.length, source.rows)
+        self.program = program = Program(symbols, outputs or len(symbols), source.length, source.rows)
         self.here = program.code("here", n)
         self.slot, self.given = program.flag("slot", n >= first), program.flag("given", n < first)
         self.symbol = program.register("symbol", symbols)
@@ -59,21 +78,24 @@ class _LoopProgram:
             name: program.register(f"{name} positions", t.width, source_positions(t, n)) for name, t in given.items()
         }
         self.simulations = {name: Simulation.of(program, t, name) for name, t in given.items()}
-        self.planner_noise = program.register("planner noise", ("keep", "take"))
-        self.predictor_noise = program.register("predictor noise", symbols)
+        self.noise: list[Columns] = []
+        if noisy:
+            self.noise = [program.register("planner noise", ("keep", "take"))]
+            self.noise.append(program.register("predictor noise", symbols))
         self.decision, self.logits = program.register("decision", 2), program.register("logits", writable)
         self.plan, self.drawn = program.register("plan", ("keep", "take")), program.register("drawn", writable)
         self.fresh, self.kept = program.register("fresh", writable), program.register("kept", symbols)
-        self.shared = shared_attention(program, list(given.values()), n, source.rows)
+        self.shared = shared_attention(program, list(given.values()), n, source.rows, causal=causal)
+        program.attention = self.shared.kind
         program.embed(np.arange(len(symbols)), self.symbol)
+
+    def add_step(self, idle: Idle | None = None) -> None:
+        """Add the layers of one denoising step, which is left out where `idle` says so."""
         self._embed()
         self._simulate()
         self._decode()
-        self._replace()
+        self._replace(idle)
         self._put_in_place()
-        program.attention, program.loop = self.shared.kind, (0, len(program.layers))
-        program.noise = Noise(tuple(self.planner_noise.tolist()), tuple(self.predictor_noise.tolist()))
-        program.read_out(np.arange(len(symbols)), self.symbol, B)
 
     def _embed(self) -> None:
         """(a) SELF embeds the symbols for planner and predictor."""
@@ -93,30 +115,35 @@ class _LoopProgram:
         layer = self.program.layer()
         own_row = itself(layer, self.here)
         self.simulations["planner"].logits_in(own_row, self.decision)
-        own_row.copy(self.planner_noise, self.decision)
         self.simulations["predictor"].logits_in(own_row, self.logits, self.writable)
-        own_row.copy(self.predictor_noise[self.writable], self.logits)
+        if self.noise:
+            planner, predictor = self.noise
+            own_row.copy(planner, self.decision)
+            own_row.copy(predictor[self.writable], self.logits)
         argmax(layer.mlp, self.decision, self.plan)
         argmax(layer.mlp, self.logits, self.drawn)
 
-    def _replace(self) -> None:
+    def _replace(self, idle: Idle | None) -> None:
         """(d) fresh_c = take ∧ slot ∧ drawn_c;  kept_c = symbol_c ∧ (keep ∨ given). All with one positive literal."""
         mlp, (keep, take) = self.program.layer().mlp, self.plan
-        mlp.write(conjunction(mlp, self.drawn, [[keep, *self.given]] * self.drawn.size), self.fresh)
-        mlp.write(conjunction(mlp, self.symbol, [[take, *self.given]] * self.symbol.size), self.kept)
+        left_out = [] if idle is None else [*idle.idle]
+        mlp.write(conjunction(mlp, self.drawn, [[keep, *self.given, *left_out]] * self.drawn.size), self.fresh)
+        mlp.write(conjunction(mlp, self.symbol, [[take, *self.given, *left_out]] * self.symbol.size), self.kept)
         mlp.write(conjunction(mlp, self.symbol, [self.slot] * self.symbol.size), self.kept)
+        if idle is not None:
+            mlp.write(conjunction(mlp, self.symbol, [[*self.given, *idle.busy]] * self.symbol.size), self.kept)
 
     def _put_in_place(self) -> None:
         """(e) SELF puts the new symbol in place and clears the rest."""
         own_row = itself(self.program.layer(), self.here)
         streams = [simulation.work for simulation in self.simulations.values()]
         decoded = [self.decision, self.logits, self.plan, self.drawn, self.fresh, self.kept]
-        clear(own_row, self.symbol, *streams, self.planner_noise, self.predictor_noise, *decoded)
+        clear(own_row, self.symbol, *streams, *self.noise, *decoded)
         own_row.copy(self.fresh, self.symbol[self.writable])
         own_row.copy(self.kept, self.symbol)
 
 
-def _alignment(source: Model, step: _LoopProgram) -> Alignment:
+def _alignment(source: Model, step: DenoisingProgram) -> Alignment:
     every = np.arange(source.rows)
     copies = [
         copy

@@ -12,8 +12,8 @@ from typing import Annotated, Any
 import msgspec
 import numpy as np
 
-from unmask.documents import Sentences, read, said
 from unmask.errors import UnmaskError, shortened
+from unmask.files import DocumentErrors, must_be, read_document
 from unmask.traces.notebook import drawn
 from unmask.weights.kinds import KINDS, Kind
 from unmask.weights.model import Model
@@ -25,7 +25,7 @@ class TraceError(UnmaskError):
     """Traces that cannot be read or compared."""
 
 
-SENTENCES = Sentences(
+ERRORS = DocumentErrors(
     no_object=f'a trace is a JSON object with "format": "{FORMAT}"',
     unknown="this trace is damaged: it has the unknown key {key!r}; remove it",
     missing="this trace is damaged: it lacks the key {key!r}; record it again",
@@ -35,29 +35,29 @@ SENTENCES = Sentences(
 _PLAIN = ("kind", "length", "padding", "accept", "reject", "mask", "steps_taken")
 
 Int64 = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
-Whole = Annotated[int, said("an integer")]
-Symbol = Annotated[str, said("a string")]
-Tokens = Annotated[tuple[Int64, ...], said("a list of integers")]
+Whole = Annotated[int, must_be("an integer")]
+Symbol = Annotated[str, must_be("a string")]
+Tokens = Annotated[tuple[Int64, ...], must_be("a list of integers")]
 
 
 class TraceDocument(msgspec.Struct, frozen=True):
     """The JSON object of a trace; `chosen` holds the numbers of the slots."""
 
-    kind: Annotated[Kind, said(f"one of {', '.join(KINDS)}")]
+    kind: Annotated[Kind, must_be(f"one of {', '.join(KINDS)}")]
     length: Whole
     padding: Whole
     accept: Symbol
     reject: Symbol
     mask: Symbol | None
     steps_taken: Whole
-    vocabulary: Annotated[tuple[str, ...], said("a list of strings")]
+    vocabulary: Annotated[tuple[str, ...], must_be("a list of strings")]
     word: Tokens
-    canvas: Annotated[tuple[tuple[Int64, ...], ...], said("lists of integers")]
-    chosen: Annotated[tuple[tuple[Int64, ...], ...], said("lists of integers")]
-    activations: Annotated[dict[str, list[list[Int64]]], said("names with tables of integers")]
-    registers: Annotated[dict[str, tuple[str, ...]], said("names with lists of strings")]
-    aliases: Annotated[dict[str, str], said("an object that maps symbols to symbols")]
-    slots: Annotated[tuple[str, ...], said("a list of strings")] = ()
+    canvas: Annotated[tuple[tuple[Int64, ...], ...], must_be("lists of integers")]
+    chosen: Annotated[tuple[tuple[Int64, ...], ...], must_be("lists of integers")]
+    activations: Annotated[dict[str, list[list[Int64]]], must_be("names with tables of integers")]
+    registers: Annotated[dict[str, tuple[str, ...]], must_be("names with lists of strings")]
+    aliases: Annotated[dict[str, str], must_be("an object that maps symbols to symbols")]
+    slots: Annotated[tuple[str, ...], must_be("a list of strings")] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,8 +178,8 @@ class Trace:
     @classmethod
     def from_json(cls, data: Any) -> "Trace":
         if not isinstance(data, dict) or data.get("format") != FORMAT:
-            raise SENTENCES.refusal(SENTENCES.no_object)
-        document = read(data, TraceDocument, SENTENCES)
+            raise ERRORS.error_with(ERRORS.no_object)
+        document = read_document(data, TraceDocument, ERRORS)
         try:
             trace = cls(
                 **{

@@ -19,7 +19,7 @@ from unmask.errors import TooLarge
 from unmask.problems.problem import Problem
 from unmask.reasoners.run_words import run
 from unmask.reasoners.typed_words import read_word
-from unmask.verification.question.outcomes import outcome_of_symbols
+from unmask.verification.words.references import outcome_of_symbols
 from unmask.weights.kinds import Kind
 from unmask.weights.model import Extent, Model, Price
 from unmask.weights.storage import load, save
@@ -30,7 +30,7 @@ EXTENT = ("layers", "symbols", "fixed", "per_bit", "places")
 
 
 @dataclass(frozen=True)
-class Row:
+class ResourceRow:
     """One framework at one length. `bound` is the most that it may use, `extent` the formula behind layers, symbols and
     width. `seconds` is the time of a run, None where the engine could not afford one."""
 
@@ -72,10 +72,10 @@ class Row:
         }
 
 
-def grows_as_promised(rows: Sequence[Row]) -> bool:
+def grows_as_promised(rows: Sequence[ResourceRow]) -> bool:
     """One framework at several lengths: O(1) layers and symbols, a width that only the number of places moves.
 
-    Lengths below 4 do not count, and of a recurrence only lengths with the same cases are held against each other:
+    Lengths below 4 do not count, and of a recurrence only lengths with the same cases are compared:
     there are finitely many cases, so that what they add is O(1).
     """
     extents: dict[frozenset, set[tuple[int, ...]]] = {}
@@ -85,13 +85,13 @@ def grows_as_promised(rows: Sequence[Row]) -> bool:
     return all(len(same) == 1 for same in extents.values())
 
 
-def lengths_that_lack_cases(rows: Sequence[Row]) -> list[int]:
+def lengths_that_lack_cases(rows: Sequence[ResourceRow]) -> list[int]:
     """The lengths at which fewer, or other, cases of a recurrence occur than at the longest."""
     longest = max(rows, key=lambda row: row.length)
     return [row.length for row in rows if row.extent.cases != longest.extent.cases]
 
 
-def measure(model: Model, bound: tuple[int, int], extent: Extent, problem: Problem, engine: Engine) -> Row:
+def measure(model: Model, bound: tuple[int, int], extent: Extent, problem: Problem, engine: Engine) -> ResourceRow:
     """Write the model, load it again, run a few words of the problem, and read off what it took."""
     with tempfile.TemporaryDirectory() as scratch:
         model = load(save(model, Path(scratch) / "model"))
@@ -110,7 +110,7 @@ def measure(model: Model, bound: tuple[int, int], extent: Extent, problem: Probl
     except TooLarge:
         pass  # the row says so: seconds is None
     transformers = model.transformers.values()
-    return Row(
+    return ResourceRow(
         framework=model.kind,
         length=model.length,
         steps=steps,

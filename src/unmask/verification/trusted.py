@@ -1,21 +1,20 @@
-"""What a proof trusts: every module that the provers import, directly or not, inside functions too.
+"""The modules that a proof of a model trusts: every module that the prover imports, directly or indirectly.
 
-A test computes this set from the code and compares. docs/background/trusted-modules.md is written from it (`make
-architecture`). A module enters this list only because a person lets it in: if it is wrong, a proof may be. What a proof
-for every length trusts is on docs/background/every-length.md.
+With a certificate, only `checker`, `numerics` and the reader of model folders are trusted. Without one, an error in a
+module of this list may make a proof wrong. A test computes the set from the imports, inside functions too, and compares
+it, so that a module is added only on purpose. `make architecture` writes docs/background/trusted-modules.md from it.
+What a proof for every length trusts is described in docs/background/every-length.md.
 """
 
-PROVERS = ("verification/proofs/equivalence",)
-"""Where a proof is made; what they import is trusted with them."""
+PROVERS = ("verification/words/equivalence",)
+"""The entry points of proofs; everything that they import is trusted."""
 
 TRUSTED: dict[str, tuple[str, ...]] = {
-    "budget": ("budget",),
-    "documents": ("documents",),
     "engines": ("engine", "prepared_weights", "visible_keys"),
     "errors": ("errors",),
     "expressions": ("expressions",),
     "files": ("files",),
-    "interrupts": ("interrupts",),
+    "limits": ("limits",),
     "numerics": ("arithmetic", "array_types", "compact", "noise"),
     "problems/automata": ("automaton", "characters", "groups_and_monoids"),
     "problems": (
@@ -34,43 +33,20 @@ TRUSTED: dict[str, tuple[str, ...]] = {
     "reasoners": ("array_medium", "decoding", "loops", "planners", "run_words", "typed_words"),
     "recurrences": ("__init__", "interpreter", "rule_functions", "slots", "system", "unfolding"),
     "traces": ("notebook", "trace"),
-    "verification/proofs": (
-        "certificate",
-        "clauses",
+    "verification": ("verdict",),
+    "verification/words": (
+        "comparison",
+        "deciders",
         "equivalence",
-        "grammar_side",
+        "extraction",
         "induction",
-        "induction_certificate",
-        "network_gates",
-        "pointwise",
-        "questions",
-        "recurrence_side",
-        "sides",
-        "specified",
-        "sweeping",
-        "unit_propagation",
-    ),
-    "verification/question": ("letters", "outcomes", "question", "standard", "verdict"),
-    "verification/symbolic": (
-        "embedding",
-        "extract",
-        "forward",
-        "head",
-        "key_scores",
-        "liveness",
-        "medium",
-        "meeting",
         "network",
-        "partition",
-        "projections",
-        "readers",
-        "renaming",
-        "residual_sum",
-        "row",
-        "rows",
-        "shapes",
+        "references",
+        "sat_sweeping",
+        "statewise_induction",
+        "symbolic_heads",
+        "symbolic_layers",
     ),
     "weights": ("config_json", "kinds", "matrices", "model", "size_limits", "storage", "tensors", "transformer"),
-    "writing": ("writing",),
 }
-"""Place → its trusted modules."""
+"""Package → its trusted modules."""

@@ -1,8 +1,8 @@
-"""Trace → one self-contained HTML page, a picture, or plain text.
+"""Model × word, or trace → one self-contained HTML page, a picture, or plain text.
 
 A `Recording` watches a run and stores it compactly. With its `RunHistory` it becomes a `Panel`, and panels side by
-side a `View`, which `html_page` writes as a page or as text and `svg_picture` as an SVG. Nothing here runs a model:
-`unmask.views` does.
+side a `View`, which `html_page` writes as a page or as text and `svg_picture` as an SVG. `model_view` runs the
+models; the other modules only show what happened.
 """
 
 from typing import TYPE_CHECKING
@@ -12,14 +12,17 @@ from unmask.lazy_names import lazy_names
 if TYPE_CHECKING:
     from unmask.viewer.html_page import render as render_page
     from unmask.viewer.html_page import text_of as render_text
+    from unmask.viewer.model_view import view_of
 
 __all__ = [
     "render_page",
     "render_text",
+    "view_of",
 ]
 
 _MODULES = {
     "render_page": "unmask.viewer.html_page:render",
     "render_text": "unmask.viewer.html_page:text_of",
+    "view_of": "unmask.viewer.model_view",
 }
 __getattr__, __dir__ = lazy_names(__name__, _MODULES)

@@ -19,7 +19,7 @@ from functools import cached_property
 
 import numpy as np
 
-from unmask.budget import foresee
+from unmask.limits import foresee
 from unmask.traces.trace import Trace
 from unmask.viewer.run_recording import AttentionReads, Recording
 
@@ -81,7 +81,7 @@ class RunHistory:
 
 
 def history_of(trace: Trace, recording: Recording, blocks: Blocks, begin: str | None = None) -> RunHistory:
-    """Read off a trace, which does not know its begin symbol; a looped one is told by its recording."""
+    """Read it from a trace, which does not know its begin symbol; for a looped model, from the recording."""
     if trace.kind == "plt":
         return _looped(trace, recording, blocks)
     history = _written(trace, recording.first_slot)

@@ -7,10 +7,9 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from unmask.budget import foresee
-from unmask.documents import Sentences, distinct_keys, read, said
 from unmask.errors import FolderError, WeightsError, shortened
-from unmask.files import read_file
+from unmask.files import DocumentErrors, distinct_keys, must_be, read_document, read_file
+from unmask.limits import foresee
 from unmask.numerics.arithmetic import LARGEST
 from unmask.weights.kinds import KINDS, Kind
 from unmask.weights.model import Model
@@ -58,7 +57,7 @@ def readable(ranges: Iterable[Range], input_symbols: Collection[str]) -> tuple[R
 
 FORMAT = "unmask-model/1"
 OBJECTS = 40  # bytes of memory that a byte of JSON may take: `[],` is a list of 80
-SENTENCES = Sentences(
+ERRORS = DocumentErrors(
     no_object="{name} must be a JSON object",
     unknown="{name} has the unknown key {key!r}; remove it",
     missing="{name} lacks the key {key!r}",
@@ -68,12 +67,12 @@ SENTENCES = Sentences(
 
 FileName = Annotated[str, msgspec.Meta(pattern=r"\A(?!\.{1,2}\Z)[^/\\:\0\ud800-\udfff]{1,100}\Z")]
 """A plain name: nothing that leads out of the folder, or that no file can have."""
-Whole = Annotated[int, msgspec.Meta(gt=-(1 << 53), lt=1 << 53), said("an integer below 2^53")]
-Symbol = Annotated[str, said("a string")]
-Symbols = Annotated[tuple[str, ...], said("a list of strings")]
-Columns = Annotated[tuple[int, ...], said('objects whose "noise" holds lists of columns')]
+Whole = Annotated[int, msgspec.Meta(gt=-(1 << 53), lt=1 << 53), must_be("an integer below 2^53")]
+Symbol = Annotated[str, must_be("a string")]
+Symbols = Annotated[tuple[str, ...], must_be("a list of strings")]
+Columns = Annotated[tuple[int, ...], must_be('objects whose "noise" holds lists of columns')]
 Ranges = Annotated[
-    tuple[tuple[int, int, int | str], ...] | None, said("a list of [first code point, last code point, token]")
+    tuple[tuple[int, int, int | str], ...] | None, must_be("a list of [first code point, last code point, token]")
 ]
 
 
@@ -87,11 +86,11 @@ class NoiseEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class TransformerEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One entry of `transformers`."""
 
-    file: Annotated[FileName, said('objects whose "file" names a file of this folder')]
-    attention: Annotated[Literal["unmasked", "causal"], said('objects whose "attention" is "unmasked" or "causal"')]
-    loop: Annotated[tuple[int, int] | None, said('objects whose "loop" is null or [first layer, last layer]')] = None
+    file: Annotated[FileName, must_be('objects whose "file" names a file of this folder')]
+    attention: Annotated[Literal["unmasked", "causal"], must_be('objects whose "attention" is "unmasked" or "causal"')]
+    loop: Annotated[tuple[int, int] | None, must_be('objects whose "loop" is null or [first layer, last layer]')] = None
     noise: Annotated[
-        NoiseEntry | None, said('objects whose "noise" is null or maps planner and predictor to columns')
+        NoiseEntry | None, must_be('objects whose "noise" is null or maps planner and predictor to columns')
     ] = None
 
     @property
@@ -103,23 +102,23 @@ class FileEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One entry of `files`: what a file must be."""
 
     size: Whole
-    sha256: Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z"), said("64 hexadecimal digits")]
+    sha256: Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z"), must_be("64 hexadecimal digits")]
 
 
 class FolderConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """config.json, read: the arguments of Model, and what is needed to read the tensors."""
 
     format: Literal["unmask-model/1"]
-    precision: Annotated[int, msgspec.Meta(ge=1, le=LARGEST), said(f"an integer from 1 to {LARGEST}")]
+    precision: Annotated[int, msgspec.Meta(ge=1, le=LARGEST), must_be(f"an integer from 1 to {LARGEST}")]
     transformers: Annotated[
         dict[Literal["planner", "predictor", "model"], TransformerEntry],
-        said("an object with the keys planner and predictor, or the key model"),
+        must_be("an object with the keys planner and predictor, or the key model"),
     ]
     registers: Any = None
     files: Annotated[
-        dict[str, FileEntry] | None, said('objects with the "size" and the "sha256" of a file of this folder')
+        dict[str, FileEntry] | None, must_be('objects with the "size" and the "sha256" of a file of this folder')
     ] = None
-    kind: Annotated[Kind, said(f"one of {', '.join(KINDS)}")] = msgspec.field(name="reasoner")
+    kind: Annotated[Kind, must_be(f"one of {', '.join(KINDS)}")] = msgspec.field(name="reasoner")
     length: Whole
     steps: Whole
     padding: Whole
@@ -133,7 +132,7 @@ class FolderConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     accept: Symbol
     reject: Symbol
     begin: Symbol | None = None
-    aliases: Annotated[dict[str, str], said("an object that maps symbols to symbols")] = {}
+    aliases: Annotated[dict[str, str], must_be("an object that maps symbols to symbols")] = {}
     characters: Ranges = None
     problem: Any = msgspec.field(default_factory=dict)
     provenance: Any = msgspec.field(default_factory=list)
@@ -181,7 +180,7 @@ def read_config(path: Path) -> FolderConfig:
     if isinstance(document, dict) and document.get("format") != FORMAT:
         given = shortened(repr(document.get("format")))
         raise FolderError(f'{name} must have "format": "{FORMAT}", not {given}')
-    config = read(document, FolderConfig, SENTENCES, name=name)
+    config = read_document(document, FolderConfig, ERRORS, name=name)
     return msgspec.structs.replace(config, characters=_tokens_as_symbols(config, name))
 
 

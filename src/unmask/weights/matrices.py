@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from unmask.budget import check
 from unmask.errors import WeightsError
+from unmask.limits import check
 
 PART = 1 << 22  # cells of a dense array that are looked at at once
 

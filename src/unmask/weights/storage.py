@@ -9,13 +9,13 @@ from contextlib import suppress
 from pathlib import Path
 
 from unmask.errors import FolderError, TooLarge, UnmaskError, WeightsError, shortened
+from unmask.files import listed, write_folder
 from unmask.numerics.arithmetic import Precision
 from unmask.weights.config_json import FileEntry, FolderConfig, config_of, read_config
 from unmask.weights.model import Model
 from unmask.weights.size_limits import LARGEST_CONFIG, LARGEST_STEPS, LARGEST_TABLE
 from unmask.weights.tensors import read_transformer, tensor_bytes
 from unmask.weights.transformer import Transformer
-from unmask.writing import listed, write_folder
 
 CONFIG = "config.json"
 SUMS = "SHA256SUMS"
@@ -67,7 +67,7 @@ def load(folder: str | os.PathLike[str]) -> Model:
 
 
 def _check_files(path: Path, config: FolderConfig) -> None:
-    """Are the files those that config.json was written with? Where it names none, nobody can tell."""
+    """Check that the files are those that config.json was written with, if it names their hashes."""
     read = {entry.file for entry in config.transformers.values()}
     for name, entry in (config.files or {}).items():
         if name not in read:

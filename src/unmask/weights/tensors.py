@@ -9,10 +9,9 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from unmask.budget import check, foresee, stage
-from unmask.documents import distinct_keys
 from unmask.errors import FolderError, WeightsError, shortened
-from unmask.files import check_file
+from unmask.files import check_file, distinct_keys
+from unmask.limits import check, foresee, stage
 from unmask.numerics.arithmetic import Precision
 from unmask.weights import size_limits
 from unmask.weights.config_json import TransformerEntry
@@ -227,7 +226,7 @@ def _places(shape: list[int]) -> Iterator[tuple[slice, ...]]:
 
 
 def _slices(size: int, most: int) -> Iterator[slice]:
-    """0 … size - 1 in slices of at most so many."""
+    """Yield 0 … size - 1 in slices of limited length."""
     yield from (slice(i, min(i + most, size)) for i in range(0, size, most))
 
 

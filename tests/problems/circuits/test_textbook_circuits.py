@@ -11,8 +11,8 @@ from unmask.problems.circuit_problems import FamilyProblem
 from unmask.problems.circuits.circuit import CircuitBuilder, collapsed
 from unmask.problems.circuits.circuit_families import FAMILIES
 from unmask.problems.circuits.textbook_circuits import PLAIN, plain_circuit
-from unmask.verification.proofs.sides import CircuitSide, Encoding, miter
-from unmask.verification.proofs.sweeping import sweep
+from unmask.verification.words.deciders import CircuitDecider, Encoding, miter
+from unmask.verification.words.sat_sweeping import sweep
 
 
 def fitting(family, lengths):
@@ -85,7 +85,7 @@ def test_they_compute_the_same(family):
     length = next(n for n in fitting(family, range(9, 26)) if n != 9 or family == "reachability")
     compiled, plain = FamilyProblem(family).circuit(length), plain_circuit(family, length)
     letters, encoding = [0, 1], Encoding(2, length)
-    sides = tuple(CircuitSide(circuit, letters, len(plain.outputs)) for circuit in (compiled, plain))
+    sides = tuple(CircuitDecider(circuit, letters, len(plain.outputs)) for circuit in (compiled, plain))
     assert set(sweep(*miter(sides, encoding)).answers) == {"equal"}
 
 

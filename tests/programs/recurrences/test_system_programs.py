@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from unmask.api import verify_model
 from unmask.compilers.compiler import compiler_for
 from unmask.compilers.system_compiler import SystemCompiler
 from unmask.numerics.arithmetic import Precision
-from unmask.pipeline import verify_model
 from unmask.problems.catalogue import parse_problem
 from unmask.recurrences import BOOLEAN, N, Slots, System, indices, letter, pick, power_of_two_below
 

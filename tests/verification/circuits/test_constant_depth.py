@@ -18,7 +18,7 @@ from unmask.verification.circuits.constant_depth import (
     pass_depth,
     token_bits,
 )
-from unmask.verification.circuits.saturating_sum import cascade_sum, chain_sum
+from unmask.verification.circuits.one_hot import cascade_sum, chain_sum
 from unmask.weights.matrices import Matrix
 
 

@@ -8,27 +8,27 @@ from aigverse.algorithms import equivalence_checking, simulate
 from aigverse.io import read_ascii_aiger_into_aig
 from hypothesis import given, settings
 
-from unmask.pipeline import compile_problem
+from unmask.api import compile_problem
 from unmask.problems.catalogue import parse_problem
 from unmask.problems.circuits.circuit import CircuitBuilder
 from unmask.problems.circuits.circuit_files import parse_aiger, write_aiger
 from unmask.testing.random_model import all_words, random_model
 from unmask.verification.circuits.extracted import extracted_circuit
-from unmask.verification.proofs.network_gates import NetworkGates
-from unmask.verification.proofs.sides import (
-    AutomatonSide,
-    CircuitSide,
+from unmask.verification.words.deciders import (
+    AutomatonDecider,
+    CircuitDecider,
     Decision,
     Encoding,
-    ExpressionSide,
+    ExpressionDecider,
+    NetworkGates,
     circuit_of,
     miter,
 )
 from unmask.weights.kinds import KINDS
 from verification.by_running import runs
 from verification.random_circuits import random_circuit
-from verification.symbolic.test_extract import harsh
-from verification.symbolic.test_network import case_of, every_word, networks, values
+from verification.words.test_extract import harsh
+from verification.words.test_network import case_of, every_word, networks, values
 
 
 @settings(max_examples=60, deadline=None)
@@ -135,7 +135,7 @@ def test_aiger_is_read_back_by_others(tmp_path):
 def test_an_automaton_as_gates(problem, length):
     automaton = parse_problem(problem).automaton
     count = len(automaton.tokens)
-    side = AutomatonSide(automaton, list(range(count)))
+    side = AutomatonDecider(automaton, list(range(count)))
     numbers = np.array(list(product(range(count), repeat=length)), dtype=np.int64).reshape(count**length, length)
     circuit = circuit_of(side, Encoding(count, length))
     found = circuit.evaluate(bits_of(numbers, count))
@@ -152,7 +152,7 @@ def test_a_circuit_as_a_side_reads_its_letters():
     circuit = random_circuit(3, 4, 9, outputs=3)
     inputs = np.array(list(product([0, 1], repeat=4)))
     for bits in ([0, 1], [1, 0]):
-        side = circuit_of(CircuitSide(circuit, bits, outputs=2), Encoding(2, 4))
+        side = circuit_of(CircuitDecider(circuit, bits, outputs=2), Encoding(2, 4))
         expected = circuit.evaluate(np.array(bits)[inputs])[:, -2:]
         assert np.array_equal(side.evaluate(inputs)[:, :2], expected)
 
@@ -162,7 +162,7 @@ def test_an_expression_as_a_side():
     letters = list(problem.letters)
     builder = CircuitBuilder(Encoding(len(letters), problem.length).names())
     encoding = Encoding(len(letters), problem.length)
-    decision = ExpressionSide(problem.shape, letters).decide(builder, encoding.literals(builder))
+    decision = ExpressionDecider(problem.shape, letters).decide(builder, encoding.literals(builder))
     (answers,) = decision.answers
     circuit = builder.circuit([*answers.values(), decision.none])
     rng = np.random.default_rng(0)

@@ -7,16 +7,15 @@ import numpy as np
 import pytest
 from aigverse import algorithms, io
 
+from unmask.api import compile_problem
 from unmask.engines.reference import ReferenceEngine
 from unmask.errors import AttendsToNothing, EditsWrittenSlot, UnmaskError
-from unmask.pipeline import compile_problem
 from unmask.problems.circuit_problems import FamilyProblem
 from unmask.problems.circuits.circuit_files import write_aiger
 from unmask.reasoners.run_words import answers
 from unmask.testing.random_model import all_words, random_model
 from unmask.testing.random_transformer import random_diffusion
-from unmask.verification.circuits.constant_depth import pass_depth, token_bits
-from unmask.verification.circuits.reasoners import constant_depth_model, model_depth
+from unmask.verification.circuits.constant_depth import constant_depth_model, model_depth, pass_depth, token_bits
 from unmask.weights.kinds import KINDS
 from unmask.weights.matrices import Matrix
 

@@ -8,7 +8,7 @@ import pytest
 
 from unmask.numerics.arithmetic import Precision, total
 from unmask.problems.circuits.circuit import CircuitBuilder
-from unmask.verification.circuits import saturating_sum as sums
+from unmask.verification.circuits import one_hot as sums
 
 
 def sum_circuit(domains, precision, method):

@@ -1,4 +1,4 @@
-"""Proved for every source of a shape, every N and T: which conversions, and what is said of those that are not."""
+"""Proofs for every source of a shape, every N and T: which conversions are proved, and the message for the others."""
 
 import json
 
@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from theorems.odd_sources import with_attention
-from unmask.budget import Budget
+from unmask.api import prove_conversion, save_model
 from unmask.errors import ProblemError
-from unmask.pipeline import prove_conversion, save_model
+from unmask.limits import Budget
 from unmask.testing import random_model
-from unmask.verification.conversions.prove import PROVERS
-from unmask.verification.conversions.unknown import Weight
+from unmask.verification.conversions.prove_conversions import PROVERS
+from unmask.verification.conversions.unknown_source import Weight
 
 
 @pytest.mark.parametrize("precision", [1, 2, 3, 4])

@@ -6,12 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from unmask.api import compile_problem, prove_family, verify_model
 from unmask.compilers.circuit_compiler import CircuitCompiler
 from unmask.compilers.compiler import compiler_for
 from unmask.engines.fast import FastEngine
 from unmask.expressions import N, both, choose, n
 from unmask.numerics.arithmetic import Precision
-from unmask.pipeline import compile_problem, prove_family, verify_model
 from unmask.problems.catalogue import parse_problem
 from unmask.problems.circuit_problems import FamilyProblem
 from unmask.problems.problem import Outcome

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
+from unmask.api import compile_problem, prove_family, verify_model
 from unmask.compilers.circuit_compiler import CircuitCompiler
 from unmask.compilers.compiler import compiler_for
 from unmask.engines.fast import FastEngine
 from unmask.expressions import choose, log2_above
 from unmask.numerics.arithmetic import Precision
-from unmask.pipeline import compile_problem, prove_family, verify_model
 from unmask.problems.catalogue import parse_problem
 from unmask.programs import circuit_systems
 from unmask.recurrences import (

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from unmask.api import compiler_of
 from unmask.expressions import (
     _OPERATIONS,
     Expression,
@@ -19,7 +20,6 @@ from unmask.expressions import (
     power_of_two_below,
 )
 from unmask.numerics.arithmetic import Precision
-from unmask.pipeline import compiler_of
 from unmask.programs.recurrences.slot_rows import formula
 from unmask.verification.lengths.expected_weights import compare, values_at
 from unmask.verification.lengths.obligations import NotShown

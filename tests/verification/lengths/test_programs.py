@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from unmask.api import prove_family, verify_model
 from unmask.compilers.compiler import compiler_for
 from unmask.compilers.system_compiler import SystemCompiler
 from unmask.engines.fast import FastEngine
 from unmask.numerics.arithmetic import Precision
-from unmask.pipeline import prove_family, verify_model
 from unmask.problems.program_problems import program_problem
 from unmask.recurrences import N, Slots, System, indices, letter
 from unmask.verification.lengths.prove_lengths import prove_every_length

@@ -2,9 +2,9 @@
 
 import pytest
 
+from unmask.api import verify_model
 from unmask.compilers.system_compiler import SystemCompiler
 from unmask.numerics.arithmetic import Precision
-from unmask.pipeline import verify_model
 from unmask.problems.program_problems import program_problem
 from unmask.recurrences import BOOLEAN, N, Slots, System, indices, letter, some
 from unmask.verification.lengths.system_rows import Shares, Told, together

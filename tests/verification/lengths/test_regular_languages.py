@@ -5,14 +5,14 @@ from dataclasses import replace
 
 import pytest
 
-from unmask.budget import Budget
+from unmask.api import compile_problem, prove_family, verify_model
 from unmask.checker import family_positions
 from unmask.checker.families import check
 from unmask.compilers.compiler import compiler_for
 from unmask.engines.fast import FastEngine
 from unmask.expressions import N, log2_above
+from unmask.limits import Budget
 from unmask.numerics.arithmetic import Precision
-from unmask.pipeline import compile_problem, prove_family, verify_model
 from unmask.problems.catalogue import parse_problem
 from unmask.verification.lengths.family_certificate import certificate_of
 from unmask.verification.lengths.prove_lengths import prove_every_length

@@ -5,18 +5,17 @@ from itertools import islice, pairwise, product
 
 import numpy as np
 
+from unmask.api import verify_model
 from unmask.compilers.circuit_compiler import CircuitCompiler
 from unmask.engines.reference import ReferenceEngine
 from unmask.numerics.arithmetic import Precision
 from unmask.paper.checks.evidence import Effort, Evidence, require
-from unmask.pipeline import verify_model
 from unmask.problems.circuit_problems import FamilyProblem
 from unmask.problems.circuits.circuit import Circuit
 from unmask.problems.problem import ACCEPTED, REJECTED
 from unmask.testing.random_transformer import random_diffusion
-from unmask.verification.circuits.constant_depth import token_bits
-from unmask.verification.circuits.reasoners import constant_depth_model, model_depth
-from unmask.verification.question.outcomes import outcomes
+from unmask.verification.circuits.constant_depth import constant_depth_model, model_depth, token_bits
+from unmask.verification.words.references import outcomes
 from unmask.weights.kinds import Kind
 from unmask.weights.model import Model
 

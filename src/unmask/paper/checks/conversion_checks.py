@@ -15,7 +15,7 @@ from unmask.testing import random_model
 from unmask.testing.draws import Draws
 from unmask.testing.random_model import all_words, drawn, sample_words
 from unmask.theorems.alignment import aligned_difference
-from unmask.theorems.catalogue import THEOREMS, TRANSFORMER_THEOREMS, VARIANTS
+from unmask.theorems.catalogue import THEOREMS, TRANSFORMER_THEOREMS, VARIANTS, with_option
 from unmask.theorems.conversion_checks import (
     check_source,
     check_theorem,
@@ -255,7 +255,7 @@ def dumped(effort: Effort) -> Evidence:
 
 
 def _theorem(stem: str) -> Theorem | TransformerTheorem:
-    for theorem in (*THEOREMS, *VARIANTS, *TRANSFORMER_THEOREMS):
+    for theorem in (*THEOREMS, *VARIANTS, *with_option(stem), *TRANSFORMER_THEOREMS):
         if theorem.stem == stem:
             return theorem
     raise NotBuilt(f"theorems/{stem}.py")

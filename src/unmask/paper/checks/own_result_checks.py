@@ -6,12 +6,12 @@ from itertools import product
 
 import numpy as np
 
+from unmask.api import compile_problem, verify_model
 from unmask.engines.engine import forward
 from unmask.engines.fast import FastEngine
 from unmask.engines.reference import ReferenceEngine
 from unmask.numerics.arithmetic import Precision
 from unmask.paper.checks.evidence import Effort, Evidence, require
-from unmask.pipeline import compile_problem, verify_model
 from unmask.problems.problem import ACCEPTED, REJECTED
 from unmask.reasoners.array_medium import RunSetup
 from unmask.reasoners.decoding import confidence, decode
@@ -21,7 +21,7 @@ from unmask.testing.random_model import all_words
 from unmask.theorems.cot_to_ac0 import cot_to_ac0, depth_bound
 from unmask.theorems.mdm_and_topk import A, majority_by_topk
 from unmask.verification.circuits.constant_depth import token_bits
-from unmask.verification.question.outcomes import outcomes
+from unmask.verification.words.references import outcomes
 from unmask.weights.model import Model
 
 

@@ -9,6 +9,7 @@ from math import factorial, prod
 
 import numpy as np
 
+from unmask.api import compare_frameworks, compile_problem, prove_family, run_word, verify_model
 from unmask.checker import family_positions
 from unmask.checker.families import check as replay
 from unmask.compilers.regular_compiler import RegularCompiler
@@ -19,7 +20,6 @@ from unmask.paper.checks.conversion_checks import built
 from unmask.paper.checks.evidence import Check, Effort, Evidence, ItemProof, require
 from unmask.paper.checks.framework_checks import UNLIKELY, tail
 from unmask.paper.checks.masking_process import Canvas, CanvasLaw, Conditionals, model_conditionals, perfect
-from unmask.pipeline import compare_frameworks, compile_problem, prove_family, verify_model
 from unmask.problems.automata.automaton import Automaton
 from unmask.problems.expression_problems import ExpressionProblem
 from unmask.programs.regular.product_tree import queue_factor, tree_steps
@@ -27,7 +27,6 @@ from unmask.reasoners.array_medium import RunSetup
 from unmask.reasoners.decoding import Tape, decode
 from unmask.reasoners.planners import Uniform
 from unmask.reasoners.run_words import answers, run
-from unmask.running import run_word
 from unmask.testing.draws import Draws
 from unmask.testing.random_model import sample_words
 from unmask.theorems.conversion_checks import check_source

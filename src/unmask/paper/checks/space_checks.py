@@ -10,10 +10,10 @@ from itertools import product
 
 import numpy as np
 
+from unmask.api import compile_program
 from unmask.engines.fast import FastEngine
 from unmask.engines.reference import ReferenceEngine
 from unmask.paper.checks.evidence import Effort, Evidence, require
-from unmask.pipeline import compile_program
 from unmask.reasoners.array_medium import RunSetup
 from unmask.reasoners.run_words import answers, run
 from unmask.recurrences import BOOLEAN, N, Slots, System, indices, letter

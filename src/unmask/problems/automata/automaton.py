@@ -7,8 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-from unmask.budget import check
 from unmask.errors import ProblemError, WordError, shortened
+from unmask.limits import check
 from unmask.problems.automata.characters import LAST, class_name, union
 
 # Complete DFA → the least complete DFA of the same language, by Hopcroft's algorithm.

@@ -11,8 +11,8 @@ from typing import Literal as OneOf
 
 import numpy as np
 
-from unmask.budget import check
 from unmask.errors import ProblemError, TooLarge
+from unmask.limits import check
 
 GateKind = OneOf["and", "or"]
 FALSE, TRUE = 0, 1

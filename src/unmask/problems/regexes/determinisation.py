@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unmask.budget import check
 from unmask.errors import PatternError, TooLarge
+from unmask.limits import check
 from unmask.problems.automata.automaton import Automaton, token_names
 from unmask.problems.automata.characters import NEWLINE, blocks_in, partition
 from unmask.problems.regexes.nfa import AssertionCase, Guard, LookGuard, Neighbour, Nfa, nfa_of, size

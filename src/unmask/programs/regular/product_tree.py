@@ -25,8 +25,9 @@ from typing import overload
 import numpy as np
 
 from unmask.expressions import Expression, N, both, choose, log2_above, n, power_of_two_below
-from unmask.programs.gadgets.attention import lookup
-from unmask.programs.planner_programs import readiness_planner
+from unmask.programs.gadgets.attention import clear, itself, lookup
+from unmask.programs.gadgets.mlp import conjunction
+from unmask.programs.planner_programs import fetch_absence, readiness_planner
 from unmask.programs.program import (
     ONE,
     B,
@@ -77,12 +78,15 @@ def tree_steps(length: Size) -> Size:
 
 
 @overload
-def least_steps(length: int) -> int: ...
+def least_steps(length: int, hops: int = 1) -> int: ...
 @overload
-def least_steps(length: Size) -> Size: ...
-def least_steps(length: Size) -> Size:
-    """⌈log2 N⌉, at least 1."""
-    return tree_steps(length) if has_products(length) else 1
+def least_steps(length: Size, hops: int = 1) -> Size: ...
+def least_steps(length: Size, hops: int = 1) -> Size:
+    """⌈log2 N / h⌉, at least 1."""
+    if not has_products(length):
+        return 1
+    levels = tree_steps(length)
+    return levels if hops == 1 else (levels + (hops - 1)) // hops
 
 
 @overload
@@ -179,8 +183,8 @@ def multiply_features(mlp: MlpBuilder, coding: Coding, left: Columns, right: Col
 
 def recognise(
     mlp: MlpBuilder, coding: Coding, missing: Columns, gate: Columns, blocks: list[Columns], *targets: Columns
-) -> None:
-    """MLP 2: one unit per element, written to every target; `gate` must be 1 and all `blocks` 0."""
+) -> np.ndarray:
+    """MLP 2: return one unit per element, written to every target; `gate` must be 1 and all `blocks` 0."""
     units = mlp.units(coding.size)
     mlp.read(units, gate)
     mlp.read(units[coding.result.element], missing[coding.result.feature], -ONE)
@@ -188,6 +192,7 @@ def recognise(
         mlp.read(units, block, -ONE)
     for target in targets:
         mlp.write(units, target)
+    return units
 
 
 def decide(
@@ -222,7 +227,9 @@ def fetch_features(head: HeadBuilder, coding: Coding, side: str, element: Column
 SIDES = ("left", "right")
 
 
-def product_node(products: Products, vocabulary: Vocabulary, tree: ProductTree, *, own_slot: bool = False) -> Program:
+def product_node(
+    products: Products, vocabulary: Vocabulary, tree: ProductTree, *, own_slot: bool = False, hops: int = 1
+) -> Program:
     """Return the program of every row of a tree: it multiplies the products in two other rows.
 
         layer 1   LOOKUP both factors; MLP: which features their product lacks, and whether both were there
@@ -231,14 +238,34 @@ def product_node(products: Products, vocabulary: Vocabulary, tree: ProductTree, 
     Logits: the chosen symbol B, all others -B, which no noise can turn round. With `waits`, a row is undecided while
     one of its factors is masked: the symbols that it may hold tie at 0, the others have -B. With `own_slot` (a topk
     model) it is also undecided once it is written itself, and then, or while it waits, every symbol has -B.
+
+    With h hops these two layers come h times. All but the last time, a masked row that has a product is *filled*: it is
+    read as that product from then on.
+
+        layer 1   besides, `fills` = masked ∧ ¬filled ∧ both factors were there; SELF clears what the hop before left
+        layer 2   besides, `filled` += fills, and the codes of the product are added to those of the row, where fills
+
+    The mask is then embedded as no element, so that the codes of a row that is filled are 0 before. Heads are summed
+    before the residual stream is added: new - old lies in {-1, 0, 1}, so clearing and fetching share a layer.
     """
+    assert hops == 1 or tree.waits, "a tree whose factors are always written has nothing to fill"
     program = program_for(vocabulary.symbols, len(vocabulary.symbols), tree.length, tree.rows, tree.attention)
-    registers = _ProductRegisters.of(program, products, tree)
+    registers = _ProductRegisters.of(program, products, tree, hops)
     undecided = [(flag, -ONE) for flag in registers.absent] if tree.waits else []
     if own_slot:
         undecided += [(program.one, -ONE), (registers.masked, ONE)]
     _embed(program, products, vocabulary, registers)
-    _multiply(program.layer(), products, registers, undecided)
+    for hop in range(hops):
+        layer = program.layer()
+        _multiply(layer, products, registers)
+        if hop:
+            clear(itself(layer, registers.here), *registers.of_one_hop)
+        if hop < hops - 1:
+            _fill(layer.mlp, program.layer().mlp, products, registers)
+    unit = layer.mlp.units(1, bias=ONE)
+    for flag, weight in undecided:
+        layer.mlp.read(unit, flag, weight)
+    layer.mlp.write(unit, registers.ready)
     _answer(program.layer().mlp, products, registers, undecided)
     _read_out(program, products, vocabulary, registers)
     if own_slot:
@@ -265,9 +292,17 @@ class _ProductRegisters:
     product: list[Columns]
     accepted: Columns
     rejected: Columns
+    fills: Columns | None
+    filled: Columns | None
+
+    @property
+    def of_one_hop(self) -> list[Columns]:
+        """What the next hop clears."""
+        assert self.fills is not None
+        return [*self.factor, *self.absent, self.missing, self.fills]
 
     @classmethod
-    def of(cls, program: Program, products: Products, tree: ProductTree) -> "_ProductRegisters":
+    def of(cls, program: Program, products: Products, tree: ProductTree, hops: int) -> "_ProductRegisters":
         coding = products.coding
         features = (coding.left_names, coding.right_names)
         return cls(
@@ -284,6 +319,8 @@ class _ProductRegisters:
             product=[program.register(f"product, copy {i}", products.element_names) for i in (1, 2)],
             accepted=program.register("accepted", 2),
             rejected=program.register("rejected", 2),
+            fills=program.register("fills") if hops > 1 else None,
+            filled=program.register("filled") if hops > 1 else None,
         )
 
 
@@ -291,26 +328,36 @@ _Undecided = list[tuple[Columns, Coefficient]]
 
 
 def _embed(program: Program, products: Products, vocabulary: Vocabulary, registers: _ProductRegisters) -> None:
-    """Every symbol as a left and as a right factor."""
+    """Every symbol as a left and as a right factor; a mask that may be filled is none."""
     if "mask" in vocabulary.special:
         program.embed(vocabulary["mask"], registers.masked)
     symbols, elements = symbols_with_elements(products, vocabulary)
+    if registers.filled is not None:
+        symbols, elements = symbols[symbols != vocabulary["mask"]], elements[symbols != vocabulary["mask"]]
     for pairs, columns in zip((products.coding.left, products.coding.right), registers.own, strict=True):
         place, feature = pairs.of(elements)
         program.embed(symbols[place], columns[feature])
 
 
-def _multiply(layer: LayerBuilder, products: Products, registers: _ProductRegisters, undecided: _Undecided) -> None:
-    """Layer 1: what the product of the two factors lacks, and whether the row is to be decided."""
+def _multiply(layer: LayerBuilder, products: Products, registers: _ProductRegisters) -> None:
+    """Layer 1: both factors, whether they are there, and what their product lacks."""
     for side in (0, 1):
         fetch = lookup(layer, registers.address[side], registers.here)
         fetch.copy(registers.own[side], registers.factor[side])
-        fetch.copy(registers.masked, registers.absent[side])
+        fetch_absence(fetch, registers.masked, registers.filled, registers.absent[side])
     multiply_features(layer.mlp, products.coding, *registers.factor, registers.missing)
-    unit = layer.mlp.units(1, bias=ONE)
-    for flag, weight in undecided:
-        layer.mlp.read(unit, flag, weight)
-    layer.mlp.write(unit, registers.ready)
+
+
+def _fill(first: MlpBuilder, second: MlpBuilder, products: Products, registers: _ProductRegisters) -> None:
+    """Both layers of a hop that is not the last: a masked row whose factors were there becomes their product."""
+    coding, fills, filled = products.coding, registers.fills, registers.filled
+    assert fills is not None
+    assert filled is not None
+    first.write(conjunction(first, registers.masked, [[*filled, *np.concatenate(registers.absent)]]), fills)
+    second.write(conjunction(second, fills, [[]]), filled)
+    units = recognise(second, coding, registers.missing, fills, [])
+    for pairs, own in zip((coding.left, coding.right), registers.own, strict=True):
+        second.write(units[pairs.element], own[pairs.feature])
 
 
 def _answer(mlp: MlpBuilder, products: Products, registers: _ProductRegisters, undecided: _Undecided) -> None:
@@ -342,27 +389,36 @@ def _suppress(program: Program, vocabulary: Vocabulary, written: Columns, regist
     program.read_out(sorted(others), program.one, -B)
 
 
-def tree_planner(vocabulary: Vocabulary, length: Size) -> Program:
-    """u = masked ∧ ¬(left factor masked) ∧ ¬(right factor masked)."""
+def tree_planner(vocabulary: Vocabulary, length: Size, *, hops: int = 1) -> Program:
+    """u = masked ∧ ¬(left factor masked) ∧ ¬(right factor masked), where earlier hops count as written."""
     tree = queue_tree(length)
-    return readiness_planner(vocabulary, length, tree.rows, tree.factors if tree.waits else ())
+    hops = hops if tree.waits else 1
+    return readiness_planner(vocabulary, length, tree.rows, tree.factors if tree.waits else (), hops=hops)
 
 
-def tree_predictor(products: Products, vocabulary: Vocabulary, length: Size, *, own_slot: bool = False) -> Program:
-    """Return the predictor of ⌈log2 N⌉ steps: the product of a slot's two factors, or accept/reject in the root.
+def tree_predictor(
+    products: Products, vocabulary: Vocabulary, length: Size, *, own_slot: bool = False, hops: int = 1
+) -> Program:
+    """Return the predictor of ⌈log2 N / h⌉ steps: the product of a slot's two factors, or accept/reject in the root.
 
     Statement:    a regular language is decided by a masked diffusion model with ⌈log2 N⌉ steps and N slots; this is the
-                  layout with one slot per node, which the compiler takes for monoids of at most 1,024 elements.
+                  layout with one slot per node, which the compiler takes for monoids of at most 1,024 elements. With h
+                  hops, ⌈log2 N / h⌉ steps are enough: depth is exchanged for steps.
     Construction: a slot holds the product of a factor of the word, as a symbol. The predictor looks up the two factors
                   of a slot and multiplies them; the planner chooses a masked slot as soon as both are written. The root
-                  emits accept or reject instead of its product.
-    Bounds:       T = ⌈log2 N⌉ (1 for N <= 1), P = N - 1 (1 for N <= 1); planner 1 layer, predictor 2; width O(log N).
+                  emits accept or reject instead of its product. With h hops both do this h times in one pass, so that
+                  h levels of the tree are written at once; a slot that is not written yet is filled within the pass
+                  (`product_node`). A slot that is written is trusted and never computed again.
+    Bounds:       T = ⌈log2 N / h⌉ (1 for N <= 1), P = N - 1 (1 for N <= 1); planner h layers, predictor 2h; two heads
+                  per layer, three where a hop clears what the one before left; width O(log N), two columns more for
+                  h > 1 (planner: one).
     Exactness:    for every N >= 0 and p >= 2. The planner chooses masked slots only: the same weights are an smdm.
     Deviations:   the order of the leaves (see `regular.tree`); child addresses are absolute; the answer is emitted by
                   the root itself, which saves a slot; m is embedded as the identity, so that N = 0 and N = 1 need no
-                  case of their own.
+                  case of their own (for h > 1 it is embedded as no element, and these two have one hop).
     """
-    return product_node(products, vocabulary, queue_tree(length), own_slot=own_slot)
+    tree = queue_tree(length)
+    return product_node(products, vocabulary, tree, own_slot=own_slot, hops=hops if tree.waits else 1)
 
 
 def tree_levels(products: Products, vocabulary: Vocabulary, length: Size) -> Program:

@@ -1,5 +1,4 @@
-"""Models as circuits of AND, OR and NOT: what the weights compute at one N, and in a depth without N.
+"""Models as circuits of AND, OR and NOT: small (`extracted`), or of constant depth per step (`constant_depth`).
 
-A model comes in, a circuit over the bits of its letters goes out: small, by way of symbolic execution (`extracted`), or
-of constant depth per step (`reasoners`: `medium` carries the loops over wires, `constant_depth` is one forward pass).
+`one_hot` has the numbers of F_p as wires.
 """

@@ -1,12 +1,24 @@
-"""Transformer → circuit of AND, OR and NOT whose depth does not grow with N (behind cor:mdms-with-constant-steps).
+"""Transformers and models → circuits of AND, OR and NOT of a depth that does not grow with N.
+
+Behind cor:mdms-with-constant-steps.
 
 Statement:    a transformer of L layers over F_p is a circuit of depth at most c·L + c', where c and c' depend on p
               alone: not on the rows, the width, the heads or the hidden units. Its size is polynomial in these.
-Construction: every number is one-hot (one_hot.py), functions of one or two numbers are tables, every sum that the
-              definition of a layer has is the cascade of saturating_sum.py. Constants are folded on the way.
-Depth:        counts AND and OR; a NOT is free, as everywhere in this library.
-Division:     `undefined` holds if and only if some row attends to nothing, Z = 0, in a layer that is computed: where
-              the reference engine raises `AttendsToNothing`. The other outputs then mean nothing.
+Construction: every number is one-hot, functions of one or two numbers are tables, every sum in the definition of a
+              layer is a cascade (`one_hot`). Constants are folded.
+Depth:        counts AND and OR; a NOT is free, as everywhere in this library. The loops of the models:
+
+    kind            one step                                                             depth of T steps at most
+    mdm, smdm       planner and predictor side by side, then a choice per slot           T·(pass + 2)
+    topk, k = null  one pass, then a choice per slot by its largest logit                T·(pass + 3)
+    plt             one loop of the layers [l1, l2)                                      T·loop + pass
+    cot, pcot       one pass over what is written so far                                 T·pass
+
+`pass` is `pass_depth`, a constant for fixed p and number of layers. A topk with a fixed k is refused: no circuit of
+constant depth counts up to a k that grows.
+
+Division:     `undefined` is true if and only if some row attends to nothing, Z = 0, in a layer that is computed: where
+              the reference engine raises `AttendsToNothing`. The other outputs then have no meaning.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,9 +30,20 @@ from unmask.errors import TooLarge, UnmaskError
 from unmask.numerics import arithmetic
 from unmask.numerics.arithmetic import Precision, exp_table
 from unmask.problems.circuits.circuit import FALSE, TRUE, Circuit, CircuitBuilder, trimmed
-from unmask.verification.circuits.one_hot import OneHotWires, argmax, binary, unary
-from unmask.verification.circuits.saturating_sum import saturating_sum, sum_depth
+from unmask.reasoners.loops import Moment, canvases
+from unmask.verification.circuits.one_hot import (
+    OneHotWires,
+    argmax,
+    at_least,
+    binary,
+    choose,
+    constant,
+    saturating_sum,
+    sum_depth,
+    unary,
+)
 from unmask.weights.matrices import Matrix
+from unmask.weights.model import Model
 from unmask.weights.transformer import Head, Mlp, Transformer
 
 MOST_GATES = 4_000_000
@@ -213,3 +236,132 @@ def token_bits(tokens: np.ndarray, symbols: Sequence[int]) -> np.ndarray:
     order = {token: code for code, token in enumerate(symbols)}
     codes = np.vectorize(order.__getitem__, otypes=[np.int64])(tokens).reshape(tokens.shape)
     return (codes[..., None] >> np.arange(bits_per_symbol(len(symbols))) & 1).reshape(len(tokens), -1).astype(bool)
+
+
+Slots = list[OneHotWires]
+
+
+class Wires:
+    """One run over wires of `builder`, whose inputs are the bits of the input symbols."""
+
+    def __init__(self, model: Model, total: Sum) -> None:
+        if model.kind == "topk" and model.k is not None:
+            raise UnmaskError(
+                f"a topk that chooses k = {model.k} slots has to count, which is impossible in constant depth; "
+                "convert it to mdm first, or use one whose k is null"
+            )
+        tokens = [model.token[s] for s in model.input_symbols]
+        self._model = model
+        self.builder = CircuitBuilder(input_names(model.length, max(1, len(tokens))))
+        begin = [] if model.begin is None else [constant(model.token[model.begin])]
+        word = token_wires(self.builder, model.length, tokens) if model.length else []
+        self._input: Slots = begin + word
+        self._transformers = {
+            name: WiredTransformer(self.builder, transformer, total=total)
+            for name, transformer in model.transformers.items()
+        }
+        self._edits = [FALSE]
+
+    @property
+    def model(self) -> Model:
+        return self._model
+
+    @property
+    def undefined(self) -> int:
+        """[the run so far has ended in an error]."""
+        return self.builder.or_(*self._edits, *(wired.undefined for wired in self._transformers.values()))
+
+    def copies(self, symbol: str | None, count: int) -> Slots:
+        return [] if symbol is None else [constant(self._model.token[symbol])] * count
+
+    def read(
+        self,
+        step: int,  # noqa: ARG002
+        name: str,
+        tokens: Slots,
+        last: int,
+        *,
+        asked: list[int] | None = None,  # noqa: ARG002
+    ) -> list[OneHotRow]:
+        wired = self._transformers[name]
+        residual = wired.layers(wired.embed(self._input + tokens), 0, len(wired.transformer.layers))
+        return [wired.logits(row) for row in residual[len(residual) - last :]]
+
+    def decode(self, logits: Sequence[OneHotRow], *, without: int | None = None) -> Slots:
+        return [argmax(self.builder, row, without=without) for row in logits]
+
+    def taken(self, decisions: Sequence[OneHotRow]) -> list[int]:
+        return [decision.get(1, FALSE) for decision in self.decode(decisions)]
+
+    def masks_alone(self, step: int, choice: list[int], canvas: Slots) -> list[int]:  # noqa: ARG002
+        mask = self._model.token[self._model.mask or ""]
+        edits = (self.builder.and_(u, y.get(mask, FALSE) ^ 1) for u, y in zip(choice, canvas, strict=True))
+        self._edits.append(self.builder.or_(*edits))
+        return choice
+
+    def surest(self, logits: Sequence[OneHotRow], k: int, *, without: int) -> list[int]:  # noqa: ARG002
+        raise AssertionError("a model that counts is refused before its loop begins")
+
+    def above_least(self, logits: Sequence[OneHotRow], *, without: int) -> list[int]:
+        least = 1 - self._model.precision.bound
+        return [
+            self.builder.or_(*(at_least(self.builder, x, least) for s, x in enumerate(row) if s != without))
+            for row in logits
+        ]
+
+    def overwrite(self, canvas: Slots, choice: list[int], symbols: Slots) -> Slots:
+        return [choose(self.builder, u, x, y) for u, x, y in zip(choice, symbols, canvas, strict=True)]
+
+    def joined(self, left: Slots, right: Slots) -> Slots:
+        return left + right
+
+    def written(self, symbols: Slots) -> Slots:
+        return symbols
+
+    def embed(self, tokens: Slots) -> list[OneHotRow]:
+        return self._transformers["model"].embed(self._input + tokens)
+
+    def noisy(self, step: int, residual: list[OneHotRow]) -> list[OneHotRow]:  # noqa: ARG002
+        return residual
+
+    def layers(self, moment: Moment, residual: list[OneHotRow], first: int, last: int) -> list[OneHotRow]:  # noqa: ARG002
+        return self._transformers["model"].layers(residual, first, last)
+
+    def last_rows(self, residual: list[OneHotRow], count: int) -> list[OneHotRow]:
+        return [self._transformers["model"].logits(row) for row in residual[-count:]]
+
+
+def constant_depth_model(model: Model, *, slots: bool = False, total: Sum = saturating_sum) -> Circuit:
+    """What a model does without noise, as a circuit of the outputs `undefined`, `rejected` and `accepted`.
+
+    Inputs as `input_names` gives them, over the input symbols. `undefined` holds if and only if the run ends in an
+    error: a row attends to nothing, or the planner of an smdm chooses a written slot. With `slots`, what the slots hold
+    in the end comes first: `slot 2 is a`.
+    """
+    wires = Wires(model, total)
+    *_, held = canvases(wires)
+    outputs: dict[str, int] = {}
+    if slots:
+        each = ((i, symbol, slot) for i, slot in enumerate(held) for symbol in model.vocabulary)
+        outputs = {f"slot {i} is {symbol}": slot.get(model.token[symbol], FALSE) for i, symbol, slot in each}
+    outputs["undefined"] = wires.undefined
+    outputs["rejected"], outputs["accepted"] = (_says(wires, held[-1], s) for s in (model.reject, model.accept))
+    return trimmed(wires.builder.circuit(list(outputs.values()), list(outputs)))
+
+
+def model_depth(model: Model) -> int:
+    """What the circuit's depth never exceeds: it depends on T, p and the layers alone."""
+    layers = max(len(transformer.layers) for transformer in model.transformers.values())
+    tokens, answer = 2, 1
+    if model.kind == "plt":
+        first, last = model.transformers["model"].loop or (0, 0)
+        layers = first + model.steps * (last - first) + layers - last
+        return tokens + pass_depth(model.precision, layers) + answer
+    return tokens + model.steps * (pass_depth(model.precision, layers) + 3) + answer
+
+
+def _says(wires: Wires, slot: OneHotWires, symbol: str) -> int:
+    """The slot holds the symbol, or one that stands for it."""
+    model = wires.model
+    meant = (t for t in slot if model.aliases.get(model.vocabulary[t], model.vocabulary[t]) == symbol)
+    return wires.builder.or_(*(slot[t] for t in meant))

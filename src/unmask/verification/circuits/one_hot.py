@@ -1,13 +1,26 @@
-"""OneHotWires: a number as wires, one for each value that it can have; exactly one of them is 1.
+"""Numbers of F_p as one-hot wires: tables of one or two numbers, and saturating sums, in constant depth.
 
     f(x)     = v   ⟺  OR  over a with f(a) = v       of  x = a                      depth 1
     f(x, y)  = v   ⟺  OR  over a, b with f(a, b) = v of  x = a ∧ y = b              depth 2
 
-So every function of one or two numbers of F_p is a table of gates of constant depth.
+SUM of n numbers, left to right with a clip after every addition, has a depth that does not depend on n. The running sum
+s has m values, numbered 0 … m - 1 here. Nested intervals narrow it down,
+
+    [0, m-1] = I_0 ⊃ I_1 ⊃ … ⊃ I_{m-1} = {s},        |I_k| = m - k,
+
+and the bit b_k says which end of I_{k-1} is missing in I_k: 0 the top, 1 the bottom. A term x moves I_{k-1} by x. While
+nothing is clipped, b_k keeps its value. If the top is clipped, the image contains m - 1 but, being smaller than
+I_{k-1}, not the bottom of the new I_{k-1}: b_k becomes 1. If the bottom is clipped, b_k becomes 0. So level k is a
+set/reset flip-flop that the level above drives,
+
+    b_k(i) = OR_{j<=i} ( top_j ∧ AND_{j<l<=i} ¬bottom_l )  ∨  ( b_k(0) ∧ AND_{l<=i} ¬bottom_l ),
+
+of depth 2 and of O(n²) gates; top and bottom, read off the level above, have depth 2. There are m - 1 levels.
 """
 
 from collections.abc import Callable, Sequence
 
+from unmask.numerics.arithmetic import Precision
 from unmask.problems.circuits.circuit import FALSE, TRUE, CircuitBuilder
 
 OneHotWires = dict[int, int]
@@ -100,3 +113,112 @@ def _either(builder: CircuitBuilder, causes: dict[int, list[int]]) -> OneHotWire
         return constant(next(iter(possible)))
     certain = [value for value, wire in possible.items() if wire == TRUE]
     return constant(certain[0]) if certain else possible
+
+
+LEVEL_DEPTH = 4
+TABLE_DEPTH = 2
+
+Case = tuple[int, tuple[int, ...]]
+"""A value, and literals that together imply it."""
+
+
+def sum_depth(precision: Precision) -> int:
+    """What no sum exceeds, however many terms it has: m - 1 levels, the first of which reads the terms alone, and the
+    decoding of the last interval."""
+    return LEVEL_DEPTH * (precision.size - 1) + 1
+
+
+def saturating_sum(builder: CircuitBuilder, terms: Sequence[OneHotWires], precision: Precision) -> OneHotWires:
+    """SUM of the terms: by the cascade, or by a chain of additions where that is less deep."""
+    start, letters = _folded(terms, precision)
+    if not letters:
+        return constant(start)
+    low, high = _range(start, letters, precision)
+    if TABLE_DEPTH * len(letters) <= LEVEL_DEPTH * (high - low):
+        return chain_sum(builder, terms, precision)
+    return cascade_sum(builder, terms, precision)
+
+
+def chain_sum(builder: CircuitBuilder, terms: Sequence[OneHotWires], precision: Precision) -> OneHotWires:
+    """The naive way, term by term: as deep as there are terms."""
+    bound = precision.bound
+    start, letters = _folded(terms, precision)
+    total = constant(start)
+    for letter in letters:
+        total = binary(builder, lambda a, b: max(-bound, min(bound, a + b)), total, letter)
+    return total
+
+
+def cascade_sum(builder: CircuitBuilder, terms: Sequence[OneHotWires], precision: Precision) -> OneHotWires:
+    """The flip-flop cascade."""
+    start, letters = _folded(terms, precision)
+    low, high = _range(start, letters, precision)
+    size, place = high - low + 1, start - low
+    # after i terms the interval of this level starts at a where the literals of a case (a, literals) of starts[i] hold
+    starts: list[list[Case]] = [[(0, ())] for _ in range(len(letters) + 1)]
+    first = 0  # where it starts before any term
+    for k in range(1, size):
+        top = [
+            builder.or_(*(builder.and_(*case, at_least(builder, letter, k - a)) for a, case in before))
+            for before, letter in zip(starts, letters, strict=False)
+        ]
+        bottom = [
+            builder.or_(*(builder.and_(*case, at_most(builder, letter, -a - 1)) for a, case in before))
+            for before, letter in zip(starts, letters, strict=False)
+        ]
+        initially = place == first + size - k  # the start is the top of the interval above, which must stay
+        first += initially
+        drops_bottom = _flip_flop(builder, top, bottom, initially)
+        starts = [_moved(_decoded(builder, cases), bit) for cases, bit in zip(starts, drops_bottom, strict=True)]
+    possible = {low + a: wire for a, wire in _decoded(builder, starts[-1]).items() if wire != FALSE}
+    return possible if len(possible) > 1 else constant(next(iter(possible)))
+
+
+def _flip_flop(builder: CircuitBuilder, sets: list[int], resets: list[int], initially: bool) -> list[int]:
+    """The bit before any term and after each: 1 if some set has no reset after it."""
+    bits = []
+    for i in range(len(sets) + 1):
+        held = [builder.and_(sets[j], *(x ^ 1 for x in resets[j + 1 : i])) for j in range(i)]
+        if initially:
+            held.append(builder.and_(*(x ^ 1 for x in resets[:i])))
+        bits.append(builder.or_(*held))
+    return bits
+
+
+def _decoded(builder: CircuitBuilder, cases: list[Case]) -> OneHotWires:
+    """Where the interval starts."""
+    ways: dict[int, list[int]] = {}
+    for a, case in cases:
+        ways.setdefault(a, []).append(builder.and_(*case))
+    return {a: builder.or_(*literals) for a, literals in ways.items()}
+
+
+def _moved(lower: OneHotWires, bit: int) -> list[Case]:
+    """Where the next interval starts: one higher if it drops the bottom. The next level reads the cases."""
+    return [case for a, wire in lower.items() for case in ((a, (wire, bit ^ 1)), (a + 1, (wire, bit)))]
+
+
+def _folded(terms: Sequence[OneHotWires], precision: Precision) -> tuple[int, list[OneHotWires]]:
+    """(the sum of the constants at the front, the other terms without zeros)."""
+    bound, start = precision.bound, 0
+    letters: list[OneHotWires] = []
+    for term in terms:
+        if len(term) == 1:
+            (value,) = term
+            if not letters:
+                start = max(-bound, min(bound, start + value))
+                continue
+            if value == 0:
+                continue
+        letters.append(term)
+    return start, letters
+
+
+def _range(start: int, letters: list[OneHotWires], precision: Precision) -> tuple[int, int]:
+    """The smallest and the largest value that the running sum can have."""
+    bound, low, high = precision.bound, start, start
+    reached = {start}
+    for letter in letters:
+        reached = {max(-bound, min(bound, s + x)) for s in reached for x in letter}
+        low, high = min(low, *reached), max(high, *reached)
+    return low, high

@@ -1,8 +1,7 @@
 """Proofs about conversions, for every source of a shape and every N: `unmask prove theorem:STEM --every-length`.
 
-The construction of a theorem is run on a source whose weights and sizes are names (`unknown`). What comes out is the
-program that `convert` instantiates. `simulated` finds the source's layers in it, `machine` runs the rest on rows whose
-columns hold numbers or names of the source's own (`values`); scores before a guard are all of F_p. Positions are for an
-SMT solver, with the sizes of `claim`. One file per theorem puts it together (`blocks` is the layout of one of them);
-`folders` compares with converted folders, entry by entry, and looks for refutations; `prove` is the walk.
+`prove_conversions` is the entry point. The construction of a theorem is run on an `unknown_source`, whose weights and
+sizes are names. The result is the program that `convert` instantiates. `machine` executes it on rows whose columns hold
+numbers or names. `cot_to_pcot` and `mdm_to_smdm` list the obligations of a theorem each. `converted_folders` compares
+the program with converted model folders, entry by entry, and searches for refutations.
 """

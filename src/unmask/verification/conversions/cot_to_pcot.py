@@ -1,14 +1,14 @@
 """cot_to_pcot, for every source of a shape, every N and every T: both chains write the same symbols.
 
-In step t, 0 <= t < T, the source has the rows 0 … R - 1, R = begin + N + t >= 1, and its last row says the next symbol.
+In step t, 0 <= t < T, the source has the rows 0 … R - 1, R = begin + N + t >= 1; its last row gives the next symbol.
 The converted model has these rows and the mask in row R. By induction on steps and layers:
 
     rows n < R     hold the same symbols, so the same stream before the first layer. They do not see the mask
                    (attention is causal), and their scores are those of the source: the guard adds 0. So they hold the
                    source's stream after every layer, and divide by zero where it does
-    row R          scores B on every key: whatever it holds, it does not divide by zero. The last layer lets it look up
-                   row R - 1, whose stream is then in `final`, and the logits are those of the source's last row. The
-                   mask's own logit is -B, and the last: it never wins
+    row R          has score B on every key: whatever it holds, it does not divide by zero. In the last layer it looks
+                   up row R - 1, whose stream is then in `final`, and the logits are those of the source's last row.
+                   The mask's own logit is -B, and the last: it never wins
 
 So the argmax, where the lowest index wins, is the source's.
 """
@@ -18,9 +18,8 @@ from typing import Any
 import numpy as np
 
 from unmask.theorems.cot_and_pcot import STREAM
-from unmask.verification.conversions.claim import ConversionClaim
-from unmask.verification.conversions.machine import Machine, RowState
-from unmask.verification.conversions.values import Logit, require_zeros
+from unmask.verification.conversions.machine import ConversionClaim, Machine, RowState
+from unmask.verification.conversions.unknown_source import Logit, require_zeros
 from unmask.verification.lengths.head_reads import read_of, require_copies
 from unmask.verification.lengths.obligations import AnyRow, NotShown
 from unmask.weights.model import Model

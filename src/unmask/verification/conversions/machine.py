@@ -1,27 +1,50 @@
-"""Runs a program of every N on rows that hold numbers and names, layer by layer.
+"""Execution of a program for every N on rows that hold numbers and names, layer by layer.
 
-own heads       bring what the value map makes of the row that they read; which row that is, a proof says
-given layers    Cell(s, l, ·) → Cell(s, l + 1, ·) in a row that hosts a row of the source, ANYTHING in others;
-                that such a row sees the source's rows and no others is for a proof to show with `guarded`
+own heads       write the value map of the row that they read; a proof shows which row that is
+source layers   Cell(s, l, ·) → Cell(s, l + 1, ·) in a row that hosts a row of the source, ANYTHING in others;
+                a proof shows with `guarded` that such a row sees the source's rows and no others
 MLPs            unit by unit, on numbers
+
+`ConversionClaim` runs the construction of a theorem on an unknown source and provides these machines.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 
 import numpy as np
 
+from unmask.expressions import Expression
 from unmask.numerics.arithmetic import Precision, add, exp, multiply, relu
 from unmask.programs.declarations import Flag, SignedBits, TableRows
 from unmask.programs.program import Program
-from unmask.theorems.theorem import ConversionSource
-from unmask.verification.conversions.simulated import Given, GivenHead, given_layers
-from unmask.verification.conversions.unknown import Shape
-from unmask.verification.conversions.values import ANYTHING, Cell, Logit, Number, Place, Sums, Value, is_number, is_zero
-from unmask.verification.conversions.wires import HeadWires, MlpWires, Wires, reversed_edges, wires
-from unmask.verification.lengths.obligations import AnyRow, Arithmetic, NotShown, Term
+from unmask.theorems.theorem import ConversionSource, Theorem
+from unmask.verification.conversions.unknown_source import (
+    ANYTHING,
+    BEGIN,
+    SLOTS,
+    STEPS,
+    Cell,
+    HeadWires,
+    Logit,
+    MlpWires,
+    Number,
+    Place,
+    SourceHead,
+    SourceLayer,
+    SourceShape,
+    Sums,
+    Value,
+    Wires,
+    is_number,
+    is_zero,
+    reversed_edges,
+    source_layers,
+    unknown_source,
+    wires,
+)
+from unmask.verification.lengths.obligations import AnyRow, Arithmetic, Euclid, Ledger, NotShown, Term
 
 MOST_FLAGS = 16
 Flags = tuple[tuple[str, int], ...]
@@ -59,7 +82,7 @@ class Step:
 
     heads: tuple[HeadWires, ...]
     own: tuple[int, ...]
-    given: tuple[Given, ...]
+    given: tuple[SourceLayer, ...]
     mlp: MlpWires
 
 
@@ -67,7 +90,12 @@ class Machine:
     """`streams`: transformer of the source → the register that holds its stream."""
 
     def __init__(
-        self, program: Program, precision: Precision, source: ConversionSource, shape: Shape, streams: dict[str, str]
+        self,
+        program: Program,
+        precision: Precision,
+        source: ConversionSource,
+        shape: SourceShape,
+        streams: dict[str, str],
     ) -> None:
         self.program, self.precision, self._source = program, precision, source
         self.shapes = {name: its for name, its in shape.transformers if name in streams}
@@ -94,7 +122,7 @@ class Machine:
         layer = self.program.layers[number]
         heads = tuple(HeadWires(head, self.precision) for head in layer.heads)
         mlp = MlpWires(layer.mlp, self.precision)
-        given, own = given_layers(heads, mlp, self.streams, self.shapes)
+        given, own = source_layers(heads, mlp, self.streams, self.shapes)
         return Step(heads, tuple(own), tuple(given), mlp)
 
     def _require_untouched(self) -> None:
@@ -228,7 +256,7 @@ class Machine:
             return ANYTHING
         return relu(add(summed, bias, self.precision))
 
-    def guarded(self, given: Given, queries: Sequence[RowState], keys: Sequence[RowState]) -> list[np.ndarray]:
+    def guarded(self, given: SourceLayer, queries: Sequence[RowState], keys: Sequence[RowState]) -> list[np.ndarray]:
         """For heads of the source's layer, queries and keys: the exponential after the guard, for every score before.
 
         Once for what differs: rows whose guards hold the same have the same scores.
@@ -244,7 +272,7 @@ class Machine:
                 found.append(exp(scores, self.precision))
         return found
 
-    def _guard(self, head: GivenHead, side: Wires, row: RowState) -> tuple[int, ...]:
+    def _guard(self, head: SourceHead, side: Wires, row: RowState) -> tuple[int, ...]:
         """The columns of one side of a guard."""
         values = []
         for column in range(head.columns, head.wires.width):
@@ -280,3 +308,72 @@ class Machine:
             added = [multiply(w, v, self.precision) for w, v in terms[last:]]
             found.append((self.sums.product(terms[:last], row.symbol), added))
         return found
+
+
+@dataclass
+class SourceArithmetic(Arithmetic):
+    """N >= 0 and the sizes of a source: begin is 0 or 1, T >= 1, P >= 1."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.begin, self.steps, self.slots = (self.z3.Int(name) for name in (BEGIN, STEPS, SLOTS))
+        self.facts = [self.least <= self.N, self.begin >= 0, self.begin <= 1, self.steps >= 1, self.slots >= 1]
+
+    def term_of(self, expression: Expression, variables: Mapping[str, Term], euclid: Sequence[Euclid] = ()) -> Term:
+        sizes = {BEGIN: self.begin, STEPS: self.steps, SLOTS: self.slots}
+        return super().term_of(expression, {**sizes, **variables}, euclid)
+
+
+@dataclass(frozen=True, eq=False)
+class ConversionClaim:
+    """The programs that a theorem's construction makes of every source of a shape."""
+
+    theorem: Theorem
+    shape: SourceShape
+    precision: Precision
+    ledger: Ledger
+
+    @cached_property
+    def arithmetic(self) -> SourceArithmetic:
+        return SourceArithmetic(self.ledger, 0)
+
+    @cached_property
+    def source(self) -> ConversionSource:
+        return unknown_source(self.shape)
+
+    @cached_property
+    def programs(self) -> dict[str, Program]:
+        assert self.theorem.programs is not None
+        try:
+            return self.theorem.programs(self.source)
+        except (TypeError, ValueError, KeyError) as found:
+            raise NotShown(f"the construction looks at what a source does not show: {found}") from found
+
+    def program(self, name: str) -> Program:
+        if name not in self.programs or self.programs[name].every is None:
+            raise NotShown(f"the conversion has no program of every N called {name}")
+        return self.programs[name]
+
+    def machine(self, name: str, streams: dict[str, str]) -> Machine:
+        made: list[Machine] = []
+
+        def show() -> str:
+            program = self.program(name)
+            if program.loop is not None or program.noise is not None:
+                raise NotShown("the program has a loop or noise")
+            made.append(Machine(program, self.precision, self.source, self.shape, streams))
+            layers = sum(len(step.given) for step in made[0].steps)
+            return f"{layers} layers of the source"
+
+        self.ledger.settle(
+            f"{name}: layers of the source are complete and in order, and nothing else writes to their streams",
+            "comparison of every entry",
+            show,
+        )
+        return made[0]
+
+    def require_rows(self, name: str, rows: Term) -> None:
+        every = self.program(name).every
+        assert every is not None
+        arithmetic = self.arithmetic
+        arithmetic.require(f"{name}: the number of rows", arithmetic.at(every, arithmetic.row()) == rows)

@@ -1,18 +1,19 @@
 """mdm_to_smdm, for every source of a shape, every N, T and P: block t holds the source's canvas after step t + 1.
 
 Row first + j·P + i, first = begin + N, is entry i of block j. Before step t the blocks j < t hold the canvas after step
-j + 1, ĥ standing for m, and all others m. By induction on steps:
+j + 1, with ĥ in place of m, and all others hold m. By induction on steps:
 
     planner      a slot is current if it is masked and the same entry of the block before is not, in block 0 if it is
-                 masked: that is block t, and these slots are chosen and no others, so that none is chosen again
-    hosts        rows of the input, and block t. Their look back brings the symbol of the source's canvas, ĥ as m, and
-                 the position of the row that they host: its stream before the first layer, for U and for S
-    others       are ignored: hosts see none of them (exponential 0, for every score), and they themselves see hosts
-                 with a weight, for every score: they never divide by zero
-    layers       the hosts stand in the order of the rows that they host. So all sums are those of the source
+                 masked: that is block t. Exactly these slots are chosen, so none is chosen twice
+    hosts        are the rows of the input and of block t. Their look back brings the symbol of the source's canvas, ĥ
+                 as m, and the position of the row that they host: its stream before the first layer, for U and for S
+    others       are ignored: hosts see none of them (exponential 0, for every score), and they themselves have a
+                 weight on hosts, for every score, so they never divide by zero
+    layers       hosts are in the order of the rows that they host, so all sums are those of the source
     decision     U's logits of the own row decide, for every pair of numbers; where the source keeps its slot every
-                 logit becomes -B, for every number, but for the symbol that stands there (ĥ for m), which is above
-    decoding     else the logits are those of S; that of ĥ is -B, and the last: it never wins. m is left out in both
+                 logit becomes -B, for every number, except that of the symbol in the slot (ĥ for m), which is larger
+    decoding     otherwise the logits are those of S; that of ĥ is -B, and the last: it never wins. m is excluded in
+                 both
 
 So step t writes the source's canvas after step t + 1 into block t, and the last slot ends as the source's does.
 """
@@ -22,13 +23,115 @@ from typing import Any
 
 import numpy as np
 
-from unmask.verification.conversions.blocks import BOTH, PLANNER, PREDICTOR, Blocks, causal
-from unmask.verification.conversions.claim import ConversionClaim
-from unmask.verification.conversions.machine import Flags, Machine, RowState
-from unmask.verification.conversions.values import ANYTHING, Logit, Value, require_zeros
+from unmask.expressions import N, n, variable
+from unmask.verification.conversions.machine import ConversionClaim, Flags, Machine, RowState
+from unmask.verification.conversions.unknown_source import ANYTHING, BEGIN, SLOTS, Logit, Value, require_zeros
 from unmask.verification.lengths.head_reads import read_of, require_copies
-from unmask.verification.lengths.obligations import NotShown
+from unmask.verification.lengths.obligations import AnyRow, Euclid, NotShown, Term
 from unmask.weights.model import Model
+
+PLANNER, PREDICTOR = "planner", "predictor"
+BOTH = (PLANNER, PREDICTOR)
+
+
+def causal(claim: ConversionClaim) -> bool:
+    """Are both transformers of the source causal?"""
+    return {its.attention for _, its in claim.shape.transformers} == {"causal"}
+
+
+class Blocks:
+    """Row n as entry i of block j, in step t."""
+
+    def __init__(self, claim: ConversionClaim) -> None:
+        self.claim, arithmetic = claim, claim.arithmetic
+        z3 = arithmetic.z3
+        self.n, self.j, self.i, self.t = (arithmetic.variable(name) for name in ("n", "j", "i", "t"))
+        self.first = arithmetic.N + arithmetic.begin
+        j, i, t, T, P = self.j, self.i, self.t, arithmetic.steps, arithmetic.slots
+        if causal(claim):
+            arithmetic.facts.append(self.first >= 1)
+        monotone = z3.And(
+            z3.Implies(j < 0, j * P <= -P),
+            z3.Implies(j >= 0, j * P >= 0),
+            z3.Implies(j >= 1, j * P >= P),
+            z3.Implies(j < T, j * P <= T * P - P),
+            z3.Implies(j >= T, j * P >= T * P),
+            z3.Implies(j < t, j * P <= t * P - P),
+            z3.Implies(j == t, j * P == t * P),
+            z3.Implies(j > t, j * P >= t * P + P),
+            z3.Implies(t >= 0, t * P >= 0),
+            z3.Implies(t < T, t * P <= T * P - P),
+        )
+        arithmetic.require("arithmetic: multiples of P are in order", monotone)
+        euclid = Euclid(str(n - (N + variable(BEGIN))), SLOTS, j, i)
+        here = (self.n - self.first == j * P + i, i >= 0, i < P, t >= 0, t < T, monotone)
+        self.row = AnyRow(self.n, here, (euclid,))
+        self.given = [self.n >= 0, self.n < self.first]
+        self.slot = [j >= 0, j < T]
+        for name in BOTH:
+            claim.require_rows(name, self.first + T * P)
+        arithmetic.require(
+            "layout: entry i of a block below T has a row, and rows from `first` on are such entries",
+            z3.And(
+                z3.Implies(z3.And(j >= 0, j < T), z3.And(self.n >= self.first, self.n < self.first + T * P)),
+                z3.Implies(z3.And(self.n >= self.first, self.n < self.first + T * P), z3.And(j >= 0, j < T)),
+            ),
+            list(here),
+        )
+
+    def flags(self, machine: Machine, *where: Term) -> list[Flags]:
+        return machine.flags(self.claim.arithmetic, self.row, where)
+
+    def require_look_back(self, name: str, machine: Machine) -> None:
+        """The head of the first layer: the same entry one block back, in block 0 and in the input the row itself."""
+        arithmetic, z3 = self.claim.arithmetic, self.claim.arithmetic.z3
+        if machine.steps[0].own != (0,) or machine.steps[0].given:
+            raise NotShown(f"the first layer of the {name} is not one head that looks back")
+        head = machine.program.layers[0].heads[0]
+        read = read_of(machine.program, head, f"{name}, layer 0, head 0", self.claim.precision, arithmetic, self.row)
+        address, P = arithmetic.at(read.address, self.row), arithmetic.slots
+        earlier = self.n - self.first - P == (self.j - 1) * P + self.i
+        arithmetic.require(
+            f"layout: a row of the {name} reads the same entry one block back, else itself",
+            z3.If(self.j >= 1, z3.And(address == self.n - P, earlier), address == self.n),
+            [*self.row.facts, self.n >= 0, self.j < arithmetic.steps],
+        )
+
+    def require_hosts(self, machine: Machine) -> None:
+        """Rows of the input and of block t host the source's rows, in order."""
+        arithmetic, z3 = self.claim.arithmetic, self.claim.arithmetic.z3
+        P, T, t = arithmetic.slots, arithmetic.steps, self.t
+        for name in BOTH:
+            declared = machine.table(f"{name} positions", name)
+            if declared.only is not None:
+                raise NotShown("some rows have no positions of the source")
+            arithmetic.require(
+                f"layout: a row has the positions of the source's row that it hosts, {name}",
+                arithmetic.at(declared.row, self.row) == z3.If(self.j >= 0, self.first + self.i, self.n),
+                [*self.row.facts, self.n >= 0, self.j < T],
+            )
+        s, later = arithmetic.variable("s"), arithmetic.variable("later")
+
+        def host(row: Term) -> Term:
+            return z3.If(row < self.first, row, row + t * P)
+
+        arithmetic.require(
+            "layout: every row of the source has a host, and hosts stand in the order of what they host",
+            z3.And(
+                host(s) >= 0,
+                host(s) < self.first + T * P,
+                (s < later) == (host(s) < host(later)),
+                z3.Implies(s >= self.first, host(s) - self.first == t * P + (s - self.first)),
+            ),
+            [*self.row.facts, s >= 0, s < self.first + P, later >= 0, later < self.first + P],
+        )
+        seen = z3.And(host(z3.IntVal(0)) <= self.n, self.first >= 1) if machine.program.attention == "causal" else True
+        arithmetic.require(
+            "layout: a row that is ignored sees a host",
+            z3.And(host(z3.IntVal(0)) < self.first + T * P, seen),
+            [*self.row.facts, *self.slot],
+        )
+
 
 MOST_PAIRS = 1 << 20
 """Pairs of logits that are looked at one by one: p <= 4."""
@@ -183,7 +286,7 @@ class _Predicted:
         return f"{sum(map(len, (self.given, self.current, self.states.idle)))} pairs of rows"
 
     def require_streams(self, layers: int) -> None:
-        """After so many layers of the source, as far as it has them."""
+        """Require the streams after this number of layers, or after the last layer of the source."""
         for row in (*self.given, *self.current, *(row for row, _ in self.decided)):
             if not row.holds([self.ignored, self.always], [0, self.one]):
                 raise NotShown("a row that hosts one of the source is ignored")

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from unmask.budget import check
 from unmask.compilers.model_families import ModelFamily
 from unmask.expressions import Expression, fold
+from unmask.limits import check
 from unmask.numerics.arithmetic import Precision
 from unmask.programs.declarations import Flag, OneHot, SignedBits, TableRows
 from unmask.programs.program import Coefficient, Edges, HeadBuilder, Program, Size, Weight

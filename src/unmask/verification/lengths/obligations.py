@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, Generic, TypeVar
 
-from unmask.budget import check, current
 from unmask.errors import UnmaskError
 from unmask.expressions import Expression, fold
-from unmask.verification.question.verdict import Obligation
+from unmask.limits import check, current
+from unmask.verification.verdict import Obligation
 
 
 class NotShown(Exception):

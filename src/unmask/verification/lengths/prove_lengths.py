@@ -37,11 +37,11 @@ from unmask.verification.lengths.regular_loops import prove_chain, prove_looped
 from unmask.verification.lengths.regular_trees import LanguageClaim, prove_diffusion, prove_parallel
 from unmask.verification.lengths.system_proof import prove_system, system_statement
 from unmask.verification.lengths.system_slots import SystemClaim
-from unmask.verification.proofs.equivalence import prove
-from unmask.verification.proofs.specified import symbol_numbers, token_numbers
-from unmask.verification.question.question import Question
-from unmask.verification.question.standard import standard_of
-from unmask.verification.question.verdict import ProofRecord, Status, Verdict
+from unmask.verification.verdict import ProofRecord, Status, Verdict
+from unmask.verification.words.comparison import Comparison
+from unmask.verification.words.deciders import symbol_numbers, token_numbers
+from unmask.verification.words.equivalence import prove
+from unmask.verification.words.references import reference_of
 from unmask.weights.kinds import KINDS, Kind
 from unmask.weights.model import Model
 
@@ -71,13 +71,13 @@ TRUSTED = (
     "`verification/lengths`: that the obligations imply the statement. The argument is at the top of the file of each "
     "kind.",
     "Python, NumPy, and the answers `unsat` of the SMT solver. With --certificate another solver can be asked.",
-    "`verification/symbolic` and `verification/proofs` for the shortest lengths, whose models are proved one by one.",
+    "`verification/words` for the shortest lengths, whose models are proved one by one.",
     "The products, sums and MLPs of `engines/prepared_weights`, which the enumerations use, and F_p in `numerics`.",
     "Of powers of two: those below K are the halves of those up to K; every u >= 2 lies in some (q, 2q]; ⌈log2 N⌉ = "
     "log2 K + [K < N] for K <= N < 2K; N <= 2^⌈log2 N⌉; K is 1 or even; ⌈log2(2m - 1)⌉ = ⌈log2 m⌉ + 1 for m >= 2. Of "
     "division: n = q·W + r in one way.",
     "Problem → automaton (`problems/`), which compiling and proving share. Of a program: that its rules are functions, "
-    "and that `EveryPlan.fits` accepts only lengths that the family's plan describes.",
+    "and that `SystemPlan.fits` accepts only lengths that the family's plan describes.",
     "Positions are computed with 64 bits, for N < 2^40. Larger models are refused.",
 )
 """What a proof for every length relies on without proving it."""
@@ -319,7 +319,7 @@ class _Attempt:
 
         def show() -> str:
             model = self._model(family.least)
-            question = self._question(model)
+            question = self._comparison(model)
             unread = question.unread("prove")
             if unread is not None:
                 raise NotShown(unread.reason or "a letter of the problem is not read", (model.length,))
@@ -338,11 +338,11 @@ class _Attempt:
             return self.compiler.compile(self.kind, length, self.precision)
         return self.family.model_at(length, self.precision)
 
-    def _question(self, model: Model) -> Question:
-        return Question(model, standard_of(model, self.problem, self.engine), self.engine)
+    def _comparison(self, model: Model) -> Comparison:
+        return Comparison(model, reference_of(model, self.problem, self.engine), self.engine)
 
     def _folder(self, model: Model):
-        return prove(self._question(model))
+        return prove(self._comparison(model))
 
     def _refutation(self, suspects: tuple[int, ...]) -> WrongModel | None:
         """The first length at which a folder is wrong, or takes more than it may."""

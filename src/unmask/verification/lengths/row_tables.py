@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unmask.budget import check
 from unmask.engines.prepared_weights import PreparedMlp, SparseProduct
+from unmask.limits import check
 from unmask.numerics.arithmetic import Precision
 from unmask.numerics.compact import Compact
 from unmask.problems.automata.automaton import Automaton

@@ -1,0 +1,453 @@
+"""A source model of which only the shape is known: every weight is a name, and so are begin, T and P.
+
+A construction may move such weights. It cannot compute with them, compare them or test whether they are 0, so what it
+does with them it does with all numbers. A column of a row of the converted model then holds a number, or one of
+
+    Cell(s, l, c)    column c of the stream of transformer s after l layers, in the source's row that this row hosts
+    Place(s, c)      column c of that row of the source's table of positions
+    Logit(s, v)      the logit of v there, after all layers
+    ANYTHING         some number of F_p
+
+A number is an integer of F_p, or an array of them, one per case. Sums run in order and clip. `require_zeros` shows that
+terms which are 0 never matter and that 1·x = x.
+
+`source_layers` finds the source's layers in a layer of the program. A layer of the source is in it if its heads are, in
+order, each with its queries and keys first and its values, all between the columns of one register in the source's
+order; and its MLP, unit by unit. So every sum runs over the source's terms in the source's order, and all other terms
+are 0. Nothing else writes to that register.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeGuard
+
+import numpy as np
+
+from unmask.expressions import variable
+from unmask.numerics.arithmetic import Precision, add, divide, multiply
+from unmask.programs import program
+from unmask.programs.program import Edges, HeadBuilder, MlpBuilder, integers
+from unmask.theorems.theorem import ConversionSource
+from unmask.verification.lengths.obligations import Ledger, NotShown
+from unmask.weights.matrices import Matrix
+from unmask.weights.model import Model
+from unmask.weights.transformer import Attention, Head, Layer, Mlp, Transformer
+
+BEGIN, STEPS, SLOTS = "begin", "steps", "slots"
+"""The names of the sizes of a source: [is there a begin symbol?], T, P."""
+
+
+@dataclass(frozen=True, eq=False)
+class Weight:
+    """The entry (row, column) of a tensor of one of the source's transformers; a vector has the column 0."""
+
+    transformer: str
+    tensor: str
+    row: int
+    column: int
+
+    def __bool__(self) -> bool:
+        raise TypeError("a construction asked for the value of a weight")
+
+    def __eq__(self, other: object) -> bool:
+        raise TypeError("a construction compared a weight")
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def is_entry(self, transformer: str, tensor: str, row: int, column: int) -> bool:
+        return (self.transformer, self.tensor, self.row, self.column) == (transformer, tensor, row, column)
+
+
+@dataclass(frozen=True)
+class LayerShape:
+    """How many columns the queries of each head have, and how many hidden units there are."""
+
+    heads: tuple[int, ...] = (2, 1)
+    hidden: int = 2
+
+
+@dataclass(frozen=True)
+class TransformerShape:
+    """Columns, outputs and layers."""
+
+    width: int
+    outputs: int
+    layers: tuple[LayerShape, ...]
+    attention: Attention = "unmasked"
+
+    @classmethod
+    def of(cls, transformer: Transformer) -> "TransformerShape":
+        layers = (
+            LayerShape(tuple(head.wq.shape[1] for head in layer.heads), layer.mlp.b1.size)
+            for layer in transformer.layers
+        )
+        return cls(transformer.width, transformer.out.shape[0], tuple(layers), transformer.attention)
+
+    def __str__(self) -> str:
+        heads = sum(len(layer.heads) for layer in self.layers)
+        units = sum(layer.hidden for layer in self.layers)
+        return f"{self.width} columns, {len(self.layers)} layers, {heads} heads and {units} hidden units in all"
+
+
+@dataclass(frozen=True)
+class SourceShape:
+    """The symbols of a source, which of them is the mask, and its transformers."""
+
+    symbols: int
+    transformers: tuple[tuple[str, TransformerShape], ...]
+    mask: int | None = None
+
+    @classmethod
+    def of(cls, model: Model) -> "SourceShape":
+        shapes = tuple((name, TransformerShape.of(t)) for name, t in model.transformers.items())
+        return cls(len(model.vocabulary), shapes, None if model.mask is None else model.token[model.mask])
+
+    def __str__(self) -> str:
+        parts = "; ".join(f"{name}: {shape}" for name, shape in self.transformers)
+        return f"{self.symbols} symbols; {parts}"
+
+
+def unknown_source(shape: SourceShape) -> ConversionSource:
+    """Every source of a shape."""
+    return ConversionSource(
+        {name: _transformer(name, shape.symbols, its) for name, its in shape.transformers},
+        tuple(f"symbol {i}" for i in range(shape.symbols)),
+        begin=variable(BEGIN),
+        steps=variable(STEPS),
+        slots=variable(SLOTS),
+        mask=shape.mask,
+    )
+
+
+class UnknownTransformer(Transformer):
+    """Names for weights, which fit every precision."""
+
+    def __post_init__(self) -> None:
+        """There are no values to check."""
+
+
+def _transformer(name: str, symbols: int, shape: TransformerShape) -> Transformer:
+    def named(tensor: str) -> Callable[[int, int], Weight]:
+        return lambda row, column: Weight(name, tensor, row, column)
+
+    def matrix(tensor: str, rows: int, columns: int) -> Matrix:
+        row, column = (axis.ravel() for axis in np.indices((rows, columns)))
+        return Matrix((rows, columns), row, column, _names(named(tensor), row, column))
+
+    def vector(tensor: str, size: int) -> np.ndarray:
+        return _names(named(tensor), np.arange(size), np.zeros(size, dtype=np.int64))
+
+    def layer(number: int, its: LayerShape) -> Layer:
+        prefix, width = f"layers.{number}", shape.width
+        heads = tuple(
+            Head(
+                matrix(f"{prefix}.heads.{h}.wq", width, columns),
+                matrix(f"{prefix}.heads.{h}.wk", width, columns),
+                matrix(f"{prefix}.heads.{h}.wv", width, width),
+            )
+            for h, columns in enumerate(its.heads)
+        )
+        mlp = Mlp(
+            matrix(f"{prefix}.mlp.w1", width, its.hidden),
+            vector(f"{prefix}.mlp.b1", its.hidden),
+            matrix(f"{prefix}.mlp.w2", its.hidden, width),
+            vector(f"{prefix}.mlp.b2", width),
+        )
+        return Layer(heads, mlp)
+
+    return UnknownTransformer(
+        precision=Precision(1),
+        embed=matrix("embed", symbols, shape.width),
+        positions=np.empty((0, shape.width), dtype=object),
+        layers=tuple(layer(number, its) for number, its in enumerate(shape.layers)),
+        out=matrix("out", shape.outputs, shape.width),
+        attention=shape.attention,
+    )
+
+
+def _names(named: Callable[[int, int], Weight], row: np.ndarray, column: np.ndarray) -> np.ndarray:
+    names = np.empty(row.size, dtype=object)
+    for k, (i, j) in enumerate(zip(row.tolist(), column.tolist(), strict=True)):
+        names[k] = named(i, j)
+    return names
+
+
+@dataclass(frozen=True)
+class Cell:
+    transformer: str
+    layer: int
+    column: int
+
+
+@dataclass(frozen=True)
+class Place:
+    transformer: str
+    column: int
+
+
+@dataclass(frozen=True)
+class Logit:
+    transformer: str
+    output: int
+
+
+@dataclass(frozen=True)
+class Anything:
+    """Some number; nothing is known of it."""
+
+
+ANYTHING = Anything()
+Number = int | np.ndarray
+Value = Number | Cell | Place | Logit | Anything
+Term = tuple[int | Weight, Value]
+
+
+def is_number(value: object) -> TypeGuard[Number]:
+    return isinstance(value, int | np.integer | np.ndarray)
+
+
+def is_zero(value: object) -> bool:
+    return is_number(value) and not np.any(value)
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Inner products and sums of values; `depth` and `width` are the layers and columns of each transformer."""
+
+    precision: Precision
+    depth: dict[str, int]
+    width: dict[str, int]
+
+    def product(self, terms: Sequence[Term], symbol: int | None) -> Value:
+        """SUM of weight·value, in order, in a row that hosts the source's `symbol`."""
+        terms = [(w, v) for w, v in terms if not is_zero(w) and not is_zero(v)]
+        if all(is_number(w) and is_number(v) for w, v in terms):
+            total: Number = 0
+            for weight, value in terms:
+                total = add(total, multiply(weight, value, self.precision), self.precision)
+            return total
+        if len(terms) == 1 and self._is_one(terms[0][0]):
+            return terms[0][1]
+        return self._embedded(terms, symbol) or self._logit(terms) or ANYTHING
+
+    def sum(self, values: Iterable[Value]) -> Value:
+        """SUM, in order."""
+        return self.product([(self.precision.one, v) for v in values], None)
+
+    def _is_one(self, value: object) -> bool:
+        return is_number(value) and np.ndim(value) == 0 and int(value) == self.precision.one
+
+    def _embedded(self, terms: Sequence[Term], symbol: int | None) -> Value | None:
+        """The embedding of the hosted symbol, then its place: the stream before the first layer."""
+        if symbol is None or len(terms) != 2:
+            return None
+        (weight, one), (whole, place) = terms
+        if not (isinstance(weight, Weight) and self._is_one(one) and self._is_one(whole) and isinstance(place, Place)):
+            return None
+        here = weight.is_entry(place.transformer, "embed", symbol, place.column)
+        return Cell(place.transformer, 0, place.column) if here else None
+
+    def _logit(self, terms: Sequence[Term]) -> Value | None:
+        """All columns of the stream after the last layer, in order, each with its entry of one row of `out`."""
+        weight, cell = terms[0]
+        if not (isinstance(weight, Weight) and isinstance(cell, Cell)):
+            return None
+        name, depth = cell.transformer, self.depth[cell.transformer]
+        if len(terms) != self.width[name]:
+            return None
+        for column, (w, v) in enumerate(terms):
+            if not (isinstance(w, Weight) and w.is_entry(name, "out", weight.row, column)):
+                return None
+            if v != Cell(name, depth, column):
+                return None
+        return Logit(name, weight.row)
+
+
+def require_zeros(precision: Precision, ledger: Ledger) -> None:
+    """Terms that are 0 change no sum, a key of exponential 0 has the weight 0, and 1·x = x; for all numbers."""
+
+    def show() -> str:
+        every, positive = np.array(precision.numbers()), np.arange(1, precision.bound + 1)
+        fails = (
+            (add(every, np.zeros_like(every), precision) != every).any(),
+            multiply(np.zeros_like(every), every, precision).any(),
+            divide(np.zeros_like(positive), positive, precision).any(),
+            (multiply(np.full_like(every, precision.one), every, precision) != every).any(),
+        )
+        if any(fails):
+            raise NotShown("0 is not the neutral element, or 1 not that of products")
+        return f"{every.size} numbers"
+
+    ledger.settle("zeros: terms and keys that are 0 never matter, and 1·x = x", "enumeration", show)
+
+
+Wires = dict[int, list[tuple[int, int | Weight]]]
+
+
+class HeadWires:
+    """Queries and keys by column, values by the column that is written."""
+
+    def __init__(self, head: HeadBuilder, precision: Precision) -> None:
+        self.head, self.width = head, head.width
+        self.query, self.key = wires(head.query, precision), wires(head.key, precision)
+        self.value = wires(head.value, precision)
+
+    def weights(self) -> Iterable[Weight]:
+        for side in (self.query, self.key, self.value):
+            yield from named(side)
+
+
+class MlpWires:
+    """Inputs and biases by unit, outputs and offsets by column."""
+
+    def __init__(self, mlp: MlpBuilder, precision: Precision) -> None:
+        self.size = mlp.size
+        self.inputs, self.outputs = wires(mlp.inputs, precision), wires(mlp.outputs, precision)
+        self.biases, self.offsets = _vector(mlp.biases, precision), _vector(mlp.offsets, precision)
+
+    def weights(self) -> Iterable[Weight]:
+        for side in (self.inputs, self.outputs):
+            yield from named(side)
+        yield from (w for vector in (self.biases, self.offsets) for w in vector.values() if isinstance(w, Weight))
+
+
+def wires(edges: Iterable[Edges], precision: Precision) -> Wires:
+    """source → target edges, by target; a pair that stands there twice is refused, as `assemble` does."""
+    terms_of: dict[int, dict[int, int | Weight]] = {}
+    for one in edges:
+        sources, targets = np.broadcast_arrays(one.source, one.target)
+        for a, b, weight in zip(sources.tolist(), targets.tolist(), one.weights, strict=True):
+            terms = terms_of.setdefault(b, {})
+            if a in terms:
+                raise NotShown(f"the columns {a} and {b} are joined twice")
+            terms[a] = _number(weight, precision)
+    return {target: sorted(terms.items(), key=lambda term: term[0]) for target, terms in terms_of.items()}
+
+
+def reversed_edges(edges: Iterable[Edges]) -> list[Edges]:
+    """target → source: of matrices that are stored by what is written, embed and out."""
+    return [Edges(e.target, e.source, e.weight) for e in edges]
+
+
+def named(side: Wires) -> Iterable[Weight]:
+    return (weight for terms in side.values() for _, weight in terms if isinstance(weight, Weight))
+
+
+def _vector(parts: Iterable[tuple[np.ndarray, program.Weight]], precision: Precision) -> dict[int, int | Weight]:
+    vector: dict[int, int | Weight] = {}
+    for columns, weight in parts:
+        for k, column in enumerate(columns.tolist()):
+            if column in vector:
+                raise NotShown(f"the bias {column} is set twice")
+            vector[column] = _number(weight[k] if isinstance(weight, np.ndarray) else weight, precision)
+    return vector
+
+
+def _number(weight: Any, precision: Precision) -> int | Weight:
+    return weight if isinstance(weight, Weight) else int(integers(weight, precision))
+
+
+@dataclass(frozen=True, eq=False)
+class SourceLayer:
+    """Layer `number` of a transformer on the columns `stream`: its heads, and which units are its own."""
+
+    transformer: str
+    number: int
+    stream: tuple[int, ...]
+    heads: tuple["SourceHead", ...]
+    units: range
+
+
+@dataclass(frozen=True, eq=False)
+class SourceHead:
+    """A head of the source; the columns from `columns` on are its guard."""
+
+    wires: HeadWires
+    columns: int
+
+
+def source_layers(
+    heads: Sequence[HeadWires],
+    mlp: MlpWires,
+    streams: dict[str, tuple[int, ...]],
+    shapes: dict[str, TransformerShape],
+) -> tuple[list[SourceLayer], list[int]]:
+    """The source's layers in a layer, and the numbers of the heads that are not theirs."""
+    found = {_layer_of(w) for part in (*heads, mlp) for w in part.weights()} - {None}
+    own = [i for i, head in enumerate(heads) if not any(_layer_of(w) for w in head.weights())]
+    layers = []
+    for transformer, number in sorted(place for place in found if place is not None):
+        if transformer not in streams:
+            raise NotShown(f"a layer of the {transformer} is in the wrong place")
+        theirs = [h for h in heads if (transformer, number) in {_layer_of(w) for w in h.weights()}]
+        stream, shape = streams[transformer], shapes[transformer]
+        layers.append(_given(transformer, number, stream, shape, theirs, mlp))
+    for given in layers:
+        if any(set(given.stream) & set(heads[i].value) for i in own):
+            raise NotShown(f"another head writes to the stream of the {given.transformer}")
+    return layers, own
+
+
+def _layer_of(weight: Weight) -> tuple[str, int] | None:
+    """(transformer, number), None of a weight that is not a layer's."""
+    parts = weight.tensor.split(".")
+    return (weight.transformer, int(parts[1])) if parts[0] == "layers" else None
+
+
+def _given(
+    name: str, number: int, stream: tuple[int, ...], shape: TransformerShape, heads: list[HeadWires], mlp: MlpWires
+) -> SourceLayer:
+    if number >= len(shape.layers) or tuple(sorted(stream)) != stream or len(stream) != shape.width:
+        raise NotShown(f"layer {number} of the {name} is not on its stream in order")
+    layer, prefix = shape.layers[number], f"layers.{number}"
+    if len(heads) != len(layer.heads):
+        raise NotShown(f"layer {number} of the {name} has {len(heads)} heads, not {len(layer.heads)}")
+    made = []
+    for h, (head, columns) in enumerate(zip(heads, layer.heads, strict=True)):
+        _require_matrix(name, f"{prefix}.heads.{h}.wv", head.value, stream, stream)
+        for tensor, side in (("wq", head.query), ("wk", head.key)):
+            own = {c: terms for c, terms in side.items() if c < columns}
+            _require_matrix(name, f"{prefix}.heads.{h}.{tensor}", own, stream, range(columns))
+            if any(isinstance(w, Weight) for c, terms in side.items() if c >= columns for _, w in terms):
+                raise NotShown(f"the guard of head {h} reads weights of the {name}")
+        made.append(SourceHead(head, columns))
+    return SourceLayer(name, number, stream, tuple(made), _require_mlp(name, prefix, layer.hidden, stream, mlp))
+
+
+def _require_mlp(name: str, prefix: str, hidden: int, stream: tuple[int, ...], mlp: MlpWires) -> range:
+    theirs = sorted(u for u, bias in mlp.biases.items() if _is_of(bias, name, f"{prefix}.mlp.b1"))
+    units = range(theirs[0], theirs[0] + hidden) if theirs else range(0)
+    if theirs != list(units):
+        raise NotShown(f"the hidden units of the {name} are not in order")
+    for k, unit in enumerate(units):
+        bias = mlp.biases[unit]
+        assert isinstance(bias, Weight)
+        if not bias.is_entry(name, f"{prefix}.mlp.b1", k, 0):
+            raise NotShown(f"unit {k} of the {name} has another bias")
+    _require_matrix(name, f"{prefix}.mlp.w1", {u: mlp.inputs.get(u, []) for u in units}, stream, units)
+    written = {column: mlp.outputs.get(column, []) for column in stream}
+    _require_matrix(name, f"{prefix}.mlp.w2", written, units, stream)
+    if any(u in units for c, terms in mlp.outputs.items() if c not in stream for u, _ in terms):
+        raise NotShown(f"a unit of the {name} writes elsewhere")
+    for j, column in enumerate(stream):
+        offset = mlp.offsets.get(column)
+        if not (isinstance(offset, Weight) and offset.is_entry(name, f"{prefix}.mlp.b2", j, 0)):
+            raise NotShown(f"column {j} of the {name} has another offset")
+    return units
+
+
+def _is_of(weight: object, name: str, tensor: str) -> bool:
+    return isinstance(weight, Weight) and (weight.transformer, weight.tensor) == (name, tensor)
+
+
+def _require_matrix(name: str, tensor: str, matrix: Wires, sources: Sequence[int], targets: Sequence[int]) -> None:
+    """The terms of every target are the entries of the tensor, all of them, in order, and nothing else."""
+    if not set(matrix) <= set(targets):
+        raise NotShown(f"{tensor} of the {name} writes elsewhere")
+    for j, target in enumerate(targets):
+        terms = matrix.get(target, [])
+        if [a for a, _ in terms] != list(sources):
+            raise NotShown(f"{tensor} of the {name} does not read what it should")
+        for i, (_, weight) in enumerate(terms):
+            if not (isinstance(weight, Weight) and weight.is_entry(name, tensor, i, j)):
+                raise NotShown(f"entry ({i}, {j}) of {tensor} of the {name} is another")

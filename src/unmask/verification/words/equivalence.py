@@ -1,0 +1,150 @@
+"""Do a model and its reference agree on all words of one length? Proved, refuted by a word, or unknown.
+
+    model ──extract──▶ network ─┬─ compared with an automaton: induction over intervals
+                                └─ compared with anything: gates ──miter──▶ SAT sweeping
+
+Both methods work for any weights. A word that a method finds is run on both sides before it refutes. If neither method
+decides, the verdict is unknown, with the reason.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from unmask.errors import TooLarge, UnmaskError
+from unmask.problems.automata.automaton import Automaton
+from unmask.verification.verdict import Verdict
+from unmask.verification.words.comparison import Comparison
+from unmask.verification.words.deciders import (
+    Decider,
+    Encoding,
+    ModelDecider,
+    decider_of,
+    miter,
+    symbol_numbers,
+    token_numbers,
+)
+from unmask.verification.words.extraction import Extraction, extract
+from unmask.verification.words.induction import (
+    Letters,
+    NoInduction,
+    induction_certificate,
+    named_variables,
+    prove_by_induction,
+)
+from unmask.verification.words.sat_sweeping import certify, sweep
+from unmask.verification.words.statewise_induction import prove_statewise
+from unmask.weights.storage import content_hash
+
+
+def prove(comparison: Comparison) -> Verdict:
+    """Decide a comparison for all words of the problem of the model's length."""
+    unread = comparison.unread("prove")
+    if unread is not None:
+        return unread
+    try:
+        extraction = extract(comparison.model)
+    except TooLarge as error:
+        return _unknown(str(error))
+    try:
+        specification = comparison.reference.specification()
+    except TooLarge as error:
+        return _unknown(str(error))
+    if specification is None:
+        raise UnmaskError(
+            f"proofs about {comparison.reference.name} are not supported; use --method sample or exhaustive"
+        )
+    if isinstance(specification, Automaton) and comparison.by != "sat":
+        try:
+            return _by_induction(comparison, extraction, specification)
+        except NoInduction as error:
+            if comparison.by == "induction":
+                return _unknown(f"there is no induction: {error}; leave out --by induction")
+    elif comparison.by == "induction":
+        return _unknown("an induction needs an automaton to compare with; leave out --by induction")
+    try:
+        side = decider_of(specification, comparison.letters, comparison.reference.outputs)
+        return _by_sweeping(comparison, extraction, side)
+    except TooLarge as error:
+        return _unknown(str(error))
+
+
+def _by_induction(comparison: Comparison, extraction: Extraction, automaton: Automaton) -> Verdict:
+    letters = Letters(
+        symbol_numbers(comparison.model, comparison.letters), token_numbers(automaton, comparison.letters)
+    )
+    named = named_variables(extraction) if comparison.certified else ()
+    try:
+        induction, statewise = prove_by_induction(extraction, automaton, letters, named), False
+    except NoInduction:
+        if comparison.certified:  # the checker knows tables, and pairs of values and maps
+            raise
+        induction, statewise = prove_statewise(extraction, automaton, letters), True
+    if induction.counterexample is not None:
+        return _confirmed(comparison, induction.counterexample, induction.cases)
+    proof = {
+        "by": "induction over intervals of the word" + (", state by state" if statewise else ""),
+        "invariant": "for each variable over the letters i … j-1, its value and "
+        + (
+            "the state that these letters lead to"
+            if statewise
+            else "the map of these letters in the automaton's monoid"
+        )
+        + " are one of the pairs listed for it",
+        "variables": induction.variables,
+        "local cases": induction.cases,
+    }
+    certificate = induction_certificate(extraction, automaton, induction) if comparison.certified else None
+    return Verdict("proved", "prove", induction.cases, proof=proof, certificate=certificate)
+
+
+def _by_sweeping(comparison: Comparison, extraction: Extraction, other: Decider) -> Verdict:
+    encoding = Encoding(len(comparison.letters), comparison.model.length)
+    own = ModelDecider(
+        extraction, symbol_numbers(comparison.model, comparison.letters).tolist(), comparison.reference.outputs
+    )
+    circuit, pairs = miter((own, other), encoding)
+    swept = sweep(circuit, pairs)
+    if swept.counterexample is not None:
+        return _confirmed(comparison, encoding.word(swept.counterexample), swept.questions)
+    if "unknown" in swept.answers:
+        return _unknown(f"the solver gave up on {swept.answers.count('unknown')} of {len(swept.answers)} equalities")
+    proof: dict[str, Any] = {
+        "by": "SAT sweeping",
+        "solver": swept.solvers,
+        "gates": len(circuit.gates),
+        "questions": swept.questions,
+        "equal gates": len(swept.equal),
+    }
+    certificate = certify(circuit, pairs, swept.equal, _about(comparison)) if comparison.certified else None
+    if certificate is not None:
+        proof |= {"clauses": len(certificate.clauses), "checked lemmas": len(certificate.lemmas)}
+    return Verdict("proved", "prove", swept.questions, proof=proof, certificate=certificate)
+
+
+def _about(comparison: Comparison) -> list[str]:
+    """Comments that tie clauses to a folder and say how letters are written; variable 2 is the first bit."""
+    letters = [ascii(letter) for letter in comparison.letters]
+    width = Encoding(len(letters), 1).width
+    return [
+        f"model sha256 {content_hash(comparison.model)}",
+        f"against {comparison.reference.name!a}",
+        f"words of {comparison.model.length} letters, each in {width} bits from variable 2 on, low bit first",
+        f"letters by code, the last for all larger codes too: {' '.join(letters)}",
+        f"compared: the last {comparison.reference.outputs} of {comparison.reference.answers} answers",
+        "satisfiable if and only if these differ on some word",
+    ]
+
+
+def _confirmed(comparison: Comparison, numbers: Sequence[int], cases: int) -> Verdict:
+    """Run the word on both sides: only a difference that is seen refutes."""
+    word = comparison.word(numbers)
+    (got,), expected = comparison.said([word]), comparison.reference.right(word)
+    if got != expected:
+        return Verdict("refuted", "prove", cases, counterexample=word, expected=str(expected), got=str(got))
+    if got.error is not None:
+        return _unknown(f"on {word!r} neither side has an answer: {got}")
+    return _unknown(f"the proof fails at {word!r}, but both sides say {got}; try --method sample")
+
+
+def _unknown(reason: str) -> Verdict:
+    return Verdict("unknown", "prove", 0, reason=reason)

@@ -1,0 +1,70 @@
+"""Misread characters: the words that show them, and none where nothing is misread."""
+
+from dataclasses import replace
+from itertools import product
+
+import pytest
+
+from unmask.api import compile_problem, verify_model
+from unmask.engines.fast import FastEngine
+from unmask.problems.catalogue import parse_problem
+from unmask.verification.verify import misread_words, telling_word
+from unmask.verification.words.comparison import Comparison
+from unmask.verification.words.references import reference_of
+
+
+def words(model, against):
+    return list(
+        misread_words(Comparison(model, reference_of(model, parse_problem(against), FastEngine()), FastEngine()))
+    )
+
+
+@pytest.mark.parametrize("pattern", ["(a|b)*abb", "(ab)*", "a?b{2}|c+", "[^a]*"])
+@pytest.mark.parametrize("length", [0, 1, 2, 3])
+def test_a_telling_word_is_one_and_is_found_if_there_is_one(pattern, length):
+    automaton = parse_problem(pattern).automaton
+    tokens = range(len(automaton.tokens))
+    for one, other in product(tokens, repeat=2):
+        tells = [
+            (*left, None, *right)
+            for place in range(length)
+            for left in product(tokens, repeat=place)
+            for right in product(tokens, repeat=length - 1 - place)
+            if _answer(automaton, left, one, right) != _answer(automaton, left, other, right)
+        ]
+        found = telling_word(automaton, one, other, length)
+        assert found is None if not tells else tuple(found) in tells
+
+
+def _answer(automaton, left, token, right):
+    state = automaton.start
+    for letter in (*left, token, *right):
+        state = automaton.delta[state, letter]
+    return bool(automaton.accepting[state])
+
+
+def test_nothing_is_misread_where_each_class_has_its_symbol():
+    model = compile_problem("(a|b)*abb", "mdm", length=4)
+    assert words(model, "(a|b)*abb") == []
+
+
+@pytest.mark.parametrize(("pattern", "other"), [("(a|b)*abb|c{9}", "(a|b)*abb"), ("a*", "a*|b{9}")])
+@pytest.mark.parametrize("method", ["sample", "exhaustive"])
+def test_finer_and_coarser_readings_that_do_no_harm_hold(pattern, other, method):
+    """One class as two symbols; two classes as one symbol, which no word of this length tells apart."""
+    model = compile_problem(pattern, "mdm", length=3)
+    assert len(words(model, other)) > 0
+    assert verify_model(model, against=other, method=method).status == "held"
+
+
+@pytest.mark.parametrize("length", [3, 40])
+def test_a_misread_character_is_found_among_any_number_of_words(length):
+    """Where all words are too many to be run, too."""
+    model = compile_problem("(a|b)*abb", "cot", length=length)
+    low, high, symbol = next(part for part in model.characters if part[0] <= 0x4E00 <= part[1])
+    cut = [(low, 0x4DFF, symbol), (0x4E00, 0x4E00, "b"), (0x4E01, high, symbol)]
+    bent = replace(model, characters=tuple(sorted({*model.characters, *cut} - {(low, high, symbol)})))
+    for method in ("sample", "exhaustive"):
+        verdict = verify_model(bent, method=method, cases=1)
+        assert (verdict.status, verdict.expected) == ("refuted", "rejected")
+        assert "\u4e00" in verdict.counterexample
