@@ -56,6 +56,7 @@ MAY_IMPORT = {
     "viewer": "api problems reasoners engines traces weights limits",
     "samplers": "api verification problems reasoners engines weights numerics files limits",
     "export": "api reasoners engines weights numerics files limits",
+    "bench": "samplers export recurrences",
     "lab": (
         "samplers viewer programs problems recurrences expressions reasoners engines traces weights numerics files "
         "limits"
@@ -70,15 +71,15 @@ MAY_IMPORT = {
         "limits"
     ),
     "cli": (
-        "__init__ api paper playground lab export samplers viewer verification verification/circuits theorems problems "
-        "recurrences reasoners engines traces weights files limits"
+        "__init__ api paper playground lab bench export samplers viewer verification verification/circuits theorems "
+        "problems recurrences reasoners engines traces weights files limits"
     ),
     "__main__": "cli",
 }
 FOUNDATION = {"errors", "lazy_names"}
-LEAVES = {"viewer", "playground", "export", "lab"}
+LEAVES = {"viewer", "playground", "export", "lab", "bench"}
 """Packages with many dependencies: others import them only inside functions."""
-MAY_CONTAIN_FLOATS = {"viewer", "lab", "playground", "export", "samplers"}
+MAY_CONTAIN_FLOATS = {"viewer", "lab", "playground", "export", "samplers", "bench"}
 VAGUE = {"utils", "util", "helpers", "common", "misc", "base", "core", "tools"}
 LONGEST_FILE = 600
 

@@ -12,6 +12,7 @@ from typing import Annotated, NoReturn, TextIO
 
 import typer
 
+from unmask.cli.bench import app as bench
 from unmask.cli.compile import compile_, convert, extract
 from unmask.cli.doctor import doctor
 from unmask.cli.export import export
@@ -47,7 +48,7 @@ COMMANDS = {
 
 INTERRUPTED = 128  # plus the number of the signal, as in shells: 130 after Ctrl-C
 READER_GONE = INTERRUPTED + 13  # SIGPIPE: `unmask … | head` is silent, as other commands are
-GROUPS = {"lab": lab}
+GROUPS = {"bench": bench, "lab": lab}
 """Commands with subcommands."""
 LONGEST_MESSAGE = 1000
 

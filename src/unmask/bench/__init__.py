@@ -1,0 +1,51 @@
+"""A test bench for samplers and engines of masked diffusion models: models whose truth is known, and named checks.
+
+ROW ──reference_models──▶ compiled, exported, described ──bench_folder──▶ a folder that grades without unmask
+generate × folder ──observed_run──▶ canvases, predictions, writes ──checks──▶ Report
+
+A check goes into `checks` or `comparison_checks`, a model into `reference_models`, a call of somebody else's sampler
+into `adapters`. `check_sampler` runs everything.
+"""
+
+from typing import TYPE_CHECKING
+
+from unmask.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from unmask.bench.bench_folder import cached_model, write_bench_folder
+    from unmask.bench.check_sampler import check_sampler, sampler_named
+    from unmask.bench.loaded_model import LoadedModel, load_reference
+    from unmask.bench.observed_run import NotApplicable
+    from unmask.bench.reference_models import REFERENCE_MODELS, ReferenceRow, reference_row
+    from unmask.bench.run_checks import Report, run_checks
+
+__all__ = [
+    "REFERENCE_MODELS",
+    "LoadedModel",
+    "NotApplicable",
+    "ReferenceRow",
+    "Report",
+    "cached_model",
+    "check_sampler",
+    "load_reference",
+    "reference_row",
+    "run_checks",
+    "sampler_named",
+    "write_bench_folder",
+]
+
+_MODULES = {
+    "LoadedModel": "unmask.bench.loaded_model",
+    "NotApplicable": "unmask.bench.observed_run",
+    "REFERENCE_MODELS": "unmask.bench.reference_models",
+    "ReferenceRow": "unmask.bench.reference_models",
+    "Report": "unmask.bench.run_checks",
+    "cached_model": "unmask.bench.bench_folder",
+    "check_sampler": "unmask.bench.check_sampler",
+    "load_reference": "unmask.bench.loaded_model",
+    "reference_row": "unmask.bench.reference_models",
+    "run_checks": "unmask.bench.run_checks",
+    "sampler_named": "unmask.bench.check_sampler",
+    "write_bench_folder": "unmask.bench.bench_folder",
+}
+__getattr__, __dir__ = lazy_names(__name__, _MODULES)

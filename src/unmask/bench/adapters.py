@@ -1,0 +1,291 @@
+"""Calls of published samplers as `generate` of the bench, one function each. No code of theirs is contained.
+
+    check_sampler(adapters.llada(their_module.generate))
+    check_sampler(adapters.diffusers_pipeline(), options={"threshold": 0.95})
+
+An adapter has the parameters that the sampler has, under the names of the bench, so that the checks know which apply.
+Samplers that take a prompt and make the canvas themselves cannot be given a canvas that is partly filled: a check that
+needs it is reported as not applicable.
+"""
+# ruff: noqa: ARG001
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from unmask.bench.observed_run import NotApplicable
+from unmask.errors import UnmaskError
+
+Generate = Callable[..., Any]
+
+
+def numpy_sampler(generate: Generate) -> Generate:
+    """A sampler on NumPy arrays: `model(ids).logits` and `input_ids` are arrays."""
+
+    def adapted(model: Any, tokenizer: Any, input_ids: Any, *, steps: int, mask_token_id: int, **options: Any) -> Any:
+        import torch
+
+        class ArrayModel:
+            def __call__(self, ids: np.ndarray) -> Any:
+                with torch.no_grad():
+                    logits = model(torch.from_numpy(np.asarray(ids, dtype=np.int64))).logits
+                return type("ArrayOutput", (), {"logits": logits.float().numpy()})
+
+        return generate(
+            ArrayModel(), tokenizer, input_ids.numpy().copy(), steps=steps, mask_token_id=mask_token_id, **options
+        )
+
+    return adapted
+
+
+def zoo(name: str) -> Generate:
+    """A sampler of `unmask samplers`, such as `llada:remasking=random`; a seed is fixed."""
+    from unmask.samplers.sampler_names import parse_sampler
+
+    entry = parse_sampler(name)
+
+    def generate(
+        model: Any, tokenizer: Any, input_ids: Any, *, steps: int, mask_token_id: int, prompt_length: int = 0
+    ) -> Any:
+        from unmask.samplers.sampled_predictors import HuggingFacePredictor
+        from unmask.samplers.sampling_loop import sample
+
+        before, canvas = input_ids[:, :prompt_length].numpy(), input_ids[:, prompt_length:].numpy()
+        sampler = entry.within(steps, canvas.shape[1])
+        if sampler is None:
+            raise NotApplicable(f"{name} has more blocks than steps={steps}")
+        found = sample(HuggingFacePredictor(model, tokenizer, before), sampler, canvas)
+        ids = np.hstack([before, found.sequences.astype(np.int64)])
+        return ids, found.step_map
+
+    generate.__qualname__ = name
+    return generate
+
+
+def llada(published: Generate, **fixed: Any) -> Generate:
+    """`generate(model, prompt, steps, gen_length, block_length, temperature, cfg_scale, remasking, mask_id)`."""
+
+    def generate(
+        model: Any,
+        tokenizer: Any,
+        input_ids: Any,
+        *,
+        steps: int,
+        mask_token_id: int,
+        prompt_length: int,
+        block_length: int | None = None,
+        remasking: str = "low_confidence",
+    ) -> Any:
+        slots = blank_slots(input_ids, prompt_length, mask_token_id)
+        width = block_length or slots
+        blocks = -(-slots // width)
+        if slots % width or steps % blocks:
+            raise NotApplicable(f"{steps} steps and {slots} slots cannot be divided into blocks of {width}")
+        return published(
+            model,
+            input_ids[:, :prompt_length],
+            steps=steps,
+            gen_length=slots,
+            block_length=width,
+            remasking=remasking,
+            mask_id=mask_token_id,
+            **{"temperature": 0.0, **fixed},
+        )
+
+    return generate
+
+
+def fast_dllm(published: Generate, cached: Generate | None = None, **fixed: Any) -> Generate:
+    """Fast-dLLM's `generate`, and one of its functions with a cache for `use_cache`; both return (ids, passes)."""
+
+    def generate(
+        model: Any,
+        tokenizer: Any,
+        input_ids: Any,
+        *,
+        steps: int,
+        mask_token_id: int,
+        prompt_length: int,
+        block_length: int | None = None,
+        threshold: float | None = 0.9,
+        use_cache: bool = False,
+    ) -> Any:
+        if use_cache and cached is None:
+            raise NotApplicable("no function with a cache was given to the adapter")
+        slots = blank_slots(input_ids, prompt_length, mask_token_id)
+        ids, _ = (cached if use_cache and cached is not None else published)(
+            model,
+            input_ids[:, :prompt_length],
+            steps=steps,
+            gen_length=slots,
+            block_length=block_length or slots,
+            threshold=threshold,
+            mask_id=mask_token_id,
+            **{"temperature": 0.0, **fixed},
+        )
+        return ids
+
+    return generate
+
+
+def dream(alg: str = "maskgit_plus", **fixed: Any) -> Generate:
+    """`model.diffusion_generate` of Dream's own class, for bench folders of the form `dream`."""
+
+    def generate(
+        model: Any, tokenizer: Any, input_ids: Any, *, steps: int, mask_token_id: int, prompt_length: int
+    ) -> Any:
+        if not hasattr(model, "diffusion_generate"):
+            raise NotApplicable("this model has no method diffusion_generate; export the bench folder with --to dream")
+        slots = blank_slots(input_ids, prompt_length, mask_token_id)
+        return model.diffusion_generate(
+            input_ids[:, :prompt_length],
+            max_new_tokens=slots,
+            steps=steps,
+            alg=alg,
+            **{"temperature": 0.0, "return_dict_in_generate": True, **fixed},
+        ).sequences
+
+    return generate
+
+
+def dllm(sampler_class: Any, config_class: Any, **fixed: Any) -> Generate:
+    """A sampler of the library dllm and the class of its settings, such as MDLMSampler and MDLMSamplerConfig."""
+
+    def generate(
+        model: Any,
+        tokenizer: Any,
+        input_ids: Any,
+        *,
+        steps: int,
+        mask_token_id: int,
+        prompt_length: int,
+        block_length: int | None = None,
+    ) -> Any:
+        slots = blank_slots(input_ids, prompt_length, mask_token_id)
+        settings = config_class(max_new_tokens=slots, block_size=block_length or slots, steps=steps, **fixed)
+        prompts = list(input_ids[:, :prompt_length])
+        return sampler_class(model=model, tokenizer=tokenizer).sample(prompts, settings)
+
+    return generate
+
+
+def diffusers_pipeline(name: str = "LLaDA2Pipeline", scheduler: Any = None, **fixed: Any) -> Generate:
+    """A text pipeline of diffusers with its scheduler, by default `BlockRefinementScheduler`.
+
+    Without `block_length` the whole canvas is one block. Its `num_inference_steps` counts steps per block.
+    """
+    module = _diffusers()
+
+    def generate(
+        model: Any,
+        tokenizer: Any,
+        input_ids: Any,
+        *,
+        steps: int,
+        mask_token_id: int,
+        prompt_length: int,
+        block_length: int | None = None,
+        threshold: float = 0.95,
+        editing_threshold: float | None = None,
+        max_post_steps: int = 16,
+        minimal_topk: int = 1,
+        attention_mask: Any = None,
+    ) -> Any:
+        import torch
+
+        slots = blank_slots(input_ids, prompt_length, mask_token_id)
+        pipeline = getattr(module, name)(
+            model=model, scheduler=scheduler or module.BlockRefinementScheduler(), tokenizer=None
+        )
+        pipeline.set_progress_bar_config(disable=True)
+        prompt = input_ids[:, :prompt_length]
+        more = {} if attention_mask is None else {"attention_mask": attention_mask[:, :prompt_length]}
+        found = pipeline(
+            input_ids=prompt,
+            gen_length=slots,
+            block_length=block_length or input_ids.shape[1],
+            num_inference_steps=steps,
+            threshold=threshold,
+            editing_threshold=editing_threshold,
+            max_post_steps=max_post_steps,
+            minimal_topk=minimal_topk,
+            mask_token_id=mask_token_id,
+            **more,
+            **{"temperature": 0.0, "eos_early_stop": False, "output_type": "seq", **fixed},
+        )
+        return torch.cat([prompt, found.sequences], dim=1)
+
+    generate.__qualname__ = f"diffusers:{name}"
+    return generate
+
+
+def diffusers_scheduler(name: str = "BlockRefinementScheduler", **fixed: Any) -> Generate:
+    """A scheduler of diffusers in the plain loop: one step per pass on the slots, until none is masked."""
+    module = _diffusers()
+
+    def generate(
+        model: Any,
+        tokenizer: Any,
+        input_ids: Any,
+        *,
+        steps: int,
+        mask_token_id: int,
+        prompt_length: int,
+        threshold: float = 0.95,
+        minimal_topk: int = 1,
+    ) -> Any:
+        import torch
+
+        ids, slots = input_ids.clone(), input_ids.shape[1] - prompt_length
+        scheduler = getattr(module, name)(**fixed)
+        scheduler.set_timesteps(steps, block_length=slots)
+        for step in range(steps):
+            if not (ids[:, prompt_length:] == mask_token_id).any():
+                break
+            with torch.no_grad():
+                logits = model(ids).logits[:, prompt_length:]
+            found = scheduler.step(
+                logits,
+                step,
+                ids[:, prompt_length:],
+                mask_token_id=mask_token_id,
+                temperature=0.0,
+                threshold=threshold,
+                minimal_topk=minimal_topk,
+            )
+            ids = torch.cat([ids[:, :prompt_length], found.prev_sample], dim=1)
+        return ids
+
+    generate.__qualname__ = f"diffusers:{name}"
+    return generate
+
+
+def blank_slots(input_ids: Any, prompt_length: int, mask_token_id: int) -> int:
+    """The number of slots; refuse a canvas of which a part is given."""
+    canvas = input_ids[:, prompt_length:]
+    if not bool((canvas == mask_token_id).all()):
+        raise NotApplicable("this sampler makes its canvas itself and cannot be given one that is partly filled")
+    return canvas.shape[1]
+
+
+def _diffusers() -> Any:
+    try:
+        import diffusers
+    except ImportError:
+        raise UnmaskError(
+            "this sampler is part of diffusers; install it with pip install 'unmask[diffusers]'"
+        ) from None
+    return diffusers
+
+
+def adapter_named(text: str) -> Generate | None:
+    """`diffusers:NAME` or a name of `unmask samplers`; None for anything else."""
+    from unmask.samplers.sampler_names import RULES
+
+    prefix, _, rest = text.partition(":")
+    if prefix == "diffusers":
+        if not hasattr(_diffusers(), rest):
+            raise UnmaskError(f"diffusers has no {rest!r}; use LLaDA2Pipeline or BlockRefinementScheduler")
+        return diffusers_scheduler(rest) if rest.endswith("Scheduler") else diffusers_pipeline(rest)
+    return zoo(text) if prefix in RULES else None

@@ -1,0 +1,274 @@
+"""Trial → outcome, by name: the checks of a sampler, each for one class of bugs.
+
+A check returns what it compared, or raises `CheckFailed` with the first failure, or `NotApplicable` with a reason. It
+never passes without a comparison. Checks that compare two runs with each other are in `comparison_checks`.
+
+This file uses nothing of unmask besides the bench: `check.py` of a bench folder contains it as it is.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from unmask.bench.loaded_model import UNJUDGED
+from unmask.bench.observed_run import NotApplicable, ObservedRun
+from unmask.bench.trial import CheckFailed, Trial
+
+
+@dataclass(frozen=True)
+class Check:
+    """A name, the bugs that it finds in one line, and the function."""
+
+    name: str
+    bugs: str
+    function: Callable[[Trial], str]
+
+
+CHECKS: list[Check] = []
+
+
+def check(bugs: str) -> Callable[[Callable[[Trial], str]], Callable[[Trial], str]]:
+    """Register a function under its name."""
+
+    def register(function: Callable[[Trial], str]) -> Callable[[Trial], str]:
+        CHECKS.append(Check(getattr(function, "__name__", ""), bugs, function))
+        return function
+
+    return register
+
+
+def writes_once(trial: Trial) -> None:
+    """Refuse models whose slots are computed in place."""
+    if not trial.model.write_once:
+        raise NotApplicable("the slots of this model are edited in place")
+
+
+@check("the loop never ends where no slot is sure, or where the budget is small")
+def terminates(trial: Trial) -> str:
+    model, runs = trial.model, []
+    for steps, variant in ((model.slots, None), (model.slots, "undecided"), (trial.half, "undecided")):
+        run = trial.run(trial.words[0].ids, steps, variant=variant)
+        if run.error is not None:
+            raise CheckFailed(run.error)
+        if run.stopped is not None:
+            where = " although no slot is surer than another" if variant else ""
+            raise CheckFailed(f"the run with steps={steps}{where} did not end: {run.stopped}")
+        runs.append(run)
+    return f"{len(runs)} runs ended, the longest after {max(run.passes for run in runs)} passes"
+
+
+@check("masks are left: rounded quotas, a last block that is forgotten, a loop that ends one step early")
+def no_mask_left(trial: Trial) -> str:
+    model = trial.model
+    budgets = sorted({model.slots, trial.half, model.least_passes, 1}, reverse=True)
+    for steps in budgets:
+        run = trial.finished(trial.run(trial.words[0].ids, steps))
+        left = np.flatnonzero(run.slots[0] == model.mask_id)
+        if len(left):
+            raise CheckFailed(
+                f"with steps={steps}, {len(left)} of {model.slots} slots are still masked after {run.passes} passes, "
+                f"the first is slot {left[0]}"
+            )
+    return f"no mask left with steps = {', '.join(map(str, budgets))}"
+
+
+@check("more passes than steps: the budget of a block is rounded up, or counted from another number")
+def within_budget(trial: Trial) -> str:
+    most = []
+    for steps in (trial.model.slots, trial.half):
+        for word in trial.words:
+            run = trial.finished(trial.run(word.ids, steps))
+            if run.passes == 0:
+                raise NotApplicable("the model was never called through its forward method")
+            if run.passes > steps + _idle(run):  # an idle pass is the concern of `no_idle_pass`
+                raise CheckFailed(f"{run.passes} passes with steps={steps}")
+            most.append(run.passes)
+    return f"at most {max(most)} passes with steps={trial.model.slots}"
+
+
+@check("a pass writes more slots than its share: a quota of the block instead of its masks, steps of a block lost")
+def follows_schedule(trial: Trial) -> str:
+    model = trial.model
+    for steps in (model.slots, trial.half):
+        run = trial.filled(trial.followed(trial.run(trial.words[0].ids, steps, variant="undecided")))
+        share, counts = -(-model.slots // steps), _per_pass(run)
+        if max(counts) > share:
+            t = int(np.argmax(np.array(counts) > share))
+            raise CheckFailed(
+                f"steps={steps} for {model.slots} masks is {share} per pass, but pass {t + 1} wrote {counts[t]} "
+                f"although no slot was surer than another; slots per pass: {', '.join(map(str, counts))}"
+            )
+    return f"one slot per pass with steps={model.slots} where no slot is surer than another"
+
+
+@check("a pass whose result is thrown away: it changes no slot")
+def no_idle_pass(trial: Trial) -> str:
+    writes_once(trial)
+    for word in trial.words:
+        run = trial.followed(trial.run(word.ids, trial.model.slots))
+        counts = _per_pass(run)
+        if 0 in counts:
+            raise CheckFailed(
+                f"pass {counts.index(0) + 1} of {run.passes} changes nothing; slots per pass: "
+                f"{', '.join(map(str, counts))}"
+            )
+    return f"every pass of {len(trial.words)} runs writes a slot"
+
+
+@check("sure slots are left for a later pass: the number of passes is not the least")
+def least_passes(trial: Trial) -> str:
+    writes_once(trial)
+    model = trial.model
+    for word in trial.words:
+        run = trial.filled(trial.run(word.ids, model.slots))
+        trial.sound(run, word, order=True)
+        if run.passes >= model.slots > word.least_passes:
+            raise NotApplicable("the sampler takes as many passes as it is given steps")
+        counts = [count for count in _per_pass(run) if count]
+        if len(counts) > word.least_passes:
+            raise CheckFailed(
+                f"{len(counts)} passes that write instead of {word.least_passes}; slots per pass: "
+                f"{', '.join(map(str, counts))}"
+            )
+    return f"the least number of passes, {model.least_passes}, is reached"
+
+
+@check("a slot is written before the slots that it is computed from")
+def order(trial: Trial) -> str:
+    writes_once(trial)
+    for number, word in enumerate(trial.words):
+        run = trial.followed(trial.run(word.ids, trial.model.slots))
+        trial.sound(run, word)
+        early = trial.early_write(run, word)
+        if early is not None:
+            raise CheckFailed(f"word {number}, {early}")
+        written = (run.slots[0] != trial.model.mask_id) & (word.values != UNJUDGED)
+        if (run.slots[0][written] != word.values[written]).any():
+            raise CheckFailed(f"word {number}: {trial.wrong_slot(run, word)}")
+    return f"{len(trial.words)} words, every slot after its operands and with its right value"
+
+
+@check("logits are read from the row beside the slot, or what is returned is not what was predicted")
+def no_shift(trial: Trial) -> str:
+    for number, word in enumerate(trial.words):
+        run = trial.followed(trial.run(word.ids, trial.model.slots))
+        fault = trial.unpredicted_write(run)
+        if fault is not None:
+            raise CheckFailed(f"word {number}, {fault}")
+    return "every slot holds the prediction of its own row"
+
+
+@check("the model does not see what is on the right of a slot: a causal mask, a wrong attention mask, a wrong kernel")
+def bidirectional(trial: Trial) -> str:
+    writes_once(trial)
+    compared = 0
+    for number, word in enumerate(trial.words):
+        run = trial.followed(trial.run(word.ids, trial.model.slots))
+        fault = trial.wrong_prediction(run, word)
+        if fault is not None:
+            raise CheckFailed(f"word {number}, {fault}")
+        compared += sum(len(reads) > 0 and max(reads) > slot for slot, reads in enumerate(word.reads))
+    if not compared:
+        raise NotApplicable("every slot of this model reads to its left")
+    return f"{compared} slots that read to their right are predicted rightly"
+
+
+@check("the caller's input_ids are changed, or the prompt is different in the result")
+def prompt_kept(trial: Trial) -> str:
+    word, length = trial.words[0], trial.model.prompt_length
+    run = trial.finished(trial.run(word.ids, trial.model.slots))
+    assert run.result is not None
+    if run.input_changed:
+        raise CheckFailed("the tensor input_ids was changed in place; the caller still needs it")
+    changed = np.flatnonzero(run.result[0, :length] != word.ids[:length])
+    if len(changed):
+        raise CheckFailed(f"position {changed[0]} of the prompt is different in the result")
+    return f"{length} tokens of the prompt are unchanged"
+
+
+@check("a mask token in the prompt is taken for a slot and filled")
+def mask_in_prompt(trial: Trial) -> str:
+    trial.needs("prompt_length")
+    ids, place = trial.words[0].ids.copy(), trial.model.prompt_length - 2
+    ids[place] = trial.model.mask_id
+    run = trial.finished(trial.run(ids, trial.model.slots))
+    assert run.result is not None
+    if run.result[0, place] != trial.model.mask_id:
+        raise CheckFailed(
+            f"position {place} of the prompt holds the mask token, and was filled with "
+            f"{trial.model.shown(run.result[0, place])}"
+        )
+    return "a mask token in the prompt stays"
+
+
+@check("the mask token is sampled: it is suppressed too late or not at all")
+def mask_never_written(trial: Trial) -> str:
+    model = trial.model
+    run = trial.run(trial.words[0].ids, model.slots, variant="mask favoured")
+    if run.error is not None:
+        raise CheckFailed(run.error)
+    said = "where the mask token has the largest logit"
+    if run.stopped is not None:
+        raise CheckFailed(f"{said}, the run does not end: {run.stopped}")
+    left = int((run.slots == model.mask_id).sum())
+    if left:
+        raise CheckFailed(f"{said}, {left} of {model.slots} slots hold it in the end")
+    return "the mask token is not written although it has the largest logit"
+
+
+@check("slots are written outside the current block, or block_length has no effect")
+def blocks(trial: Trial) -> str:
+    trial.needs("block_length")
+    model, width = trial.model, block_width(trial.model.slots)
+    run = trial.filled(trial.followed(trial.run(trial.words[0].ids, model.slots, block_length=width)))
+    canvases = run.canvases() or []
+    for write in run.writes():
+        masked = np.flatnonzero(canvases[write.step - 1][0] == model.mask_id)
+        if write.before == model.mask_id and write.slot - masked[0] >= width:
+            raise CheckFailed(
+                f"block_length={width}, pass {write.step}: slot {write.slot} was written while slot {masked[0]}, "
+                f"{write.slot - masked[0]} to its left, was masked"
+            )
+    if model.write_once and model.facts["slot_order"] == "heap":
+        word = trial.words[0]
+        trial.sound(run, word, order=True)
+        wrong = trial.wrong_slot(run, word)
+        if wrong is not None:
+            raise CheckFailed(f"block_length={width}: {wrong}")
+    return f"blocks of {width} slots are filled from left to right"
+
+
+def block_width(slots: int) -> int:
+    """The least divisor from 3 on, which every sampler accepts; 4 where there is none."""
+    return next((width for width in range(3, slots) if slots % width == 0), min(4, slots))
+
+
+@check("editing never runs, or stops before the last edit")
+def editing(trial: Trial) -> str:
+    trial.needs("editing_threshold")
+    model = trial.model
+    steps = 1 if model.write_once else model.slots
+    more: dict[str, Any] = {"max_post_steps": 4 * model.slots} if trial.accepts("max_post_steps") else {}
+    for number, word in enumerate(trial.words):
+        run = trial.filled(trial.followed(trial.run(word.ids, steps, editing_threshold=0.5, **more)))
+        trial.sound(run, word)
+        wrong = trial.wrong_slot(run, word)
+        if wrong is not None:
+            edits = sum(write.before != model.mask_id for write in run.writes())
+            raise CheckFailed(
+                f"word {number}, steps={steps}, editing_threshold=0.5: {wrong}; {edits} edits in {run.passes} passes"
+            )
+    return f"{len(trial.words)} words are right after editing, with steps={steps}"
+
+
+def _per_pass(run: ObservedRun) -> list[int]:
+    """How many slots every pass changes."""
+    canvases = run.canvases() or []
+    return [int((a != b).sum()) for a, b in pairwise(canvases)]
+
+
+def _idle(run: ObservedRun) -> int:
+    return _per_pass(run).count(0)

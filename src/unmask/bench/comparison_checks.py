@@ -1,0 +1,183 @@
+"""Checks that compare two runs: an option, a batch, padding, a repetition, a number type, a cache, a returned step map.
+
+This file uses nothing of unmask besides the bench: `check.py` of a bench folder contains it as it is.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from unmask.bench.checks import check, writes_once
+from unmask.bench.observed_run import NotApplicable, ObservedRun
+from unmask.bench.trial import CheckFailed, Trial
+
+PADDING = 12
+KNOWN_EFFECTS: dict[str, tuple[Any, Any, str | None]] = {
+    "threshold": (0.9, 2.0, None),
+    "minimal_topk": (1, 4, "undecided"),
+    "remasking": ("low_confidence", "random", None),
+}
+"""Option → two values with which the writes of every pass are known to differ, and the logits for which they do."""
+
+
+@check("an option is not passed on: two values give the same run")
+def options_have_effect(trial: Trial) -> str:
+    writes_once(trial)
+    model = trial.model
+    if model.least_passes == model.slots:
+        raise NotApplicable("the slots of this model have a single order")
+    known = {name: row for name, row in KNOWN_EFFECTS.items() if trial.accepts(name)}
+    known |= {name: (*values, None) for name, values in trial.effects.items()}
+    if not known:
+        raise NotApplicable(f"generate has none of the parameters {', '.join(KNOWN_EFFECTS)}")
+    for name, (first, second, variant) in known.items():
+        runs = [
+            trial.finished(trial.run(trial.words[0].ids, model.slots, variant=variant, **{name: value}))
+            for value in (first, second)
+        ]
+        if same_run(*runs):
+            raise CheckFailed(f"{name}={first!r} and {name}={second!r} write the same slots in the same passes")
+    return f"{', '.join(known)} have an effect"
+
+
+@check("rows of a batch influence each other: a quota or an end that is computed for all rows together")
+def batch_rows(trial: Trial) -> str:
+    first, second = trial.words[:2]
+    given = second.ids.copy()
+    known = (second.earliest == 1) & (second.values >= 0) & trial.model.write_once
+    given[trial.model.prompt_length :][known] = second.values[known]
+    compared = []
+    for other, what in ((second.ids, "another word"), (given, "a canvas of which a part is given")):
+        try:
+            together = trial.finished(trial.run(np.stack([first.ids, other]), trial.model.slots))
+        except NotApplicable:
+            if not compared:
+                raise
+            break
+        for row, ids in enumerate((first.ids, other)):
+            alone = trial.finished(trial.run(ids, trial.model.slots))
+            assert together.result is not None
+            assert alone.result is not None
+            differs = np.flatnonzero(together.result[row] != alone.result[0])
+            if len(differs):
+                slot = int(differs[0]) - trial.model.prompt_length
+                raise CheckFailed(
+                    f"row {row} beside {what}: slot {slot} is {trial.model.shown(together.result[row, differs[0]])}, "
+                    f"and {trial.model.shown(alone.result[0, differs[0]])} if the row is alone"
+                )
+        compared.append(what)
+    return f"rows beside {' and '.join(compared)} are the same as alone"
+
+
+@check("padding is read or written: the attention mask is not passed on")
+def padding(trial: Trial) -> str:
+    trial.needs("attention_mask")
+    model = trial.model
+    if not model.is_rotary:
+        raise NotApplicable("this model has absolute positions, so that padding on the left shifts them")
+    pads = [model.facts["pad_token_id"]] * PADDING
+    words = trial.words[:2]
+    ids = np.array([[*pads, *word.ids] for word in words])
+    visible = np.ones_like(ids)
+    visible[:, : len(pads)] = 0
+    run = trial.finished(
+        trial.run(ids, model.slots, attention_mask=visible, prompt_length=model.prompt_length + len(pads))
+    )
+    for row, word in enumerate(words):
+        alone = trial.finished(trial.run(word.ids, model.slots))
+        differs = np.flatnonzero(run.slots[row] != alone.slots[0])
+        if len(differs):
+            slot = int(differs[0])
+            raise CheckFailed(
+                f"row {row}, with {len(pads)} padding tokens on the left: slot {slot} is "
+                f"{model.shown(run.slots[row, slot])}, and {model.shown(alone.slots[0, slot])} without padding"
+            )
+    return "rows with padding on the left are the same as without"
+
+
+@check("two equal runs differ: ties are broken by chance")
+def deterministic(trial: Trial) -> str:
+    for variant in (None, "undecided"):
+        first, second = (
+            trial.finished(trial.run(trial.words[0].ids, trial.half, variant=variant, attempt=attempt))
+            for attempt in (1, 2)
+        )
+        if not same_run(first, second):
+            where = " where all slots tie" if variant else ""
+            raise CheckFailed(f"two runs with the same arguments differ{where}: {difference(first, second)}")
+    return "two equal runs are the same, also where all slots tie"
+
+
+@check("the result depends on the number type of the model, although its decisions do not")
+def dtype(trial: Trial) -> str:
+    word, compared = trial.words[0], []
+    exact = trial.finished(trial.run(word.ids, trial.model.slots))
+    fault = trial.wrong_prediction(exact, word)
+    if fault is not None:
+        raise NotApplicable(f"{fault} (see bidirectional)")
+    for name in ("bfloat16", "float16"):
+        run = trial.finished(trial.run(word.ids, trial.model.slots, dtype=name))
+        if trial.wrong_prediction(run, word) is not None:
+            continue  # this model itself decides otherwise in this number type
+        if not same_run(exact, run):
+            raise CheckFailed(f"{name}: {difference(exact, run)}")
+        compared.append(name)
+    if not compared:
+        raise NotApplicable("the model itself decides otherwise in bfloat16 and float16")
+    return f"{' and '.join(compared)} give the run of float32"
+
+
+@check("a cache changes the result: keys, values or logits are stale")
+def cache_changes_nothing(trial: Trial) -> str:
+    trial.needs("use_cache")
+    more: dict[str, Any] = {"block_length": trial.model.slots} if trial.accepts("block_length") else {}
+    for number, word in enumerate(trial.words):
+        plain, cached = (
+            trial.finished(trial.run(word.ids, trial.model.slots, use_cache=use, **more)) for use in (False, True)
+        )
+        differs = np.flatnonzero(plain.slots[0] != cached.slots[0])
+        if len(differs):
+            slot = int(differs[0])
+            raise CheckFailed(
+                f"word {number}: slot {slot} is {trial.model.shown(cached.slots[0, slot])} with use_cache=True, and "
+                f"{trial.model.shown(plain.slots[0, slot])} without"
+            )
+    return f"{len(trial.words)} words have the same slots with and without use_cache"
+
+
+@check("the step map or the histories that are returned do not agree with the passes")
+def step_map_is_true(trial: Trial) -> str:
+    run = trial.finished(trial.run(trial.words[0].ids, trial.model.slots))
+    if run.returned_step_map is None:
+        raise NotApplicable("generate returns neither a step map nor histories")
+    trial.followed(run)
+    observed, returned = run.step_map(), run.returned_step_map
+    assert observed is not None
+    if returned.shape != observed.shape or not np.array_equal(ranked(returned), ranked(observed)):
+        raise CheckFailed(f"returned {returned[0].tolist()}, observed {observed[0].tolist()}")
+    return "the step map is that of the passes"
+
+
+def ranked(steps: np.ndarray) -> np.ndarray:
+    """Passes by rank, so that passes may be counted from 0 or 1."""
+    return np.unique(steps, return_inverse=True)[1].reshape(steps.shape)
+
+
+def same_run(first: ObservedRun, second: ObservedRun) -> bool:
+    """Whether the results are equal and, where it is known, who was written when."""
+    if not np.array_equal(first.slots, second.slots):
+        return False
+    when = first.step_map(), second.step_map()
+    return when[0] is None or when[1] is None or np.array_equal(when[0], when[1])
+
+
+def difference(first: ObservedRun, second: ObservedRun) -> str:
+    """Where two runs differ first."""
+    differs = np.flatnonzero(first.slots[0] != second.slots[0])
+    if len(differs):
+        return f"slot {differs[0]} holds {first.slots[0, differs[0]]} and {second.slots[0, differs[0]]}"
+    when, then = first.step_map(), second.step_map()
+    assert when is not None
+    assert then is not None
+    slot = int(np.flatnonzero(when[0] != then[0])[0])
+    return f"slot {slot} was written in pass {when[0, slot]} and in pass {then[0, slot]}"

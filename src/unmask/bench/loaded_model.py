@@ -1,0 +1,139 @@
+"""Bench folder → LoadedModel: the torch module, its tokenizer, and what is known about every word.
+
+This file uses nothing of unmask besides its error class: `check.py` of a bench folder contains it as it is.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from unmask.errors import UnmaskError
+
+FORMAT = "unmask-bench/1"
+DESCRIPTION = "bench.json"
+UNJUDGED = -1  # the value of a slot that has no right value
+
+
+class BenchError(UnmaskError):
+    """Something that the bench was given and cannot use: a folder, a name, a function."""
+
+
+@dataclass(frozen=True, eq=False)
+class ReferenceWord:
+    """A prompt with a blank canvas behind it, and the truth about each slot.
+
+    `values` are token ids; `reads[s]` are the slots that slot s is computed from; `earliest[s]` is the first pass in
+    which it can be right. Slots are numbered from the left end of the canvas.
+    """
+
+    text: str
+    ids: np.ndarray
+    answer: str
+    values: np.ndarray
+    reads: tuple[tuple[int, ...], ...]
+    earliest: np.ndarray
+    least_passes: int
+
+
+@dataclass(eq=False)
+class LoadedModel:
+    """A reference model on disk; torch and transformers are imported when the module is first asked for."""
+
+    folder: Path
+    facts: dict[str, Any]
+    words: tuple[ReferenceWord, ...]
+    _modules: dict[str, Any] = field(default_factory=dict)
+    _tokenizer: Any = None
+
+    @property
+    def name(self) -> str:
+        return self.facts["name"]
+
+    @property
+    def mask_id(self) -> int:
+        return self.facts["mask_token_id"]
+
+    @property
+    def prompt_length(self) -> int:
+        return self.facts["prompt_length"]
+
+    @property
+    def slots(self) -> int:
+        return self.facts["slots"]
+
+    @property
+    def least_passes(self) -> int:
+        return self.facts["least_passes"]
+
+    @property
+    def write_once(self) -> bool:
+        """Whether every slot is written once; otherwise slots are computed in place, by edits."""
+        return self.facts["write_once"]
+
+    @property
+    def is_rotary(self) -> bool:
+        """Whether positions are counted from a begin symbol, so that padding on the left is allowed."""
+        return self.facts["begin_token_id"] is not None
+
+    @property
+    def tokenizer(self) -> Any:
+        if self._tokenizer is None:
+            self._tokenizer = _transformers().AutoTokenizer.from_pretrained(str(self.folder), local_files_only=True)
+        return self._tokenizer
+
+    def module(self, dtype: str = "float32") -> Any:
+        """The torch module in evaluation mode, in this number type."""
+        if dtype not in self._modules:
+            import torch
+
+            load = getattr(_transformers(), self.facts["auto_class"])
+            module = load.from_pretrained(str(self.folder), local_files_only=True)
+            self._modules[dtype] = module.to(getattr(torch, dtype)).eval()
+        return self._modules[dtype]
+
+    def shown(self, token: int) -> str:
+        """The name of a token."""
+        return str(self.tokenizer.convert_ids_to_tokens(int(token)))
+
+
+def load_reference(folder: str | Path) -> LoadedModel:
+    """Read `bench.json` of a folder; a folder of another format is refused."""
+    path = Path(folder) / DESCRIPTION
+    try:
+        facts = json.loads(path.read_text(encoding="utf-8"))
+    except OSError:
+        raise BenchError(f"{folder} has no {DESCRIPTION}; write a bench folder with `unmask bench export`") from None
+    except ValueError as error:
+        raise BenchError(f"{path} is not JSON ({error}); write the folder again") from None
+    if not isinstance(facts, dict) or facts.get("format") != FORMAT:
+        raise BenchError(f"{path} does not have the format {FORMAT}; write the folder again with this version")
+    try:
+        return LoadedModel(Path(folder), facts, tuple(_words(facts)))
+    except (KeyError, TypeError) as error:
+        raise BenchError(f"{path} is incomplete ({error}); write the folder again") from None
+
+
+def _words(facts: dict[str, Any]) -> Iterator[ReferenceWord]:
+    for word in facts["words"]:
+        reads = word.get("reads", facts["reads"])
+        yield ReferenceWord(
+            text=word["text"],
+            ids=np.array(word["input_ids"], dtype=np.int64),
+            answer=word["answer"],
+            values=np.array(word["values"], dtype=np.int64),
+            reads=tuple(tuple(slots) for slots in reads),
+            earliest=np.array(word["earliest"], dtype=np.int64),
+            least_passes=word["least_passes"],
+        )
+
+
+def _transformers() -> Any:
+    try:
+        import transformers
+    except ImportError:
+        raise BenchError("the bench needs torch and transformers; install them, or unmask with [bench]") from None
+    return transformers

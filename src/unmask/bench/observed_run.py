@@ -1,0 +1,251 @@
+"""generate × model → ObservedRun: the canvases that a sampler shows the model, what the model predicts, what comes out.
+
+The model is not replaced: hooks on the torch module record every call, so that a sampler sees the class that it knows.
+
+    pass t       the t-th call of the model; its canvas is what was written before it
+    writes of t  what differs between the canvas of pass t and that of pass t + 1, or the result after the last pass
+
+This file uses nothing of unmask: `check.py` of a bench folder contains it as it is.
+"""
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import pairwise
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+CERTAIN = 0.9  # a decided slot of a reference model has probability 1, an undecided one at most 1/2
+
+
+class StopRun(BaseException):
+    """A limit is reached. Not an Exception, so that a sampler that catches everything does not swallow it."""
+
+
+@dataclass(frozen=True, eq=False)
+class ModelCall:
+    """What the model was shown and what it predicted: [batch, rows] each; None where it was not shown token ids."""
+
+    ids: np.ndarray | None
+    predicted: np.ndarray
+    probability: np.ndarray
+
+
+@dataclass(frozen=True)
+class SlotWrite:
+    """In pass `step` (from 1) a slot went from one token to another."""
+
+    step: int
+    slot: int
+    before: int
+    after: int
+
+
+@dataclass(eq=False)
+class ObservedRun:
+    """One run of a sampler on canvases [batch, rows], of which the first `prompt_length` columns are the prompt.
+
+    `stopped` says which limit ended it, `error` what it raised or returned instead of token ids.
+    """
+
+    start: np.ndarray
+    prompt_length: int
+    mask_id: int
+    calls: list[ModelCall] = field(default_factory=list)
+    result: np.ndarray | None = None
+    returned_step_map: np.ndarray | None = None
+    stopped: str | None = None
+    error: str | None = None
+    input_changed: bool = False
+
+    @property
+    def passes(self) -> int:
+        return len(self.calls)
+
+    @property
+    def slots(self) -> np.ndarray:
+        """What the slots hold in the end, [batch, slots]."""
+        assert self.result is not None
+        return self.result[:, self.prompt_length :]
+
+    def canvases(self) -> list[np.ndarray] | None:
+        """The slots before every pass, and in the end; None if a call did not show the whole canvas from its start."""
+        shown = [self._canvas(call) for call in self.calls]
+        known = [canvas for canvas in shown if canvas is not None]
+        if not known or len(known) < len(shown) or self.result is None:
+            return None
+        return [*known, self.slots]
+
+    def _canvas(self, call: ModelCall) -> np.ndarray | None:
+        """A call may show fewer rows at the end (a window of blocks) or more (blocks that are filled up)."""
+        ids, start = call.ids, self.start
+        if ids is None or ids.shape[0] < start.shape[0] or ids.shape[1] < self.prompt_length:
+            return None
+        ids = ids[: start.shape[0], : start.shape[1]]
+        if not np.array_equal(ids[:, : self.prompt_length], start[:, : self.prompt_length]):
+            return None
+        return np.hstack([ids, start[:, ids.shape[1] :]])[:, self.prompt_length :]
+
+    def predictions(self, step: int) -> tuple[np.ndarray, np.ndarray]:
+        """(symbols, probabilities) of the slots in a pass (from 1), [batch, slots]; -1 and 0 where they are unknown."""
+        call, (rows, width) = self.calls[step - 1], self.start.shape
+        symbols, sure = np.full((rows, width), -1), np.zeros((rows, width))
+        seen = min(width, call.predicted.shape[1])
+        symbols[:, :seen] = call.predicted[:rows, :seen]
+        sure[:, :seen] = call.probability[:rows, :seen]
+        return symbols[:, self.prompt_length :], sure[:, self.prompt_length :]
+
+    def writes(self, row: int = 0) -> list[SlotWrite]:
+        """Every change of a slot of one row, pass by pass."""
+        canvases = self.canvases() or []
+        return [
+            SlotWrite(t, slot, int(before[row, slot]), int(after[row, slot]))
+            for t, (before, after) in enumerate(pairwise(canvases), start=1)
+            for slot in np.flatnonzero(before[row] != after[row]).tolist()
+        ]
+
+    def step_map(self) -> np.ndarray | None:
+        """The pass that wrote what a slot holds in the end, 0 where none did, [batch, slots]; None if unknown."""
+        canvases = self.canvases()
+        if canvases is None:
+            return self.returned_step_map
+        when = np.zeros(canvases[0].shape, dtype=np.int64)
+        for t, (before, after) in enumerate(pairwise(canvases), start=1):
+            when = np.where(before != after, t, when)
+        return np.where(canvases[-1] == self.mask_id, 0, when)
+
+
+def observe(
+    module: Any,
+    generate: Callable[[], Any],
+    run: ObservedRun,
+    *,
+    most_passes: int,
+    seconds: float,
+    transform: Callable[[Any], Any] | None = None,
+) -> ObservedRun:
+    """Call `generate`, and complete `run`; `transform` changes the logits that the sampler gets.
+
+    The time limit ends a run at the next call of the model; in the main thread of a Unix system also in between.
+    """
+    end = time.monotonic() + seconds
+
+    def before_call(*_: Any) -> None:
+        if len(run.calls) >= most_passes:
+            raise StopRun(f"it was stopped after {most_passes} passes")
+        if time.monotonic() > end:
+            raise StopRun(f"it was stopped after {seconds:g} seconds and {len(run.calls)} passes")
+
+    def after_call(_: Any, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
+        logits = output[0] if isinstance(output, tuple) else output.logits
+        if transform is not None:
+            logits = transform(logits)
+            output = (logits, *output[1:]) if isinstance(output, tuple) else _with_logits(output, logits)
+        ids = kwargs.get("input_ids", args[0] if args else None)
+        chances = logits.detach().float().softmax(-1).max(-1)
+        predicted = logits.detach().float().argmax(-1)
+        run.calls.append(
+            ModelCall(None if ids is None else _array(ids).copy(), _array(predicted), _array(chances.values))
+        )
+        return output
+
+    hooks = [
+        module.register_forward_pre_hook(before_call, with_kwargs=True),
+        module.register_forward_hook(after_call, with_kwargs=True),
+    ]
+    try:
+        with _alarm(seconds):
+            returned = generate()
+        _take(run, returned)
+    except StopRun as stop:
+        run.stopped = str(stop)
+    except NotApplicable:
+        raise
+    except Exception as error:  # whatever a sampler raises is a finding about it
+        run.error = f"generate raised {type(error).__name__}: {' '.join(str(error).split())[:300]}"
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return run
+
+
+class NotApplicable(Exception):
+    """Raised by a check or an adapter where a question cannot be asked; its message is the reason."""
+
+
+def _with_logits(output: Any, logits: Any) -> Any:
+    output["logits" if isinstance(output, dict) else 0] = logits
+    return output
+
+
+@contextmanager
+def _alarm(seconds: float) -> Generator[None]:
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def ring(_: int, __: FrameType | None) -> None:
+        raise StopRun(f"it was stopped after {seconds:g} seconds")
+
+    former = signal.signal(signal.SIGALRM, ring)
+    left, _ = signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, left)
+        signal.signal(signal.SIGALRM, former)
+
+
+def _array(value: Any) -> np.ndarray:
+    """A tensor, an array or nested lists → an array of integers or floats."""
+    if hasattr(value, "detach"):
+        value = value.detach().cpu()
+        value = (value.float() if value.is_floating_point() else value).numpy()
+    return np.asarray(value)
+
+
+def _take(run: ObservedRun, returned: Any) -> None:
+    """Fill in what generate returned: ids, (ids, step map or histories), or an object with `sequences`."""
+    more = None
+    if isinstance(returned, tuple) and len(returned) == 2:
+        returned, more = returned
+    elif isinstance(returned, dict):
+        more = returned.get("step_map", returned.get("histories"))
+        returned = returned.get("sequences")
+    elif hasattr(returned, "sequences"):
+        more = getattr(returned, "step_map", None)
+        more = getattr(returned, "histories", None) if more is None else more
+        returned = returned.sequences
+    try:
+        ids = _array(returned)
+    except (ValueError, TypeError):
+        ids = np.zeros(0, dtype=object)
+    if ids.shape != run.start.shape or not np.issubdtype(ids.dtype, np.integer):
+        kind = type(returned).__name__ if ids.dtype == object else f"{ids.dtype} of shape {list(ids.shape)}"
+        run.error = f"generate returned {kind}; expected token ids of shape {list(run.start.shape)}, as input_ids"
+        return
+    run.result = ids.astype(np.int64)
+    if more is not None:
+        run.returned_step_map = _step_map_of(run, more)
+
+
+def _step_map_of(run: ObservedRun, more: Any) -> np.ndarray | None:
+    """A step map [batch, slots or rows], or histories: canvases [batch, slots or rows], the first one blank or not."""
+    slots = run.start.shape[1] - run.prompt_length
+    if isinstance(more, list | tuple) and more and np.ndim(_array(more[0])) == 2:
+        canvases = [run.start[:, run.prompt_length :], *(_array(canvas)[:, -slots:] for canvas in more)]
+        when, t = np.zeros(canvases[0].shape, dtype=np.int64), 0
+        for before, after in pairwise(canvases):
+            t += not np.array_equal(before, after)
+            when = np.where(before != after, t, when)
+        return when
+    try:
+        found = _array(more)
+    except (ValueError, TypeError):
+        return None
+    return found[:, -slots:] if found.ndim == 2 and found.shape[1] >= slots else None

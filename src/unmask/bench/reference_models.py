@@ -1,0 +1,185 @@
+"""The reference models of the bench: a fixed set of rows, and row × form → the files of a bench folder.
+
+A row is data: a new model is a new row. `VERSION` changes when a row or the truth about it changes, so that a cached
+folder of another version is not used.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from unmask.bench.loaded_model import DESCRIPTION, FORMAT, UNJUDGED, BenchError
+from unmask.errors import UnmaskError, shortened
+
+VERSION = 1
+PROGRAMS = Path(__file__).parent / "programs"
+WORDS = 16
+SEED = 0
+MOST_BYTES = 5_000_000
+FORMS = ("bert", "eurobert", "llama", "qwen2", "llada", "dream")
+"""Forms that a bench folder can have; `llada` and `dream` need the published modelling files to be loaded."""
+AUTO_CLASSES = {"bert": "AutoModelForMaskedLM", "eurobert": "AutoModelForMaskedLM"}
+
+
+@dataclass(frozen=True)
+class ReferenceRow:
+    """A model of the set: what it computes, how its slots are arranged, and which set it belongs to.
+
+    `shape` says how slots depend on each other; `hops` is the number of tree levels that one pass computes.
+    """
+
+    name: str
+    problem: str
+    length: int
+    shape: str
+    form: str = "bert"
+    order: str | None = None
+    hops: int = 1
+    quick: bool = False
+
+    @property
+    def source(self) -> str:
+        """The PROBLEM, with the path of a file of this package."""
+        prefix, _, file = self.problem.partition(":")
+        return f"{prefix}:{PROGRAMS / file}" if prefix in ("program", "cfg") else self.problem
+
+
+REFERENCE_MODELS = (
+    ReferenceRow("tree-16", "group:S4", 16, "tree", quick=True),
+    ReferenceRow("tree-16-reversed", "group:S4", 16, "tree", order="reversed", quick=True),
+    ReferenceRow("regex-16", "(a|b)*abb", 16, "tree", form="eurobert", quick=True),
+    ReferenceRow("grid-6", "program:grid.py", 6, "grid", quick=True),
+    ReferenceRow("in-place-12", "program:flood.py", 12, "in place", quick=True),
+    ReferenceRow("tree-64", "group:S4", 64, "tree"),
+    ReferenceRow("tree-64-reversed", "group:S3", 64, "tree", order="reversed"),
+    ReferenceRow("rotary-16-reversed", "group:S3", 16, "tree", form="eurobert", order="reversed"),
+    ReferenceRow("chain-12", "program:chain.py", 12, "chain"),
+    ReferenceRow("grid-12", "program:grid.py", 12, "grid"),
+    ReferenceRow("addition-12", "program:addition.py", 12, "carry"),
+    ReferenceRow("grammar-6", "cfg:brackets.cfg", 6, "CYK"),
+)
+
+
+def reference_row(name: str) -> ReferenceRow:
+    """The row of this name."""
+    for row in REFERENCE_MODELS:
+        if row.name == name:
+            return row
+    raise UnmaskError(
+        f"there is no reference model {shortened(name)!r}; `unmask bench list` names {len(REFERENCE_MODELS)} models"
+    )
+
+
+def chosen_rows(models: str) -> tuple[ReferenceRow, ...]:
+    """`quick`, `full`, or names separated by commas."""
+    if models in ("quick", "full"):
+        return tuple(row for row in REFERENCE_MODELS if row.quick or models == "full")
+    return tuple(reference_row(name.strip()) for name in models.split(","))
+
+
+def reference_files(row: ReferenceRow, form: str | None = None) -> dict[str, bytes]:
+    """Compile and export a model, and describe it: the files of a bench folder without `check.py`."""
+    from unmask.export.export_model import export_files
+    from unmask.export.folder_files import as_json
+    from unmask.samplers.benchmark_subject import Subject
+
+    form = form or row.form
+    if form not in FORMS:
+        raise UnmaskError(f"a bench folder cannot have the form {shortened(form)!r}; use one of {', '.join(FORMS)}")
+    if row.hops != 1:
+        raise UnmaskError(f"{row.name}: models with {row.hops} hops cannot be compiled by this version")
+    subject = Subject.of(row.source, row.length, words=WORDS, seed=SEED)
+    files, report = export_files(subject.predictor.model, form, order=row.order)
+    described = description(row, form, subject, files, report)
+    return {**files, DESCRIPTION: as_json(described)}
+
+
+def description(
+    row: ReferenceRow, form: str, subject: Any, files: dict[str, bytes], report: dict[str, Any]
+) -> dict[str, Any]:
+    """What bench.json says; docs/reference/bench-folder.md has its schema."""
+    import json
+
+    from unmask.samplers.benchmark_subject import dependencies
+
+    model, config = subject.predictor.model, json.loads(files["config.json"])
+    mask, order = subject.predictor.mask_id, np.array(report["slots"])
+    own, depends = subject.own, dependencies(subject)
+    if depends is None:
+        raise BenchError(f"{row.name} is too large to find out which slot reads which")
+    write_once = not any(_edits(own, b) for b in range(len(subject.words)))
+    values = np.where(subject.expected == mask, UNJUDGED, subject.expected)[:, order]
+    reads = depends[:, order][:, :, order]
+    earliest = own.step_map[:, order]
+    begin = config["bos_token_id"] if "rope" in report and model.begin is None else None
+    front = [] if begin is None else [begin]
+    blank = [mask] * subject.slots
+    same = bool((reads == reads[0]).all())
+    words: list[dict[str, Any]] = []
+    for b, text in enumerate(subject.words):
+        first = _first_passes(reads[b], values[b]) if write_once else earliest[b]
+        prompt = [*front, *model_begin(model), *subject.predictor.words[b].tolist()]
+        words.append(
+            {
+                "text": text,
+                "input_ids": [*prompt, *blank],
+                "answer": subject.answers[b],
+                "values": values[b].tolist(),
+                **({} if same else {"reads": _lists(reads[b])}),
+                "earliest": first.tolist(),
+                "least_passes": int(first.max()),
+            }
+        )
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "name": row.name,
+        "problem": row.problem,
+        "length": row.length,
+        "shape": row.shape,
+        "slot_order": row.order or "heap",
+        "hops": row.hops,
+        "form": form,
+        "auto_class": AUTO_CLASSES.get(form, "AutoModelForCausalLM"),
+        "shifted": bool(report.get("shifted", False)),
+        "write_once": write_once,
+        "mask_token_id": mask,
+        "pad_token_id": config["pad_token_id"],
+        "begin_token_id": begin,
+        "prompt_length": subject.predictor.first_row + len(front),
+        "slots": subject.slots,
+        "max_rows": report["max_rows"],
+        "answer_slot": report["answer_slot"],
+        "least_passes": max(word["least_passes"] for word in words),
+        "most_frequent_answer": subject.chance,
+        "reads": _lists(reads[0]) if same else None,
+        "words": words,
+    }
+
+
+def model_begin(model: Any) -> list[int]:
+    """The begin symbol of the model itself, which stands before the input."""
+    return [] if model.begin is None else [model.token[model.begin]]
+
+
+def _edits(sample: Any, row: int) -> bool:
+    slots = [write.slot for write in sample.writes(row)]
+    return len(slots) > len(set(slots))
+
+
+def _lists(reads: np.ndarray) -> list[list[int]]:
+    return [np.flatnonzero(row).tolist() for row in reads]
+
+
+def _first_passes(reads: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """1 + the longest chain of reads; 0 for a slot without a right value."""
+    found = np.zeros(len(values), dtype=np.int64)
+    for _ in range(len(values) + 1):
+        longest = 1 + np.where(reads, found[None, :], 0).max(axis=1, initial=0)
+        again = np.where(values == UNJUDGED, 0, longest)
+        if np.array_equal(again, found):
+            return found
+        found = again
+    raise BenchError("slots read each other in a circle")

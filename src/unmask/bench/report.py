@@ -1,0 +1,48 @@
+"""Report → one HTML page: passes against accuracy, step maps as pictures, every outcome with its explanation."""
+
+from html import escape
+
+from unmask.bench.run_checks import FAILED, MeasuredRun, Report
+from unmask.samplers.report_page import Point, Series, Table, plot
+from unmask.samplers.report_page import page as report_page
+
+CELL = 16
+
+
+def page(report: Report) -> str:
+    """The page."""
+    columns = ("check", "model", "result", "what was found", "seconds")
+    rows = tuple((o.check, o.model, o.status, o.message, f"{o.seconds:.2f}") for o in report.outcomes)
+    failures = [f"{name}: {message}" for name, status, message in report.rows() if status.startswith(FAILED)]
+    facts = [report.summary() + ".", *failures]
+    models = list(dict.fromkeys(run.model for run in report.runs))
+    series = [
+        Series(name, tuple(Point(run.passes, run.right) for run in report.runs if run.model == name)) for name in models
+    ]
+    pictures = [("Right slots of the first word", plot(series, "right slots"))] if series else []
+    for name in models:
+        first = next(run for run in report.runs if run.model == name)
+        if first.step_map is not None:
+            pictures.append((f"{name}, steps = {first.steps}: the pass that wrote each slot", step_picture(first)))
+    return report_page(f"checks of {report.sampler}", facts, pictures, Table(columns, rows, columns[:4]))
+
+
+def step_picture(run: MeasuredRun) -> str:
+    """One cell per slot: the number of its pass, and a darker colour for a later one."""
+    steps = run.step_map or []
+    latest = max((*steps, 1))
+    cells = []
+    for slot, step in enumerate(steps):
+        x, y = slot % 32 * CELL, slot // 32 * CELL
+        said = f"slot {slot}: " + (f"pass {step}" if step else "not written")
+        opacity = round(0.15 + 0.6 * step / latest, 2) if step else 0
+        cells.append(
+            f'<g class="c0"><title>{escape(said)}</title><rect x="{x}" y="{y}" width="{CELL - 1}" height="{CELL - 1}" '
+            f'fill="currentColor" fill-opacity="{opacity}" stroke="currentColor"/></g>'
+            f'<text class="mid" x="{x + CELL / 2}" y="{y + CELL - 4}">{step or "–"}</text>'
+        )
+    width, height = min(len(steps), 32) * CELL, -(-len(steps) // 32) * CELL
+    return (
+        f'<svg viewBox="-1 -1 {width + 2} {height + 2}" width="{1.5 * width:g}" role="img" '
+        f'aria-label="passes of the slots" xmlns="http://www.w3.org/2000/svg">{"".join(cells)}</svg>'
+    )

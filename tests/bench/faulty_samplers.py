@@ -1,0 +1,163 @@
+"""A sampler with every option of the bench that is right, and one with a single planted fault for each check."""
+# ruff: noqa: ARG001
+
+import time
+
+import torch
+
+
+def make(fault=None):
+    """Return generate; `fault` is the name of the check that it must fail, or None."""
+
+    def generate(
+        model,
+        tokenizer,
+        input_ids,
+        *,
+        steps,
+        mask_token_id,
+        block_length=None,
+        threshold=0.9,
+        editing_threshold=None,
+        max_post_steps=16,
+        minimal_topk=1,
+        attention_mask=None,
+        prompt_length=0,
+        use_cache=False,
+    ):
+        if fault == "options_have_effect":
+            threshold = 0.9
+        if fault == "blocks":
+            block_length = None
+        x = input_ids if fault == "prompt_kept" else input_ids.clone()
+        first = 0 if fault == "mask_in_prompt" else prompt_length
+        open_ = x == mask_token_id
+        open_[:, :first] = False
+        start = int(open_.nonzero()[:, 1].min())
+        width = block_length or x.shape[1]
+        state = {"t": 0, "last": None}
+        when = torch.zeros_like(x)
+
+        def beliefs():
+            keywords = {} if attention_mask is None or fault == "padding" else {"attention_mask": attention_mask}
+            if fault == "bidirectional":
+                size = x.shape[1]
+                causal = torch.ones(size, size, dtype=torch.bool).tril()[None, None].expand(len(x), 1, size, size)
+                keywords["attention_mask"] = torch.where(causal, 0.0, -1e4)
+            if use_cache and fault == "cache_changes_nothing" and state["t"] == 1:
+                state["t"] += 1
+                return state["last"]
+            logits = model(x, **keywords).logits
+            if fault == "dtype":
+                logits = torch.from_numpy(logits.numpy())
+            logits = logits.float().clone()
+            if fault != "mask_never_written":
+                logits[..., mask_token_id] = -torch.inf
+            if fault == "no_shift":
+                logits = logits.roll(1, dims=1)
+            state["t"] += 1
+            state["last"] = logits.softmax(-1).max(-1)
+            return state["last"]
+
+        def writable():
+            masked = (x == mask_token_id) & open_
+            for row in range(len(x)):
+                places = masked[row].nonzero()[:, 0]
+                if len(places):
+                    block = (int(places[0]) - start) // width
+                    masked[row, start + (block + 1) * width :] = False
+            return masked
+
+        with torch.no_grad():
+            while ((x == mask_token_id) & open_).any():
+                left = max(1, steps - state["t"])
+                sure, best = beliefs()
+                masked = writable()
+                chosen = torch.zeros_like(masked)
+                for row in range(len(x)):
+                    places = masked[row].nonzero()[:, 0]
+                    if not len(places):
+                        continue
+                    waiting = int(((x[row] == mask_token_id) & open_[row]).sum())
+                    share = max(1, -(-waiting // left), minimal_topk)
+                    if fault == "follows_schedule" and not (sure[row, places] > threshold).any():
+                        share = 2 * share
+                    tied = sure[row, places]
+                    if fault == "deterministic":
+                        tied = tied + 1e-9 * torch.rand(len(places), dtype=torch.float64)
+                    ranked = places[torch.argsort(-tied.double().round(decimals=12), stable=True)]
+                    count = max(share, int((sure[row, places] > threshold).sum()))
+                    if fault == "terminates" and not (sure[row, places] > threshold).any() and left > 1:
+                        state["t"] = min(state["t"], steps - 2)
+                        count = 0
+                    if fault == "least_passes" and count > 4 and share == 1:
+                        count = 4
+                    if fault == "within_budget" and steps < int(open_[row].sum()):
+                        count = 1
+                    if fault == "batch_rows" and row:
+                        count = max(count, int(chosen[0].sum()))
+                    chosen[row, ranked[:count]] = True
+                    if fault == "order" and (sure[row, places] > threshold).any():
+                        chosen[row, places[0]] = True
+                if fault == "no_mask_left" and steps < int(open_[0].sum()):
+                    chosen[:, -1] = False
+                    if not chosen.any():
+                        break
+                x[chosen] = best[chosen]
+                when[chosen] = state["t"]
+            edited, rounds = editing_threshold is not None and fault != "editing", 0
+            if fault == "no_idle_pass":
+                beliefs()
+            while edited and rounds < max_post_steps:
+                sure, best = beliefs()
+                wrong = open_ & (best != x) & (sure > editing_threshold)
+                x[wrong], rounds, edited = best[wrong], rounds + 1, bool(wrong.any())
+                when[wrong] = state["t"]
+        if fault == "step_map_is_true":
+            when[:, -1] = 1
+            when[:, -2] = 2
+        return x, when
+
+    generate.__qualname__ = f"generate with the fault {fault}"
+    return generate
+
+
+complete = make()
+
+
+def plain(model, tokenizer, input_ids, *, steps, mask_token_id):
+    """A right sampler without options: the surest slots, an even quota."""
+    x = input_ids.clone()
+    for left in range(steps, 0, -1):
+        masked = x == mask_token_id
+        if not masked.any():
+            break
+        with torch.no_grad():
+            logits = model(input_ids=x).logits.float()
+        logits[..., mask_token_id] = -torch.inf
+        sure, best = logits.softmax(-1).max(-1)
+        for row in range(len(x)):
+            places = masked[row].nonzero()[:, 0]
+            ranked = places[torch.argsort(-sure[row, places], stable=True)]
+            chosen = ranked[: -(-len(places) // left)]
+            x[row, chosen] = best[row, chosen]
+    return x
+
+
+def raises(model, tokenizer, input_ids, *, steps, mask_token_id):
+    raise RuntimeError("no kernel for this device")
+
+
+def wrong_shape(model, tokenizer, input_ids, *, steps, mask_token_id):
+    return input_ids[:, 1:]
+
+
+def never_calls(model, tokenizer, input_ids, *, steps, mask_token_id):
+    while True:
+        time.sleep(0.01)
+
+
+def never_writes(model, tokenizer, input_ids, *, steps, mask_token_id):
+    while (input_ids == mask_token_id).any():
+        model(input_ids)
+    return input_ids

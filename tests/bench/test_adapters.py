@@ -1,0 +1,116 @@
+"""Defects of diffusers 0.42.1 are found by one check each; the project's own samplers do as they are known to do."""
+# ruff: noqa: ARG001
+
+import numpy as np
+import pytest
+
+from unmask.bench import adapters
+from unmask.bench.bench_folder import cached_models
+from unmask.bench.check_sampler import sampler_named
+from unmask.bench.run_checks import run_checks
+from unmask.errors import UnmaskError
+
+pytest.importorskip("transformers")
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("UNMASK_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield cached_models("tree-16")
+
+
+def outcome(tree, sampler, check, **options):
+    (found,) = run_checks(sampler, tree, checks=[check], options=options).outcomes
+    return found.status, found.message
+
+
+@pytest.mark.parametrize(
+    ("sampler", "check", "status", "message"),
+    [
+        ("fast-dllm:threshold=0.9", "least_passes", "passed", ""),
+        ("fast-dllm:threshold=0.9", "order", "passed", ""),
+        ("llada", "order", "passed", ""),
+        ("llada", "least_passes", "not applicable", "as many passes as it is given steps"),
+        ("llada:remasking=random", "order", "failed", "masked"),
+        ("eb", "order", "failed", "masked"),
+        ("dream:alg=maskgit_plus", "follows_schedule", "failed", "wrote 2"),
+        ("dream:alg=maskgit_plus,scheduler=linear", "follows_schedule", "passed", ""),
+    ],
+)
+def test_the_samplers_of_the_zoo(tree, sampler, check, status, message):
+    found = outcome(tree, sampler_named(sampler), check)
+    assert found[0] == status, found
+    assert message in found[1]
+
+
+DEFECTS = [
+    ("diffusers:LLaDA2Pipeline", "no_idle_pass", {}, "changes nothing"),
+    ("diffusers:LLaDA2Pipeline", "editing", {}, "0 edits"),
+    ("diffusers:LLaDA2Pipeline", "follows_schedule", {}, "1 per pass"),
+    ("diffusers:BlockRefinementScheduler", "options_have_effect", {}, "minimal_topk"),
+]
+
+
+@pytest.mark.parametrize(("sampler", "check", "options", "message"), DEFECTS, ids="ABCD")
+def test_a_defect_of_diffusers_is_found(tree, sampler, check, options, message):
+    diffusers = pytest.importorskip("diffusers")
+    if diffusers.__version__ != "0.42.1":
+        pytest.skip("the defects are those of diffusers 0.42.1")
+    status, found = outcome(tree, sampler_named(sampler), check, **options)
+    assert status == "failed", found
+    assert message in found
+
+
+def test_a_numpy_sampler(tree):
+    def generate(model, tokenizer, input_ids, *, steps, mask_token_id):
+        while (masked := input_ids == mask_token_id).any():
+            logits = model(input_ids).logits
+            logits[..., mask_token_id] = -np.inf
+            sure = np.isclose(np.exp(logits - logits.max(-1, keepdims=True)).sum(-1), 1) & masked
+            if not sure.any():
+                sure = np.cumsum(masked, -1) * masked == 1
+            input_ids[sure] = logits.argmax(-1)[sure]
+        return input_ids
+
+    report = run_checks(adapters.numpy_sampler(generate), tree, checks=["terminates", "order", "least_passes"])
+    assert report.ok, report.text()
+    assert len({o.status for o in report.outcomes}) == 1
+
+
+def test_a_published_loop_is_called_with_its_own_names(tree):
+    def published(model, prompt, steps, gen_length, block_length, temperature, remasking, mask_id):
+        import torch
+
+        assert (temperature, remasking) == (0.0, "low_confidence")
+        canvas = torch.full((len(prompt), gen_length), mask_id)
+        x = torch.cat([prompt, canvas], dim=1)
+        for _ in range(steps):
+            with torch.no_grad():
+                sure, best = model(x).logits.softmax(-1).max(-1)
+            place = torch.where(x == mask_id, sure, -1).argmax(-1)
+            x[torch.arange(len(x)), place] = best[torch.arange(len(x)), place]
+        return x
+
+    report = run_checks(adapters.llada(published), tree, checks=["order", "within_budget", "batch_rows"])
+    assert report.ok, report.text()
+    assert "another word are the same" in report.outcomes[-1].message  # a partly filled canvas cannot be given
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("nothing", "named FILE.py:NAME"),
+        ("missing.py:generate", "there is no file"),
+        ("no_such_module:generate", "cannot be loaded (ModuleNotFoundError"),
+        ("diffusers:Nothing", "diffusers has no"),
+        ("math:pi", "not a function"),
+        ("llada:steps=x", "steps of llada"),
+    ],
+)
+def test_a_wrong_name_is_one_message(name, message):
+    if name.startswith("diffusers"):
+        pytest.importorskip("diffusers")
+    with pytest.raises(UnmaskError) as error:
+        sampler_named(name)
+    assert message in str(error.value)
