@@ -267,18 +267,20 @@ def _signed(ones: Sequence[int], zeros: Sequence[int], scale: Coefficient = B) -
     return [(np.array(ones), scale), (np.array(zeros), -scale)]
 
 
-def _below(mlp: MlpBuilder, column: int, terms: Sequence[int], sign: Coefficient, bias: Coefficient | None) -> None:
+def _below(
+    mlp: MlpBuilder, column: int, terms: Sequence[int] | Columns, sign: Coefficient, bias: Coefficient | None
+) -> None:
     """Clear a flag where Σ ±terms + bias is at least 2^-p."""
     outweigh(mlp, [(np.array([term]), sign) for term in terms], bias, np.array([column]))
 
 
-def _some(mlp: MlpBuilder, column: int, terms: Sequence[int]) -> None:
+def _some(mlp: MlpBuilder, column: int, terms: Sequence[int] | Columns) -> None:
     """Clear a flag where one of the terms is above 0."""
     if len(terms):
         _below(mlp, column, terms, ONE, None)
 
 
-def _none(mlp: MlpBuilder, column: int, terms: Sequence[int]) -> None:
+def _none(mlp: MlpBuilder, column: int, terms: Sequence[int] | Columns) -> None:
     """Clear a flag where none of the terms is above 0."""
     _below(mlp, column, terms, -ONE, ULP)
 
