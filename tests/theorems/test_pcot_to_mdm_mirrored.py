@@ -9,7 +9,8 @@ from unmask.engines.fast import FastEngine
 from unmask.errors import AttendsToNothing
 from unmask.numerics.arithmetic import Precision, clip
 from unmask.programs import mirrored_rows
-from unmask.programs.mirrored_rows import MirroredRows, ScoreTables
+from unmask.programs.mirrored_rows import MirroredRows
+from unmask.programs.score_tables import ScoreTables
 from unmask.reasoners.run_words import run
 from unmask.testing import random_model
 from unmask.testing.draws import Draws

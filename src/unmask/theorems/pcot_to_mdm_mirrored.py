@@ -27,9 +27,10 @@ from unmask.programs.assembly import assemble_all
 from unmask.programs.declarations import SignedBits
 from unmask.programs.gadgets.attention import eq, hide, lookup
 from unmask.programs.gadgets.mlp import conjunction
-from unmask.programs.mirrored_rows import SENTINELS, MirroredRows, ScoreTables
+from unmask.programs.mirrored_rows import SENTINELS, MirroredRows
 from unmask.programs.planner_programs import planner_logits, select_block
 from unmask.programs.program import Columns, Edges, Program, bits_for, free_name
+from unmask.programs.score_tables import ScoreTables
 from unmask.programs.simulation import Simulation, source_positions
 from unmask.theorems.alignment import Alignment, StreamCopy, slots
 from unmask.theorems.pcot_to_mdm import MASKS
