@@ -6,7 +6,7 @@ BASE := .venv/.base
 DEV := .venv/.dev
 CODE := $(wildcard src tests examples benchmarks docs proofs)
 
-.PHONY: run test lint bench theorems architecture command-line gallery lab-page pages docs dist check-long clean
+.PHONY: run test lint bench theorems architecture command-line gallery passes-plots lab-page pages docs dist check-long clean
 
 run: $(BASE)  ## compile a model, run it, prove it correct
 	@$(BIN)/python examples/first_look.py
@@ -33,6 +33,9 @@ command-line: $(DEV)  ## write docs/reference/command-line.md from the commands
 
 gallery: $(DEV)  ## write the page of example programs: code, runs and sizes
 	$(BIN)/python docs/generate/gallery_page.py
+
+passes-plots: $(DEV)  ## write the plots of docs/background/passes.md
+	$(BIN)/python docs/generate/passes_plots.py
 
 lab-page: $(DEV)  ## write docs/lab/index.md, docs/lab/tables.md and their plots from docs/lab/results.json
 	$(BIN)/python docs/generate/lab_page.py

@@ -10,6 +10,7 @@
     problem ──prove_family──▶ verdict           verification/lengths/      every length at once
     theorem ──prove_conversion──▶ verdict       verification/conversions/  every source model at once
     problem ──compare_frameworks──▶ rows        verification/compare.py
+    model ──sample_law──▶ law of its samples    reasoners/sampled_law.py
 
 Two arrows have packages of their own, which use this module: `export.export_model` (model → checkpoint, GGUF, torch
 or ONNX) and `samplers.sample` (predictor × sampler → string).
@@ -20,6 +21,7 @@ them.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -79,6 +81,7 @@ __all__ = [
     "run_both",
     "run_word",
     "run_words",
+    "sample_law",
     "save_model",
     "tape_of",
     "verify_model",
@@ -104,7 +107,8 @@ def compiler_of(problem: str, hops: int = 1) -> "Compiler":
 def compile_problem(problem: str, kind: Kind, *, length: int | None = None, precision: int = 2, hops: int = 1) -> Model:
     """PROBLEM → Model, for words of one length, which a circuit or an expression implies.
 
-    `hops` is the number of levels of the product tree that one pass computes, for regular languages.
+    `hops` is the number of levels of the product tree that one pass computes, for regular languages. `coins:PROBLEM`
+    replaces the inputs of a circuit by coins; the model then samples the outputs (`generate`).
 
     Examples:
         >>> compile_problem("(a|b)*abb", "mdm", length=9)
@@ -112,6 +116,12 @@ def compile_problem(problem: str, kind: Kind, *, length: int | None = None, prec
     """
     from unmask.compilers.compiler import compiled
 
+    if problem.startswith("coins:"):
+        from unmask.compilers.sampling_models import compile_coins
+
+        circuit = problem.removeprefix("coins:")
+        source = None if circuit == "even-parity" else problem_of(circuit)
+        return compile_coins(source, kind, length=length, precision=precision)
     return compiled(problem_of(problem), compiler_of(problem, hops), problem, kind, length, precision)
 
 
@@ -391,7 +401,7 @@ def compare_frameworks(
 
 
 def problem_name(model: Model) -> str | None:
-    """Return the PROBLEM string that a model folder names, or None. It is a comment and proves nothing."""
+    """Return the PROBLEM string that a model folder names, or None: a claim of its author, not a proof."""
     try:
         return problem_from_json(model.problem).name
     except ProblemError:
@@ -436,3 +446,26 @@ def compile_again(model: Model, kind: Kind) -> Model:
     if kind not in compiler.kinds:
         raise ProblemError(f"{problem_name(model)} does not compile to {kind}; choose {', '.join(compiler.kinds)}")
     return compiler.compile(kind, model.length, model.precision)
+
+
+def sample_law(model: Model, *, engine: Engine | None = None) -> dict[str, Fraction]:
+    """The exact probability of every sample of a model that reads no input (mdm or smdm).
+
+    A sample is the symbols of the output slots: the last `outputs` ones if the model says how many, else all.
+
+    Examples:
+        >>> law = sample_law(compile_problem("coins:even-parity", "mdm", length=3))
+        >>> sorted(law), sum(law.values())
+        (['000', '011', '101', '110'], Fraction(1, 1))
+    """
+    from unmask.reasoners.sampled_law import sampled_law
+    from unmask.reasoners.typed_words import written
+
+    if model.length:
+        raise UnmaskError(f"the law of samples is that of a model without input; this one reads {model.length} letters")
+    law: dict[str, Fraction] = {}
+    for tokens, chance in sampled_law(model, engine=engine or ENGINES["fast"]()).items():
+        kept = tokens[-model.outputs :] if model.outputs else tokens
+        text = written(model, [model.aliases.get(model.vocabulary[t], model.vocabulary[t]) for t in kept])
+        law[text] = law.get(text, Fraction(0)) + chance
+    return law

@@ -1,6 +1,6 @@
 """Every error a caller can cause.
 
-UnmaskError                  one sentence: what is wrong, where, what to do
+UnmaskError                  the message says what is wrong, where, and what to do
 ├── WeightsError             tensors that do not fit together
 ├── FolderError              a model folder that cannot be read or written
 ├── WordError                a word that the model cannot read
@@ -20,7 +20,7 @@ from typing import Any
 
 
 class UnmaskError(Exception):
-    """Base of all errors of the library; its text is one sentence that says what to do.
+    """Base of all errors of the library. The message says what is wrong, where, and what to do.
 
     Examples:
         >>> compile_problem("(a|b", "mdm", length=9)
@@ -63,7 +63,7 @@ class TooLarge(UnmaskError):
 
 
 class OutOfTime(BaseException):
-    """The seconds of a budget are over. No error of one word or model among many, so that nobody goes on after it."""
+    """The time of a budget is over. Derives from BaseException, so that loops that skip bad words do not swallow it."""
 
     def __init__(self, seconds: float, so_far: str) -> None:
         self.seconds, self.so_far = seconds, so_far

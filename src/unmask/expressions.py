@@ -305,7 +305,7 @@ def log2_above(expression: Expression | int) -> Expression:
 
 
 def table(entries: Sequence[int]) -> Callable[[Expression | int], Expression]:
-    """Numbers by index, where there is no formula: `source = table([3, 1, 2])`, then `source(i)`."""
+    """Return a table of numbers by index, for use without a formula: `source = table([3, 1, 2])`, then `source(i)`."""
     listed = tuple(int(entry) for entry in entries)
     return lambda place: Expression("table", (lifted(place),), entries=listed)
 

@@ -73,7 +73,7 @@ class Stage:
 
 @dataclass(eq=False)
 class Budget:
-    """Bytes and seconds, counted from the start of its `with` block; None is no limit."""
+    """Bytes and seconds, counted from the start of its `with` block; None means unlimited."""
 
     memory: int | None = DEFAULT_MEMORY
     seconds: float | None = None

@@ -1,7 +1,7 @@
 """Every check fails for the sampler with its planted fault, and for no other; right samplers pass all checks."""
 
+import faulty_samplers
 import pytest
-from tests.bench import faulty_samplers
 
 from unmask.bench.bench_folder import cached_models
 from unmask.bench.checks import CHECKS

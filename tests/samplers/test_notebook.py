@@ -1,16 +1,20 @@
-"""The notebook in `examples/`: its cells are run in order, and print what it shows."""
+"""The notebooks about samplers in `examples/`: their cells are run in order, and print what they show."""
 
 import contextlib
 import io
 import json
 from pathlib import Path
 
-NOTEBOOK = Path(__file__).parents[2] / "examples" / "your_sampler_on_a_bert.ipynb"
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
 PREDICTORS = ("CompiledPredictor", "HuggingFacePredictor")  # which one depends on what is installed
 
 
-def test_the_notebook_prints_what_it_shows():
-    cells = [c for c in json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"] if c["cell_type"] == "code"]
+@pytest.mark.parametrize("name", ["your_sampler_on_a_bert", "how_many_passes"])
+def test_the_notebook_prints_what_it_shows(name):
+    notebook = EXAMPLES / f"{name}.ipynb"
+    cells = [c for c in json.loads(notebook.read_text(encoding="utf-8"))["cells"] if c["cell_type"] == "code"]
     space = {}
     for cell in cells:
         printed = io.StringIO()

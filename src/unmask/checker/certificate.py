@@ -111,7 +111,7 @@ def outcome(work: Callable[[], str]) -> int:
 
 
 def _said(sentence: str, code: int) -> int:
-    """The code, if the sentence could be written: a verdict that nobody can read is none."""
+    """Return the exit code, or 2 if the message could not be written."""
     try:
         print(visible(sentence), file=sys.stderr if code == 2 else sys.stdout, flush=True)
     except OSError as error:

@@ -161,7 +161,7 @@ Pairs = list[tuple[int, Map]]
 
 
 class CheckedAutomaton:
-    """What the model is held against, as the certificate states it; state 0 is the start."""
+    """The automaton that the model is compared with, as the certificate states it; state 0 is the start."""
 
     def __init__(self, claimed: form.ClaimedAutomaton, model: Model) -> None:
         self.delta, self.accepting, states = claimed.delta, claimed.accepting, range(len(claimed.delta))
@@ -295,7 +295,7 @@ def named(pairs: list[form.Pair], images: list[Map], name: str) -> Pairs:
 
 
 def check(document: Any, model: Model, look: Callable[[], None] = lambda: None) -> str:
-    """What was checked, in a sentence; Refused if the certificate proves nothing. `look` is called now and then."""
+    """Describe what was checked; raise Refused if the certificate proves nothing. `look` is called regularly."""
     claimed = read(document)
     need(claimed.model == content_hash(model), "the certificate is about other weights: the hashes differ")
     automaton, variables = CheckedAutomaton(claimed.automaton, model), claimed.variables

@@ -54,7 +54,7 @@ class VariableNetwork:
         return LabelTable((), np.zeros((), dtype=np.int64)) if v is None else LabelTable((v,), np.arange(self.sizes[v]))
 
     def table(self, v: int) -> np.ndarray:
-        """Of a variable that is no letter."""
+        """Of a variable that is not a letter."""
         table = self._of[v][1]
         assert table is not None
         return table
@@ -127,7 +127,7 @@ class VariableNetwork:
 def network_of(
     letter: int, length: int, tables: Sequence[tuple[list[int], list[int]]], look: Callable[[], None]
 ) -> VariableNetwork:
-    """Letters of so many values, then tables in the one form that each can have: parents in order, of which each
+    """Letters, then tables in the one form that each can have: parents in order, of which each
     changes something, and values numbered as they first occur."""
     variables: list[tuple[tuple[int, ...], np.ndarray] | int] = [letter] * length
     sizes = [letter] * length
@@ -150,7 +150,7 @@ def network_of(
 # Weights → tables: are the variables of a certificate what the model computes, for every word?
 #
 #     row        a row of the residual stream: one vector for every value of a few variables
-#     layer      computed for every combination of the rows that have weight, by the sums of F_p as they are defined
+#     layer      computed for every combination of the rows that have weight, by the sums of F_p
 #     cut        a claimed variable v: what was computed must follow from the value of v alone
 #
 # A row is known in the columns that can still make a difference; the other columns are never read. Nothing here comes

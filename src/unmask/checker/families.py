@@ -157,7 +157,7 @@ class FamilyCheck:
 def check(
     document: Any, models: Iterable[Model], solver: Solver | None, *, sealed: bool = True
 ) -> tuple[str, FamilyCheck]:
-    """What was checked; without a solver its questions are left to whoever has one."""
+    """Return what was checked; without a solver the SMT queries remain to be checked by another program."""
     checked = FamilyCheck(family_form.read(document, sealed=sealed))
     compared = {model.length: compare(checked.claimed, model) for model in models}
     checked.positions()

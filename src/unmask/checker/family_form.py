@@ -29,7 +29,7 @@ from unmask.errors import shortened
 #
 #     e ::= "n" | "N" | integer | [operator, e, …]
 #
-# x mod y by a y that is no constant is `near`, which is x mod y for x in [-y, 2y) and else unknown; x div y by such a y
+# x mod y by a y that is not constant is `near`: x mod y for x in [-y, 2y) and else unknown; x div y by such a y
 # is an unknown `quotient`. K is the power of two with K <= N < 2K, T = ⌈log2 N⌉. So what follows from the text holds.
 
 

@@ -102,7 +102,7 @@ REGIONS = {
         "last": "(and (= n (- (* 2 N) 2)) (< 1 N))",
     },
 }
-"""Rows that the tables tell apart."""
+"""Rows that the tables distinguish."""
 
 
 def layout_of(kind: str) -> str:

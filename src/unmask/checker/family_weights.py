@@ -242,7 +242,7 @@ def _closure(head: family_form.FamilyHead, ones: set[int], precision: Precision)
     return found
 
 
-# One row: what it computes from itself and from what its heads fetched, by the sums of F_p as they are defined.
+# One row: what it computes from itself and from what its heads fetched, by the sums of F_p.
 #
 # Rows are vectors over the columns of the family; those of codes are 0, and nothing reads or writes them here.
 

@@ -18,6 +18,7 @@ from unmask.errors import UnmaskError
 
 
 ADDS = {
+    "bench": "the pytest plugin of the test bench, and its checks of samplers: `unmask bench run`",
     "lab": "training: `unmask lab train`, `unmask lab table`",
     "torch": "the torch engine, and running exported BERT, GPT-2, ALBERT and torch models",
     "onnx": "running models exported with `unmask export --to onnx`",

@@ -13,65 +13,78 @@ Dtype = Literal["f32", "f16", "q8_0"]
 Part = Literal["planner", "predictor"]
 
 
+FolderArgument = Annotated[Path | None, typer.Argument(metavar="DIR", help="A model folder.", show_default=False)]
+ToOption = Annotated[
+    Form | None,
+    typer.Option(
+        "--to",
+        metavar="FORMAT",
+        help="bert, gpt2, albert, eurobert, llama, qwen2, llada, dream, gguf, torch or onnx.",
+        show_default=False,
+    ),
+]
+OutOption = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="DIR2", help="Folder to write; it must not exist.", show_default=False),
+]
+PartOption = Annotated[
+    Part | None,
+    typer.Option(
+        "--part",
+        metavar="NAME",
+        help="Transformer of an mdm or smdm to export: planner or predictor (default).",
+        show_default=False,
+    ),
+]
+ExactOption = Annotated[bool, typer.Option("--exact", help="Compute exactly as in F_p (torch and onnx only).")]
+OrderOption = Annotated[
+    str | None,
+    typer.Option(
+        "--order",
+        metavar="ORDER",
+        help="Order of the slots on the canvas: heap (the compiler's own), reversed, skip (levels 1, 3 …, then "
+        "2, 4 …), or a list such as 2,0,1.",
+        show_default=False,
+    ),
+]
+RopeThetaOption = Annotated[
+    float | None,
+    typer.Option("--rope-theta", help="Base of the rotary positions; by default chosen.", show_default=False),
+]
+HeadDimOption = Annotated[
+    int | None,
+    typer.Option("--head-dim", help="Width of a head; by default chosen.", show_default=False),
+]
+ArchOption = Annotated[
+    Arch,
+    typer.Option("--arch", metavar="NAME", help="Architecture of a GGUF: llada, dream, llama, qwen2, eurobert."),
+]
+DtypeOption = Annotated[
+    Dtype, typer.Option("--dtype", metavar="TYPE", help="Number type of a GGUF file: f32, f16 or q8_0.")
+]
+CollectionOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--collection",
+        metavar="OUT",
+        help="Write the reference models in all formats, with checksums, instead of one model.",
+        show_default=False,
+    ),
+]
+
+
 def export(
-    folder: Annotated[Path | None, typer.Argument(metavar="DIR", help="A model folder.", show_default=False)] = None,
-    to: Annotated[
-        Form | None,
-        typer.Option(
-            "--to",
-            metavar="FORMAT",
-            help="bert, gpt2, albert, eurobert, llama, qwen2, llada, dream, gguf, torch or onnx.",
-            show_default=False,
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="DIR2", help="Folder to write; it must not exist.", show_default=False),
-    ] = None,
-    part: Annotated[
-        Part | None,
-        typer.Option(
-            "--part",
-            metavar="NAME",
-            help="Transformer of an mdm or smdm to export: planner or predictor (default).",
-            show_default=False,
-        ),
-    ] = None,
-    exact: Annotated[bool, typer.Option("--exact", help="Compute exactly as in F_p (torch and onnx only).")] = False,
-    order: Annotated[
-        str | None,
-        typer.Option(
-            "--order",
-            metavar="ORDER",
-            help="Order of the slots on the canvas: heap (the compiler's own), reversed, skip (levels 1, 3 …, then "
-            "2, 4 …), or a list such as 2,0,1.",
-            show_default=False,
-        ),
-    ] = None,
-    rope_theta: Annotated[
-        float | None,
-        typer.Option("--rope-theta", help="Base of the rotary positions; by default chosen.", show_default=False),
-    ] = None,
-    head_dim: Annotated[
-        int | None,
-        typer.Option("--head-dim", help="Width of a head; by default chosen.", show_default=False),
-    ] = None,
-    arch: Annotated[
-        Arch,
-        typer.Option("--arch", metavar="NAME", help="Architecture of a GGUF: llada, dream, llama, qwen2, eurobert."),
-    ] = "llada",
-    dtype: Annotated[
-        Dtype, typer.Option("--dtype", metavar="TYPE", help="Number type of a GGUF file: f32, f16 or q8_0.")
-    ] = "f32",
-    collection: Annotated[
-        Path | None,
-        typer.Option(
-            "--collection",
-            metavar="OUT",
-            help="Write the reference models in all formats, with checksums, instead of one model.",
-            show_default=False,
-        ),
-    ] = None,
+    folder: FolderArgument = None,
+    to: ToOption = None,
+    out: OutOption = None,
+    part: PartOption = None,
+    exact: ExactOption = False,
+    order: OrderOption = None,
+    rope_theta: RopeThetaOption = None,
+    head_dim: HeadDimOption = None,
+    arch: ArchOption = "llada",
+    dtype: DtypeOption = "f32",
+    collection: CollectionOption = None,
     limit: LimitOption = DEFAULT_LIMIT,
     timeout: TimeoutOption = None,
     as_json: Json = False,

@@ -2,8 +2,9 @@
 
 import json
 import os
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -23,6 +24,10 @@ from unmask.cli.options import (
 from unmask.cli.terminal import literal
 from unmask.errors import OutOfTime, UnmaskError
 from unmask.limits import stage
+
+if TYPE_CHECKING:
+    from unmask.lab.presets import SweepCell
+    from unmask.lab.sweep import Done
 
 app = typer.Typer(
     name="lab",
@@ -67,48 +72,52 @@ Trained = Annotated[
 ]
 
 
+ConfigArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="CONFIG|PRESET|PROBLEM",
+        help="A JSON file, a preset (S3-tree, A5-scan-32), or a problem (group:S3, regex:…, program:FILE.py).",
+        show_default=False,
+    ),
+]
+LengthOption = Annotated[
+    int | None,
+    typer.Option("--length", metavar="N", help="Length of the words of a PROBLEM; by default 16.", show_default=False),
+]
+FrameworkOption = Annotated[
+    str | None,
+    typer.Option(
+        "--framework",
+        metavar="NAME",
+        help="For a PROBLEM: direct, cot, tree, scan or looped. For a program: program or direct.",
+        show_default=False,
+    ),
+]
+SeedOption = Annotated[
+    int | None,
+    typer.Option(
+        "--seed", metavar="S", min=0, max=MOST_SEED, help="Seed; by default that of the config.", show_default=False
+    ),
+]
+DeviceOption = Annotated[
+    str | None,
+    typer.Option("--device", metavar="cpu|cuda", help="Device; by default chosen by accelerate.", show_default=False),
+]
+ThreadsOption = Annotated[
+    int, typer.Option("--threads", metavar="K", min=1, max=MOST_THREADS, help="Number of torch threads.")
+]
+
+
 @app.command("train", cls=Command, context_settings=CONTEXT)
 def train(
-    config: Annotated[
-        str,
-        typer.Argument(
-            metavar="CONFIG|PRESET|PROBLEM",
-            help="A JSON file, a preset (S3-tree, A5-scan-32), or a problem (group:S3, regex:…, program:FILE.py).",
-            show_default=False,
-        ),
-    ],
+    config: ConfigArgument,
     out: Out,
-    length: Annotated[
-        int | None,
-        typer.Option(
-            "--length", metavar="N", help="Length of the words of a PROBLEM; by default 16.", show_default=False
-        ),
-    ] = None,
-    framework: Annotated[
-        str | None,
-        typer.Option(
-            "--framework",
-            metavar="NAME",
-            help="For a PROBLEM: direct, cot, tree, scan or looped. For a program: program or direct.",
-            show_default=False,
-        ),
-    ] = None,
+    length: LengthOption = None,
+    framework: FrameworkOption = None,
     program: ProgramOption = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(
-            "--seed", metavar="S", min=0, max=MOST_SEED, help="Seed; by default that of the config.", show_default=False
-        ),
-    ] = None,
-    device: Annotated[
-        str | None,
-        typer.Option(
-            "--device", metavar="cpu|cuda", help="Device; by default chosen by accelerate.", show_default=False
-        ),
-    ] = None,
-    threads: Annotated[
-        int, typer.Option("--threads", metavar="K", min=1, max=MOST_THREADS, help="Number of torch threads.")
-    ] = 1,
+    seed: SeedOption = None,
+    device: DeviceOption = None,
+    threads: ThreadsOption = 1,
     limit: LimitOption = DEFAULT_LIMIT,
     timeout: TimeoutOption = None,
     as_json: Json = False,
@@ -169,7 +178,7 @@ def train(
 
 
 def _help_given(settings: Any) -> str:
-    """Return what the network is told about its operands: the most important caveat of a result."""
+    """Return which information about its operands the network is given: the most important caveat of a result."""
     shape = settings.shape
     addresses = {
         "bits": "operand addresses are given as input (encoding `bits`)",
@@ -212,51 +221,60 @@ class _Bar:
             self._progress.stop()
 
 
+PresetOption = Annotated[
+    str, typer.Option("--preset", metavar="NAME", help="Table to run: quick, paper, rows, planners or questions.")
+]
+OutOption = Annotated[
+    Path, typer.Option("--out", metavar="DIR", help="Folder of the results; an interrupted table is continued.")
+]
+SchedulerOption = Annotated[
+    str | None,
+    typer.Option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="Address of a running Dask scheduler, tcp://HOST:PORT.",
+        show_default=False,
+    ),
+]
+WorkersOption = Annotated[
+    int | None,
+    typer.Option(
+        "--workers",
+        metavar="K",
+        min=1,
+        max=MOST_THREADS,
+        help="Number of local processes; by default one per core.",
+    ),
+]
+MostOption = Annotated[
+    int | None, typer.Option("--most", metavar="K", min=1, help="Run at most K cells now.", show_default=False)
+]
+TableSeedOption = Annotated[
+    int | None,
+    typer.Option(
+        "--seed",
+        metavar="S",
+        min=0,
+        max=MOST_SEED // 2,
+        help="Add S to every seed, for an independent repetition.",
+        show_default=False,
+    ),
+]
+OnlyOption = Annotated[
+    str | None,
+    typer.Option("--only", metavar="TEXT", help="Only cells whose name contains TEXT.", show_default=False),
+]
+
+
 @app.command("table", cls=Command, context_settings=CONTEXT)
 def table(
-    preset: Annotated[
-        str, typer.Option("--preset", metavar="NAME", help="Table to run: quick, paper, rows, planners or questions.")
-    ] = "quick",
-    out: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="Folder of the results; an interrupted table is continued.")
-    ] = Path("lab-results"),
-    scheduler: Annotated[
-        str | None,
-        typer.Option(
-            "--scheduler",
-            metavar="ADDRESS",
-            help="Address of a running Dask scheduler, tcp://HOST:PORT.",
-            show_default=False,
-        ),
-    ] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(
-            "--workers",
-            metavar="K",
-            min=1,
-            max=MOST_THREADS,
-            help="Number of local processes; by default one per core.",
-        ),
-    ] = None,
-    most: Annotated[
-        int | None, typer.Option("--most", metavar="K", min=1, help="Run at most K cells now.", show_default=False)
-    ] = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(
-            "--seed",
-            metavar="S",
-            min=0,
-            max=MOST_SEED // 2,
-            help="Add S to every seed, for an independent repetition.",
-            show_default=False,
-        ),
-    ] = None,
-    only: Annotated[
-        str | None,
-        typer.Option("--only", metavar="TEXT", help="Only cells whose name contains TEXT.", show_default=False),
-    ] = None,
+    preset: PresetOption = "quick",
+    out: OutOption = Path("lab-results"),
+    scheduler: SchedulerOption = None,
+    workers: WorkersOption = None,
+    most: MostOption = None,
+    seed: TableSeedOption = None,
+    only: OnlyOption = None,
     limit: LimitOption = DEFAULT_LIMIT,
     timeout: TimeoutOption = None,
     as_json: Json = False,
@@ -268,25 +286,11 @@ def table(
     Example: [bold]unmask lab table --preset quick --out lab-quick[/bold]
     """
     _needs_torch()
-    import msgspec
-
     from unmask.cli.terminal import console, print_document
-    from unmask.lab.presets import preset as cells_of
     from unmask.lab.result_plots import write_report
     from unmask.lab.sweep import Results, sweep
 
-    cells = cells_of(preset)
-    if seed is not None:
-        cells = [
-            msgspec.structs.replace(c, config=msgspec.structs.replace(c.config, seed=c.config.seed + seed))
-            for c in cells
-        ]
-    preset_cells = cells
-    cells = [cell for cell in cells if only is None or only in cell.key]
-    if not cells:
-        raise UnmaskError(
-            f"--only {only!r} matches no cell of the preset {preset}; names are such as {preset_cells[0].key}"
-        )
+    cells = _cells(preset, seed or 0, only)
     results = Results(out)
     open_cells = [cell for cell in cells if not results.done(cell)]
     waiting = open_cells[:most]
@@ -298,10 +302,8 @@ def table(
     try:
         with budgeted(None, limit=limit, timeout=timeout):
             swept = sweep(waiting, results, scheduler=scheduler, workers=number, memory=limit)
-            for count, done in enumerate(stage("running cells", swept, len(waiting)), start=1):
-                failed += "error" in done.outcome
-                line = f"{count}/{len(waiting)} {done.cell.key}: {_line(done.outcome)}"
-                console(stderr=True).print(literal(line))
+            for wrong in _finished_cells(swept, len(waiting)):
+                failed += wrong
     except OutOfTime as over:
         end = over
         results.assemble()
@@ -309,13 +311,36 @@ def table(
     if as_json:
         print_document(json.loads((out / "results.json").read_text(encoding="utf-8")))
     else:
-        console().print(
-            f"{literal(out)}: {', '.join(written)}"
-            + (f"; {failed} cells failed; run the command again to retry them" if failed else "")
-        )
+        retry = f"; {failed} cells failed; run the command again to retry them" if failed else ""
+        console().print(f"{literal(out)}: {', '.join(written)}{retry}")
     leave_if_over(end)
     if failed:
         raise typer.Exit(1)
+
+
+def _cells(preset: str, seed: int, only: str | None) -> "list[SweepCell]":
+    """Return the cells of a preset whose names contain `only`, with `seed` added to every seed."""
+    import msgspec
+
+    from unmask.lab.presets import preset as cells_of
+
+    cells = [
+        msgspec.structs.replace(c, config=msgspec.structs.replace(c.config, seed=c.config.seed + seed))
+        for c in cells_of(preset)
+    ]
+    chosen = [cell for cell in cells if only is None or only in cell.key]
+    if not chosen:
+        raise UnmaskError(f"--only {only!r} matches no cell of the preset {preset}; names are such as {cells[0].key}")
+    return chosen
+
+
+def _finished_cells(swept: "Iterable[Done]", total: int) -> Iterator[bool]:
+    """Print a line for every finished cell. Yield whether it failed."""
+    from unmask.cli.terminal import console
+
+    for count, done in enumerate(stage("running cells", swept, total), start=1):
+        console(stderr=True).print(literal(f"{count}/{total} {done.cell.key}: {_line(done.outcome)}"))
+        yield "error" in done.outcome
 
 
 def _line(outcome: dict[str, Any]) -> str:

@@ -174,58 +174,67 @@ class RunEngineName(StrEnum):
     both = "both"
 
 
+WordArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="WORD",
+        help="The input word; `-` reads words from standard input, one per line.",
+        show_default=False,
+    ),
+]
+RunEngineOption = Annotated[
+    RunEngineName,
+    typer.Option(
+        "--engine",
+        metavar="NAME",
+        help="Engine for the forward passes: fast, reference or torch; `both` compares fast and reference.",
+    ),
+]
+TraceOption = Annotated[Path | None, typer.Option("--trace", metavar="FILE", help="Write a record of the run as JSON.")]
+NoCanvasOption = Annotated[bool, typer.Option("--no-canvas", help="Do not store or print the canvas.")]
+TablesOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--tables/--no-tables",
+        help="For many words: compute tables once and look answers up in them. By default where this is faster.",
+        show_default=False,
+    ),
+]
+CacheOption = Annotated[
+    str | None,
+    typer.Option(
+        "--cache",
+        metavar="POLICY",
+        help="Use stale keys and values: prefix, dual, delayed or refresh:K; `dual:3` refreshes every 3 passes.",
+    ),
+]
+BlockOption = Annotated[
+    int | None, typer.Option("--block", metavar="B", min=1, help="With --cache: slots per block, in order.")
+]
+OrderOption = Annotated[
+    str | None,
+    typer.Option("--order", metavar="ORDER", help="With --cache: heap, reversed, skip, or slots such as 2,0,1."),
+]
+WorkOption = Annotated[
+    str | None,
+    typer.Option("--work", metavar="SLOTS", help="With --cache: slots that stand in the prompt, such as 8,9."),
+]
+
+
 def run(
     folder: Folder,
-    word: Annotated[
-        str,
-        typer.Argument(
-            metavar="WORD",
-            help="The input word; `-` reads words from standard input, one per line.",
-            show_default=False,
-        ),
-    ],
-    engine: Annotated[
-        RunEngineName,
-        typer.Option(
-            "--engine",
-            metavar="NAME",
-            help="Engine for the forward passes: fast, reference or torch; `both` compares fast and reference.",
-        ),
-    ] = RunEngineName.fast,
+    word: WordArgument,
+    engine: RunEngineOption = RunEngineName.fast,
     planner: PlannerOption = None,
     sample: SampleOption = False,
     seed: SeedOption = 0,
-    trace: Annotated[
-        Path | None, typer.Option("--trace", metavar="FILE", help="Write a record of the run as JSON.")
-    ] = None,
-    no_canvas: Annotated[bool, typer.Option("--no-canvas", help="Do not store or print the canvas.")] = False,
-    tables: Annotated[
-        bool | None,
-        typer.Option(
-            "--tables/--no-tables",
-            help="For many words: compute tables once and look answers up in them. By default where this is faster.",
-            show_default=False,
-        ),
-    ] = None,
-    cache: Annotated[
-        str | None,
-        typer.Option(
-            "--cache",
-            metavar="POLICY",
-            help="Use stale keys and values: prefix, dual, delayed or refresh:K; `dual:3` refreshes every 3 passes.",
-        ),
-    ] = None,
-    block: Annotated[
-        int | None, typer.Option("--block", metavar="B", min=1, help="With --cache: slots per block, in order.")
-    ] = None,
-    order: Annotated[
-        str | None,
-        typer.Option("--order", metavar="ORDER", help="With --cache: heap, reversed, skip, or slots such as 2,0,1."),
-    ] = None,
-    work: Annotated[
-        str | None,
-        typer.Option("--work", metavar="SLOTS", help="With --cache: slots that stand in the prompt, such as 8,9."),
-    ] = None,
+    trace: TraceOption = None,
+    no_canvas: NoCanvasOption = False,
+    tables: TablesOption = None,
+    cache: CacheOption = None,
+    block: BlockOption = None,
+    order: OrderOption = None,
+    work: WorkOption = None,
     limit: LimitOption = DEFAULT_LIMIT,
     timeout: TimeoutOption = None,
     as_json: Json = False,
@@ -290,7 +299,7 @@ class _Runner:
 
     @property
     def one_by_one(self) -> bool:
-        """Whether words cannot be run together, or whoever types them waits for each answer."""
+        """Return whether each word is run alone: they cannot be run together, or a person types them and waits."""
         return self.planner is not None or self.engine is RunEngineName.both or sys.stdin.isatty()
 
     def answers_alone(self, *, as_json: bool) -> bool:
@@ -489,6 +498,7 @@ def sample(
     folder: Folder,
     count: Annotated[int, typer.Option("--count", metavar="K", min=1, help="Number of strings.")] = 1,
     seed: Annotated[int, typer.Option("--seed", metavar="S", help="String i uses the seed S + i.")] = 0,
+    law: Annotated[bool, typer.Option("--law", help="Print the exact probability of every string instead.")] = False,
     engine: EngineOption = DEFAULT_ENGINE,
     limit: LimitOption = DEFAULT_LIMIT,
     timeout: TimeoutOption = None,
@@ -496,8 +506,15 @@ def sample(
 ) -> None:
     """Sample strings from a model that reads no input (length 0), one per line.
 
+    With --law, the probabilities are computed from the logits of every canvas that can be reached (mdm and smdm). They
+    are rational numbers, exact over all noise tapes.
+
     Example: [bold]unmask sample models/language --count 5 --seed 1[/bold]
     """
+    if law:
+        with budgeted("enumerating" if as_json else None, limit=limit, timeout=timeout):
+            _print_law(folder, engine_named(engine), as_json=as_json)
+        return
     from unmask.api import generate, load_model
     from unmask.cli.terminal import print_document, say
     from unmask.reasoners.typed_words import written
@@ -513,3 +530,18 @@ def sample(
                 say(written(model, output))
     if as_json:
         print_document({"samples": drawn})
+
+
+def _print_law(folder: Path, engine: "Engine", *, as_json: bool) -> None:
+    """Print every string that the model can write with its exact probability, the likeliest first."""
+    from unmask.api import load_model, sample_law
+    from unmask.cli.terminal import print_document, say
+
+    law = sample_law(load_model(folder), engine=engine)
+    rows = sorted(law.items(), key=lambda row: (-row[1], row[0]))
+    if as_json:
+        print_document({"law": [{"output": text, "probability": str(p)} for text, p in rows]})
+        return
+    for text, probability in rows:
+        millionths = round(probability * 10**6)
+        say(f"{text}  {millionths // 10**6}.{millionths % 10**6:06d}")

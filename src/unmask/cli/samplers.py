@@ -19,77 +19,88 @@ from unmask.cli.options import (
 from unmask.errors import OutOfTime, ProblemError, UnmaskError
 from unmask.limits import stage
 
-# `unmask samplers`: PROBLEM → how the field's samplers do on it; law:FILE → how far their laws are from it.
+# `unmask samplers`: PROBLEM → correct answers of published samplers; law:FILE → distance of their distributions.
 
 
 MOST_BUDGETS = 64
 KIND, WORDS = "mdm", 32
 
 
+ProblemArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="PROBLEM",
+        help="A problem as for `compile`, or a distribution, `law:FILE`.",
+        show_default=False,
+        callback=not_a_bare_path,
+    ),
+]
+LengthOption = Annotated[
+    int | None, typer.Option("--length", metavar="N", help="Length of the words.", show_default=False)
+]
+BudgetOption = Annotated[
+    str | None,
+    typer.Option(
+        "--budget",
+        metavar="T,T,…",
+        help="Numbers of passes to try; by default a selection.",
+        show_default=False,
+    ),
+]
+SamplerOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--sampler",
+        metavar="NAME",
+        help="Test only this sampler, such as `llada:remasking=random` or `fast-dllm:threshold=0.8`. May be repeated.",
+        show_default=False,
+    ),
+]
+KindOption = Annotated[
+    str | None,
+    typer.Option(
+        "--to",
+        metavar="mdm|smdm|topk",
+        help=f"Framework that PROBLEM is compiled to; by default {KIND}.",
+        show_default=False,
+    ),
+]
+WordsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--words",
+        metavar="K",
+        min=1,
+        max=4096,
+        help=f"Number of words to try; by default {WORDS}.",
+        show_default=False,
+    ),
+]
+RunsOption = Annotated[
+    int,
+    typer.Option(
+        "--runs", metavar="M", min=2, max=1_000_000, help="Number of samples if the outputs cannot be enumerated."
+    ),
+]
+SeedOption = Annotated[int, typer.Option("--seed", metavar="S", min=0, help="Seed of the words and of the samplers.")]
+OutOption = Annotated[
+    Path | None, typer.Option("--out", metavar="FILE.html", help="Write a page with plots.", show_default=False)
+]
+EveryOption = Annotated[bool, typer.Option("--every", help="Print a row for each number of passes.")]
+
+
 def samplers(
-    problem: Annotated[
-        str,
-        typer.Argument(
-            metavar="PROBLEM",
-            help="A problem as for `compile`, or a distribution, `law:FILE`.",
-            show_default=False,
-            callback=not_a_bare_path,
-        ),
-    ],
-    length: Annotated[
-        int | None, typer.Option("--length", metavar="N", help="Length of the words.", show_default=False)
-    ] = None,
-    budget: Annotated[
-        str | None,
-        typer.Option(
-            "--budget",
-            metavar="T,T,…",
-            help="Numbers of passes to try; by default a selection.",
-            show_default=False,
-        ),
-    ] = None,
-    sampler: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--sampler",
-            metavar="NAME",
-            help="Test only this sampler, such as `llada:remasking=random` or `fast-dllm:threshold=0.8`. "
-            "May be repeated.",
-            show_default=False,
-        ),
-    ] = None,
-    kind: Annotated[
-        str | None,
-        typer.Option(
-            "--to",
-            metavar="mdm|smdm|topk",
-            help=f"Framework that PROBLEM is compiled to; by default {KIND}.",
-            show_default=False,
-        ),
-    ] = None,
-    words: Annotated[
-        int | None,
-        typer.Option(
-            "--words",
-            metavar="K",
-            min=1,
-            max=4096,
-            help=f"Number of words to try; by default {WORDS}.",
-            show_default=False,
-        ),
-    ] = None,
-    runs: Annotated[
-        int,
-        typer.Option(
-            "--runs", metavar="M", min=2, max=1_000_000, help="Number of samples if the outputs cannot be enumerated."
-        ),
-    ] = 4096,
-    seed: Annotated[int, typer.Option("--seed", metavar="S", min=0, help="Seed of the words and of the samplers.")] = 0,
+    problem: ProblemArgument,
+    length: LengthOption = None,
+    budget: BudgetOption = None,
+    sampler: SamplerOption = None,
+    kind: KindOption = None,
+    words: WordsOption = None,
+    runs: RunsOption = 4096,
+    seed: SeedOption = 0,
     precision: PrecisionOption = 2,
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE.html", help="Write a page with plots.", show_default=False)
-    ] = None,
-    every: Annotated[bool, typer.Option("--every", help="Print a row for each number of passes.")] = False,
+    out: OutOption = None,
+    every: EveryOption = False,
     limit: LimitOption = DEFAULT_LIMIT,
     timeout: TimeoutOption = None,
     as_json: Json = False,
@@ -161,7 +172,7 @@ def _exam(
     from unmask.samplers.sampler_benchmark import ExamReport, budgets_for, examine
     from unmask.samplers.sampler_names import ZOO, zoo
 
-    zoo(1, names)  # what is no sampler is refused before anything is compiled
+    zoo(1, names)  # refuse an unknown sampler before anything is compiled
     subject = Subject.of(problem, length, kind=kind, words=words, seed=seed, precision=precision)
     entries = zoo(subject.slots, names or ZOO)
     budgets = budgets or budgets_for(subject.slots, subject.predictor.model.steps)

@@ -1,6 +1,6 @@
-"""The first lines of `unmask`: what is missing before the command line stands, even memory, is said in one sentence.
+"""Entry point of `unmask`: report in one line what is missing before the command line can start, even memory.
 
-Nothing is imported here that could fail. NumPy is told to start no threads for linear algebra: all sums here are those
+Nothing is imported here that could fail. NumPy starts no threads for linear algebra: all sums here are those
 of integers, and where memory is short those threads end the process.
 """
 

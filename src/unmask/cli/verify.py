@@ -34,52 +34,59 @@ if TYPE_CHECKING:
 # `unmask verify`: model folder → Verdict.
 
 
+AgainstOption = Annotated[
+    str | None,
+    typer.Option(
+        "--against",
+        metavar="REFERENCE",
+        help="Compare with this instead of the folder's own problem: PROBLEM, a model folder, or FILE.py:FUNCTION.",
+    ),
+]
+MethodOption = Annotated[
+    str | None,
+    typer.Option(
+        "--method",
+        metavar="exhaustive|sample|prove",
+        help="Method; by default exhaustive if there are few words, else sample.",
+    ),
+]
+CasesOption = Annotated[int, typer.Option("--cases", metavar="K", min=1, help="Number of words of a sample.")]
+SeedOption = Annotated[int, typer.Option("--seed", metavar="S", help="Seed of a sample.")]
+CertificateOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--certificate",
+        metavar="STEM",
+        help="With prove: write the proof to STEM.induction.json, or to STEM.cnf and STEM.drat.",
+        show_default=False,
+    ),
+]
+ByOption = Annotated[
+    str | None,
+    typer.Option("--by", metavar="induction|sat", help="With prove: use only this proof method.", show_default=False),
+]
+LettersOption = Annotated[
+    str | None,
+    typer.Option(
+        "--letters",
+        metavar="common|model|problem",
+        help="If the alphabets differ: compare words over the common letters, those of the model, or "
+        "those of the problem.",
+        show_default=False,
+    ),
+]
+
+
 def verify(
     folder: Folder,
-    against: Annotated[
-        str | None,
-        typer.Option(
-            "--against",
-            metavar="REFERENCE",
-            help="Compare with this instead of the folder's own problem: PROBLEM, a model folder, or FILE.py:FUNCTION.",
-        ),
-    ] = None,
-    method: Annotated[
-        str | None,
-        typer.Option(
-            "--method",
-            metavar="exhaustive|sample|prove",
-            help="Method; by default exhaustive if there are few words, else sample.",
-        ),
-    ] = None,
-    cases: Annotated[int, typer.Option("--cases", metavar="K", min=1, help="Number of words of a sample.")] = 1000,
-    seed: Annotated[int, typer.Option("--seed", metavar="S", help="Seed of a sample.")] = 0,
+    against: AgainstOption = None,
+    method: MethodOption = None,
+    cases: CasesOption = 1000,
+    seed: SeedOption = 0,
     engine: EngineOption = DEFAULT_ENGINE,
-    certificate: Annotated[
-        Path | None,
-        typer.Option(
-            "--certificate",
-            metavar="STEM",
-            help="With prove: write the proof to STEM.induction.json, or to STEM.cnf and STEM.drat.",
-            show_default=False,
-        ),
-    ] = None,
-    by: Annotated[
-        str | None,
-        typer.Option(
-            "--by", metavar="induction|sat", help="With prove: use only this proof method.", show_default=False
-        ),
-    ] = None,
-    letters: Annotated[
-        str | None,
-        typer.Option(
-            "--letters",
-            metavar="common|model|problem",
-            help="If the alphabets differ: compare words over the common letters, those of the model, or "
-            "those of the problem.",
-            show_default=False,
-        ),
-    ] = None,
+    certificate: CertificateOption = None,
+    by: ByOption = None,
+    letters: LettersOption = None,
     limit: LimitOption = DEFAULT_LIMIT,
     timeout: TimeoutOption = None,
     as_json: Json = False,

@@ -29,33 +29,39 @@ from unmask.weights.kinds import KINDS, Kind
 # `unmask view`: model folder × WORD → a page, a picture or a text that shows the run.
 
 
+WordArgument = Annotated[str, typer.Argument(metavar="WORD", help="The input word.", show_default=False)]
+SvgOption = Annotated[
+    Path | None, typer.Option("--svg", metavar="FILE.svg", help="Write a picture.", show_default=False)
+]
+CompareOption = Annotated[
+    str | None,
+    typer.Option(
+        "--compare",
+        metavar="KINDS",
+        help="Show these frameworks next to it: `plt,cot`, or `none`; by default `cot`.",
+        show_default=False,
+    ),
+]
+ProgramOption = Annotated[
+    str | None,
+    typer.Option(
+        "--program",
+        metavar="FILE.py",
+        help="The program that the model was compiled from; other frameworks are then compiled from it "
+        "instead of converted.",
+        show_default=False,
+    ),
+]
+
+
 def view(
     folder: Folder,
-    word: Annotated[str, typer.Argument(metavar="WORD", help="The input word.", show_default=False)],
+    word: WordArgument,
     out: PageOption = None,
-    svg: Annotated[
-        Path | None, typer.Option("--svg", metavar="FILE.svg", help="Write a picture.", show_default=False)
-    ] = None,
+    svg: SvgOption = None,
     text: TextOption = False,
-    compare: Annotated[
-        str | None,
-        typer.Option(
-            "--compare",
-            metavar="KINDS",
-            help="Show these frameworks next to it: `plt,cot`, or `none`; by default `cot`.",
-            show_default=False,
-        ),
-    ] = None,
-    program: Annotated[
-        str | None,
-        typer.Option(
-            "--program",
-            metavar="FILE.py",
-            help="The program that the model was compiled from; other frameworks are then compiled from it "
-            "instead of converted.",
-            show_default=False,
-        ),
-    ] = None,
+    compare: CompareOption = None,
+    program: ProgramOption = None,
     planner: PlannerOption = None,
     sample: SampleOption = False,
     seed: SeedOption = 0,

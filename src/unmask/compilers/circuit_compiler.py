@@ -15,7 +15,15 @@ from functools import cached_property
 from math import isqrt
 from typing import Any
 
-from unmask.compilers.model_families import Design, ForEveryLength, ModelFamily, extent_of, model_of, stated_outputs
+from unmask.compilers.model_families import (
+    Design,
+    ForEveryLength,
+    ModelFamily,
+    extent_of,
+    model_of,
+    programs_at,
+    stated_outputs,
+)
 from unmask.compilers.system_compiler import SystemCompiler, SystemFamily
 from unmask.errors import ProblemError
 from unmask.numerics.arithmetic import Precision
@@ -29,10 +37,10 @@ from unmask.programs.circuit_systems import (
     least_length,
     uniform_system,
 )
-from unmask.programs.instance import program_at
 from unmask.programs.one_step_addition import ROWS, SLOTS, addition_planner, addition_predictor
 from unmask.programs.program import Program, vocabulary_of
 from unmask.programs.reachability import squaring_loop, squaring_planner, squaring_predictor, squaring_slots, squarings
+from unmask.programs.recurrences.slot_rows import fixed
 from unmask.programs.recurrences.string_placement import one_slot_per_step
 from unmask.programs.recurrences.system_plan import SystemPlan, most_added, symbols_of
 from unmask.programs.recurrences.system_programs import system_loop, system_planner, system_predictor, system_string
@@ -74,8 +82,8 @@ class Adder:
         return 1, 3 * half + 1
 
     def extent(self, kind: Kind, length: int) -> Extent:  # noqa: ARG002
-        programs = [program_at(program, length) for program in self._design.programs.values()]
-        return extent_of(programs, len(self._design.vocabulary.symbols), ROWS.at(length))
+        programs = programs_at(self._design.programs, length)
+        return extent_of(programs.values(), len(self._design.vocabulary.symbols), ROWS.at(length))
 
     def compile(self, kind: Kind, length: int, precision: Precision) -> Model:
         return self.family(kind).model_at(length, precision)
@@ -149,7 +157,7 @@ class CircuitCompiler:
             programs = {"model": system_loop(plan)}
         else:
             programs = {"planner": system_planner(plan), "predictor": system_predictor(plan)}
-        return self._model(kind, programs, precision, plan, padding=plan.slots, steps=self.size.depth)
+        return self._model(kind, programs, precision, plan, padding=fixed(plan.slots), steps=self.size.depth)
 
     def _chain(self, roles: tuple[str, ...], precision: Precision) -> Model:
         gates = chain_gates(self.circuit)
@@ -166,12 +174,12 @@ class CircuitCompiler:
     ) -> Model:
         vocabulary = plan.symbols.vocabulary
         outputs = stated_outputs(kind, len(plan.unfolding.answers))
-        frame = {"length": plan.length, "problem": self.problem, "outputs": outputs, **frame}
+        frame = {"length": plan.unfolding.length, "problem": self.problem, "outputs": outputs, **frame}
         return model_of(kind, programs, precision, vocabulary, **frame)
 
 
 def _plan_of(system: System, length: int, roles: tuple[str, ...], precision: Precision) -> SystemPlan:
-    return SystemPlan(Unfolding(system, length), symbols_of(system, roles), most_added=most_added(precision))
+    return SystemPlan.at(Unfolding(system, length), symbols_of(system, roles), most_added=most_added(precision))
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,12 +21,26 @@ from unmask.weights.size_limits import check_length, check_steps
 
 
 def model_of(
-    kind: Kind, programs: dict[str, Program], precision: Precision, vocabulary: Vocabulary, *, steps: int, **frame: Any
+    kind: Kind,
+    programs: dict[str, Program],
+    precision: Precision,
+    vocabulary: Vocabulary,
+    *,
+    length: int,
+    steps: int,
+    **frame: Any,
 ) -> Model:
-    """The model whose transformers are these programs; `frame` holds the other fields of `Model`."""
+    """The model whose transformers are these programs at `length`; `frame` holds the other fields of `Model`."""
     check_steps(steps)
-    transformers = assemble_all(programs, precision)
-    return Model(kind=kind, steps=steps, transformers=transformers, **vocabulary.fields(), **frame)
+    transformers = assemble_all(programs_at(programs, length), precision)
+    return Model(kind=kind, steps=steps, length=length, transformers=transformers, **vocabulary.fields(), **frame)
+
+
+def programs_at(programs: dict[str, Program], length: int) -> dict[str, Program]:
+    """The programs of one length: programs in N are instantiated here, and nowhere else in the compilers."""
+    return {
+        name: program if program.every is None else program_at(program, length) for name, program in programs.items()
+    }
 
 
 def stated_outputs(kind: Kind, answers: int) -> int | None:
@@ -69,12 +83,7 @@ class ModelFamily:
         if length < self.least:
             raise ValueError(f"this family starts at N = {self.least}; N = {length} is too short")
         check_length(length)
-        design = self.design
-        programs = {name: program_at(program, length) for name, program in design.programs.items()}
-        steps, padding = number_at(design.steps, length), number_at(design.padding, length)
-        block = None if design.block is None else number_at(design.block, length)
-        made = Design(programs, design.vocabulary, steps, padding, block)
-        return model_of_design(self.kind, made, length, precision, self.characters, self.problem_at(length))
+        return model_of_design(self.kind, self.design, length, precision, self.characters, self.problem_at(length))
 
     def problem_at(self, length: int) -> dict[str, Any]:  # noqa: ARG002
         """What the folder of one length keeps of the problem."""
@@ -103,7 +112,7 @@ def model_of_design(
     problem: dict[str, Any],
 ) -> Model:
     """The model of a design for one length."""
-    frame: dict[str, Any] = {} if design.block is None else {"block": design.block}
+    frame: dict[str, Any] = {} if design.block is None else {"block": number_at(design.block, length)}
     return model_of(
         kind,
         design.programs,
@@ -111,7 +120,7 @@ def model_of_design(
         design.vocabulary,
         steps=number_at(design.steps, length),
         length=length,
-        padding=design.padding,
+        padding=number_at(design.padding, length),
         characters=characters,
         problem=problem,
         **frame,

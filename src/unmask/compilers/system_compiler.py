@@ -15,17 +15,24 @@ fits, and a program of that length alone elsewhere.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any
 
-from unmask.compilers.model_families import Design, ForEveryLength, ModelFamily, extent_of, model_of, stated_outputs
+from unmask.compilers.model_families import (
+    Design,
+    ForEveryLength,
+    ModelFamily,
+    extent_of,
+    model_of,
+    programs_at,
+    stated_outputs,
+)
 from unmask.errors import ProblemError, UnmaskError
 from unmask.expressions import Expression, N, constant, log2_above
 from unmask.numerics.arithmetic import Precision
-from unmask.programs.instance import program_at
 from unmask.programs.program import Program
-from unmask.programs.recurrences.every_plan import EveryPlan, affine_fit, in_length
-from unmask.programs.recurrences.slot_rows import NoFormula
+from unmask.programs.recurrences.slot_rows import NoFormula, fixed, in_length, in_length_alone
 from unmask.programs.recurrences.string_placement import (
     Placement,
     one_level_per_step,
@@ -49,7 +56,7 @@ MOST_LOOKED_AT = 1 << 13
 """So many slots and rows a length may have that is looked at: four indices of N have too many, and no family."""
 
 Unfold = Callable[[int], Unfolding]
-Described = Callable[[EveryPlan, int], dict[str, Any]]
+Described = Callable[[SystemPlan, int], dict[str, Any]]
 """What the folder of one length keeps of the problem."""
 
 
@@ -57,7 +64,7 @@ Described = Callable[[EveryPlan, int], dict[str, Any]]
 class SystemFamily(ModelFamily):
     """A family whose models are those of a plan of every N."""
 
-    plan: EveryPlan
+    plan: SystemPlan
     system: System
     described: "Described"
 
@@ -78,7 +85,7 @@ def system_family(
     kind: Kind,
     symbols: Symbols,
     unfold: Unfold,
-    programs: Callable[[EveryPlan], dict[str, Program]],
+    programs: Callable[[SystemPlan], dict[str, Program]],
     *,
     most_added: int,
     described: "Described",
@@ -87,13 +94,13 @@ def system_family(
     if system.edits or not _boxes(system):
         return None
     seen = _valid(unfold)
-    found: list[tuple[EveryPlan, Expression, int]] = []
+    found: list[tuple[SystemPlan, Expression, int]] = []
     for least in range(LATEST):
         listed = [u for u in seen if u.length >= least]
         if len(listed) < LOOKED_AT - least or (steps := _steps(system, listed)) is None:
             continue
         try:
-            plan = EveryPlan(system, symbols, listed, most_added=most_added)
+            plan = SystemPlan.for_every_length(system, symbols, listed, most_added=most_added)
             if not all(plan.fits(plan.rows_at(u)) for u in listed):
                 continue
         except NoFormula:
@@ -117,7 +124,7 @@ def _boxes(system: System) -> bool:
     ranges = [over for group in system.groups for over in group.ranges]
     for _, case in cases_of(system):
         ranges += [part.range for part in read_parts(case.reads) if isinstance(part, Over)]
-    return not any((over.first.names | over.last.names) - {"N"} for over in ranges)
+    return in_length_alone(ranges)
 
 
 def _valid(unfold: Unfold) -> list[Unfolding]:
@@ -148,6 +155,29 @@ def _steps(system: System, seen: Sequence[Unfolding]) -> Expression | None:
         return constant(coefficients[0])
     more = coefficients[0]
     return total + more if more > 0 else total - -more if more else total
+
+
+def affine_fit(columns: Sequence[Sequence[int]], values: Sequence[int]) -> list[int] | None:
+    """The coefficients, 0 for a column that depends on earlier ones; None if there are none that are whole."""
+    rows = [[Fraction(x) for x in (*line, value)] for *line, value in zip(*columns, values, strict=True)]
+    pivots: list[int] = []
+    for column in range(len(columns)):
+        done = len(pivots)
+        pivot = next((r for r in range(done, len(rows)) if rows[r][column]), None)
+        if pivot is None:
+            continue
+        rows[done], rows[pivot] = rows[pivot], rows[done]
+        rows[done] = [x / rows[done][column] for x in rows[done]]
+        for r, other in enumerate(rows):
+            if r != done and other[column]:
+                rows[r] = [x - other[column] * y for x, y in zip(other, rows[done], strict=True)]
+        pivots.append(column)
+    if any(line[-1] for line in rows[len(pivots) :]):
+        return None
+    found = [Fraction(0)] * len(columns)
+    for line, column in zip(rows, pivots, strict=False):
+        found[column] = line[-1]
+    return [int(c) for c in found] if all(c.denominator == 1 for c in found) else None
 
 
 def bounds_of(groups: Sequence[Slots]) -> list[Any]:
@@ -202,10 +232,11 @@ class SystemCompiler:
 
     def layout_of(self, kind: Kind, length: int) -> str:
         plan = self.plan(kind, length)
-        rows = plan.slots - sum(block.count for block in plan.blocks.values())
+        slots = sum(fixed(block.count) for block in plan.blocks.values())
+        rows = fixed(plan.slots) - slots
         finding = f", and {_counted(rows, 'row')} for reads over a range" if rows else ""
         how = "rewritten in every step" if self.system.edits else "each written once"
-        made = f"{_counted(plan.slots - rows, 'slot')}, {how}{finding}"
+        made = f"{_counted(slots, 'slot')}, {how}{finding}"
         layout = f"{made}; {_counted(len(plan.regions), 'region')}, at most {_counted(len(plan.heads), 'read')}"
         unread = self._unfolding(length).unread_letters
         return layout if not unread or not self.names_slots else f"{layout}; note: {_unread(unread, length)}"
@@ -227,13 +258,15 @@ class SystemCompiler:
         if kind in STRINGS:
             placement = self.placement(kind, length)
             symbols = placement.plan.symbols.vocabulary.symbols
-            extent = extent_of([system_string(placement)], len(symbols), placement.codes)
+            programs = programs_at({"model": system_string(placement)}, length)
+            extent = extent_of(programs.values(), len(symbols), placement.codes)
             return replace(extent, cases=placement.plan.cases)
         if (family := self._fitting(kind, length, USUAL_PRECISION)) is not None:
-            programs = [program_at(program, length) for program in family.design.programs.values()]
-            return extent_of(programs, len(family.design.vocabulary.symbols), family.plan.room.at(length))
+            programs = programs_at(family.design.programs, length)
+            return extent_of(programs.values(), len(family.design.vocabulary.symbols), family.plan.room.at(length))
         plan = self.plan(kind, length)
-        extent = extent_of(self._programs(kind, plan).values(), len(plan.symbols.vocabulary.symbols), plan.room)
+        programs = programs_at(self._programs(kind, plan), length)
+        extent = extent_of(programs.values(), len(plan.symbols.vocabulary.symbols), fixed(plan.room))
         return replace(extent, cases=plan.cases)
 
     def compile(self, kind: Kind, length: int, precision: Precision) -> Model:
@@ -250,7 +283,7 @@ class SystemCompiler:
         steps, _ = self.bound(kind, length)
         names = plan.row_names[length:]
         programs = self._programs(kind, plan)
-        return self._model(kind, programs, precision, plan, names, padding=plan.slots, steps=steps)
+        return self._model(kind, programs, precision, plan, names, padding=fixed(plan.slots), steps=steps)
 
     def _fitting(self, kind: Kind, length: int, precision: Precision) -> SystemFamily | None:
         """The family, if it is the one to take at this length."""
@@ -309,10 +342,10 @@ class SystemCompiler:
     ) -> Model:
         problem = self._described(plan.unfolding, names)
         vocabulary, outputs = plan.symbols.vocabulary, stated_outputs(kind, len(plan.unfolding.answers))
-        frame = {"length": plan.length, "problem": problem, "outputs": outputs, **frame}
+        frame = {"length": plan.unfolding.length, "problem": problem, "outputs": outputs, **frame}
         return model_of(kind, programs, precision, vocabulary, **frame)
 
-    def _described_at(self, plan: EveryPlan, length: int) -> dict[str, Any]:
+    def _described_at(self, plan: SystemPlan, length: int) -> dict[str, Any]:
         unfolding = self._unfolding(length)
         return self._described(unfolding, plan.rows_at(unfolding).row_names[length:])
 
@@ -351,7 +384,7 @@ class SystemCompiler:
     @cached_property
     def _plan(self):
         def planned(length: int, roles: tuple[str, ...], most: int) -> SystemPlan:
-            return SystemPlan(self._unfolding(length), symbols_of(self.system, roles), most_added=most)
+            return SystemPlan.at(self._unfolding(length), symbols_of(self.system, roles), most_added=most)
 
         return lru_cache(maxsize=8)(planned)
 

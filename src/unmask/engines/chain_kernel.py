@@ -109,7 +109,7 @@ def flat(transformer: Transformer) -> KernelWeights:
 
 
 def memory(weights: KernelWeights, rows: int) -> KernelMemory | None:
-    """Room for so many rows, or None if that were too much."""
+    """Allocate arrays for this number of rows, or return None if they would be too large."""
     of = weights.structure
     if of.heads * rows * (of.head_width + of.head_columns + 8) > LARGEST:
         return None
@@ -204,7 +204,7 @@ SECONDS = 120
 
 @cache
 def kernel() -> ctypes.CDLL | None:
-    """The compiled kernel, or None where there is none."""
+    """Return the compiled kernel, or None if it is not available."""
     compiler = shutil.which(os.environ.get("UNMASK_COMPILER", "cc"))
     if compiler is None or os.name != "posix":
         return None
@@ -232,7 +232,7 @@ def _made(compiler: str) -> Path:
 
 
 def _private_folder() -> Path:
-    """A folder that nobody else writes to: what stands in it is loaded as code."""
+    """Return a folder that only this user can write to, because its content is loaded as code."""
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "unmask"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

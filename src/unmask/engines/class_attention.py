@@ -212,7 +212,7 @@ def by_kind(kind: np.ndarray, kinds: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 MOST_PROFILES = 16
-MOST_PAIRS = 16  # of a query and a class, of a row and a class, of a row and a listed key: so many per row there is
+MOST_PAIRS = 16  # per row: pairs of a query and a class, of a row and a class, of a row and a listed key
 MOST_WEIGHTS = 4
 FEW = 8  # keys that are listed, whatever Z
 

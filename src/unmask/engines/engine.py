@@ -68,7 +68,7 @@ class Continuing(Protocol):
     """A session that can write a whole chain by itself."""
 
     def continued(self, tokens: Int[np.ndarray, "batch seq"], steps: int) -> np.ndarray | None:
-        """The symbols of so many steps, [batch, steps], each the decoded last row of all before it.
+        """Return the symbols of `steps` steps, [batch, steps], each decoded from the last row of everything before it.
 
         None where that is nothing but reading row after row: the caller does so, and sees what fails.
         """
@@ -82,7 +82,7 @@ class Engine(Protocol):
     name: str
 
     def footprint(self, transformer: Transformer, batch: int, *, watched: bool = False) -> Footprint:
-        """What a session takes at most for so many words; `watched` if someone is shown every attention weight."""
+        """Return an upper bound of the bytes of a session. `watched`: every attention weight is recorded."""
         ...
 
     def session(self, transformer: Transformer, *, name: str = "model") -> Session:

@@ -26,7 +26,7 @@ VECTORS = 24  # of one 64-bit number per row, at once: codes, their index, count
 
 
 def fast_footprint(transformer: Transformer, batch: int, *, watched: bool = False) -> Footprint:
-    """A session of the fast engine for so many words."""
+    """Return the bytes of a session of the fast engine for this number of words."""
     sizes, rows, outputs = _sizes(transformer), len(transformer.positions), transformer.out.shape[0]
     narrow, wide = sizes.compact.narrow.itemsize, sizes.compact.wide.itemsize
     kept = narrow * (sizes.store + outputs) + sum(narrow * head.kept + 16 for head in sizes.heads)
@@ -51,7 +51,7 @@ def fast_footprint(transformer: Transformer, batch: int, *, watched: bool = Fals
 
 
 def dense_footprint(transformer: Transformer, batch: int, *, terms: int, watched: bool = False) -> Footprint:
-    """A session that computes every pair of rows, in 64-bit integers, and so many `terms` at once."""
+    """Return the bytes of a session that computes every pair of rows in 64-bit integers, `terms` at once."""
     sizes, rows = _sizes(transformer), batch * len(transformer.positions)
     widest = max((head.shape for head in sizes.heads), default=0)
     cells = rows * (10 * transformer.width + 4 * widest + 4 * transformer.out.shape[0])

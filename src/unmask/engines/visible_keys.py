@@ -262,7 +262,7 @@ class _Bounds:
 
     @property
     def agree(self) -> np.ndarray:
-        """t_j of every column, 0 where it is no bit."""
+        """Return t_j of every column, 0 if the column is not a bit."""
         if not self.bits.query.size:
             return np.zeros(self.bits.of_column.size, dtype=np.int64)
         t = self.compact.multiply(self.bits.query_size, self.bits.key_size)[self.bits.of_column]

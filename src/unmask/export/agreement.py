@@ -141,7 +141,7 @@ Order = list[list[int]]
 
 
 def planned_order(model: Model, words: np.ndarray) -> Order | None:
-    """The slots that are written in each step; None where that depends on the word, or there is no canvas."""
+    """Return the slots that are written in each step; None if they depend on the word or the model has no canvas."""
     if model.kind not in DIFFUSION:
         return None
     order = []

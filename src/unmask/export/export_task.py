@@ -72,7 +72,7 @@ class StockCanvas:
         return steps and [sorted(self.order.index(slot) for slot in step) for step in steps]
 
     def tokens(self, tokens: np.ndarray, *, spare: int = 0) -> np.ndarray:
-        """Tokens of the model's rows → those of the canvas, with so many spare rows."""
+        """Tokens of the model's rows → those of the canvas, with a number of spare rows."""
         if tokens.shape[1] == self.rows:
             tokens = tokens[:, self.permutation]
         front = np.full((len(tokens), self.before), 0 if self.begin is None else self.begin)

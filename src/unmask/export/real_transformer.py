@@ -208,7 +208,7 @@ def constant_column(transformer: RealTransformer) -> int | None:
 
 
 def _averages_of(head: RealHead, averages: np.ndarray) -> np.ndarray:
-    """The thresholded columns that a head fills; one that clears a column reads it as well, and is none."""
+    """Return the thresholded columns that a head fills. A head that clears a column reads it and does not count."""
     value = head.wv @ head.wo
     columns = np.unique(averages)
     return columns[value[:, columns].any(axis=0) & (value[columns, columns] == 0)]

@@ -119,7 +119,7 @@ def rope_passes(weights: RopeWeights, dtype: Dtype = "float32") -> Passes:
 
 
 def residual(weights: RopeWeights, tokens: np.ndarray, layers: int, fit: Rounding = _to_float16) -> np.ndarray:
-    """The residual stream behind so many layers, [batch, rows, D]."""
+    """Return the residual stream after a number of layers, [batch, rows, D]."""
     H = weights.embed[tokens]
     cosines, sines = (fit(f(angles(weights, tokens.shape[1]))) for f in (np.cos, np.sin))
     mask = visible(tokens.shape[1], weights.causal)

@@ -30,7 +30,7 @@ class CharacterClass:
         return any(first <= ord(character) <= last for first, last in self.ranges)
 
     def first_not_in(self, taken: set[str]) -> str:
-        """A character of the class that is no token of another meaning; visible if there is one."""
+        """Return a character of the class that is not a token of another meaning, if possible a visible one."""
         free = [
             chr(c)
             for first, last in self.ranges

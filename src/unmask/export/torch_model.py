@@ -42,7 +42,7 @@ class Reals:
 
 
 class TorchTransformer:
-    """One forward pass. `watch(name, tensor)` is told what it computes, if there is one."""
+    """One forward pass. `watch(name, tensor)`, if given, is called with every intermediate result."""
 
     def __init__(self, parts: dict, arithmetic, *, causal: bool, loop: "list[int] | None") -> None:
         """`parts` by their names in the folder: tables and vectors as tensors, matrices as the arithmetic has them."""

@@ -141,7 +141,7 @@ def save(
 
 
 def resume(folder: Path, config: Config, network: TrainedNetwork, optimizer: torch.optim.Optimizer) -> Progress:
-    """Into the network and its optimiser, what the folder's checkpoint holds; nothing where there is none."""
+    """Load the checkpoint of a folder, if it has one, into the network and its optimiser."""
     path = folder / CHECKPOINT
     if not path.exists():
         return Progress()

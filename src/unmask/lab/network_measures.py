@@ -24,7 +24,7 @@ from unmask.reasoners.loops import masked_diffusion
 # operands
 #
 # Read off the true canvases, so that an error of the model does not change what is asked; a loop without symbols is
-# watched in every round of its own stream. A place that is a pad, which stands for nothing, is no operand.
+# watched in every round of its own stream. A padding position is not an operand.
 
 
 WORDS = 64
@@ -227,7 +227,7 @@ def keep_uniform(qkv: torch.Tensor) -> None:
 
 
 def first_signal(config: Config, network: TrainedNetwork, *, batches: int) -> Signal:
-    """Over batches that come after those of the run that the config describes, the weights as they are."""
+    """Measure over batches that follow those of the configured run, without changing the weights."""
     task = config.task
     table = PlaceTable(task, config.shape.encoding)
     pulls, masses = [], []

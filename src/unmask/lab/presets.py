@@ -435,7 +435,7 @@ def given_for(folder: Path, file: Path | None) -> ProgramProblem | None:
 
 
 def _with(config: Config, program: ProgramProblem) -> Config:
-    """With the hash of its file, so that another one is told apart; a config that has one keeps it."""
+    """Add the hash of the program's file, so that another program is distinguished; a config that has one keeps it."""
     return msgspec.structs.replace(config, sha256=config.sha256 or program.sha256)
 
 

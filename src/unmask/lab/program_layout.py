@@ -4,7 +4,7 @@
     rewritten       step 0 writes what the slots start with, step t the t-th round    T = rounds + 1
 
 A row points to the places that it reads, one after another, as many as the longest rule has; of a read over a range to
-the first and the last. What a slot reads of itself it holds already, and points to nobody.
+the first and the last. A slot that reads itself holds the value already and needs no pointer.
 """
 
 from collections.abc import Callable

@@ -66,7 +66,7 @@ class Results:
         return self.folder / RUNS / cell.key
 
     def keep(self, cell: SweepCell, outcome: dict[str, Any]) -> None:
-        """`outcome` is {"result": …} or {"error": …}; an error takes no result's place, whoever has made it."""
+        """Store {"result": …} or {"error": …}. An error never replaces a result."""
         if "result" in outcome or not self.done(cell):
             record = {"key": cell.key, **cell.to_json(), **outcome}
             write_file(self._file(cell), json.dumps(record).encode(), earlier=EARLIER_RECORD)
@@ -137,7 +137,7 @@ def client_of(scheduler: str | None, workers: int, memory: int | None = None) ->
         from distributed import Client, LocalCluster
     except ImportError:
         raise UnmaskError("the sweep needs Dask; install it with `pip install 'unmask[lab]'`") from None
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what is wrong is said once, in a sentence
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # errors are reported once, by us
     if scheduler is not None:
         try:
             client = Client(scheduler, timeout=PATIENCE)

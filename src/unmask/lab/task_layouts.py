@@ -18,12 +18,12 @@ from unmask.weights.kinds import Kind
 
 NOBODY = -1
 MASK, PAD = -1, -2
-"""In `states`, what is no element."""
+"""In `states`: not an element."""
 FETCHES = 2  # of a product; a rule of a program may read more
 MOST_FETCHES = 8
 PLACE_BITS = 8
 PLACES = 1 << PLACE_BITS
-"""Rows that a code tells apart."""
+"""The number of rows that a code distinguishes."""
 LAST = (-1,)
 
 

@@ -153,10 +153,10 @@ def _group_table(group: PermutationGroup) -> np.ndarray:
     return np.array([[number[row.tobytes()] for row in rows] for rows in images], dtype=np.int64).T
 
 
-# A program of one's own as the source of a task: its values are the symbols, its interpreter has the answers.
+# The user's own program as the source of a task: its values are the symbols, its interpreter gives the answers.
 
 
-GUESSED = 1024  # words by which the best constant guess is told
+GUESSED = 1024  # words from which the best constant guess is estimated
 TRUTH = {"1": True, "0": False}
 
 

@@ -116,7 +116,7 @@ class LabTask:
 
     @property
     def fetches(self) -> int:
-        """How many places a row is told of, beside its own."""
+        """Return the number of positions that a row is given, besides its own."""
         return self.pointers.shape[-1]
 
     @property

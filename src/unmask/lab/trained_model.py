@@ -194,7 +194,7 @@ class NetworkMedium(TokenArrays):
         return surest(sure, np.ones(sure.shape, dtype=bool), k)
 
     def above_least(self, logits: Reading, *, without: int) -> np.ndarray:  # noqa: ARG002
-        """There is no least number here: every slot is."""
+        """Every slot of a trained model is written; there is no smaller number."""
         return np.ones(logits.logits.shape[:2], dtype=bool)
 
     def embed(self, tokens: np.ndarray) -> Tensor:

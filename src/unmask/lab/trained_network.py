@@ -20,7 +20,7 @@ from unmask.lab.settings import Encoding, Shape
 from unmask.lab.task_layouts import FETCHES, NOBODY, PLACE_BITS, PLACES
 from unmask.lab.tasks import LabTask
 
-# What a row is told about its place: numbers that depend on (step, row) alone, never on what is written.
+# Positional inputs of a row: numbers that depend only on (step, row), never on what is written.
 #
 #     bits        ±1 for every bit of its own place and of each operand's, 0 where there is no operand
 #     positions   ±1 for every bit of its own place
@@ -114,7 +114,7 @@ class TrainedNetwork(nn.Module):
         past: KeyValueCache | None = None,
         asked: slice = EVERY_ROW,
     ) -> Tensor:
-        """All layers, once; the last one for the rows that are asked alone, since nobody reads the others."""
+        """Apply all layers once; the last one only to the rows whose output is needed."""
         for number, layer in enumerate(self.layers):
             rows = asked if number == len(self.layers) - 1 else EVERY_ROW
             hidden = layer(hidden, places, watch, past, f"layers.{number}", rows)

@@ -26,7 +26,7 @@ from unmask.viewer.run_recording import Recording
 from unmask.weights.kinds import DIFFUSION
 
 SCALE = 100
-SHOWN = 5  # attention below so many SCALEths is left out: a softmax is never 0
+SHOWN = 5  # attention below SHOWN / SCALE is left out, because a softmax is never 0
 
 
 def read_letters(trained: Trained, word: str) -> np.ndarray:

@@ -187,7 +187,7 @@ class Scored(torch.nn.Module):
 
 
 def per_example(logits: Tensor, targets: Tensor) -> Tensor:
-    """The mean of -log p over the taught rows of each example; 0 where there is none."""
+    """Return the mean of -log p over the supervised rows of each example; 0 for an example without one."""
     losses = cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=UNTAUGHT, reduction="none")
     return mean_where(losses.view_as(targets), targets != UNTAUGHT)
 

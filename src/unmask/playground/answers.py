@@ -49,7 +49,7 @@ def _answered(subject: AskedProblem, length: int) -> list[tuple[str, Outcome]]:
             continue
         with suppress(UnmaskError):
             answered.append((word, subject.problem.outcome(word).last(1)))
-    # where words have values, one that has none is no example
+    # if words have values, skip words without one
     valued = [(word, right) for word, right in answered if right.value is not None]
     return valued or answered
 
@@ -132,7 +132,7 @@ def _sizes(model: Model) -> dict[str, Any]:
 GROWTH_LENGTHS = (2, 4, 8, 16, 32, 64)
 SHOWN: tuple[Kind, ...] = ("mdm", "plt", "cot")
 SECONDS_OF_GROWTH = 8.0
-GROWTH = 5.0  # twice the length takes at most so many times as long, or the next length is not begun
+GROWTH = 5.0  # assumed growth of the time per doubling of the length; the next length is tried only if it fits
 GROWTH_WORDS = 2
 
 

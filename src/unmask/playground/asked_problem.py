@@ -119,7 +119,7 @@ class PlaygroundQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True
 
     @property
     def planner_name(self) -> str | None:
-        """As `--planner` takes it; None for the model's own, and where there is none to replace."""
+        """Return the planner as `--planner` takes it; None for the model's own, or if the model has no planner."""
         return None if self.planner == "own" or self.kind not in DIFFUSION else f"{self.planner}:{self.k}"
 
     def to_json(self) -> dict[str, Any]:

@@ -55,7 +55,7 @@ HEADERS = {
 
 
 def error(sentence: str, status: int) -> JSONResponse:
-    """Every error is JSON with one sentence."""
+    """Return every error as JSON with a message."""
     return JSONResponse({"error": sentence}, status)
 
 

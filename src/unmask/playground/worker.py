@@ -61,7 +61,7 @@ def confine() -> None:
 
 
 def end_with_parent() -> None:
-    """Ask the kernel to kill this process when the server dies, even by a signal that nobody can handle."""
+    """Ask the kernel to kill this process when the server dies, even by a signal that cannot be handled."""
     if sys.platform == "linux":
         import ctypes
 

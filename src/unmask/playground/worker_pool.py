@@ -31,7 +31,7 @@ KILLED_BY_OTHERS = (-signal.SIGKILL, -signal.SIGTERM)
 
 
 class RequestFailed(UnmaskError):
-    """There is no answer: why, and the status of the response."""
+    """Raised instead of an answer: the reason, and the status of the response."""
 
     def __init__(self, sentence: str, status: int) -> None:
         self.status = status
@@ -134,7 +134,7 @@ class WorkerPool:
             raise _broken_off(await worker.ended()) from None
         except ValueError:  # no line of JSON, or one that is too long
             raise _broken_off(None) from None
-        finally:  # also when nobody waits any more
+        finally:  # also when the client has left
             self._working.discard(worker)
             if whole:
                 self._idle.append(worker)
@@ -145,7 +145,7 @@ class WorkerPool:
         return document["answer"]
 
     async def _replace(self, worker: WorkerProcess) -> None:
-        """The next one gets ready while nobody waits for it."""
+        """Start the next worker before it is needed."""
         await worker.kill()
         if not self._ended:
             self._idle.append(await WorkerProcess.start(self.folder))
@@ -208,7 +208,7 @@ class SharedAnswers:
             return await asyncio.shield(work.task)
         finally:
             work.waiting -= 1
-            if not work.waiting:  # done, or nobody wants it any more
+            if not work.waiting:  # done, or the client has left
                 work.task.cancel()
                 self._forget(key, work)
 

@@ -33,7 +33,7 @@ PER_STEP = 400  # of a kept canvas: two arrays and the step around them
 
 
 def run_cost(model: Model, engine: Engine, batch: int, *, watched: bool = False) -> int:
-    """Bytes of a run of so many words, without its canvases; `watched` if someone is shown all that is computed."""
+    """Return the bytes of a run, without its canvases. `watched`: everything that is computed is recorded."""
     sessions = (engine.footprint(t, batch, watched=watched) for t in model.transformers.values())
     return Footprint.together(sessions) + batch * (PER_ROW * model.rows + PER_LETTER * model.length)
 

@@ -125,7 +125,7 @@ def _ranges(model: Model) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
 def spell(model: Model, word: str) -> list[str]:
     """A string as symbols: through the folder's character ranges, else one letter each, else split at blanks.
 
-    A model of expressions reads them as they are typed, too.
+    A model of expressions also reads an expression as a person types it.
     """
     if model.characters is not None:
         symbols = {c: _symbol_of(model.characters, c, word.index(c)) for c in dict.fromkeys(word)}

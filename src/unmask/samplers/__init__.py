@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from unmask.samplers.sampler_names import parse_sampler
     from unmask.samplers.sampling_loop import Sample, masks, sample
     from unmask.samplers.string_law import LawPredictor, law_from_json, read_law
+    from unmask.samplers.write_once_parity import write_once_distance
     from unmask.samplers.write_once_rules import Bisection, Dream, EntropyBound, FastDllm, Llada
 
 __all__ = [
@@ -71,6 +72,7 @@ __all__ = [
     "read_law",
     "sample",
     "surest",
+    "write_once_distance",
 ]
 
 _MODULES = {
@@ -110,5 +112,6 @@ _MODULES = {
     "read_law": "unmask.samplers.string_law",
     "sample": "unmask.samplers.sampling_loop",
     "surest": "unmask.samplers.rule_interface",
+    "write_once_distance": "unmask.samplers.write_once_parity",
 }
 __getattr__, __dir__ = lazy_names(__name__, _MODULES)

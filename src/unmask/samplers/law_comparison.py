@@ -74,7 +74,7 @@ def sampled_distance(truth: np.ndarray, counts: np.ndarray) -> Distance:
 
 BATCH = 512
 SHARPNESS: dict[str, Any] = {"temperature": 1.0, "tau": 1.0}
-"""Samplers draw from the conditionals as they are, unless their name says otherwise."""
+"""Samplers draw from the unchanged conditionals, unless their name gives a parameter that changes them."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ class Bench:
 
 
 def law_budgets(slots: int) -> tuple[int, ...]:
-    """One slot per pass, and every other number of passes that an even quota tells apart."""
+    """One slot per pass, and every other number of passes for which the even quotas differ."""
     return tuple(sorted({-(-slots // k) for k in range(1, slots + 1)}, reverse=True))
 
 

@@ -73,7 +73,7 @@ def priced(name: str, curve: InformationCurve, cuts: tuple[int, ...]) -> PricedS
 
 
 def optimal_schedule(curve: InformationCurve, passes: int) -> PricedSchedule:
-    """A schedule with the least expected KL among those with so many passes.
+    """Return a schedule with the least expected KL among those with this number of passes.
 
     cost(k, n) = min over m < n of cost(k − 1, m) + (n − m)·f(m)
     """
@@ -206,7 +206,7 @@ def _priced(curve: InformationCurve, passes: int) -> list[PricedSchedule]:
 
 
 def _schedule_table(schedules: Iterable[PricedSchedule], most: int) -> Table:
-    """At most so many passes of each schedule are listed."""
+    """Number of passes of each schedule that are listed at most."""
     columns = ("schedule", "passes", "expected KL", "positions written in each pass")
     rows = tuple(
         (

@@ -197,7 +197,7 @@ def surest(slots: np.ndarray, confidence: np.ndarray, count: int) -> np.ndarray:
 
 
 def comparable(scores: np.ndarray) -> np.ndarray:
-    """To seven digits, about what the field's single precision tells apart: the noise of a sum must not break a tie."""
+    """Round to seven digits, about single precision, so that the rounding noise of a sum does not break a tie."""
     return np.round(scores, 7)
 
 

@@ -1,4 +1,4 @@
-"""Names → samplers: `llada:remasking=random,block_length=8` with the field's own parameters.
+"""Names → samplers: `llada:remasking=random,block_length=8` with the parameters of the published code.
 
 A sampler that takes `steps` gets them from a budget of passes unless the name fixes them; the others decide themselves
 how many passes they make.
@@ -70,7 +70,7 @@ class Entry:
         return self.rule(**{**given, **self.parameters})
 
     def within(self, budget: int, slots: int, **defaults: Any) -> Sampler | None:
-        """The sampler with at most so many passes; None where it has more blocks than that.
+        """Return the sampler with at most this number of passes; None if it has more blocks than that.
 
         Steps are shared among blocks and rounded up, so that only a multiple of the blocks is kept to.
         """
@@ -79,7 +79,7 @@ class Entry:
 
 
 def zoo(slots: int, names: tuple[str, ...] = ZOO) -> list[Entry]:
-    """The samplers of these names, for a canvas of so many slots."""
+    """Return the samplers of these names, for a canvas of this number of slots."""
     return [parse_sampler(name.replace("QUARTER", str(max(1, ceil(slots / 4))))) for name in names]
 
 

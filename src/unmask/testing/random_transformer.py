@@ -26,7 +26,7 @@ def random_transformer(
     hidden: int = 2,
     attention: Attention = "unmasked",
 ) -> Transformer:
-    """The member of the family of a seed with so many rows; row i stands at position i modulo 4."""
+    """Return the member of a seed's family with this number of rows; row i has the position i modulo 4."""
     numbers = Precision(precision)
     draws = Draws(seed, precision, width, layers)
 

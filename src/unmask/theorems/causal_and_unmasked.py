@@ -158,7 +158,7 @@ def causal_to_unmasked_by_blocks(source: Transformer, rows: int) -> TransformerC
                     (sim)  the source's heads, restricted by FOCUS to the own block and by HIDE to the rows r <= b: row
                            (b, b) sees what the causal row b sees, the rows r < b see too much;
                     (fix)  every row (b, r) takes over the stream of (r, r), into the other of two buffers.
-                  Rows r > b are inactive: nobody sees them, and BOOST keeps them from dividing by zero.
+                  Rows r > b are inactive: no row sees them, and BOOST keeps them from dividing by zero.
     Bounds:       N(N - 1) pads, 2L + 1 layers, width 2D + O(log N).
     Exactness:    bit by bit after every fix, in every row, for p >= 1; it divides by zero if and only if the source
                   does.

@@ -264,7 +264,7 @@ def _scratch_program(source: Model, layout: _ScratchLayout, vocabulary: tuple[st
 
 @dataclass(frozen=True, eq=False)
 class _VisibleRows:
-    """What a row sees: scratch rows those of their own block, symbols none; and nobody the row that is extra."""
+    """Return which rows a row sees: scratch rows see those of their block, symbols none, and no row the extra one."""
 
     layout: _ScratchLayout
     own_block: Columns

@@ -44,7 +44,7 @@ def planner_and_predictor_to_topk(source: Model) -> Conversion:
     Deviations:   k cannot be a constant, as planners choose any number of slots: the rule is the threshold above -B, or
                   k_t = how many the planner chooses. Subtracting B once, as printed, leaves an unchosen slot with the
                   logit B at 0, above a chosen slot whose logits are negative. A chosen slot whose logits are all -B,
-                  which no subtraction can tell from an unchosen one, is told apart by an MLP.
+                  which no subtraction can tell from an unchosen one, is distinguished by an MLP.
     """
     planner, predictor = source.transformers["planner"], source.transformers["predictor"]
     size, rows = len(source.vocabulary), source.rows
@@ -121,7 +121,7 @@ def mdm_to_fixed_k(source: Model) -> Conversion:
     Statement:    MDM[T, P] ⊆ top-k[T, 2P] with k = P: every masked diffusion model is a single transformer that writes,
                   in every step, the P slots whose largest logits are the largest. Not a statement of the paper.
     Construction: P dummy slots stand before the slots of the source. Planner and predictor run side by side, as in
-                  `planner_and_predictor_to_topk`; nobody sees a dummy (HIDE), and dummies BOOST. Largest logits:
+                  `planner_and_predictor_to_topk`; no row sees a dummy (HIDE), and dummies BOOST. Largest logits:
                       unchosen   -B: B is subtracted twice
                       dummy      -B + 2^-p: unchosen, and one symbol is lifted by 2^-p
                       chosen     at least -B + 2·2^-p: that of the predictor; if it were -B + 2^-p, every symbol that
@@ -181,7 +181,7 @@ class _FixedKProgram:
         self._read_out()
 
     def _simulate(self) -> None:
-        """The layers of U and S, side by side; nobody sees a dummy."""
+        """Return the layers of U and S, side by side; no row sees a dummy."""
         for simulation in self.simulations.values():
             simulation.embed_symbols(self.program)
         for number in range(max(simulation.depth for simulation in self.simulations.values())):

@@ -17,7 +17,7 @@ Deviations:   the paper takes (N + P)² workspace slots and 2L + 1 layers. It wr
               are seen by it, and those of later blocks need not be ignored, since it is causal. In F_p they do
               matter in one way: rows of blocks that the chain has not yet reached may divide by zero, so BOOST
               marks them, step by step. A chain may write its own mask, a predictor may not: the mask is a new symbol,
-              embedded like the chain's. The first block is told by a flag, so that N = 0 is no exception.
+              embedded like the chain's. A flag marks the first block, so that N = 0 needs no special case.
 """
 
 import numpy as np
@@ -117,7 +117,7 @@ def _predictor(source: Model, mask: str) -> tuple[Program, Columns]:
 
 
 def _planner(source: Model, mask: str) -> Program:
-    """Masked output slots whose block before is written; the first block is told by a flag."""
+    """Masked output slots whose previous block is written; a flag marks the first block."""
     block = source.block or 1
     program, _, output = _program(source, mask, 2)
     own = program.code("own", n)

@@ -65,7 +65,7 @@ MOST_HEADS = 32  # beyond this width, one head reads all entries
 @dataclass(frozen=True)
 class LoopShape:
     """The sizes of a conversion: layers, rows and columns of the source; noise columns; steps of the result, and
-    how many of them its clock counts (1: there is none)."""
+    how many of them its clock counts (1: it has no clock)."""
 
     initial: int
     loop: int
@@ -168,7 +168,7 @@ class LoopPredictor:
         tail      the final layers; meanwhile slots look up their host and SELECT (1st), ONEHOT their number (2nd)
         deliver   the last slots look up the logits of the last rows, ARGMAX; within a tail of at most one layer
 
-    Given rows and the first slot of every pad's group host the rows of the source; nobody sees the other rows, and they
+    Given rows and the first slot of every pad's group host the rows of the source; no row sees the other rows, and they
     BOOST. All logits are ±B, but for noise slots.
     """
 

@@ -1,5 +1,5 @@
 """Everything that happened in a run, by stable name.
 
 A run of reasoners/ comes in; a `Trace` goes out, which reads and writes JSON and says where it first differs from
-another (`compare`). Traces know no viewer: whoever can draw one says so (`notebook`).
+another (`compare`). Traces do not import the viewer: it registers itself (`notebook`).
 """

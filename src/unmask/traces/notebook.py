@@ -16,5 +16,5 @@ def draw_with(drawing: Drawing) -> None:
 
 
 def drawn(trace: Any) -> str | None:
-    """None, so that the notebook shows the line of text, where nobody draws."""
+    """Return None if no viewer is registered, so that the notebook shows the line of text."""
     return None if _drawing is None else _drawing(trace)

@@ -77,7 +77,7 @@ class LookUps:
     """What the slots hold at the end, or some of them, for many words at once."""
 
     def __init__(self, extraction: Extraction, *, last: int | None = None) -> None:
-        """`last`: only so many slots at the end are asked for."""
+        """`last`: the number of slots at the end that are needed."""
         network = extraction.network
         slots = extraction.slots if last is None else extraction.slots[-last:]
         self._letters = list(network.letters)
@@ -125,7 +125,7 @@ class _Tables:
 
 @dataclass(frozen=True, eq=False)
 class Tabled:
-    """What words led to; `by` is "tables" or "engine", `failed` are the words whose run is no run, and why."""
+    """What words led to; `by` is "tables" or "engine", `failed` are the words whose run fails, with the reason."""
 
     answers: Answers
     by: str
@@ -158,7 +158,7 @@ def tabled_answers(
 
 
 def look_ups_of(model: Model, words: int, *, insist: bool) -> LookUps | None:
-    """The look-ups of a model if they pay for so many words, extracted once."""
+    """The look-ups of a model if they pay for this number of words, extracted once."""
     rows = words * model.rows * len(model.transformers)
     known = _EXTRACTED.get(model)
     if known is not None and (known.look_ups is not None or (not insist and rows < 2 * known.rows)):

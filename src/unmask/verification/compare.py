@@ -75,7 +75,7 @@ class ResourceRow:
 def grows_as_promised(rows: Sequence[ResourceRow]) -> bool:
     """One framework at several lengths: O(1) layers and symbols, a width that only the number of places moves.
 
-    Lengths below 4 do not count, and of a recurrence only lengths with the same cases are held against each other:
+    Lengths below 4 do not count, and of a recurrence only lengths with the same cases are compared:
     there are finitely many cases, so that what they add is O(1).
     """
     extents: dict[frozenset, set[tuple[int, ...]]] = {}

@@ -81,7 +81,7 @@ class RunHistory:
 
 
 def history_of(trace: Trace, recording: Recording, blocks: Blocks, begin: str | None = None) -> RunHistory:
-    """Read off a trace, which does not know its begin symbol; a looped one is told by its recording."""
+    """Read it from a trace, which does not know its begin symbol; for a looped model, from the recording."""
     if trace.kind == "plt":
         return _looped(trace, recording, blocks)
     history = _written(trace, recording.first_slot)

@@ -1,7 +1,7 @@
 """Transformer weights: integers and shapes, and the folder they live in.
 
 A Transformer (`transformer`, over `matrix`, `positions`, `registers`) in the frame of its kind is a Model (`model`,
-`kinds`). `storage` turns a Model into a folder and any folder, from anywhere, into a Model or one sentence, with
+`kinds`). `storage` turns a Model into a folder and any folder, from anywhere, into a Model or an error message, with
 `config`, `tensors` and `characters` for its parts and `limits` for its sizes. `price` counts what a model takes, `card`
 says it.
 """

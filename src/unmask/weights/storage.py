@@ -67,7 +67,7 @@ def load(folder: str | os.PathLike[str]) -> Model:
 
 
 def _check_files(path: Path, config: FolderConfig) -> None:
-    """Are the files those that config.json was written with? Where it names none, nobody can tell."""
+    """Check that the files are those that config.json was written with, if it names their hashes."""
     read = {entry.file for entry in config.transformers.values()}
     for name, entry in (config.files or {}).items():
         if name not in read:

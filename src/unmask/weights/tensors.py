@@ -226,7 +226,7 @@ def _places(shape: list[int]) -> Iterator[tuple[slice, ...]]:
 
 
 def _slices(size: int, most: int) -> Iterator[slice]:
-    """0 … size - 1 in slices of at most so many."""
+    """Yield 0 … size - 1 in slices of limited length."""
     yield from (slice(i, min(i + most, size)) for i in range(0, size, most))
 
 

@@ -3,6 +3,7 @@
 from unmask.api import run_word
 from unmask.compilers.system_compiler import SystemCompiler
 from unmask.numerics.arithmetic import Precision
+from unmask.programs.recurrences.slot_rows import fixed
 from unmask.recurrences import (
     BOOLEAN,
     Interpreter,
@@ -93,11 +94,11 @@ def slots_by_name(compiler, kind, length, output):
     for group in plan.groups:
         block = plan.blocks[group]
         names = [over.name for over in group.ranges]
-        for row in range(block.count):
+        for row in range(fixed(block.count)):
             at = tuple(int(block.indices[name][row]) for name in names)
-            slot = block.first + row - length
+            slot = fixed(block.first) + row - length
             if placement is not None:
-                slot = int(placement.of[block.first + row]) - length - placement.begin
+                slot = int(placement.of[fixed(block.first) + row]) - length - placement.begin
             found[group.name, at] = output[slot]
     return found
 

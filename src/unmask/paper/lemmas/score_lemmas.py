@@ -236,7 +236,7 @@ def scaled_equality(precision: Precision, *, printed: bool = False) -> LemmaOutc
             indexed=INDEXED,
             widths=(1, 2, 5),
         )
-        enough = bound // (2 * scale) + 1 if scale else 1  # so many differing bits reach -B, and more change nothing
+        enough = bound // (2 * scale) + 1 if scale else 1  # bits that reach -B; more change nothing
         sides = _Sides(pieces, precision)
 
         def moves(state, sides=sides, block=pieces.block, enough=enough):

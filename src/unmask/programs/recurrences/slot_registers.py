@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from unmask.expressions import Expression
+from unmask.expressions import Expression, constant
 from unmask.programs.gadgets.attention import eq, hide, lookup
 from unmask.programs.program import ONE, TOP, ULP, Columns, HeadBuilder, LayerBuilder, MlpBuilder, Program, whole
 from unmask.programs.recurrences.rule_tables import Column, Feature, ReadHead, feature_name
@@ -67,7 +67,7 @@ class SlotRegisters:
     @classmethod
     def of(cls, program: Program, plan: SystemPlan, placement: Placement | None = None) -> "SlotRegisters":
         """Places, addresses and what is fetched; the rows of the plan stand where `placement` puts them."""
-        room = plan.room if placement is None else placement.codes
+        room = plan.room if placement is None else constant(placement.codes)
         here = plan.here() if placement is None else placement.here()
         node = cls(program, plan, program.code("here", here, room=room), placement)
         for h, head in enumerate(plan.heads):

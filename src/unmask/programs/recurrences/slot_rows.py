@@ -1,21 +1,23 @@
-"""System × N → SlotRows: which rows the slots have, and by which codes they are addressed.
+"""System × lengths → SlotRows: which rows the slots have, and by which codes they are addressed.
 
     rows    the N letters, the rows of reads over a range, the groups of slots; the slots of the answer last
     codes   letter i has the code i; slot (i, j) of a group has the code  base + (i - i₀)·J + (j - j₀)
 
-I × J is the least box that holds the indices of the group. So an address is a formula in the indices of the row that
-reads, whether or not the group fills its box. If it does, the indices of a row are a formula in n, too.
+I × J is a box that holds the indices of the group. Its sides and the first rows are expressions in N. If the rows are
+those of every N, the box is the product of the ranges, which must depend on N alone. If N is one number, it is a
+constant in all expressions, and the box is the least one around the indices. In both cases an address is a formula in
+the indices of the row that reads. If a group fills its box, the indices of a row are a formula in n, too.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
 
 import numpy as np
 
 from unmask.expressions import Expression, N, Range, choose, constant, fold, lifted
 from unmask.expressions import n as row
-from unmask.programs.recurrences.regions import Ranged, Region, case_regions
+from unmask.programs.recurrences.regions import Evaluate, Ranged, Region, case_regions
 from unmask.recurrences.slots import Case, Over, Slots
 from unmask.recurrences.system import System
 from unmask.recurrences.unfolding import Unfolding, slot_name
@@ -41,57 +43,113 @@ def formula(expression: Expression, indices: Mapping[str, Expression]) -> Expres
 
 
 Arrays = dict[str, np.ndarray]
-"""Indices by name, an entry for every row of a block; N among them."""
+"""Indices by name, an entry for every row of a block at every length that is looked at; N among them."""
 
 
-@dataclass(frozen=True, eq=False)
-class Block:
-    """Rows that stand one after the other, with their indices; `formulas` gives these for a row, where there are."""
+def plus(a: Expression, b: Expression) -> Expression:
+    return b if a.is_constant(0) else a if b.is_constant(0) else a + b
 
-    first: int
-    indices: Arrays
-    formulas: Mapping[str, Expression] | None
 
-    @property
-    def count(self) -> int:
-        return self.indices["N"].size
+def minus(a: Expression, b: Expression) -> Expression:
+    return a if b.is_constant(0) else a - b
 
-    def tuples(self, names: Sequence[str]) -> list[tuple[int, ...]]:
-        """These indices of every row."""
-        return list(zip(*(self.indices[name].tolist() for name in names), strict=True)) if names else [()] * self.count
 
-    def evaluate(self, expression: Expression) -> np.ndarray:
-        """The expression in every row."""
-        return np.broadcast_to(np.asarray(expression.evaluate(self.indices), dtype=np.int64), (self.count,))
+def times(a: Expression, b: Expression) -> Expression:
+    return constant(0) if a.is_constant(0) else a * b
+
+
+def product(sizes: Sequence[Expression]) -> Expression:
+    return reduce(lambda a, b: a * b, sizes) if sizes else constant(1)
+
+
+def in_length(expression: Expression) -> Expression:
+    """Return an expression in N alone as a positional formula; raise NoFormula if there is none."""
+    return formula(expression, {"N": N})
+
+
+def fixed(expression: Expression) -> int:
+    """Return the number that an expression of a plan of one length is."""
+    assert expression.operator == "constant", f"{expression} depends on N"
+    return expression.value
 
 
 @dataclass(frozen=True, eq=False)
 class Box:
-    """Codes of a group: `base`, and the first index and the stride of every dimension."""
+    """Codes of a group: `base`, and the first index and the number of indices of every dimension."""
 
-    base: int
-    firsts: tuple[int, ...]
-    sizes: tuple[int, ...]
+    base: Expression
+    firsts: tuple[Expression, ...]
+    sizes: tuple[Expression, ...]
 
     @property
-    def size(self) -> int:
-        return int(np.prod(self.sizes, dtype=np.int64))
+    def size(self) -> Expression:
+        return product(self.sizes)
+
+    def place(self, places: Sequence[Expression]) -> Expression:
+        """Return the number of the slot at these places within its box."""
+        total = constant(0)
+        for place, first, size in zip(places, self.firsts, self.sizes, strict=True):
+            total = plus(times(total, size), minus(place, first))
+        return total
 
     def code(self, places: Sequence[Expression]) -> Expression:
-        """The code of the slot at these places."""
-        total: Expression = constant(0)
-        for place, first, size in zip(places, self.firsts, self.sizes, strict=True):
-            total = total * size + (place - first if first else place)
-        return total + self.base
+        """Return the code of the slot at these places."""
+        return plus(self.base, self.place(places))
 
 
-def index_arrays(ranges: Sequence[Range], length: int) -> Arrays:
-    """All indices of a group, in the order of nested loops."""
-    return extended({"N": np.full(1, length, dtype=np.int64)}, ranges)
+@dataclass(frozen=True, eq=False)
+class FullBox:
+    """A box that a block of rows fills: `place` is the number of a row within the box, `formulas` are its indices."""
+
+    box: Box
+    place: Expression
+    formulas: Mapping[str, Expression]
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Consecutive rows with their indices, which are formulas in the row where the block fills a box."""
+
+    first: Expression
+    count: Expression
+    indices: Arrays
+    full: FullBox | None
+
+    @property
+    def formulas(self) -> Mapping[str, Expression]:
+        """The indices of a row; raise NoFormula where they are only listed."""
+        if self.full is None:
+            raise NoFormula
+        return self.full.formulas
+
+    @property
+    def rows(self) -> slice:
+        """The rows of the block in a plan of one length."""
+        return slice(fixed(self.first), fixed(self.first) + fixed(self.count))
+
+    def tuples(self, names: Sequence[str]) -> list[tuple[int, ...]]:
+        """Return these indices of every row."""
+        if not names:
+            return [()] * self.indices["N"].size
+        return list(zip(*(self.indices[name].tolist() for name in names), strict=True))
+
+    def evaluate(self, expression: Expression) -> np.ndarray:
+        """Return the value of the expression in every row."""
+        return evaluating(self.indices)(expression).astype(np.int64)
+
+
+def evaluating(arrays: Arrays) -> Evaluate:
+    """Return the function that evaluates an expression in every row."""
+    return lambda expression: np.broadcast_to(np.asarray(expression.evaluate(arrays)), (arrays["N"].size,))
+
+
+def sampled(ranges: Sequence[Range], seen: Sequence[Unfolding]) -> Arrays:
+    """Return all indices of these ranges at these lengths, in the order of nested loops."""
+    return extended({"N": np.array([unfolding.length for unfolding in seen], dtype=np.int64)}, ranges)
 
 
 def extended(known: Arrays, ranges: Sequence[Range]) -> Arrays:
-    """Every row once for each index of the further ranges."""
+    """Return every row once for each index of the further ranges."""
     for over in ranges:
         rows = known["N"].size
         first, last = (
@@ -105,67 +163,46 @@ def extended(known: Arrays, ranges: Sequence[Range]) -> Arrays:
     return known
 
 
-def box_of(ranges: Sequence[Range], indices: Arrays, base: int) -> Box:
-    """The least box around the indices of a group."""
-    listed = [indices[over.name] for over in ranges]
-    firsts = tuple(int(values.min()) if values.size else 0 for values in listed)
-    lasts = tuple(int(values.max()) if values.size else -1 for values in listed)
-    return Box(base, firsts, tuple(last - first + 1 for first, last in zip(firsts, lasts, strict=True)))
-
-
 def taken(indices: Arrays, rows: np.ndarray) -> Arrays:
-    """Some of the rows, in the given order."""
+    """Return some of the rows, in the given order."""
     return {name: values[rows] for name, values in indices.items()}
 
 
-def box_formulas(
-    ranges: Sequence[Range], first: int, box: Box, swap: tuple[int, int] | None
-) -> dict[str, Expression] | None:
-    """The indices of the rows of a full box, by division; `swap` exchanges two of its rows."""
-    if any(over.first.names - {"N"} or over.last.names - {"N"} for over in ranges):
-        return None
-    place = row - first
-    if swap is not None:
-        one, other = swap
-        place = choose(place.equals(one), other, choose(place.equals(other), one, place))
+def in_length_alone(ranges: Sequence[Range]) -> bool:
+    """Return True if the ranges depend on N alone."""
+    return not any((over.first.names | over.last.names) - {"N"} for over in ranges)
+
+
+def range_box(ranges: Sequence[Range], base: Expression) -> Box:
+    """Return the box of ranges that depend on N alone."""
+    if not in_length_alone(ranges):
+        raise NoFormula
+    return Box(base, tuple(over.first for over in ranges), tuple(minus(over.last, over.first) for over in ranges))
+
+
+def least_box(ranges: Sequence[Range], indices: Arrays, base: Expression) -> Box:
+    """Return the least box around the indices of a group at one length."""
+    listed = [indices[over.name] for over in ranges]
+    firsts = [int(values.min()) if values.size else 0 for values in listed]
+    lasts = [int(values.max()) if values.size else -1 for values in listed]
+    sizes = (constant(last - first + 1) for first, last in zip(firsts, lasts, strict=True))
+    return Box(base, tuple(map(constant, firsts)), tuple(sizes))
+
+
+def digits(ranges: Sequence[Range], box: Box, place: Expression) -> dict[str, Expression]:
+    """Return the indices of a row, from its number within its box, by division."""
     found: dict[str, Expression] = {"N": N}
     for d, over in enumerate(ranges):
-        stride = int(np.prod(box.sizes[d + 1 :], dtype=np.int64))
-        digit = place if stride == 1 else place // stride
-        if d and box.sizes[d]:
-            digit = digit % box.sizes[d]
-        found[over.name] = digit + box.firsts[d] if box.firsts[d] else digit
+        stride = product(box.sizes[d + 1 :])
+        digit = place if d == len(box.sizes) - 1 else place // in_length(stride)
+        if d:
+            digit = digit % in_length(box.sizes[d])
+        first = box.firsts[d]
+        found[over.name] = digit if first.is_constant(0) else digit + in_length(first)
     return found
 
 
 Piece = tuple[Block, Expression | int]
-
-
-def piecewise(pieces: Sequence[Piece], rows: int, otherwise: Expression | int) -> Expression | np.ndarray:
-    """An expression for every block, another one elsewhere: as a formula where every block has one, else as a table."""
-    pieces = sorted((p for p in pieces if p[0].count), key=lambda piece: piece[0].first)
-    rest = otherwise if isinstance(otherwise, Expression) else constant(otherwise)
-    try:
-        parts: list[tuple[int, Expression]] = []  # (end, formula): the formula holds from the end before on
-        for block, expression in pieces:
-            if block.formulas is None:
-                raise NoFormula
-            if block.first > (parts[-1][0] if parts else 0):
-                parts.append((block.first, rest))
-            parts.append((block.first + block.count, formula(lifted(expression), block.formulas)))
-        if not parts or parts[-1][0] < rows:
-            parts.append((rows, rest))
-        whole = parts[-1][1]
-        for end, part in reversed(parts[:-1]):
-            whole = choose(row < end, part, whole)
-    except NoFormula:
-        length = int(pieces[0][0].indices["N"][0])
-        table = rest.at_positions(length, np.arange(rows)).copy()
-        for block, expression in pieces:
-            table[block.first : block.first + block.count] = block.evaluate(lifted(expression))
-        return table
-    return whole
-
 
 Draft = tuple[Slots, Case, Region]
 """A region of a group, and the rule that holds there."""
@@ -173,140 +210,247 @@ Draft = tuple[Slots, Case, Region]
 
 @dataclass(frozen=True, eq=False)
 class Finders:
-    """The rows of a read over a range: they find for the slot of `group` with this code."""
+    """The rows of a read over a range: they find for the slot of `group` with the code `target`."""
 
     block: Block
-    code: Expression
+    own: Expression
+    """The code of such a row."""
+    target: Expression
     group: Slots
     over: Over
+
+    @property
+    def ranges(self) -> tuple[Range, ...]:
+        return (*self.group.ranges, self.over.range)
 
     @property
     def names(self) -> list[str]:
         """`cell[2,5] k=3` for each of them."""
         index = self.over.range.name
-        listed = self.block.tuples([*(part.name for part in self.group.ranges), index])
+        listed = self.block.tuples([part.name for part in self.ranges])
         return [f"{slot_name((self.group.name, tuple(at)))} {index}={k}" for *at, k in listed]
 
 
 class SlotRows:
-    """The rows of a system at one length."""
+    """The rows of a system: of every N, seen at a few lengths, or of one N, which is then a constant."""
 
     blocks: dict[Slots, Block]
     finders: list[Finders]
     """In the order of their rows."""
 
-    def __init__(self, unfolding: Unfolding) -> None:
-        self.unfolding = unfolding
-        self.system: System = unfolding.system
-        self.length = unfolding.length
-        self._indices = {group: index_arrays(group.ranges, self.length) for group in self.groups}
+    def __init__(self, system: System, seen: Sequence[Unfolding], length: Expression) -> None:
+        self.system, self.seen, self.length = system, seen, length
+        self.every_length = length is N
+        self._indices = {group: sampled(group.ranges, seen) for group in self.groups}
+        self.finders = []
         self.boxes = self._boxes()
-        self._codes = self.length + sum(box.size for box in self.boxes.values())
 
     @classmethod
     def placed(cls, unfolding: Unfolding, read: Sequence[tuple[Slots, Over]] = ()) -> "SlotRows":
-        """The rows alone, where the slots of these groups have such reads over a range, and others none."""
-        rows = cls(unfolding)
-        rows.finders = []
+        """Return the rows of one length where the slots of these groups have such reads over a range, others none."""
+        rows = cls(unfolding.system, [unfolding], constant(unfolding.length))
         for group, over in read:
             rows._find(group, over, rows._indices[group])
         rows.blocks = rows._blocks()
         return rows
+
+    @property
+    def unfolding(self) -> Unfolding:
+        """The one length of a plan that is not of every N."""
+        (unfolding,) = self.seen
+        return unfolding
 
     @cached_property
     def groups(self) -> list[Slots]:
         """That of the answer last."""
         return sorted(self.system.groups, key=lambda group: group is self.system.answer_group)
 
-    @property
-    def rows(self) -> int:
-        last = self.blocks[self.groups[-1]]
-        return last.first + last.count
+    def sized(self, expression: Expression) -> Expression:
+        """Return an expression in N as a formula of every N, or as the constant of one length."""
+        if self.every_length:
+            return in_length(expression)
+        return constant(int(expression.evaluate({"N": fixed(self.length)})))
 
     @property
-    def slots(self) -> int:
+    def rows(self) -> Expression:
+        return self.sized(plus(plus(self.length, self._finding), self._slots))
+
+    @property
+    def slots(self) -> Expression:
         """P: slots, and rows that find."""
-        return self.rows - self.length
+        return self.sized(plus(self._finding, self._slots))
+
+    @property
+    def room(self) -> Expression:
+        """The number of codes."""
+        return self.sized(plus(plus(self.length, self._finding), self._codes))
+
+    @property
+    def _slots(self) -> Expression:
+        if self.every_length:
+            return self._codes
+        return reduce(plus, (block.count for block in self.blocks.values()), constant(0))
+
+    @property
+    def _codes(self) -> Expression:
+        """The number of codes of slots."""
+        return reduce(plus, (box.size for box in self.boxes.values()), constant(0))
+
+    @property
+    def _finding(self) -> Expression:
+        """The number of rows that find."""
+        blocks = [found.block for found in self.finders]
+        sizes = (block.count if block.full is None else block.full.box.size for block in blocks)
+        return reduce(plus, sizes, constant(0))
 
     @property
     def row_names(self) -> list[str]:
-        """`cell[2,5]` for a slot, `cell[2,5] k=3` for a row that finds for it, "" for a letter."""
-        names = [""] * self.rows
+        """`cell[2,5]` for a slot, `cell[2,5] k=3` for a row that finds for it, "" for a letter; at one length."""
+        names = [""] * fixed(self.rows)
         for found in self.finders:
-            names[found.block.first : found.block.first + found.block.count] = found.names
+            names[found.block.rows] = found.names
         for group in self.groups:
-            block, over = self.blocks[group], [part.name for part in group.ranges]
-            for place, at in enumerate(block.tuples(over)):
-                names[block.first + place] = slot_name((group.name, at))
+            block = self.blocks[group]
+            listed = block.tuples([part.name for part in group.ranges])
+            names[block.rows] = [slot_name((group.name, at)) for at in listed]
         return names
 
     def own_code(self, group: Slots) -> Expression:
-        """The code of a slot, in its own indices."""
+        """Return the code of a slot, in its own indices."""
         return self.boxes[group].code([over.index for over in group.ranges])
 
     def declared(self, pieces: Sequence[Piece], otherwise: Expression | int) -> Expression | np.ndarray:
-        return piecewise(pieces, self.rows, otherwise)
+        """Return an expression for every block, another one elsewhere, as a formula.
+
+        A plan of one length has a table in its place if some block has no formula.
+        """
+        given = {block: lifted(expression) for block, expression in pieces}
+        rest = lifted(otherwise)
+        try:
+            return self._formula(given, rest)
+        except NoFormula:
+            if self.every_length:
+                raise
+        table = rest.at_positions(fixed(self.length), np.arange(fixed(self.rows))).copy()
+        for block, expression in given.items():
+            table[block.rows] = block.evaluate(expression)
+        return table
+
+    def _formula(self, given: Mapping[Block, Expression], rest: Expression) -> Expression:
+        whole = rest
+        for block in reversed([*(found.block for found in self.finders), *self.blocks.values()]):
+            if block.count.is_constant(0):
+                continue
+            part = formula(given[block], block.formulas) if block in given else rest
+            whole = part if whole is part else choose(row < plus(block.first, block.count), part, whole)
+        return rest if whole is rest else choose(row < self.length, rest, whole)
 
     def _boxes(self) -> dict[Slots, Box]:
         boxes, base = {}, self.length
         for group in self.groups:
-            boxes[group] = box_of(group.ranges, self._indices[group], base)
-            base += boxes[group].size
+            boxes[group] = (
+                range_box(group.ranges, base)
+                if self.every_length
+                else least_box(group.ranges, self._indices[group], base)
+            )
+            base = plus(base, boxes[group].size)
+            base = base if self.every_length else self.sized(base)
         return boxes
-
-    def _regions(self, group: Slots, cases: Sequence[Case]) -> Iterator[tuple[Case, Region]]:
-        indices = self._indices[group]
-        count = indices["N"].size
-
-        def evaluate(expression: Expression) -> np.ndarray:
-            return np.broadcast_to(np.asarray(expression.evaluate(indices)), (count,))
-
-        return case_regions(cases, count, evaluate)
 
     def _drafts(self) -> list[Draft]:
         return [(group, case, region) for group in self.groups for case, region in self._regions(group, group.rules)]
 
+    def _regions(self, group: Slots, cases: Sequence[Case]) -> Iterator[tuple[Case, Region]]:
+        return case_regions(cases, self._indices[group]["N"].size, evaluating(self._indices[group]))
+
     def _found(self, drafts: Sequence[Draft]) -> dict[tuple[int, int], Finders]:
-        """The rows of every read over a range, by the number of the region and the read."""
-        self.finders = []
-        found = {}
+        """Return the rows of every read over a range, by the number of the region and the read.
+
+        At one length every region has its own rows. For every N, a read has one box of rows, whichever region its slot
+        is in; all slots of a group must have it.
+        """
+        found: dict[tuple[int, int], Finders] = {}
+        shared: dict[tuple[Slots, Over], Finders] = {}
+        reads: dict[Slots, list[Over]] = {}
         for number, (group, _, region) in enumerate(drafts):
-            for place, leaf in enumerate(region.leaves):
-                if isinstance(leaf, Ranged):
-                    slots = taken(self._indices[group], np.flatnonzero(region.rows))
-                    found[number, place] = self._find(group, leaf.over, slots)
+            ranged = {place: leaf.over for place, leaf in enumerate(region.leaves) if isinstance(leaf, Ranged)}
+            if not self.every_length:
+                slots = taken(self._indices[group], np.flatnonzero(region.rows))
+                found |= {(number, place): self._find(group, over, slots) for place, over in ranged.items()}
+                continue
+            listed = list(ranged.values())
+            if reads.setdefault(group, listed) != listed or len(set(listed)) < len(listed):
+                raise NoFormula
+            for place, over in ranged.items():
+                if (group, over) not in shared:
+                    shared[group, over] = self._find(group, over, self._indices[group])
+                found[number, place] = shared[group, over]
         return found
 
     def _find(self, group: Slots, over: Over, slots: Arrays) -> Finders:
-        """The next rows: those that find for these slots of a group."""
-        first = self.length + sum(found.block.count for found in self.finders)
-        self.finders.append(
-            Finders(Block(first, extended(slots, [over.range]), None), self.own_code(group), group, over)
-        )
+        """Append the rows that find for these slots of a group, with codes behind those of all slots."""
+        before = self._finding
+        first, indices = self.sized(plus(self.length, before)), extended(slots, [over.range])
+        ranges = (*group.ranges, over.range)
+        if self.every_length:
+            box = range_box(ranges, plus(plus(N, self._codes), before))
+            block = self._full_block(first, ranges, box, indices, row - first)
+            own = box.code([part.index for part in ranges])
+        else:
+            count = indices["N"].size
+            block = Block(first, constant(count), {**indices, "n": fixed(first) + np.arange(count)}, None)
+            own = plus(row, self._codes)
+        self.finders.append(Finders(block, own, self.own_code(group), group, over))
         return self.finders[-1]
 
+    def _full_block(
+        self, first: Expression, ranges: Sequence[Range], box: Box, indices: Arrays, place: Expression
+    ) -> Block:
+        return Block(first, self.sized(box.size), indices, FullBox(box, place, digits(ranges, box, place)))
+
     def _blocks(self) -> dict[Slots, Block]:
-        blocks, first = {}, self.length + sum(found.block.count for found in self.finders)
+        blocks, first = {}, plus(self.length, self._finding)
         for group in self.groups:
-            indices, box = self._indices[group], self.boxes[group]
-            count = indices["N"].size
-            order, swap = self._order(group, count)
-            formulas = box_formulas(group.ranges, first, box, swap) if order is None or swap is not None else None
-            blocks[group] = Block(first, indices if order is None else taken(indices, order), formulas)
-            first += count
+            box = self.boxes[group]
+            if self.every_length:
+                first = plus(box.base, self._finding)
+            blocks[group] = self._block(group, self.sized(first), box)
+            if not self.every_length:
+                first = plus(first, blocks[group].count)
         return blocks
 
-    def _order(self, group: Slots, count: int) -> tuple[np.ndarray | None, tuple[int, int] | None]:
-        """How the rows of a group are permuted, so that the answers stand last: (None, None) if they are not."""
+    def _block(self, group: Slots, first: Expression, box: Box) -> Block:
+        """Return the rows of a group, permuted so that the answers are last."""
+        indices, place = self._indices[group], row - first
+        orders = [self._order(group, unfolding) for unfolding in self.seen]
+        permuted = any(order is not None for order in orders)
+        if not self.every_length:
+            (order,) = orders
+            indices = indices if order is None else taken(indices, order)
+        answers = self.system.answers
+        if permuted and (isinstance(answers, Slots) or len(answers) > 1):
+            if self.every_length:
+                raise NoFormula
+            return Block(first, constant(indices["N"].size), indices, None)
+        if not in_length_alone(group.ranges):
+            return Block(first, constant(indices["N"].size), indices, None)
+        if permuted and not isinstance(answers, Slots):
+            one, other = self.sized(box.place(answers[0].places)), self.sized(minus(box.size, constant(1)))
+            place = choose(place.equals(one), other, choose(place.equals(other), one, place))
+        return self._full_block(first, group.ranges, box, indices, place)
+
+    def _order(self, group: Slots, unfolding: Unfolding) -> np.ndarray | None:
+        """Return how the slots of a group are permuted so that the answers are last; None if they are not."""
         if group is not self.system.answer_group:
-            return None, None
-        place = {at: i for i, at in enumerate(self.unfolding.slots[group.name])}
-        answers = [place[at] for _, at in self.unfolding.answers]
+            return None
+        place = {at: i for i, at in enumerate(unfolding.slots[group.name])}
+        answers = [place[at] for _, at in unfolding.answers]
+        count = len(place)
         if answers == list(range(count - len(answers), count)):
-            return None, None
+            return None
+        order = np.arange(count)
         if len(answers) == 1:
-            swap = answers[0], count - 1
-            order = np.arange(count)
-            order[list(swap)] = order[list(reversed(swap))]
-            return order, swap
-        return np.concatenate([np.setdiff1d(np.arange(count), answers), answers]), None
+            swap = [answers[0], count - 1]
+            order[swap] = order[swap[::-1]]
+            return order
+        return np.concatenate([np.setdiff1d(order, answers), answers])

@@ -13,6 +13,7 @@ import numpy as np
 
 from unmask.errors import ProblemError
 from unmask.expressions import Expression, Index
+from unmask.programs.recurrences.slot_rows import fixed
 from unmask.programs.recurrences.system_plan import SystemPlan
 from unmask.recurrences.slots import Read, Slots, pick
 from unmask.recurrences.system import System
@@ -31,14 +32,18 @@ class Placement:
     begin: bool = False
 
     @property
+    def length(self) -> int:
+        return self.plan.unfolding.length
+
+    @property
     def steps(self) -> int:
-        behind = self.rows - self.plan.length - self.begin
+        behind = self.rows - self.length - self.begin
         return behind if self.block is None else behind // self.block
 
     @property
     def nowhere(self) -> int:
         """A code that asks for nothing: only the first row has it, as a row that finds, and it finds nothing."""
-        return self.plan.room + self.rows - self.of.size
+        return fixed(self.plan.room) + self.rows - self.of.size
 
     @property
     def codes(self) -> int:
@@ -56,32 +61,33 @@ class Placement:
     def here(self) -> np.ndarray:
         """Codes of the rows, those that are empty included."""
         table = np.zeros(self.rows, dtype=np.int64)
-        table[np.setdiff1d(np.arange(self.rows), self.of)] = self.plan.room + np.arange(self.rows - self.of.size)
+        table[np.setdiff1d(np.arange(self.rows), self.of)] = fixed(self.plan.room) + np.arange(self.rows - self.of.size)
         table[self.of] = self._values(self.plan.here())
         return table
 
     def asks(self, declared: Expression | np.ndarray, fill: int) -> np.ndarray:
         """What a row acts by; `fill` where it acts for nothing."""
         table = np.full(self.rows, fill, dtype=np.int64)
-        acting = np.arange(self.plan.length, self.plan.rows)
+        acting = np.arange(self.length, self.of.size)
         table[self.of[acting] - self.ahead] = self._values(declared)[acting]
         return table
 
     def _values(self, declared: Expression | np.ndarray) -> np.ndarray:
         if isinstance(declared, Expression):
-            return declared.at_positions(self.plan.length, np.arange(self.plan.rows))
+            return declared.at_positions(self.length, np.arange(self.of.size))
         return declared
 
 
 def one_slot_per_step(plan: SystemPlan, order: list[Key] | None = None) -> Placement:
     """Every row of the plan in a step of its own; `order` lists the slots, each after what it reads."""
-    begin = plan.length <= 1
+    length, count = plan.unfolding.length, fixed(plan.rows)
+    begin = length <= 1
     _check_first_row(plan, "cot")
     rows = _in_order(plan, plan.unfolding.order if order is None else order)
-    of = np.empty(plan.rows, dtype=np.int64)
-    of[: plan.length] = begin + np.arange(plan.length)
-    of[rows] = begin + plan.length + np.arange(len(rows))
-    return Placement(plan, of, begin + plan.rows, ahead=1, begin=begin)
+    of = np.empty(count, dtype=np.int64)
+    of[:length] = begin + np.arange(length)
+    of[rows] = begin + length + np.arange(len(rows))
+    return Placement(plan, of, begin + count, ahead=1, begin=begin)
 
 
 def one_level_per_step(plan: SystemPlan) -> Placement:
@@ -94,11 +100,12 @@ def one_level_per_step(plan: SystemPlan) -> Placement:
         keys[(steps if key in answers else unfolding.depth[key]) - 1].append(key)
     blocks = [_in_order(plan, listed) for listed in keys]
     width = max(map(len, blocks))
-    of = np.empty(plan.rows, dtype=np.int64)
-    of[: plan.length] = np.arange(plan.length)
+    length = unfolding.length
+    of = np.empty(fixed(plan.rows), dtype=np.int64)
+    of[:length] = np.arange(length)
     for t, block in enumerate(blocks):
-        of[block] = plan.length + (t + 1) * width - len(block) + np.arange(len(block))
-    return Placement(plan, of, plan.length + steps * width, block=width)
+        of[block] = length + (t + 1) * width - len(block) + np.arange(len(block))
+    return Placement(plan, of, length + steps * width, block=width)
 
 
 def with_copied_answers(system: System, unfolding: Unfolding) -> System:
@@ -125,7 +132,7 @@ def with_copied_answers(system: System, unfolding: Unfolding) -> System:
 
 def _check_first_row(plan: SystemPlan, kind: str) -> None:
     """The first row must act for nothing, where rows look for what others find."""
-    if plan.channels and not plan.length:
+    if plan.channels and not plan.unfolding.length:
         raise ProblemError(
             f"a program with reads over a range does not compile to {kind} for the empty word; "
             f"compile to mdm, then `unmask convert --to {kind}`"
@@ -150,10 +157,10 @@ def _rows(plan: SystemPlan) -> tuple[dict[Key, list[int]], dict[Key, int]]:
         block = plan.blocks[group]
         tuples = block.tuples([over.name for over in group.ranges])
         for row, (code, at) in enumerate(zip(block.evaluate(plan.own_code(group)).tolist(), tuples, strict=True)):
-            slots[code], own[group.name, at] = (group.name, at), block.first + row
+            slots[code], own[group.name, at] = (group.name, at), fixed(block.first) + row
     found: dict[Key, list[int]] = {key: [] for key in own}
     for channel in plan.channels:
         for finders in channel.finders:
-            for row, slot in enumerate(finders.block.evaluate(finders.code).tolist()):
-                found[slots[slot]].append(finders.block.first + row)
+            for row, slot in enumerate(finders.block.evaluate(finders.target).tolist()):
+                found[slots[slot]].append(fixed(finders.block.first) + row)
     return found, own

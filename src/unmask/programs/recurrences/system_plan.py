@@ -1,4 +1,4 @@
-"""System × N → SystemPlan: rows, heads and conjunctions, before anything is a register.
+"""System → SystemPlan: rows, heads and conjunctions, before anything is a register.
 
     region    rows of a group in which one table holds the rule; a read over a range has rows of its own
     head      the m-th read of every region, by the code of the row that it reads
@@ -6,6 +6,10 @@
     term      region ∧ literals → result
 
 All values that a slot may hold are tokens of one vocabulary, letters first.
+
+A plan is for every N (`for_every_length`) or for one N (`at`), which is then a constant in all its expressions. The
+regions of a plan for every N are those that have a slot at a few lengths. At any other length, `fits` checks that the
+slots have the rows of the plan and that no other region has a slot.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,11 +19,11 @@ from typing import Any
 import numpy as np
 
 from unmask.errors import ProblemError, TooLarge
-from unmask.expressions import Expression, N, choose, constant
+from unmask.expressions import Expression, N, Range, choose, constant
 from unmask.expressions import n as row
 from unmask.numerics.arithmetic import Precision
 from unmask.programs.program import Vocabulary, vocabulary_of
-from unmask.programs.recurrences.regions import Fetch, Known, Ranged, Region, finder_regions
+from unmask.programs.recurrences.regions import Fetch, Known, Ranged, Region, case_regions, finder_regions
 from unmask.programs.recurrences.rule_tables import (
     NEVER,
     Cube,
@@ -36,7 +40,19 @@ from unmask.programs.recurrences.rule_tables import (
     meaning_of,
     variables_of,
 )
-from unmask.programs.recurrences.slot_rows import Block, Draft, Finders, Piece, SlotRows, formula
+from unmask.programs.recurrences.slot_rows import (
+    Arrays,
+    Block,
+    Draft,
+    Finders,
+    NoFormula,
+    Piece,
+    SlotRows,
+    evaluating,
+    fixed,
+    formula,
+    sampled,
+)
 from unmask.recurrences.interpreter import as_set, found_by, result_of, what_gives
 from unmask.recurrences.rule_functions import MOST_ASKED, at_line, check_function
 from unmask.recurrences.slots import Case, Mapped, Slot, Slots, read_parts
@@ -118,33 +134,42 @@ class Channel:
 class SystemPlan(SlotRows):
     """Everything that the programs of all kinds need to know; `starts` for the values before the first step."""
 
-    def __init__(self, unfolding: Unfolding, symbols: Symbols, *, most_added: int = MOST_ADDED) -> None:
-        super().__init__(unfolding)
-        self._make(symbols, most_added)
-
-    def _make(self, symbols: Symbols, most_added: int) -> None:
-        """Heads, channels and regions, once it is known where the slots stand."""
+    def __init__(
+        self, system: System, symbols: Symbols, seen: Sequence[Unfolding], length: Expression, most_added: int
+    ) -> None:
+        super().__init__(system, seen, length)
         self.symbols, self.most_added = symbols, most_added
+        self.left_out: list[tuple[Slots | Finders, Expression]] = []
+        """Regions of a plan for every N that have no slot at the lengths that were looked at."""
         self.waits = False  # does a slot read another?
         self.heads: list[ReadHead] = []
         self.start_heads: list[ReadHead] = []
         self.channels: list[Channel] = []
         self.regions: list[Planned] = []
         self.starts: list[Planned] = []
-        self._whole = set(_read_whole(self.system))
+        self._whole = set(_read_whole(system))
         drafts = self._drafts()
         found = self._found(drafts)
         self.blocks = self._blocks()
         self._plan(drafts, found)
-        if self.system.edits:
+        if system.edits:
             for group in self.groups:
                 for case, region in self._regions(group, group.starts):
                     self.starts.append(self._planned(group, case, region, {}, self.start_heads))
 
-    @property
-    def room(self) -> int:
-        """How many codes there are."""
-        return self._codes + sum(block.count for channel in self.channels for block in channel.blocks)
+    @classmethod
+    def at(cls, unfolding: Unfolding, symbols: Symbols, *, most_added: int = MOST_ADDED) -> "SystemPlan":
+        """Return the plan of one length."""
+        return cls(unfolding.system, symbols, [unfolding], constant(unfolding.length), most_added)
+
+    @classmethod
+    def for_every_length(
+        cls, system: System, symbols: Symbols, seen: Sequence[Unfolding], *, most_added: int
+    ) -> "SystemPlan":
+        """Return the plan of every N; raise NoFormula if a position is not a formula."""
+        if system.edits:
+            raise NoFormula
+        return cls(system, symbols, seen, N, most_added)
 
     @property
     def cases(self) -> frozenset:
@@ -190,12 +215,53 @@ class SystemPlan(SlotRows):
                 return
         self.regions.append(region)
 
+    def _regions(self, group: Slots, cases: Sequence[Case]) -> Iterator[tuple[Case, Region]]:
+        if not self.every_length:
+            yield from super()._regions(group, cases)
+            return
+        left_out: list[Expression] = []
+        yield from _cut(cases, self._indices[group], left_out)
+        self.left_out += [(group, where) for where in left_out]
+
     def _finder_regions(self, found: Finders) -> Iterator[Region]:
-        return finder_regions(found.over, found.block.evaluate)
+        left_out: list[Expression] | None = [] if self.every_length else None
+        yield from finder_regions(found.over, evaluating(found.block.indices), left_out)
+        self.left_out += [(found, where) for where in left_out or ()]
+
+    def has_every_region(self, unfolding: Unfolding) -> bool:
+        """Return True if every region of the plan has a slot at this length."""
+        left_out: list[Expression] = []
+        for group in self.groups:
+            for _ in _cut(group.rules, sampled(group.ranges, [unfolding]), left_out):
+                pass
+        for found in self.finders:
+            for _ in finder_regions(found.over, evaluating(sampled(found.ranges, [unfolding])), left_out):
+                pass
+        return list(map(str, left_out)) == [str(where) for _, where in self.left_out]
+
+    def rows_at(self, unfolding: Unfolding) -> SlotRows:
+        """Return the rows of one length, if the plan fits it."""
+        return SlotRows.placed(unfolding, [(found.group, found.over) for found in self.finders])
+
+    def fits(self, rows: SlotRows) -> bool:
+        """Return True if a plan for every N has these rows at their length, and no region that is left out."""
+        if fixed(rows.slots) != rows.unfolding.size:  # a slot reads over other ranges there
+            return False
+        listed = [(self.blocks[group], rows.blocks[group], group.ranges) for group in self.groups]
+        finding = dict(zip(self.finders, rows.finders, strict=True))
+        listed += [(every.block, found.block, found.ranges) for every, found in finding.items()]
+        if not all(_same_rows(*each, fixed(rows.length)) for each in listed):
+            return False
+        return not any(
+            (finding[of].block if isinstance(of, Finders) else rows.blocks[of]).evaluate(where).any()
+            for of, where in self.left_out
+        )
 
     def _check_reads_nothing(self, name: str) -> None:
         """A row that finds and reads nothing asks for letter 0."""
-        if not self.length:
+        if any(unfolding.length == 0 for unfolding in self.seen):
+            if self.every_length:
+                raise NoFormula
             raise ProblemError(f"{name} reads neither a letter nor a slot at N = 0; compile it for longer words")
 
     def _plan_finders(self, found: Finders, channel: int) -> list[Any]:
@@ -320,16 +386,8 @@ class SystemPlan(SlotRows):
 
     def here(self) -> Expression | np.ndarray:
         """The code of every row: no two rows share one."""
-        finding = [block for channel in self.channels for block in channel.blocks]
-        if finding:
-            table = np.arange(self.rows)
-            for block in finding:
-                table[block.first : block.first + block.count] += self._codes - self.length
-            for group in self.groups:
-                block = self.blocks[group]
-                table[block.first : block.first + block.count] = block.evaluate(self.own_code(group))
-            return table
-        return self.declared([(self.blocks[group], self.own_code(group)) for group in self.groups], row)
+        codes = [(found.block, found.own) for found in self.finders]
+        return self.declared([*codes, *((self.blocks[group], self.own_code(group)) for group in self.groups)], row)
 
     def address(self, head: int, planned: Sequence[Planned], unread: int | None = None) -> Expression | np.ndarray:
         """Which code a row asks for: one that has no such read repeats its first.
@@ -348,14 +406,17 @@ class SystemPlan(SlotRows):
         return self.declared(pieces, row)
 
     def finds_for_one(self, channel: int) -> bool:
-        """Do all rows that find do so for one slot? Then nobody has to say for which."""
+        """Return True if all rows of the channel find for one slot, in which case no target code is needed."""
         finders = self.channels[channel].finders
         return len(finders) == 1 and not finders[0].group.ranges
 
     def _first_target(self, channel: int) -> Expression:
         """The code of some slot for which rows find."""
-        first = next(found for found in self.channels[channel].finders if found.block.count)
-        return constant(int(first.block.evaluate(first.code)[0]))
+        finders = self.channels[channel].finders
+        if self.every_length:
+            return self.boxes[finders[0].group].base
+        first = next(found for found in finders if fixed(found.block.count))
+        return constant(int(first.block.evaluate(first.target)[0]))
 
     def target(self, channel: int, otherwise: int | None = None) -> Expression | np.ndarray:
         """Of rows that find, the code of the slot they find for; of such a slot its own; elsewhere that of some."""
@@ -366,7 +427,7 @@ class SystemPlan(SlotRows):
             for region in self.regions
             if channel in region.channels and region.group is not None
         }
-        pieces = [*((found.block, found.code) for found in finders), *self._pieces(asked, some)]
+        pieces = [*((found.block, found.target) for found in finders), *self._pieces(asked, some)]
         return self.declared(pieces, formula(some, {"N": N}))
 
     def not_in(self, regions: Sequence[Planned]) -> Expression | np.ndarray:
@@ -383,6 +444,21 @@ class SystemPlan(SlotRows):
         for region, expression in asked.items():
             pieces[region.block] = _if(region.where, expression, pieces.get(region.block, rest))
         return list(pieces.items())
+
+
+def _same_rows(every: Block, block: Block, ranges: Sequence[Range], length: int) -> bool:
+    """Return True if the rows of a block at one length are those of the formulas."""
+    first, count = every.first.at(length), every.count.at(length)
+    if (first, count) != (fixed(block.first), fixed(block.count)):
+        return False
+    positions = np.arange(first, first + count)
+    found = [every.formulas[over.name].at_positions(length, positions) for over in ranges]
+    return all(np.array_equal(a, block.indices[over.name]) for a, over in zip(found, ranges, strict=True))
+
+
+def _cut(cases: Sequence[Case], arrays: Arrays, left_out: list[Expression]) -> Iterator[tuple[Case, Region]]:
+    """The regions of a group that have a slot among these; `left_out` collects the conditions of the others."""
+    return case_regions(cases, arrays["N"].size, evaluating(arrays), left_out)
 
 
 def _if(condition: Expression, then: Expression, otherwise: Expression) -> Expression:

@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from unmask.expressions import constant
 from unmask.programs.gadgets.attention import clear, itself, lookup
 from unmask.programs.gadgets.mlp import threshold
 from unmask.programs.planner_programs import planner_logits, symmetric_planner_logits
@@ -196,7 +197,7 @@ def start_layer(
         own = features(program, f"as letter {h}", head.features)
         embed_meaning(program, head, own, range(len(plan.system.letters)))
         start.fetched.append(features(program, f"letter {h}", head.features))
-        address = program.code(f"letter address {h}", plan.address(h, plan.starts), node.here.size)
+        address = program.code(f"letter address {h}", plan.address(h, plan.starts), room=plan.room)
         lookup(layer, address, node.here).copy(own.all, start.fetched[h].all)
     for region in plan.starts:
         start.no[region] = program.flag(f"not start of {region.name}", plan.not_in([region]))
@@ -294,7 +295,7 @@ class SlotResults:
 def system_loop(plan: SystemPlan) -> Program:
     """One or three looped layers; the last rows hold the answers, in order."""
     vocabulary = plan.symbols.vocabulary
-    program = Program(vocabulary.symbols, len(vocabulary.symbols), plan.length, plan.rows)
+    program = program_for(vocabulary.symbols, len(vocabulary.symbols), plan.length, plan.rows)
     node = SlotRegisters.of(program, plan)
     listed = dict.fromkeys(f for group in plan.groups for f in plan.result_features(group))
     result = features(program, "value", list(listed))
@@ -367,5 +368,5 @@ def system_string(placement: Placement) -> Program:
     """The program of all steps."""
     plan = placement.plan
     symbols = plan.symbols.vocabulary.symbols
-    program = Program(symbols, len(symbols), plan.length, placement.rows, "causal")
+    program = program_for(symbols, len(symbols), plan.length, constant(placement.rows), "causal")
     return predictor_of(program, plan, placement, waits=False)

@@ -175,7 +175,7 @@ Frame = Callable[[Model], dict[str, Any]]
 
 @dataclass(frozen=True)
 class WrongRun:
-    """A random source of so many letters and steps, and a word on which its conversion does something else."""
+    """A random source, its sizes, and a word on which its conversion behaves differently."""
 
     seed: int
     sizes: SourceSizes

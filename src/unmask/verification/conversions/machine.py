@@ -366,7 +366,7 @@ class ConversionClaim:
             return f"{layers} layers of the source"
 
         self.ledger.settle(
-            f"{name}: layers of the source stand there whole and in order, and nobody else writes to their streams",
+            f"{name}: layers of the source are complete and in order, and nothing else writes to their streams",
             "comparison of every entry",
             show,
         )
@@ -376,4 +376,4 @@ class ConversionClaim:
         every = self.program(name).every
         assert every is not None
         arithmetic = self.arithmetic
-        arithmetic.require(f"{name}: so many rows", arithmetic.at(every, arithmetic.row()) == rows)
+        arithmetic.require(f"{name}: the number of rows", arithmetic.at(every, arithmetic.row()) == rows)

@@ -286,7 +286,7 @@ class _Predicted:
         return f"{sum(map(len, (self.given, self.current, self.states.idle)))} pairs of rows"
 
     def require_streams(self, layers: int) -> None:
-        """After so many layers of the source, as far as it has them."""
+        """Require the streams after this number of layers, or after the last layer of the source."""
         for row in (*self.given, *self.current, *(row for row, _ in self.decided)):
             if not row.holds([self.ignored, self.always], [0, self.one]):
                 raise NotShown("a row that hosts one of the source is ignored")

@@ -77,7 +77,7 @@ TRUSTED = (
     "log2 K + [K < N] for K <= N < 2K; N <= 2^⌈log2 N⌉; K is 1 or even; ⌈log2(2m - 1)⌉ = ⌈log2 m⌉ + 1 for m >= 2. Of "
     "division: n = q·W + r in one way.",
     "Problem → automaton (`problems/`), which compiling and proving share. Of a program: that its rules are functions, "
-    "and that `EveryPlan.fits` accepts only lengths that the family's plan describes.",
+    "and that `SystemPlan.fits` accepts only lengths that the family's plan describes.",
     "Positions are computed with 64 bits, for N < 2^40. Larger models are refused.",
 )
 """What a proof for every length relies on without proving it."""

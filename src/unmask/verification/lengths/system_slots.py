@@ -20,8 +20,8 @@ from typing import Any
 from unmask.compilers.system_compiler import SystemFamily
 from unmask.expressions import Expression, Range
 from unmask.numerics.arithmetic import Precision
-from unmask.programs.recurrences.every_plan import EveryBlock, every_block, in_length
-from unmask.programs.recurrences.every_plan import product as product_of
+from unmask.programs.recurrences.slot_rows import Block, in_length
+from unmask.programs.recurrences.slot_rows import product as product_of
 from unmask.recurrences.interpreter import mapped
 from unmask.recurrences.slots import (
     Case,
@@ -411,15 +411,15 @@ class SystemClaim:
     def mask(self) -> int:
         return self.family.design.vocabulary["mask"]
 
-    def block(self, group: Group) -> EveryBlock:
+    def block(self, group: Group) -> Block:
         """Where the plan says that its rows stand."""
         plan = self.family.plan
         if not isinstance(group, Search):
-            return plan.stretches[group]
+            return plan.blocks[group]
         found = next((f for f in plan.finders if f.group is group.group and f.over is group.over), None)
         if found is None:
             raise NotShown(f"the family has no rows for {group.name}")
-        return every_block(found)
+        return found.block
 
     def left_out(self, group: Group) -> list[Term]:
         """The conditions of the regions that the plan does not have, in any of its rows."""
@@ -439,7 +439,9 @@ class SystemClaim:
 
     def divisions(self, group: Group) -> Iterator[tuple[Expression, Expression, int, int]]:
         """(dividend, divisor, d, e): see `Space.any_slot`."""
-        box, place = self.block(group).box, self.block(group).place
+        full = self.block(group).full
+        assert full is not None, "a plan for every N consists of full boxes"
+        box, place = full.box, full.place
         last = len(box.sizes) - 1
         for d in range(last):
             stride = in_length(product_of(box.sizes[d + 1 :]))

@@ -15,7 +15,7 @@ from unmask.weights.model import Model
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """A model and what it is held against; the engine runs the words that must be run."""
+    """A model and what it is compared with; the engine runs words."""
 
     model: Model
     reference: Reference

@@ -257,7 +257,7 @@ class CircuitDecider:
 
 @dataclass(frozen=True, eq=False)
 class ExpressionDecider:
-    """Operation by operation, one literal per value; `letters` are symbols as they are typed."""
+    """Operation by operation, one literal per value; `letters` are symbols as typed."""
 
     shape: ExpressionShape
     letters: Sequence[str]
@@ -316,7 +316,7 @@ Values = dict[Any, int]
 
 @dataclass(frozen=True, eq=False)
 class RecurrenceDecider:
-    """`letters` are symbols as they are typed; the last `outputs` answers count."""
+    """`letters` are symbols as typed; the last `outputs` answers count."""
 
     interpreter: Interpreter
     letters: Sequence[str]
@@ -389,7 +389,7 @@ def _answers(values: Values, names: dict[Any, str]) -> dict[str, int]:
 
 @dataclass(frozen=True, eq=False)
 class GrammarDecider:
-    """`letters` are symbols as they are typed."""
+    """`letters` are symbols as typed."""
 
     grammar: Grammar
     letters: Sequence[str]
@@ -463,7 +463,7 @@ class _Spans:
             self.derived[name, i, j] = self._or(own[b] for b in sorted(below))
 
     def _own(self, name: str, i: int, j: int) -> Iterator[int]:
-        """By a rule of its own whose first step is no unit."""
+        """Yield literals of the rules of a name whose first step is not a unit."""
         for rhs in self.grammar.rules[name]:
             yield self.several.get((rhs, i, j), FALSE)
             yield from (self._symbol(one, i, j) for one in self.alone[rhs] if one not in self.grammar.rules)
@@ -485,7 +485,7 @@ class _Spans:
 
 
 def decider_of(specification: Specification | Model, letters: Sequence[str], outputs: int) -> Decider:
-    """The specification over these letters, as they are typed; its last `outputs` count."""
+    """Return the decider of a specification over these letters, as typed; its last `outputs` count."""
     if isinstance(specification, Model):
         return ModelDecider(extract(specification), symbol_numbers(specification, letters).tolist(), outputs)
     if isinstance(specification, Automaton):

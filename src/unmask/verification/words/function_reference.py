@@ -109,7 +109,7 @@ class FunctionReference:
 
     @property
     def answer_symbols(self) -> frozenset[str]:
-        """Symbols are compared as they are written."""
+        """Empty: symbols are compared without a translation."""
         return frozenset()
 
     @property

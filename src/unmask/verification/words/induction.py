@@ -8,7 +8,7 @@ The relation R of a letter is read off. If v is a table of variables over disjoi
 that the pairs of its parents lead to, with all words in the gaps between them. Each step is a finite case analysis, so
 the whole proof takes time linear in the number of variables. At the end, the answer must agree with the automaton in
 every pair, and no failure may be reachable. A pair that disagrees comes with a word that leads to it. If intervals
-overlap, there is no induction and the caller uses another method.
+overlap, the method does not apply and the caller uses another one.
 
 `induction_certificate` writes the result for `unmask.checker`, in the form of `checker/certificate.py`.
 """
@@ -80,7 +80,7 @@ class _Elements:
     numbers: dict[bytes, int] = field(default_factory=dict)
     products: dict[int, int] = field(default_factory=dict)
     letters: int = 0
-    """The first so many generate all: the maps of letters, and the identity."""
+    """The number of generators: the first maps are those of the letters and the identity."""
     _table: np.ndarray | None = None
     _too_many: bool = False
 

@@ -159,7 +159,7 @@ class Reference(Protocol):
 
     @property
     def characters(self) -> Ranges | None:
-        """Characters as they are classed here, where words are any text."""
+        """The classes of characters, if words are any text."""
         ...
 
     @property
@@ -402,7 +402,7 @@ class RestrictedReference:
 
 
 def letter_read_by_model_alone(model: Model, reference: Reference) -> str | None:
-    """A letter that the model reads and the reference does not have; None if there is none."""
+    """Return a letter that the model reads and the reference does not have, or None."""
     if not model.length:
         return None
     if model.characters is None and reference.characters is None:

@@ -11,7 +11,7 @@ A certificate refutes "the two circuits differ on some word" for any DRAT checke
               the empty clause. Each follows from the previous ones by reverse unit propagation (RUP)
 
 Every lemma is checked when it is written, by `UnitPropagation`, which shares nothing with the solver. If a lemma
-cannot be checked, there is no certificate.
+cannot be checked, no certificate is written.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -73,7 +73,7 @@ def solver_class() -> Callable:
 
 
 def solved(solver: Any, conflicts: int | None = None, *, assumptions: Sequence[int] = ()) -> bool | None:
-    """Is there a model? None where so many conflicts do not tell; the clock is looked at every few of them."""
+    """Is there a model? None if the limit of conflicts is reached. The time limit is checked in between."""
     asked = 0
     while conflicts is None or asked < conflicts:
         part = CONFLICTS_AT_ONCE if conflicts is None else min(CONFLICTS_AT_ONCE, conflicts - asked)
@@ -102,7 +102,7 @@ class IncrementalSolver:
         self._quick.add_clause(clause)
 
     def together(self, literals: Sequence[int], conflicts: int) -> bool | None:
-        """Can these literals hold at once? None where so many conflicts do not tell."""
+        """Can these literals be true together? None if the limit of conflicts is reached."""
         self.asked += 1
         self._answered = self._quick
         answer = solved(self._quick, min(conflicts, QUICK_CONFLICTS), assumptions=literals)

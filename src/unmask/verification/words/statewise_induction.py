@@ -9,7 +9,7 @@ table of all these rows is built: for each value r only R_{row r, q'} is needed,
 the first part, and in a correct model q' = r. So |Q| rows of |Q| pairs replace a monoid of up to |Q|^|Q| elements.
 
 Variables of one shape have the same pairs. Relations are requested from the end and computed without recursion, because
-a chain is as deep as the word is long. If intervals overlap, there is no induction.
+a chain is as deep as the word is long. If intervals overlap, the method does not apply.
 """
 
 from collections.abc import Iterator

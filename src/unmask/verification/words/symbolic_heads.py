@@ -109,7 +109,7 @@ class _Numbered:
 
 
 class KeyScores:
-    """One head. Queries that no key tells apart ask the same; what is asked has a number while `epoch` stays."""
+    """One head. Queries that no key distinguishes are one effective query, numbered while `epoch` stays."""
 
     def __init__(self, places: Places, compact: Compact) -> None:
         """`places`: the rows of Q and of K that hold each column of a score."""
@@ -273,7 +273,7 @@ class _Key(NamedTuple):
     number: int  # of equal exponentials and values, up to names
 
     def for_weights(self) -> "_Key":
-        """The same for who looks at exponentials alone: one case, where these are the same in all."""
+        """The same key for sums of exponentials: one case if these are equal in all cases."""
         if self.cases.constant or (self.exps != self.exps[:, :1]).any():
             return self
         return _Key(CERTAIN, self.exps[:, :1], self.values[:, :1], self.number)
@@ -320,7 +320,7 @@ class SymbolicHead:
         return known[1]
 
     def keys(self, rows: list[SymbolicRow], queries: tuple[int, ...], live: np.ndarray) -> list[_Key]:
-        """Rows as these queries see them: cases that they cannot tell apart are one."""
+        """Rows as these queries see them; cases that they cannot distinguish are merged."""
         place = self.number, id(live)
         self.see_all(rows, live)
         weights = [self.scores.weights(query) for query in queries]
@@ -428,7 +428,7 @@ class SymbolicHead:
     def _branch(
         self, query: int, rows: list[SymbolicRow], live: np.ndarray
     ) -> tuple[Cases, np.ndarray, np.ndarray] | None:
-        """What one query brings, where that is no large sum; many rows may ask it of the same rows."""
+        """The sum of one query, None if it is large; kept, because many rows share the query and what it reads."""
         key = self.scores.epoch, query, id(live), tuple(map(id, rows))
         if key not in self._branches:
             keys = self.keys(rows, (query,), live)
