@@ -12,7 +12,7 @@ NAMES = [check.name for check in CHECKS]
 
 
 @pytest.fixture(scope="module")
-def models(bench_cache):
+def models(bench_cache):  # noqa: ARG001
     return cached_models("quick")
 
 
