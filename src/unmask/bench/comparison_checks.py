@@ -132,7 +132,7 @@ def cache_changes_nothing(trial: Trial) -> str:
     trial.needs("use_cache")
     widths = cache_widths(trial)
     for width in widths:
-        more = {} if width is None else {"block_length": width}
+        more: dict[str, Any] = {} if width is None else {"block_length": width}
         for number, word in enumerate(trial.words):
             plain, cached = (
                 trial.finished(trial.run(word.ids, trial.model.slots, use_cache=use, **more)) for use in (False, True)
