@@ -12,10 +12,8 @@ NAMES = [check.name for check in CHECKS]
 
 
 @pytest.fixture(scope="module")
-def models(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("UNMASK_CACHE", str(tmp_path_factory.mktemp("cache")))
-        yield cached_models("quick")
+def models(bench_cache):  # noqa: ARG001
+    return cached_models("quick")
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from unmask.api import compare_frameworks, compile_problem, decide_words, run_wo
 from unmask.compilers.compiler import compiler_for, compiler_with_hops
 from unmask.engines.fast import FastEngine
 from unmask.engines.reference import ReferenceEngine
-from unmask.errors import ProblemError
+from unmask.errors import ProblemError, UnmaskError
 from unmask.export.export_model import export_model
 from unmask.problems.catalogue import parse_problem
 from unmask.programs.gadgets import attention
@@ -107,3 +107,20 @@ def test_exported_with_the_decisions_of_the_model(form, tmp_path) -> None:
     report = json.loads((tmp_path / form / "export.json").read_text("utf-8"))
     assert report["agreement"]["decisions"] > 100
     assert report["slots"] == [0, 1, 2, 3, 6, 4, 5]
+
+
+@pytest.mark.parametrize("form", ["bert", "eurobert"])
+def test_level_2_as_work_tokens(form, tmp_path) -> None:
+    """[WORK] embeds as the mask; the run that never writes these slots takes three passes instead of two."""
+    model = compile_problem("group:S3", "mdm", length=16, hops=2)
+    export_model(model, form, tmp_path / form, order="work")
+    report = json.loads((tmp_path / form / "export.json").read_text("utf-8"))
+    assert report["work"] == {"token": "[WORK]", "slots": 4}
+    assert report["order"] == [list(range(4, 12)), [12, 13], [14]]
+    assert report["slots"][:4] == [8, 9, 10, 11]
+    assert "canvas[:, :4] = tokenizer.convert_tokens_to_ids('[WORK]')" in (tmp_path / form / "README.md").read_text()
+
+
+def test_one_hop_cannot_do_without_a_level(tmp_path) -> None:
+    with pytest.raises(UnmaskError, match="--order work needs a model"):
+        export_model(compile_problem("group:S3", "mdm", length=16), "bert", tmp_path / "m", order="work")

@@ -43,7 +43,7 @@ OrderOption = Annotated[
         "--order",
         metavar="ORDER",
         help="Order of the slots on the canvas: heap (the compiler's own), reversed, skip (levels 1, 3 …, then "
-        "2, 4 …), or a list such as 2,0,1.",
+        "2, 4 …), work (level 2 in the prompt as [WORK]), or a list such as 2,0,1.",
         show_default=False,
     ),
 ]

@@ -204,6 +204,10 @@ def export_files(
 
 def check_options(form: Form, order: str | None, rope: RopeChoice | None, gguf: GgufChoice | None) -> None:
     """Refuse options that this form does not have."""
+    if order == "work" and form == "gguf":
+        raise UnmaskError(
+            "--order work is not offered for gguf; export to eurobert, llama, qwen2, llada, dream or bert"
+        )
     if order is not None and form not in ("bert", "gguf", *CONTAINERS):
         raise UnmaskError(f"--order is for bert, gguf, {', '.join(CONTAINERS)}, not for {form}; leave it out")
     if rope not in (None, RopeChoice()) and form not in ("gguf", *CONTAINERS):

@@ -8,12 +8,15 @@ The order of the slots is free, because the position table says what a row is. I
 reads to its left, so that a causal mask goes unnoticed; in the reversed order it is noticed.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from safetensors.numpy import save
 
+from unmask.engines.fast import FastEngine
 from unmask.errors import UnmaskError
 from unmask.export.agreement import (
     Agreement,
@@ -30,10 +33,11 @@ from unmask.export.folder_files import Files, as_json, as_text, register_map, st
 from unmask.export.real_transformer import Passes, RealTransformer, real_weights, repaired
 from unmask.export.stock_architecture import most_rows, with_eos_in_spare_rows, with_spare_rows
 from unmask.export.tokenizer import TokenNames, token_names, tokenizer_files
+from unmask.reasoners.cached_run import CachePolicy, CanvasLayout, cached_run
 from unmask.weights.kinds import DIFFUSION
 from unmask.weights.model import Model
 
-NAMED_ORDERS = ("heap", "reversed", "skip")
+NAMED_ORDERS = ("heap", "reversed", "skip", "work")
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +55,9 @@ class StockCanvas:
     filler: int
     eos: int | None
     shifted: bool = False
+    work: int = 0
+    """How many of the first slots are read-only: they hold `work_token`, which embeds as the mask."""
+    work_token: int | None = None
 
     @property
     def before(self) -> int:
@@ -75,6 +82,9 @@ class StockCanvas:
         """Tokens of the model's rows → those of the canvas, with a number of spare rows."""
         if tokens.shape[1] == self.rows:
             tokens = tokens[:, self.permutation]
+            if self.work_token is not None:
+                read_only = tokens[:, self.first_slot : self.first_slot + self.work]
+                read_only[read_only == self.filler] = self.work_token
         front = np.full((len(tokens), self.before), 0 if self.begin is None else self.begin)
         return np.hstack([front, tokens, np.full((len(tokens), spare), self.filler)])
 
@@ -110,7 +120,8 @@ class StockCanvas:
 def slot_order(model: Model, order: str | None) -> tuple[int, ...]:
     """`heap` (the compiler's own), `reversed`, `skip`, or a list such as 2,0,1 → the slot of the model at each place.
 
-    `skip`: first the levels 1, 3, 5 …, then 2, 4 …, so that a slot of level 3 reads slots behind it.
+    `skip`: first the levels 1, 3, 5 …, then 2, 4 …, so that a slot of level 3 reads slots behind it. `work`: first
+    level 2, which belongs to the prompt (`StockCanvas.work`), then the others.
 
     >>> slot_order(compile_problem("(a|b)*abb", "mdm", length=5), "reversed")
     (3, 2, 1, 0)
@@ -127,6 +138,9 @@ def slot_order(model: Model, order: str | None) -> tuple[int, ...]:
     if order == "skip":
         levels = slot_levels(model)
         return tuple(slot for first in (0, 1) for level in levels[first::2] for slot in level)
+    if order == "work":
+        level = work_slots(model, order)
+        return (*level, *(slot for slot in own if slot not in level))
     try:
         chosen = tuple(int(part) for part in order.split(","))
     except ValueError:
@@ -140,6 +154,34 @@ def slot_order(model: Model, order: str | None) -> tuple[int, ...]:
             f"the list given has {len(chosen)} entries, {len(set(chosen) & set(own))} of these slots"
         )
     return chosen
+
+
+def work_slots(model: Model, order: str | None) -> tuple[int, ...]:
+    """The slots that stand in the prompt as [WORK] tokens, which embed as the mask and are never written: level 2.
+
+    A model of one hop cannot do without them: nothing is computed from a slot that is not written.
+    """
+    if order != "work":
+        return ()
+    levels = slot_levels(model)
+    if len(levels) < 3 or not _order_with_work(model, check_words(model, FEW_WORDS), levels[1]):
+        raise UnmaskError(
+            "--order work needs a model that computes level 2 of its slots without writing it, and a level above; "
+            "compile a regular language with --hops 2 and at least 5 letters"
+        )
+    return tuple(levels[1])
+
+
+def _order_with_work(model: Model, words: np.ndarray, work: Sequence[int]) -> list[list[int]] | None:
+    """The slots that are written in each pass if those in `work` never are; None if a word ends without an answer."""
+    layout, order = CanvasLayout.of(model, work=work), []
+    for word in words[:FEW_WORDS].tolist():
+        run = cached_run(model, word, CachePolicy("refresh", 1), layout)
+        if run.accepted is None:
+            return None
+        empty = np.full(model.padding, model.token[model.mask or ""])
+        order = [np.flatnonzero(a != b).tolist() for a, b in pairwise([empty, *run.canvas])]
+    return order
 
 
 def slot_levels(model: Model) -> list[list[int]]:
@@ -203,11 +245,12 @@ class ExportTask:
 
         `relative`: positions are computed from the distance to a begin symbol, so there must be one.
         """
-        slots = slot_order(model, order)
+        slots, work = slot_order(model, order), work_slots(model, order)
         passes = observe(model, part, words)
+        passes += [_with_masks(model, part, done, work) for done in passes] if work else []
         real = repaired(real_weights(model.transformers[part]), model.precision)
         scale = logit_scale(passes, model, part)
-        more = ("keep", "take") if part == "planner" else ()
+        more = (*(("keep", "take") if part == "planner" else ()), *(("work",) if work else ()))
         tokens = token_names(model, (*more, "bos") if relative else more)
         ids = {role: tokens.names.index(name) for role, name in tokens.special.items()}
         predicted = np.arange(len(model.vocabulary)) if part != "planner" else np.array([ids["keep"], ids["take"]])
@@ -221,8 +264,12 @@ class ExportTask:
             begin=begin,
             filler=ids["mask"] if model.kind in DIFFUSION else ids["pad"],
             eos=None if model.kind == "plt" else ids["eos"],
+            work=len(work),
+            work_token=ids.get("work"),
         )
         spare = with_spare_rows(replace(real, bias=-TIE / scale * np.arange(len(real.out))), len(tokens.names))
+        if canvas.work_token is not None:
+            spare.embed[canvas.work_token] = spare.embed[ids["mask"]]
         arranged = replace(spare, positions=spare.positions[canvas.permutation])
         chosen = replace(arranged, out=arranged.out[kept], bias=arranged.bias[kept])
         ready = with_eos_in_spare_rows(chosen, scale)
@@ -251,13 +298,18 @@ class ExportTask:
     def report(self, form: str, agreement: Agreement, parameters: int) -> dict[str, Any]:
         """What export.json says."""
         model, tokens, canvas = self.model, self.tokens, self.canvas
+        steps = planned_order(model, self.words)
+        work = {"token": tokens.special["work"], "slots": canvas.work} if canvas.work else None
+        if work:
+            steps = _order_with_work(model, self.words, canvas.order[: canvas.work])
         return {
             **summary(model, form, self.part),
             "agreement": agreement.to_json(),
             "logit_scale": self.scale,
             "tie_bias": TIE,
             "repairs": list(self.real.repairs),
-            "order": canvas.slots(planned_order(model, self.words)),
+            "order": canvas.slots(steps),
+            **({"work": work} if work else {}),
             "slots": list(canvas.order) if model.kind in DIFFUSION else None,
             "answer_slot": canvas.answer_slot if model.kind in DIFFUSION else None,
             "max_rows": canvas.max_rows,
@@ -282,6 +334,14 @@ class ExportTask:
             "export.json": as_json(report),
             "README.md": as_text(card),
         }
+
+
+def _with_masks(model: Model, part: str, done: ObservedPass, slots: Sequence[int]) -> ObservedPass:
+    """The same pass, in F_p, with masks in these slots."""
+    tokens = done.tokens.copy()
+    tokens[:, model.rows - model.padding + np.array(slots)] = model.token[model.mask or ""]
+    session = FastEngine().session(model.transformers[part], name=part)
+    return ObservedPass(tokens, done.rows, session.read(tokens, done.rows))
 
 
 def affordable(passes: list[ObservedPass], most: int) -> list[ObservedPass]:

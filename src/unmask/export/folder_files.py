@@ -210,6 +210,10 @@ def stock_card(model: Model, report: dict[str, Any], tokens: TokenNames, words: 
         steps=model.steps,
         take=tokens.special.get("take", ""),
     )
+    if "work" in report:
+        start = f"canvas = torch.full((1, {model.padding}), tokenizer.mask_token_id)\n"
+        token, slots = report["work"]["token"], report["work"]["slots"]
+        shown = shown.replace(start, f"{start}canvas[:, :{slots}] = tokenizer.convert_tokens_to_ids({token!r})\n")
     notes = [
         *_precisions(report),
         "Every weight was computed; none was trained. `registers.json` names the coordinates of the residual "
@@ -358,6 +362,12 @@ def _order(model: Model, report: dict[str, Any]) -> list[str]:
         ]
     written = set().union(*report["order"])
     rest = [] if len(written) == model.padding else ["All other slots stay masked.\n"]
+    if "work" in report:
+        token, slots = report["work"]["token"], report["work"]["slots"]
+        rest = [
+            f"The first {slots} slots belong to the prompt: put the token `{token}` there. They are read like masks "
+            "and never written.\n"
+        ]
     steps = [f"{i + 1}. {_ranges(slots)}" for i, slots in enumerate(report["order"])]
     return [
         "## Order of the slots\n\nSlots are counted from 0. The model's own planner writes these slots in "
