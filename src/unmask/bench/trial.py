@@ -194,11 +194,13 @@ class Trial:
         """
         if not self.model.write_once:
             return None
+        misled = self.model.facts["hops"] > 1  # it reads a slot in between if that is written, and computes it if not
         for t, canvas in enumerate((run.canvases() or [])[:-1], start=1):
             symbols, sure = run.predictions(t)
             for slot in range(self.model.slots):
                 reads, value = list(word.reads[slot]), int(word.values[slot])
                 ready = value != UNJUDGED and np.array_equal(canvas[0][reads], word.values[reads])
+                ready &= not (misled and self._wrong_beside(canvas[0], word, slot))
                 wrong = symbols[0, slot] not in (UNJUDGED, value) or 0 < sure[0, slot] < CERTAIN
                 if ready and wrong:
                     seen = f"although it reads {_slots(reads)}, which held the right values" if reads else ""
@@ -208,6 +210,12 @@ class Trial:
                         f"{sure[0, slot]:.2f} for slot {slot} instead of {self.model.shown(value)}, {seen}{side}"
                     ).rstrip(", ")
         return None
+
+    def _wrong_beside(self, canvas: np.ndarray, word: ReferenceWord, slot: int) -> bool:
+        """Whether another slot than this one is written with a wrong value."""
+        wrong = (canvas != self.model.mask_id) & (canvas != word.values) & (word.values != UNJUDGED)
+        wrong[slot] = False
+        return bool(wrong.any())
 
     def unpredicted_write(self, run: ObservedRun) -> str | None:
         """The first write that is not what the model predicts for its row."""
