@@ -213,7 +213,7 @@ BlockOption = Annotated[
 ]
 OrderOption = Annotated[
     str | None,
-    typer.Option("--order", metavar="ORDER", help="With --cache: heap, reversed, skip, or slots such as 2,0,1."),
+    typer.Option("--order", metavar="ORDER", help="With --cache: heap, reversed, skip, work, or slots such as 2,0,1."),
 ]
 WorkOption = Annotated[
     str | None,

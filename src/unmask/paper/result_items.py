@@ -230,8 +230,8 @@ THEOREMS = (
         claim="holds",
         against_print="open",
         difference="the paper claims CoT[log N] ⊆ MDM[log N, N]. For unmasked models with N slots this is neither "
-        "shown nor refuted; it holds with N·log N slots. That the inclusion is strict is shown, without a "
-        "conjecture.",
+        "shown nor refuted; it holds with N·log N slots, and with N + 2 log N + O(1) slots and O(log N) heads "
+        "(`pcot_to_mdm_mirrored`). That the inclusion is strict is shown, without a conjecture.",
         run="unmask compare group:A5 --lengths 8",
         check=several(COT_TO_PCOT, PCOT_TO_MDM, own_result_checks.chains_in_parallel, problem_checks.steps_both_ways),
         bound="MDM: ⌈log2 N⌉ steps; CoT: N steps measured",

@@ -83,11 +83,16 @@ class Simulation:
         for given in source.heads:
             head = layer.head()
             head.width = given.wq.shape[1]
-            head.query.append(_moved(given.wq, work))
-            head.key.append(_moved(given.wk, keys))
+            head.query.append(moved(given.wq, work))
+            head.key.append(moved(given.wk, keys))
             head.value.append(Edges(keys[given.wv.row], work[given.wv.column], given.wv.value))
             guard(head)
-        mlp = source.mlp
+        self.mlp(number, layer, work)
+
+    def mlp(self, number: int, layer: LayerBuilder, work: Columns | None = None) -> None:
+        """The MLP of layer `number` of the source."""
+        work = self.work if work is None else work
+        mlp = self.source.layers[number].mlp
         units = layer.mlp.units(mlp.b1.size, bias=mlp.b1)
         layer.mlp.inputs.append(Edges(work[mlp.w1.row], units[mlp.w1.column], mlp.w1.value))
         layer.mlp.outputs.append(Edges(units[mlp.w2.row], work[mlp.w2.column], mlp.w2.value))
@@ -165,7 +170,8 @@ def shared_attention(
     return SharedAttention("unmasked", {"unmasked": unguarded, "causal": guard})
 
 
-def _moved(matrix: Matrix, work: Columns) -> Edges:
+def moved(matrix: Matrix, work: Columns) -> Edges:
+    """The entries of a matrix that reads the source's stream, which reads `work` now."""
     return Edges(work[matrix.row], matrix.column, matrix.value)
 
 

@@ -22,7 +22,10 @@ from unmask.weights.transformer import Attention, Transformer
 
 @dataclass(frozen=True)
 class TransformerSize:
-    """Columns, layers and symbols; layers before and after the loop, whether the latter attend; noisy columns."""
+    """Columns, layers and symbols; layers before and after the loop, whether the latter attend; noisy columns.
+
+    `heads` is the largest number of heads of a layer.
+    """
 
     width: int
     layers: int
@@ -32,6 +35,7 @@ class TransformerSize:
     final: int = 0
     final_attends: bool = False
     noise: int = 0
+    heads: int = 0
 
     @classmethod
     def of(cls, transformer: Transformer) -> "TransformerSize":
@@ -46,6 +50,7 @@ class TransformerSize:
             final=len(transformer.layers) - last,
             final_attends=any(layer.heads for layer in transformer.layers[last:]),
             noise=0 if noise is None else len(noise.planner) + len(noise.predictor),
+            heads=max((len(layer.heads) for layer in transformer.layers), default=0),
         )
 
 

@@ -1,0 +1,546 @@
+"""Causal attention in an unmasked program, with two copies of every row: one in order, one in reverse order.
+
+Row j of a causal source is kept twice: in its place, and in a mirror, where rows stand in falling order. `MirroredRows`
+simulates a layer of the source on both copies. The prefix 0 … i of a query is at most K = ⌈log2(n + 1)⌉ dyadic blocks
+(bit k of i + 1 is 1: the rows that agree with i + 1 above bit k and have 0 there), each of which one head can see.
+
+    mass       A = Σ exp over the prefix, clipped at B: a head per block and per value at which exp grows. The score is
+               cut and shifted so that a key has the weight 2^-p if its score reaches the value, else 0, and a sentinel
+               with exp = B fixes Z = B. Each head adds (growth)·(number of such keys); all add to one column.
+    saturated  A = B, so Z = B in the source too and block k maps a running sum x to f_k(x), a clipped walk over the
+               letters [[e_j/B]·v_j]. Heads are summed one by one and clipped, so they can apply f_k: see `_saturated`.
+    unsaturated  A < B: fewer than 2^(p+1) keys have a weight that is not 0. They are found one after the other, in
+               rising order, and added one after the other: see `_Search`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from unmask.expressions import Expression, both, choose, n
+from unmask.numerics.arithmetic import Precision
+from unmask.programs.gadgets.attention import focus_copies, hide, itself
+from unmask.programs.gadgets.mlp import conjunction, one_hot, outweigh
+from unmask.programs.program import (
+    HALF,
+    NEXT_TO_B,
+    ONE,
+    ULP,
+    B,
+    Coefficient,
+    Columns,
+    Edges,
+    Form,
+    HeadBuilder,
+    LayerBuilder,
+    MlpBuilder,
+    Program,
+    bits_for,
+    whole,
+)
+from unmask.programs.score_tables import ScoreTables, ulps
+from unmask.programs.simulation import Simulation, moved
+from unmask.weights.transformer import Head
+
+SENTINELS = 3
+
+
+@dataclass(frozen=True, eq=False)
+class MirroredRows:
+    """The rows of a program: given rows, START, the mirrors in falling order, END, END, and the rows that are written.
+
+    `start` is the number of given rows, `count` that of all rows of the source.
+    """
+
+    program: Program
+    tables: ScoreTables
+    start: Expression
+    row: Expression
+    sentinel: Expression
+    bits: int
+    own: Columns
+    address: Columns
+    one_bits: Columns
+    zero_bits: Columns
+    limit: Columns
+    limit_ones: Columns
+    limit_zeros: Columns
+    real: Columns
+    not_original: Columns
+    not_mirror: Columns
+    begins: Columns
+    ends: tuple[Columns, Columns]
+    is_sentinel: Columns
+    unreached: Columns
+
+    @classmethod
+    def of(
+        cls, program: Program, precision: Precision, start: Expression, count: Expression, rows: int
+    ) -> "MirroredRows":
+        """Registers for two copies of `rows` rows; `count` is the same number as an expression."""
+        bits = bits_for(rows + 1)
+        last = start + count
+        mirror = both(n > start, n <= last)
+        original = choose(n < start, 1, n >= last + SENTINELS)
+        sentinel = 1 - choose(mirror, 1, original)
+        row = choose(sentinel, 0, choose(n < start, n, choose(mirror, last - n, n - count - SENTINELS)))
+        limit = choose(sentinel, 0, row + 1)
+
+        def flags(name: str, number: Expression, digit: int, only: Expression) -> Columns:
+            """For every bit, the lowest first, whether it is `digit`."""
+            columns = [
+                program.flag(f"{name} {k}", both(only, (number // (1 << k) % 2).equals(digit))) for k in range(bits)
+            ]
+            return np.concatenate(columns)
+
+        real = 1 - sentinel
+        return cls(
+            program,
+            ScoreTables(precision),
+            start,
+            row,
+            sentinel,
+            bits,
+            own=program.code("own", n),
+            address=program.code("address", row, bits, only=real)[::-1],
+            one_bits=flags("address has bit", row, 1, real),
+            zero_bits=flags("address lacks bit", row, 0, real),
+            limit=program.code("limit", limit, bits)[::-1],
+            limit_ones=flags("limit has bit", limit, 1, real),
+            limit_zeros=flags("limit lacks bit", limit, 0, real),
+            real=program.flag("row of the source", real),
+            not_original=program.flag("not an original", 1 - original),
+            not_mirror=program.flag("not a mirror", 1 - mirror),
+            begins=program.flag("start", n.equals(start)),
+            ends=(program.flag("first end", n.equals(last + 1)), program.flag("second end", n.equals(last + 2))),
+            is_sentinel=program.flag("sentinel", sentinel),
+            unreached=program.register("unreached"),
+        )
+
+    # columns of heads
+
+    def shift(self, head: HeadBuilder, amount: Form) -> None:
+        """Map scores from -amount on to `least`, lower ones below it: the weight is 2^-p or 0 where Z = B."""
+        one, on = self.program.one, [(self.program.one, ONE)]
+        head.column(amount, on)
+        for weight in (B, -B, ulps(self.tables.least)):
+            head.column([(one, weight)], on)
+
+    def equal(self, head: HeadBuilder, code: Sequence[Form], asks: Sequence[Form]) -> None:
+        """EQ with forms for the bits of the query: ±B where it asks, and -B there. Scores must be at most 0."""
+        for a, ask, key in zip(code, asks, self.address, strict=True):
+            head.column(a, [(key, ONE)])
+            head.column(ask, [(self.program.one, ONE)])
+
+    def in_block(
+        self,
+        head: HeadBuilder,
+        k: int,
+        code: list[Form],
+        digit: int,
+        gate: Form,
+        scale: Coefficient = B,
+        copies: int = 1,
+    ) -> None:
+        """See the keys that agree with `code` above bit k and have `digit` there, if the gate is open."""
+        one = [(self.program.one, ONE)]
+        for _ in range(copies):
+            for b in range(k, self.bits):
+                own_bit: Form = [(self.program.one, scale if digit else -scale)] if b == k else code[b]
+                head.column(own_bit, [(self.address[b], ONE)])
+                head.column([(self.program.one, -scale)], one)
+        for _ in range(2 if copies > 1 else 1):
+            head.column([(self.program.one, -B), *gate], one)
+
+    def pin(self, head: HeadBuilder, *sentinels: Columns) -> None:
+        """Give these rows the score B: then Z = B, and each has the weight 1."""
+        for flag in sentinels:
+            for _ in range(2):
+                head.column([(self.program.one, B)], [(flag, ONE)])
+
+    def layer(self, simulation: Simulation, number: int) -> None:
+        """Simulate one layer of the source on all copies of its rows."""
+        program, source = self.program, simulation.source.layers[number]
+        searches = [_Search.of(self, simulation, g, head) for g, head in enumerate(source.heads)]
+        if searches:
+            self._attend(searches)
+        layer = program.layer()
+        for search in searches:
+            search.deliver(layer)
+        if searches:
+            clearing = itself(layer, self.own)
+            for search in searches:
+                search.clear_all(clearing)
+        simulation.mlp(number, layer)
+        for column in np.unique(source.mlp.w2.column.tolist() + np.flatnonzero(source.mlp.b2).tolist()):
+            # a sentinel stays 0: two units, so that no sum survives
+            units = layer.mlp.units(2)
+            layer.mlp.read(units, np.repeat(self.is_sentinel, 2))
+            layer.mlp.write(units, np.repeat(simulation.work[column], 2), -B)
+
+    def _attend(self, searches: list["_Search"]) -> None:
+        program = self.program
+        layer = program.layer()
+        for search in searches:
+            search.mass(layer)
+        for turn in range(self.tables.heard):
+            layer = program.layer()
+            for search in searches:
+                if turn:
+                    search.add_key(layer)
+                else:
+                    search.saturated(layer)
+                search.find_block(layer)
+            layer = program.layer()
+            clearing = itself(layer, self.own)
+            for search in searches:
+                search.find_key(layer)
+                search.clear_levels(clearing)
+            layer = program.layer()
+            clearing = itself(layer, self.own)
+            for search in searches:
+                search.find_levels(layer)
+                search.move_on(clearing)
+        layer = program.layer()
+        for search in searches:
+            search.add_key(layer)
+
+
+def _signed(ones: Sequence[int], zeros: Sequence[int], scale: Coefficient = B) -> Form:
+    """±scale: the columns in `ones` say that a bit is 1, those in `zeros` that it is 0; at most one is set."""
+    return [(np.array(ones), scale), (np.array(zeros), -scale)]
+
+
+def _below(
+    mlp: MlpBuilder, column: int, terms: Sequence[int] | Columns, sign: Coefficient, bias: Coefficient | None
+) -> None:
+    """Clear a flag where Σ ±terms + bias is at least 2^-p."""
+    outweigh(mlp, [(np.array([term]), sign) for term in terms], bias, np.array([column]))
+
+
+def _some(mlp: MlpBuilder, column: int, terms: Sequence[int] | Columns) -> None:
+    """Clear a flag where one of the terms is above 0."""
+    if len(terms):
+        _below(mlp, column, terms, ONE, None)
+
+
+def _none(mlp: MlpBuilder, column: int, terms: Sequence[int] | Columns) -> None:
+    """Clear a flag where none of the terms is above 0."""
+    _below(mlp, column, terms, -ONE, ULP)
+
+
+def _copied(mlp: MlpBuilder, source: Columns, target: Columns) -> None:
+    mlp.write(conjunction(mlp, source, [[]] * len(source)), target)
+
+
+def _forbidden(mlp: MlpBuilder, flags: Sequence[int], column: int) -> None:
+    """Clear a flag where one of the flags is set."""
+    unit = mlp.units(1)
+    mlp.read(np.repeat(unit, len(flags)), np.array(flags))
+    mlp.write(unit, np.array([column]), -ONE)
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """One head of the source. Registers of K columns have the lowest bit first.
+
+    The unsaturated keys after x (the one found last) and up to the limit y are in dyadic blocks, too:
+        left   bit k of x is 0, below the highest bit in which x and y differ: rows that agree with x above k, 1 there
+        right  bit k of y is 1, below that bit: rows that agree with y above k, 0 there
+    in this order: left blocks from the lowest bit, right blocks from the highest. `left` and `open` flag them.
+    """
+
+    rows: MirroredRows
+    simulation: Simulation
+    given: Head
+    columns: dict[str, Columns]
+
+    @classmethod
+    def of(cls, rows: MirroredRows, simulation: Simulation, g: int, given: Head) -> "_Search":
+        program, k = rows.program, rows.bits
+        numbers = rows.tables.precision
+        sizes = {
+            "sum": simulation.work.size,
+            "mass": 1,
+            "total": numbers.bound - 1,
+            "empty": 1,
+            "level": numbers.one,
+            "exact level": numbers.one,
+            "no level": 1,
+            "none": 1,
+        }
+        sizes |= dict.fromkeys(("saturated", "open", "left a", "left b", "left c", "x one", "x zero"), k)
+        sizes |= dict.fromkeys(("in left", "in right", "x one'", "x zero'", "y one'", "y zero'"), k)
+        sizes |= dict.fromkeys(("left here", "right here", "left below", "right below"), k)
+        sizes |= dict.fromkeys(("ones last", "zeros last", "zeros", "one a", "one b", "zero a", "zero b"), k)
+        sizes |= dict.fromkeys(("new open", "new left a", "new left b", "new left c"), k)
+        columns = {}
+        for name, size in sizes.items():
+            register = f"head {g}: {name}"
+            exists = register in program.registers
+            columns[name] = program.columns(register) if exists else program.register(register, size)
+        return cls(rows, simulation, given, columns)
+
+    def __getitem__(self, name: str) -> Columns:
+        return self.columns[name]
+
+    def _head(self, layer: LayerBuilder) -> HeadBuilder:
+        """A head with the scores of the source."""
+        head, work = layer.head(), self.simulation.work
+        head.width = self.given.wq.shape[1]
+        head.query.append(moved(self.given.wq, work))
+        head.key.append(moved(self.given.wk, work))
+        return head
+
+    def _thresholds(self, level: int) -> Form:
+        """-θ, where θ is the least score whose weight is level·2^-p, by the sum A."""
+        tables = self.rows.tables
+        return [(self["total"], np.array([-tables.threshold(a, level) for a in range(1, tables.precision.bound)]))]
+
+    def mass(self, layer: LayerBuilder) -> None:
+        """The sum A of the exponentials in the prefix, and what follows from it."""
+        rows = self.rows
+        limit: list[Form] = [[(rows.limit[b], B)] for b in range(rows.bits)]
+        for score, step in rows.tables.growth:
+            for k in range(rows.bits):
+                head = self._head(layer)
+                rows.shift(head, [(rows.program.one, ulps(-score))])
+                rows.in_block(head, k, limit, 0, [(rows.limit_ones[k], B)])
+                hide(head, rows.not_original, copies=1)
+                rows.pin(head, rows.ends[0])
+                head.copy(rows.real, self["mass"], whole(step))
+        mlp, mass, bound = layer.mlp, self["mass"], rows.tables.precision.bound
+        one_hot(mlp, mass[0], range(1, bound), self["total"])
+        for name, bias, sign in (("open", -NEXT_TO_B, ONE), ("saturated", B, -ONE)):
+            _copied(mlp, rows.limit_ones, self[name])
+            for column in self[name]:
+                _below(mlp, column, mass, sign, bias)
+        mlp.offset(self["empty"], ONE)
+        _some(mlp, self["empty"][0], mass)
+        _forbidden(mlp, [int(rows.unreached[0]), int(rows.is_sentinel[0])], self["empty"][0])
+
+    def saturated(self, layer: LayerBuilder) -> None:
+        """Apply the clipped walks f_k of the blocks of the prefix, one after the other, where A = B.
+
+        Let g_k be the walk over the same letters, negated and in reverse order, which the mirror has, and α = g_k(B),
+        β = g_k(-B). Then f_k(x) = min(max(x, β), α) - min(max(0, β), α) + f_k(0), because f_k is constant, and so is
+        g_k, or f_k is x + s between β and α and constant outside. With P = B - max(α, 0), P' = max(-α, 0),
+        Q = B + min(β, 0), Q' = max(β, 0) these summands, each the result of one head, lead from x to f_k(x):
+            P, P', -P, -P'   min(x, α)
+            -Q, -Q', Q       max(…, β) - Q'
+            P', f_k(0)
+        START sets the state that a head over the mirror starts from, ENDs cut and shift what it ends with.
+        """
+        rows = self.rows
+        P, P2, Q, Q2 = (1, False), (1, True), (-1, False), (-1, True)  # sign of the letters, cut at 0
+        for k in reversed(range(rows.bits)):
+            for (letters, cut), sign in ((P, 1), (P2, 1), (P, -1), (P2, -1), (Q, -1), (Q2, -1), (Q, 1), (P2, 1)):
+                self._walk(layer, k, letters * sign, sign, cut=cut)
+            head = self._in_saturated_block(layer, k)
+            hide(head, rows.not_original)
+            rows.pin(head, rows.ends[0])
+            self._values(head, 1)
+
+    def _in_saturated_block(self, layer: LayerBuilder, k: int) -> HeadBuilder:
+        rows, head = self.rows, self._head(layer)
+        limit: list[Form] = [[(rows.limit[b], HALF)] for b in range(rows.bits)]
+        copies = focus_copies(rows.tables.precision.p)
+        rows.in_block(head, k, limit, 0, [(self["saturated"][k], B)], HALF, copies)
+        return head
+
+    def _values(self, head: HeadBuilder, sign: int) -> None:
+        wv = self.given.wv
+        head.value.append(Edges(self.simulation.work[wv.row], self["sum"][wv.column], sign * wv.value))
+
+    def _walk(self, layer: LayerBuilder, k: int, letters: int, sign: int, *, cut: bool) -> None:
+        """Over the mirror of block k: from -sign·B over ±letters, then (-sign·B if cut), then sign·B."""
+        rows, head = self.rows, self._in_saturated_block(layer, k)
+        hide(head, rows.not_mirror)
+        ends = rows.ends if cut else rows.ends[1:]
+        rows.pin(head, rows.begins, *ends)
+        self._values(head, letters)
+        written = self["sum"][np.unique(self.given.wv.column)]
+        states = [(rows.begins, -sign), (rows.ends[1], sign)] + ([(rows.ends[0], -sign)] if cut else [])
+        for flag, s in states:
+            head.copy(flag, written, B if s > 0 else -B)
+
+    def find_block(self, layer: LayerBuilder) -> None:
+        """Which is the first block after x with a key that has a weight?"""
+        rows = self.rows
+        x: list[Form] = [_signed([a], [b]) for a, b in zip(self["x one"], self["x zero"], strict=True)]
+        limit: list[Form] = [[(rows.limit[b], B)] for b in range(rows.bits)]
+        left = [[(np.array([self[f"left {i}"][k] for i in "abc"]), B)] for k in range(rows.bits)]
+        opened = [[(self["open"][k], B)] for k in range(rows.bits)]
+        for code, digit, gates, found in ((x, 1, left, self["in left"]), (limit, 0, opened, self["in right"])):
+            for k in range(rows.bits):
+                head = self._head(layer)
+                rows.shift(head, self._thresholds(1))
+                rows.in_block(head, k, code, digit, gates[k])
+                hide(head, rows.not_original, copies=1)
+                rows.pin(head, rows.ends[0])
+                head.copy(rows.real, found[k])
+        self._choose(layer.mlp)
+
+    def _choose(self, mlp: MlpBuilder) -> None:
+        """Flags of the chosen block: its bit, and the bits of its code above."""
+        rows, left, right = self.rows, self["in left"], self["in right"]
+        for k in range(rows.bits):
+            for name, source in (("x one'", self["x one"]), ("x zero'", self["x zero"])):
+                _copied(mlp, source[k : k + 1], self[name][k : k + 1])
+                _none(mlp, self[name][k], left[:k])
+            for name, source in (("y one'", rows.limit_ones), ("y zero'", rows.limit_zeros)):
+                _copied(mlp, source[k : k + 1], self[name][k : k + 1])
+                _some(mlp, self[name][k], [*left, *right[k:]])
+                _none(mlp, self[name][k], right[:k])
+            here, below = self["left here"][k], self["left below"][k]
+            _some(mlp, here, left[:k])
+            _none(mlp, here, left[k : k + 1])
+            _some(mlp, below, left[: k + 1])
+            _none(mlp, below, left[k + 1 :])
+            here, below = self["right here"][k], self["right below"][k]
+            _some(mlp, here, [*left, *right[k + 1 :]])
+            _none(mlp, here, right[k : k + 1])
+            _some(mlp, below, left)
+            _none(mlp, below, right[k + 1 :])
+        for name in ("left here", "left below", "right here", "right below"):
+            mlp.offset(self[name], ONE)
+        mlp.offset(self["none"], ONE)
+        _some(mlp, self["none"][0], [*left, *right])
+
+    def _asked(self, k: int) -> list[int]:
+        """The flags that say that bit k belongs to the code of the chosen block."""
+        names = ("x one'", "x zero'", "left here", "y one'", "y zero'", "right here")
+        return [int(self[name][k]) for name in names]
+
+    def find_key(self, layer: LayerBuilder) -> None:
+        """The address of the first key of the block that has a weight: the last one in the mirror.
+
+        Two walks per bit start at B: a 1 adds `jump` and a 0 subtracts 2^-p in one of them, the other way round in the
+        other. If at most `jump` keys have a 0, the first walk ends at B exactly if the last key has a 1. Otherwise
+        fewer than `jump` keys have a 1, and the second walk ends at B exactly if the last key has a 0.
+        """
+        rows = self.rows
+        codes, asks = [], []
+        for k in range(rows.bits):
+            x1, x0, left, y1, y0, right = self._asked(k)
+            codes.append(_signed([x1, left, y1], [x0, y0, right]))
+            asks.append([(np.array(self._asked(k)), -B)])
+        head = self._head(layer)
+        rows.shift(head, self._thresholds(1))
+        rows.equal(head, codes, asks)
+        head.column([(self["none"], -B)], [(rows.program.one, ONE)])
+        hide(head, rows.not_mirror, copies=1)
+        rows.pin(head, rows.begins)
+        for name, up, down in (
+            ("ones last", rows.one_bits, rows.zero_bits),
+            ("zeros last", rows.zero_bits, rows.one_bits),
+        ):
+            head.copy(up, self[name], B)
+            head.copy(down, self[name], -ONE)
+            head.copy(rows.begins, self[name], B)
+        head.copy(rows.zero_bits, self["zeros"])
+        self._read_address(layer.mlp)
+
+    def _read_address(self, mlp: MlpBuilder) -> None:
+        rows, jump = self.rows, self.rows.tables.jump
+        none = int(self["none"][0])
+        for k in range(rows.bits):
+            first, second, zeros = ([int(self[name][k])] for name in ("ones last", "zeros last", "zeros"))
+
+            def when(column: int, *, ends: bool, few: bool | None, other: bool | None) -> None:
+                """[first walk ends at B] = ends, [at most `jump` zeros] = few, [second walk ends at B] = other."""
+                for walk, at_bound in ((first, ends), (second, other)):  # noqa: B023
+                    if at_bound is not None:
+                        _below(mlp, column, walk, *((-ONE, B) if at_bound else (ONE, -NEXT_TO_B)))
+                if few is not None:
+                    _below(mlp, column, zeros, *((ONE, ulps(-jump)) if few else (-ONE, ulps(jump + 1))))  # noqa: B023
+
+            when(self["one a"][k], ends=True, few=None, other=None)
+            _forbidden(mlp, [none], self["one a"][k])
+            when(self["one b"][k], ends=False, few=False, other=False)
+            for name, few, other in (("zero a", True, None), ("zero b", False, True)):
+                when(self[name][k], ends=False, few=few, other=other)
+                after = self[f"new left {name[-1]}"][k]
+                when(after, ends=False, few=few, other=other)
+                _forbidden(mlp, [*self._asked(k), none], after)
+            keep = [int(self[name][k]) for name in ("left here", "left below", "y one'", "y zero'", "right here")]
+            unit = mlp.units(1)
+            mlp.read(np.repeat(unit, 3), np.array([self[f"left {i}"][k] for i in "abc"]))
+            mlp.read(np.repeat(unit, 7), np.array([*keep, self["right below"][k], none]), -ONE)
+            mlp.write(unit, self["new left c"][k : k + 1])
+            closed = [int(self[name][k]) for name in ("y one'", "y zero'", "right here")]
+            mlp.write(conjunction(mlp, self["open"][k : k + 1], [[*closed, none]]), self["new open"][k : k + 1])
+        for name in ("one a", "one b", "zero a", "zero b", "new left a", "new left b"):
+            mlp.offset(self[name], ONE)
+
+    def clear_levels(self, head: HeadBuilder) -> None:
+        for name in ("level", "exact level", "no level"):
+            head.copy(self[name], self[name], -ONE)
+
+    def find_levels(self, layer: LayerBuilder) -> None:
+        """The weight of the key that was found, in units of 2^-p."""
+        rows, one = self.rows, self.rows.program.one
+        ones, zeros = (list(zip(self[f"{d} a"], self[f"{d} b"], strict=True)) for d in ("one", "zero"))
+        for level in range(1, self["level"].size + 1):
+            head = self._head(layer)
+            rows.shift(head, self._thresholds(level))
+            rows.equal(head, [_signed(*pair) for pair in zip(ones, zeros, strict=True)], [[(one, -B)]] * rows.bits)
+            hide(head, rows.not_original, copies=1)
+            rows.pin(head, rows.ends[0])
+            head.copy(rows.real, self["level"][level - 1])
+        mlp, levels = layer.mlp, self["level"]
+        for i, column in enumerate(self["exact level"]):
+            _none(mlp, column, levels[i : i + 1])
+            _some(mlp, column, levels[i + 1 :])
+        _some(mlp, self["no level"][0], levels)
+        mlp.offset(self["exact level"], ONE)
+        mlp.offset(self["no level"], ONE)
+
+    def move_on(self, head: HeadBuilder) -> None:
+        """In a SELF head: the key that was found is x, and what was only needed to find it is 0 again."""
+        for target, sources in (
+            ("x one", ("one a", "one b")),
+            ("x zero", ("zero a", "zero b")),
+            ("open", ("new open",)),
+            *((f"left {i}", (f"new left {i}",)) for i in "abc"),
+        ):
+            head.copy(self[target], self[target], -ONE)
+            for source in sources:
+                head.copy(self[source], self[target])
+                head.copy(self[source], self[source], -ONE)
+        for name in ("x one'", "x zero'", "y one'", "y zero'", "none"):
+            head.copy(self[name], self[name], -ONE)
+        for name in ("left here", "right here", "left below", "right below", "in left", "in right"):
+            head.copy(self[name], self[name], -ONE)
+        for name in ("ones last", "zeros last", "zeros"):
+            head.copy(self[name], self[name], -ONE)
+
+    def add_key(self, layer: LayerBuilder) -> None:
+        """Add the value of the key x with its weight: END beside it makes the weight what it is."""
+        rows, one, tables = self.rows, self.rows.program.one, self.rows.tables
+        head = layer.head()
+        for k in range(rows.bits):
+            head.column(_signed([self["x one"][k]], [self["x zero"][k]]), [(rows.address[k], ONE)])
+            head.column([(one, -B)], [(rows.real, ONE)])
+        hide(head, rows.not_original, copies=1)
+        for _ in range(2):  # not hidden
+            head.column([(one, B)], [(rows.ends[0], ONE)])
+        head.column([(one, -B)], [(rows.ends[0], ONE)])
+        scores = np.array([tables.companion(level) for level in range(1, self["exact level"].size + 1)])
+        head.column([(self["exact level"], scores), (self["no level"], B)], [(rows.ends[0], ONE)])
+        self._values(head, 1)
+
+    def deliver(self, layer: LayerBuilder) -> None:
+        """Add the result of the head to the stream; divide by zero where the source does."""
+        rows = self.rows
+        head = itself(layer, rows.own)
+        head.column([(self["empty"], -B)], [(rows.program.one, ONE)])
+        head.copy(self["sum"], self.simulation.work)
+
+    def clear_all(self, head: HeadBuilder) -> None:
+        for name in ("sum", "mass", "total", "empty", "saturated", "open", "left a", "left b", "left c"):
+            head.copy(self[name], self[name], -ONE)
+        for name in ("x one", "x zero"):
+            head.copy(self[name], self[name], -ONE)
+        self.clear_levels(head)

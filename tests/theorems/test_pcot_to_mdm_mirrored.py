@@ -1,0 +1,182 @@
+"""pcot → mdm on two copies of every row: both copies of every row the chain has read, after every step and layer."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from unmask.engines.fast import FastEngine
+from unmask.errors import AttendsToNothing
+from unmask.numerics.arithmetic import Precision, clip
+from unmask.programs import mirrored_rows
+from unmask.programs.mirrored_rows import MirroredRows
+from unmask.programs.score_tables import ScoreTables
+from unmask.reasoners.run_words import run
+from unmask.testing import random_model
+from unmask.testing.draws import Draws
+from unmask.testing.random_model import sample_words
+from unmask.theorems.conversion_checks import check_source, check_theorem
+from unmask.theorems.cot_and_pcot import COT_TO_PCOT
+from unmask.theorems.pcot_to_mdm import PCOT_TO_MDM
+from unmask.theorems.pcot_to_mdm_mirrored import PCOT_TO_MDM_MIRRORED, most_heads
+from unmask.theorems.theorem import SourceSize
+from unmask.weights.matrices import Matrix
+from unmask.weights.model import Price
+from unmask.weights.transformer import Head, Layer
+
+
+def scaled(source, times):
+    """The same model with larger queries: scores spread, so that fewer keys are heard, or none."""
+    model, bound = source.transformers["model"], source.precision.bound
+
+    def larger(matrix):
+        value = np.clip(matrix.value * times, -bound, bound)
+        return Matrix.from_entries(matrix.shape, matrix.row, matrix.column, value)
+
+    layers = tuple(
+        Layer(tuple(Head(larger(h.wq), h.wk, h.wv) for h in layer.heads), layer.mlp) for layer in model.layers
+    )
+    return replace(source, transformers={"model": replace(model, layers=layers)})
+
+
+def disagreements(seeds, precision, times=1, **sizes):
+    found = []
+    for seed in seeds:
+        source = scaled(random_model(seed, "pcot", seed % 4, precision=precision, **sizes), times)
+        conversion = PCOT_TO_MDM_MIRRORED.convert(source)
+        predictor = conversion.model.transformers["predictor"]
+        assert Price.of(conversion.model) == PCOT_TO_MDM_MIRRORED.bound(source), seed
+        assert max(len(layer.heads) for layer in predictor.layers) <= most_heads(SourceSize.of(source))
+        wrong = check_source(source, conversion, seed=seed, engine=FastEngine())
+        if wrong:
+            found.append(wrong)
+    return found
+
+
+@pytest.mark.parametrize(("precision", "count"), [(1, 12), (2, 6), (3, 2)])
+def test_pcot_to_mdm_mirrored_correct(precision, count):
+    assert disagreements(range(count), precision) == []
+
+
+@pytest.mark.parametrize(("precision", "count"), [(1, 6), (2, 3)])
+def test_sources_whose_scores_spread(precision, count):
+    assert disagreements(range(500, 500 + count), precision, times=3) == []
+
+
+@pytest.mark.parametrize("precision", [1, 2])
+def test_the_reference_agrees(precision):
+    assert check_theorem(PCOT_TO_MDM_MIRRORED, range(100, 102), precision=precision) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("precision", "count"), [(1, 30), (2, 20), (3, 3)])
+def test_many_more_sources(precision, count):
+    assert disagreements(range(1000, 1000 + count), precision) == []
+    assert disagreements(range(2000, 2000 + count), precision, times=3) == []
+
+
+def test_a_source_that_divides_by_zero_takes_the_conversion_with_it():
+    divided = 0
+    for seed in (1, 2, 4, 6, 7):
+        source = scaled(random_model(seed, "pcot", seed % 4, precision=1), -4)
+        conversion = PCOT_TO_MDM_MIRRORED.convert(source)
+        assert check_source(source, conversion, seed=seed, engine=FastEngine()) is None, seed
+        try:
+            for word in sample_words(source, Draws(seed, 1), 2).tolist():
+                run(source, word, engine=FastEngine())
+        except AttendsToNothing:
+            divided += 1
+    assert divided > 2
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_chain_of_thought_and_the_price_beside_the_other_conversion(seed):
+    chain = random_model(seed, "cot", 4)
+    source = COT_TO_PCOT.convert(chain).model
+    ours = PCOT_TO_MDM_MIRRORED.convert(source).model
+    assert ours.padding == source.rows + source.padding + 3
+    assert ours.padding < PCOT_TO_MDM.convert(source).model.padding
+    for word in sample_words(chain, Draws(seed, 1), 2).tolist():
+        output = run(ours, word, engine=FastEngine()).output
+        assert output[-chain.padding :] == run(chain, word, engine=FastEngine()).output
+
+
+@pytest.mark.parametrize("p", [1, 2, 3, 4])
+def test_score_tables(p):
+    """Every step of the construction that depends on the table of exp, for every score."""
+    tables = ScoreTables(Precision(p))
+    bound, one = tables.precision.bound, tables.precision.one
+    numbers = tables.precision.numbers()
+    for s in numbers:
+        assert sum(step for score, step in tables.growth if score <= s) == tables.exp(s)
+    assert all(0 < step < one for _, step in tables.growth)
+    assert tables.least < 0
+    assert tables.heard == {1: 2, 2: 7, 3: 15, 4: 31}[p]
+    assert tables.heard <= 2 * tables.jump
+    for level in range(1, one + 1):
+        z = min(bound, one + tables.exp(tables.companion(level)))
+        assert (2 * one * one + z - 1) // (2 * z) == level
+
+
+@pytest.mark.parametrize("p", [1, 2, 3])
+def test_summands_that_apply_a_clipped_walk(p):
+    """P, P', -P, -P', -Q, -Q', Q, P', f(0) lead from every x to f(x)."""
+    precision, draws = Precision(p), Draws(p, 31)
+    bound = precision.bound
+
+    def walk(x, letters):
+        for letter in letters:
+            x = int(clip(x + letter, precision))
+        return x
+
+    for _ in range(400):
+        size = draws.integer(0, 6)
+        letters = draws.integers(-bound, bound, (size,)).tolist()
+        if draws.integer(0, 1):
+            letters = [letter // 4 for letter in letters]
+        back = [-letter for letter in reversed(letters)]
+        alpha, beta = walk(bound, back), walk(-bound, back)
+        P, P2, Q, Q2 = bound - max(alpha, 0), max(-alpha, 0), bound + min(beta, 0), max(beta, 0)
+        for x in precision.numbers():
+            assert walk(x, [P, P2, -P, -P2, -Q, -Q2, Q, P2, walk(0, letters)]) == walk(x, letters)
+
+
+def _without_saturated(monkeypatch):
+    monkeypatch.setattr(mirrored_rows._Search, "saturated", lambda *_: None)
+
+
+def _without_search(monkeypatch):
+    monkeypatch.setattr(ScoreTables, "heard", 1)
+
+
+def _mirror_in_order(monkeypatch):
+    """Heads over the mirror read the originals instead."""
+    real = MirroredRows.of.__func__
+
+    def of(cls, *given):
+        rows = real(cls, *given)
+        return replace(rows, not_mirror=rows.not_original)
+
+    monkeypatch.setattr(MirroredRows, "of", classmethod(of))
+
+
+def _unpinned(monkeypatch):
+    """Only END fixes the sums, START does not."""
+    pin = MirroredRows.pin
+    monkeypatch.setattr(
+        MirroredRows, "pin", lambda self, head, *rows: pin(self, head, *(r for r in rows if r is not self.begins))
+    )
+
+
+@pytest.mark.parametrize("broken", [_without_saturated, _without_search, _mirror_in_order, _unpinned])
+def test_without_a_part_of_the_construction_it_is_wrong(broken, monkeypatch):
+    broken(monkeypatch)
+
+    def wrong(seed):
+        source = scaled(random_model(seed, "pcot", 3, precision=2), 2)
+        try:
+            return check_source(source, PCOT_TO_MDM_MIRRORED.convert(source), seed=seed, engine=FastEngine())
+        except AssertionError:
+            return "refused"
+
+    assert any(wrong(seed) for seed in range(8))
