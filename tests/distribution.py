@@ -35,7 +35,7 @@ def check_contents(wheel: Path, sdist: Path) -> None:
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
     tops = {name.split("/")[0] for name in names}
     assert len(tops) == 2, f"the wheel puts {sorted(tops)} beside other people's packages"
-    assert not [name for name in names if "test_" in name or name.startswith("tests/")]
+    assert not [name for name in names if "/test_" in name or name.startswith("tests/")]
     with tarfile.open(sdist) as archive:
         inside = {name.partition("/")[2] for name in archive.getnames()}
     assert {

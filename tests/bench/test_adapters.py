@@ -14,10 +14,8 @@ pytest.importorskip("transformers")
 
 
 @pytest.fixture(scope="module")
-def tree(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("UNMASK_CACHE", str(tmp_path_factory.mktemp("cache")))
-        yield cached_models("tree-16")
+def tree(bench_cache):
+    return cached_models("tree-16")
 
 
 def outcome(tree, sampler, check, **options):

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from unmask.bench.check_sampler import check_sampler, sampler_named
     from unmask.bench.loaded_model import LoadedModel, load_reference
     from unmask.bench.observed_run import NotApplicable
+    from unmask.bench.pytest_plugin import parametrize_with_checks
     from unmask.bench.reference_models import REFERENCE_MODELS, ReferenceRow, reference_row
     from unmask.bench.run_checks import Report, run_checks
 
@@ -28,6 +29,7 @@ __all__ = [
     "cached_model",
     "check_sampler",
     "load_reference",
+    "parametrize_with_checks",
     "reference_row",
     "run_checks",
     "sampler_named",
@@ -43,6 +45,7 @@ _MODULES = {
     "cached_model": "unmask.bench.bench_folder",
     "check_sampler": "unmask.bench.check_sampler",
     "load_reference": "unmask.bench.loaded_model",
+    "parametrize_with_checks": "unmask.bench.pytest_plugin",
     "reference_row": "unmask.bench.reference_models",
     "run_checks": "unmask.bench.run_checks",
     "sampler_named": "unmask.bench.check_sampler",

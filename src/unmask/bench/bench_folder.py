@@ -121,6 +121,13 @@ def cached_model(row: ReferenceRow) -> LoadedModel:
     return load_reference(folder)
 
 
+def model_names(models: str) -> list[str]:
+    """What `cached_models` takes one by one: names of reference models, or the path of a bench folder."""
+    if os.sep in models or Path(models).is_dir():
+        return [models]
+    return [row.name for row in chosen_rows(models)]
+
+
 def cached_models(models: str) -> list[LoadedModel]:
     """`quick`, `full`, names separated by commas, or the path of a bench folder."""
     if os.sep in models or Path(models).is_dir():

@@ -185,7 +185,7 @@ def function_named(text: str) -> Callable[..., Any]:
     if not where or not name:
         raise BenchError(f"a sampler is named FILE.py:NAME or package.module:NAME, not {text!r}")
     try:
-        module = _module_of_file(Path(where)) if where.endswith(".py") else importlib.import_module(where)
+        module = _module_of_file(Path(where)) if where.endswith(".py") else _module_named(where)
         found = module
         for part in name.split("."):
             found = getattr(found, part)
@@ -197,6 +197,16 @@ def function_named(text: str) -> Callable[..., Any]:
     if not callable(found):
         raise BenchError(f"{text} is a {type(found).__name__}, not a function; name a function that fills masks")
     return found
+
+
+def _module_named(name: str) -> Any:
+    """Import a module; one in the current folder is found as well."""
+    here = str(Path.cwd())
+    sys.path.append(here)
+    try:
+        return importlib.import_module(name)
+    finally:
+        sys.path.remove(here)
 
 
 def _module_of_file(path: Path) -> Any:
