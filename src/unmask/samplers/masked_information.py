@@ -14,7 +14,7 @@ too many. Then they are approximated from both sides, and the curve has a proved
     merging beliefs forgets something,            which can only raise an entropy: an upper bound
     splitting a belief into several               is to be told something more: a lower bound
 
-Bounds of g bound f, because g is concave: f(i) is at most every mean of f to its left, at least every mean to its right.
+Bounds of g bound f, because g is concave: f(i) is at most a mean of f to its left and at least one to its right.
 """
 
 from collections.abc import Callable
