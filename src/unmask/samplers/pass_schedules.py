@@ -100,6 +100,7 @@ def published_schedules(curve: InformationCurve, passes: int) -> list[PricedSche
 
 
 def check_passes(passes: int, length: int) -> None:
+    """Raise if a string of this length cannot be written in this number of passes."""
     if not 1 <= passes <= length:
         raise UnmaskError(
             f"--passes is {passes:,} and the strings have {length:,} positions; a pass writes at least one position, "
@@ -108,6 +109,7 @@ def check_passes(passes: int, length: int) -> None:
 
 
 def check_cuts(cuts: tuple[int, ...], length: int) -> None:
+    """Raise if the cuts are not increasing from 0 to the length."""
     if not cuts or cuts[0] != 0 or cuts[-1] != length or any(b <= a for a, b in pairwise(cuts)):
         raise UnmaskError(f"a schedule of {length} positions has cuts 0 < … < {length}, not {cuts}")
 

@@ -33,6 +33,8 @@ class ExactWeights:
 
 @dataclass(frozen=True, eq=False)
 class Law:
+    """A distribution over the strings of each length: a weighted automaton with rational weights."""
+
     name: str
     alphabet: tuple[str, ...]
     exact: ExactWeights
@@ -331,6 +333,8 @@ MASK = "□"
 
 @dataclass(frozen=True, eq=False)
 class LawPredictor:
+    """The exact conditional probabilities of a law, as a predictor."""
+
     law: Law
 
     @property
