@@ -305,7 +305,10 @@ def _context(key: str, alphabet: list[str], order: int) -> tuple[int, ...]:
     symbols = key.split()
     unknown = next((s for s in symbols if s not in alphabet), None)
     if unknown is not None:
-        raise ProblemError(f"the context {shortened(key)!r} names {shortened(unknown)!r}, which is not in the alphabet")
+        raise ProblemError(
+            f"the context {shortened(key)!r} names {shortened(unknown)!r}, which is not in the alphabet; separate the "
+            "symbols of a context by blanks"
+        )
     if len(symbols) >= order:
         raise ProblemError(f"the context {shortened(key)!r} has {len(symbols)} symbols; order {order} has {order - 1}")
     return tuple(alphabet.index(symbol) for symbol in symbols)
