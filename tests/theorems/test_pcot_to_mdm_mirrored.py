@@ -53,12 +53,12 @@ def disagreements(seeds, precision, times=1, **sizes):
     return found
 
 
-@pytest.mark.parametrize(("precision", "count"), [(1, 12), (2, 6), (3, 2)])
+@pytest.mark.parametrize(("precision", "count"), [(1, 6), (2, 3), (3, 2)])
 def test_pcot_to_mdm_mirrored_correct(precision, count):
     assert disagreements(range(count), precision) == []
 
 
-@pytest.mark.parametrize(("precision", "count"), [(1, 6), (2, 3)])
+@pytest.mark.parametrize(("precision", "count"), [(1, 4), (2, 2)])
 def test_sources_whose_scores_spread(precision, count):
     assert disagreements(range(500, 500 + count), precision, times=3) == []
 
@@ -89,7 +89,7 @@ def test_a_source_that_divides_by_zero_takes_the_conversion_with_it():
     assert divided > 2
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long), 2])
 def test_a_chain_of_thought_and_the_price_beside_the_other_conversion(seed):
     chain = random_model(seed, "cot", 4)
     source = COT_TO_PCOT.convert(chain).model
