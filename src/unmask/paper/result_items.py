@@ -412,8 +412,8 @@ OWN = (
         against_print=None,
         run=by_theorem("cot", "mdm", "cot_to_mdm_mirrored"),
         check=several(
-            theorem_checks.converter("cot_to_mdm_mirrored", seeds=8, precisions=(1, 2)),
-            theorem_checks.converter("pcot_to_mdm_mirrored", seeds=8, precisions=(1, 2)),
+            theorem_checks.converter("cot_to_mdm_mirrored", seeds=25, precisions=(1, 2)),
+            theorem_checks.converter("pcot_to_mdm_mirrored", seeds=25, precisions=(1, 2)),
             theorem_checks.fewer_slots("pcot_to_mdm_mirrored", "pcot_to_mdm"),
         ),
         bound="T steps, N + 2P + 3 slots, 1 + L·(3m + 3) layers (one more for cot), max(11, g)·⌈log2(N + P + 1)⌉ heads "
