@@ -1,21 +1,22 @@
 """Masks that are not there: a causal program that simulates, in every row, the mask that would come next.
 
-Row n of the program holds two streams: that of a row of the source, and that of the mask after it. A layer of the source
-maps both. Rows are simulated by the heads of the source. A mask attends to rows (`rows`) and then to masks of its own
-block (`masks`), itself included: two sets of keys, but one softmax. Let Z be the sum of all exponentials, at most B.
+Row n of the program holds two streams: that of a row of the source, and that of the mask after it. A layer of the
+source maps both. Rows are simulated by the heads of the source. A mask attends to rows (`rows`) and then to masks of
+its own block (`masks`), itself included: two sets of keys, but one softmax. Let Z be the sum of all exponentials, at
+most B.
 
     mass         Z, by heads that count the keys whose score reaches a value at which exp grows (`AddressedRows`).
     Z = B        The head is a clipped walk over the letters [[e_j/B]·v_j]: first rows, then masks. A head over rows in
-                 which BEGIN fixes Z = B gives the state F after the rows. A block of one mask adds one letter. Otherwise
-                 there is a head over the masks for every number c of F_p, in which BEGIN starts the walk at c; an MLP
-                 selects that of c = F, column by column.
+                 which BEGIN fixes Z = B gives the state F after the rows. A block of one mask adds one letter. For
+                 larger blocks there is a head over the masks for every number c of F_p, in which BEGIN starts the walk
+                 at c; an MLP selects that of c = F, column by column.
     Z < B        Fewer than 2^(p+1) keys have a weight that is not 0. They are found one after the other, the last one
                  first: the addresses below x are dyadic blocks (bit k of x is 1: those that agree with x above k and
                  have 0 there), a head for each says whether it has a key, and one walk reads the address of the last
                  key of the lowest. Then a head per key adds its value with its weight, the first key first.
 
-BEGIN is row 0. If it is a row of the source, its stream is the same for every word. Then its key is read from constants,
-and its letter is where the walk over the rows starts.
+BEGIN is row 0. If it is a row of the source, its stream is the same for every word. Then its key is read from
+constants, and its letter is where the walk over the rows starts.
 """
 
 from collections.abc import Sequence
@@ -83,7 +84,7 @@ class HostLayout:
     def width(self) -> int:
         """Columns beside the streams and the searches."""
         hidden = 2 * self.steps if self.parallel else 0
-        return bits_for(self.rows) + 5 * self.bits + 2 * bits_for(self.steps) + 4 + hidden
+        return bits_for(self.rows) + 5 * self.bits + 2 * bits_for(self.steps) + 5 + hidden
 
 
 def search_registers(tables: ScoreTables, layout: HostLayout, width: int) -> dict[str, int]:
@@ -268,7 +269,7 @@ class _HostedHead:
         return head
 
     def _visible(self, head: HeadBuilder, part: str) -> None:
-        """Leave the keys of the part, in a head whose scores are at most 0: no symbols of the block, or only its masks."""
+        """Leave the keys of the part, in a head whose scores are at most 0: no symbols of the block, only its masks."""
         rows = self.rows
         if part == "masks":
             eq(head, rows.own_block, rows.mask_block)
@@ -281,6 +282,7 @@ class _HostedHead:
         rows, head = self.rows, self._head(layer, part)
         if part == "masks":
             focus(head, rows.own_block, rows.mask_block, copies=focus_copies(rows.precision.p))
+            hide(head, rows.idle)
         else:
             for _ in range(2):
                 self._visible(head, part)

@@ -25,9 +25,10 @@ import numpy as np
 
 from unmask.engines.reference import ReferenceEngine
 from unmask.errors import AttendsToNothing
-from unmask.expressions import N, both, n
+from unmask.expressions import N, both, choose, n
 from unmask.numerics.arithmetic import Precision
 from unmask.programs.assembly import assemble
+from unmask.programs.declarations import TableRows
 from unmask.programs.hosted_masks import HostedMasks, HostLayout, search_registers
 from unmask.programs.program import ONE, SPECIAL_NAMES, B, Columns, Program, free_name
 from unmask.programs.score_tables import ScoreTables
@@ -81,17 +82,14 @@ def _hosting_program(source: Model, vocabulary: tuple[str, ...]) -> tuple[Progra
     extra = len(vocabulary) - size
     layout = HostLayout(1 + source.length + source.padding, source.steps, source.block or 1, not extra)
     program = Program(vocabulary, len(vocabulary), source.length, layout.rows, "causal")
-    hosts = both(n >= N, n < N + source.padding)
     simulation = Simulation.of(
         program, transformer, "row", source_positions(transformer, (n - extra).positive_part(), n >= extra)
     )
-    next_row = source_positions(transformer, (n + (1 - extra)) * hosts, hosts)
-    masks = program.register("mask", column_labels(transformer), next_row)
-    simulation.embed_symbols(program)
     mask = transformer.embed.take(np.array([source.token[source.mask or ""]]))[0]
+    masks = program.register("mask", column_labels(transformer), _next_positions(source, mask))
+    simulation.embed_symbols(program)
     for symbol in range(size):
-        if symbol != source.token.get(source.begin or ""):
-            program.embed(np.full(mask.size, symbol), masks, mask)
+        program.embed(np.full(mask.size, symbol), masks, mask)
     rows = HostedMasks.of(program, simulation, masks, layout, _begin_streams(source))
     ends = []
     for number in range(simulation.depth):
@@ -101,6 +99,16 @@ def _hosting_program(source: Model, vocabulary: tuple[str, ...]) -> tuple[Progra
     if extra:
         program.read_out(size, program.one, -B)  # the last symbol: it loses even a tie at -B
     return program, simulation.work, masks, ends
+
+
+def _next_positions(source: Model, mask: np.ndarray) -> TableRows:
+    """The positions of the masks that rows host; row 0, if it has a symbol of the source, cancels what is embedded."""
+    transformer = source.transformers["model"]
+    hosts = both(n >= N, n < N + source.padding)
+    if source.begin is None:
+        return source_positions(transformer, n * hosts, hosts)
+    table = np.vstack([np.asarray(transformer.positions[:]), -mask])
+    return TableRows(table, choose(n.equals(0), source.rows, (n + 1) * hosts), choose(n.equals(0), 1, hosts))
 
 
 def _begin_streams(source: Model) -> list[np.ndarray]:
