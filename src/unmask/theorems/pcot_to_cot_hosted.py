@@ -25,12 +25,12 @@ import numpy as np
 
 from unmask.engines.reference import ReferenceEngine
 from unmask.errors import AttendsToNothing
-from unmask.expressions import N, both, choose, n
+from unmask.expressions import N, both, n
 from unmask.numerics.arithmetic import Precision
 from unmask.programs.assembly import assemble
-from unmask.programs.declarations import TableRows
+from unmask.programs.gadgets.attention import itself
 from unmask.programs.hosted_masks import HostedMasks, HostLayout, search_registers
-from unmask.programs.program import ONE, SPECIAL_NAMES, B, Columns, Program, free_name
+from unmask.programs.program import ONE, SPECIAL_NAMES, B, Columns, Edges, Program, free_name
 from unmask.programs.score_tables import ScoreTables
 from unmask.programs.simulation import Simulation, column_labels, source_positions
 from unmask.reasoners.run_words import run
@@ -86,7 +86,9 @@ def _hosting_program(source: Model, vocabulary: tuple[str, ...]) -> tuple[Progra
         program, transformer, "row", source_positions(transformer, (n - extra).positive_part(), n >= extra)
     )
     mask = transformer.embed.take(np.array([source.token[source.mask or ""]]))[0]
-    masks = program.register("mask", column_labels(transformer), _next_positions(source, mask))
+    hosts = both(n >= N, n < N + source.padding)
+    next_positions = source_positions(transformer, (n + (1 - extra)) * hosts, hosts)
+    masks = program.register("mask", column_labels(transformer), next_positions)
     simulation.embed_symbols(program)
     for symbol in range(size):
         program.embed(np.full(mask.size, symbol), masks, mask)
@@ -95,20 +97,12 @@ def _hosting_program(source: Model, vocabulary: tuple[str, ...]) -> tuple[Progra
     for number in range(simulation.depth):
         rows.layer(number)
         ends.append(len(program.layers) - 1)
+    if not extra:  # row 0 has a symbol, but hosts no mask
+        itself(program.layers[0], rows.own).value.append(Edges.between(rows.begins[:1], masks, -mask))
     simulation.read_out(program, masks)
     if extra:
         program.read_out(size, program.one, -B)  # the last symbol: it loses even a tie at -B
     return program, simulation.work, masks, ends
-
-
-def _next_positions(source: Model, mask: np.ndarray) -> TableRows:
-    """The positions of the masks that rows host; row 0, if it has a symbol of the source, cancels what is embedded."""
-    transformer = source.transformers["model"]
-    hosts = both(n >= N, n < N + source.padding)
-    if source.begin is None:
-        return source_positions(transformer, n * hosts, hosts)
-    table = np.vstack([np.asarray(transformer.positions[:]), -mask])
-    return TableRows(table, choose(n.equals(0), source.rows, (n + 1) * hosts), choose(n.equals(0), 1, hosts))
 
 
 def _begin_streams(source: Model) -> list[np.ndarray]:
