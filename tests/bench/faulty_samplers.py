@@ -205,3 +205,20 @@ def never_writes(model, tokenizer, input_ids, *, steps, mask_token_id):
     while (input_ids == mask_token_id).any():
         model(input_ids)
     return input_ids
+
+
+def swallows(model, tokenizer, input_ids, *, steps, mask_token_id):
+    """Never stops, and swallows what should stop it the first time."""
+    for _ in range(2):
+        try:
+            while True:
+                time.sleep(0.01)
+        except BaseException as stop:
+            first = stop
+    raise first
+
+
+def mutates(model, tokenizer, input_ids, *, steps, mask_token_id):
+    """Right, but in the tensor of the caller."""
+    input_ids.copy_(plain(model, tokenizer, input_ids, steps=steps, mask_token_id=mask_token_id))
+    return input_ids

@@ -20,6 +20,7 @@ from unmask.bench.loaded_model import UNJUDGED, LoadedModel, ReferenceWord
 from unmask.bench.observed_run import CERTAIN, NotApplicable, ObservedRun, observe
 
 WORDS = 4  # of a model that are tried by each check
+SECONDS_AFTER = 2.0  # limit of a run after another run of the same sampler and model reached its time limit
 PASSES_PER_SLOT = 8  # a run with more passes than this, and 64, counts as endless
 
 
@@ -69,6 +70,7 @@ class Trial:
     effects: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
     seconds: float = 20.0
     _runs: dict[Any, ObservedRun] = field(default_factory=dict)
+    _timed_out: bool = False
 
     @property
     def words(self) -> tuple[ReferenceWord, ...]:
@@ -138,9 +140,10 @@ class Trial:
             ),
             run,
             most_passes=64 + PASSES_PER_SLOT * max(self.model.slots, steps),
-            seconds=self.seconds,
+            seconds=min(self.seconds, SECONDS_AFTER) if self._timed_out else self.seconds,
             transform=None if variant is None else VARIANTS[variant](self.model),
         )
+        self._timed_out = self._timed_out or (run.stopped is not None and "seconds" in run.stopped)
         run.input_changed = not np.array_equal(given.numpy(), ids)
         return run
 
