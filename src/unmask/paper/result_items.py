@@ -230,8 +230,8 @@ THEOREMS = (
         claim="holds",
         against_print="open",
         difference="the paper claims CoT[log N] ⊆ MDM[log N, N]. For unmasked models with N slots this is neither "
-        "shown nor refuted; it holds with N·log N slots, and with N + 2 log N + O(1) slots and O(log N) heads "
-        "(`pcot_to_mdm_mirrored`). That the inclusion is strict is shown, without a conjecture.",
+        "shown nor refuted; it holds with N·log N slots, and with N + 2 log N + 3 slots and O(log N) heads "
+        "(own:causal-by-two-copies*). That the inclusion is strict is shown, without a conjecture.",
         run="unmask compare group:A5 --lengths 8",
         check=several(COT_TO_PCOT, PCOT_TO_MDM, own_result_checks.chains_in_parallel, problem_checks.steps_both_ways),
         bound="MDM: ⌈log2 N⌉ steps; CoT: N steps measured",
@@ -398,6 +398,27 @@ OWN = (
         check=several(theorem_checks.converter("mdm_speed_up"), theorem_checks.converter("mdm_speed_up:3")),
         bound="⌈T/c⌉ steps, P slots, c·(max(L_U, L_S) + 4) layers, 2(D_U + D_S) + 5|Σ| + ⌈log2(N + P)⌉ + 4 columns, 3 "
         "more if c does not divide T",
+    ),
+    Item(
+        label="own:causal-by-two-copies*",
+        kind="own result",
+        title="causal attention by unmasked attention on two copies of every row",
+        statement="pCoT[T, P] ⊆ MDM[T, N + 2P + 3] and CoT[T] ⊆ MDM[T, N + 2T + 3], with O(log N) heads in a layer "
+        "for each head of the chain, O(1) layers for each layer and width O(log N), at fixed p. Hence CoT[log N] ⊆ "
+        "MDM[log N, N + 2 log N + 3]. With one head per head, `pcot_to_mdm` takes (N + P)(⌈log2(N + P)⌉ - 1) + P "
+        "slots. The paper has neither.",
+        construction="theorems/pcot_to_mdm_mirrored.py, programs/mirrored_rows.py",
+        claim="holds",
+        against_print=None,
+        run=by_theorem("cot", "mdm", "cot_to_mdm_mirrored"),
+        check=several(
+            theorem_checks.converter("cot_to_mdm_mirrored", seeds=25, precisions=(1, 2)),
+            theorem_checks.converter("pcot_to_mdm_mirrored", seeds=25, precisions=(1, 2)),
+            theorem_checks.fewer_slots("pcot_to_mdm_mirrored", "pcot_to_mdm"),
+        ),
+        bound="T steps, N + 2P + 3 slots, 1 + L·(3m + 3) layers (one more for cot), max(11, g)·⌈log2(N + P + 1)⌉ heads "
+        "for each head; m = 2, 7, 15 and g = 3, 10, 25 for p = 1, 2, 3",
+        erratum="4.",
     ),
     Item(
         label="own:pcot-to-cot-answer-only*",
