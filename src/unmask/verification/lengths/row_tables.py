@@ -251,11 +251,29 @@ MOST_PAIRS = 3000
 
 
 def state_maps(automaton: Automaton) -> Monoid:
-    """The maps of states that words have, with their products; element 0 is the identity."""
+    """The maps of states that words have, with their products; element 0 is the identity.
+
+    The compiler uses the same function, so the result is compared with its definition: a fault is not shared.
+    """
     try:
-        return transition_monoid(automaton, most=MOST_PAIRS)
+        monoid = transition_monoid(automaton, most=MOST_PAIRS)
     except TooLarge as found:
         raise NotShown(f"the automaton has more than {MOST_PAIRS:,} maps") from found
+    maps = monoid.elements
+    right = (
+        np.array_equal(maps[0], np.arange(automaton.states)),
+        np.array_equal(maps[monoid.generators], automaton.delta.T),
+        np.array_equal(monoid.accepting, automaton.accepting[maps[:, automaton.start]]),
+    )
+    if not all(right) or not all(_is_column(monoid, j) for j in range(monoid.size)):
+        raise NotShown("the transition monoid is not that of the automaton")
+    return monoid
+
+
+def _is_column(monoid: Monoid, j: int) -> bool:
+    """Is i · j, in the table, first the map i and then the map j, for every i?"""
+    check()
+    return np.array_equal(monoid.elements[monoid.product_table[:, j]], monoid.elements[j][monoid.elements])
 
 
 @dataclass(frozen=True)
