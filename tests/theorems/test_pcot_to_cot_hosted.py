@@ -18,7 +18,7 @@ from unmask.testing import random_model
 from unmask.testing.draws import Draws
 from unmask.testing.random_model import sample_words
 from unmask.theorems.conversion_checks import check_source
-from unmask.theorems.pcot_to_cot_hosted import PCOT_TO_COT_HOSTED
+from unmask.theorems.pcot_to_cot_hosted import PCOT_TO_COT_HOSTED, most_heads
 from unmask.theorems.theorem import SourceSize
 from unmask.weights.model import Price
 
@@ -32,6 +32,8 @@ def disagreements(seeds, precision, times=1, lengths=(0, 1, 2, 3), **sizes):
         source = scaled(random_model(seed, "pcot", length, precision=precision, **sizes), times)
         conversion = PCOT_TO_COT_HOSTED.convert(source)
         assert Price.of(conversion.model) == PCOT_TO_COT_HOSTED.bound(source), seed
+        layers = conversion.model.transformers["model"].layers
+        assert max(len(layer.heads) for layer in layers) <= most_heads(SourceSize.of(source))
         assert conversion.model.steps == conversion.model.padding == source.padding
         wrong = check_source(source, conversion, seed=seed, engine=FastEngine())
         if wrong:

@@ -338,7 +338,7 @@ OTHERS = (
         kind="proposition",
         title="chain of thought, one symbol or many at a time",
         statement="CoT[T] = pCoT[T, T] for every T; pCoT[T, P] ⊆ CoT[P] with O(T + log N) columns, so for T = O(log "
-        "N); and pCoT[T, P] ⊆ CoT[2P] with O(log N) columns for every T.",
+        "N); and pCoT[T, P] ⊆ CoT[2P] with O(log N) columns for every T. A chain in P steps has a begin symbol.",
         construction="theorems/cot_and_pcot.py, theorems/pcot_to_cot_hosted.py, programs/hosted_masks.py",
         claim="holds",
         against_print="open",

@@ -9,9 +9,9 @@ Construction: the row before a mask hosts it: it has the mask's stream beside it
               exponentials, the walk of the clipped sum where Z = B, and the few keys that are heard where Z < B.
               Row 0 fixes Z = B in these heads. It is the begin symbol of the source, or a new one.
 Bounds:       P steps, L·(2m + 4) layers, where m = 2, 7, 15 for p = 1, 2, 3 is the most keys that are heard; a symbol
-              more if the source has no begin symbol; width O(D) + O(log N), and 2T more if P' > 1; at most
-              max(2K + 2^(p+1) + 2, 2m·2^p, 3g, 4^(p+1)) heads for each head, K = ⌈log2(N + P + 2)⌉. At fixed p:
-              O(log N) heads, O(1) layers.
+              more if the source has no begin symbol; width O(D) + O(log N), and 2T more if P' > 1; for H heads at
+              most 2 + H·max(3g, 2K + 2^p, 2m·2^p, 2·4^p + 2) in a layer, where K = ⌈log2(N + P + 2)⌉ and exp takes
+              g + 1 values. At fixed p: O(log N) heads, O(1) layers.
 Exactness:    bit by bit: after every layer, rows and masks of every step have the source's streams; for p >= 1. It
               divides by zero if and only if the source does. N = 0: there is one word, and the chain is written into
               the positions.
@@ -30,7 +30,7 @@ from unmask.numerics.arithmetic import Precision
 from unmask.programs.assembly import assemble
 from unmask.programs.gadgets.attention import itself
 from unmask.programs.hosted_masks import HostedMasks, HostLayout, search_registers
-from unmask.programs.program import ONE, SPECIAL_NAMES, B, Columns, Edges, Program, free_name
+from unmask.programs.program import ONE, SPECIAL_NAMES, B, Columns, Edges, Program, bits_for, free_name
 from unmask.programs.score_tables import ScoreTables
 from unmask.programs.simulation import Simulation, column_labels, source_positions
 from unmask.reasoners.run_words import run
@@ -50,6 +50,16 @@ def bound(source: SourceSize) -> Price:
     width += heads * sum(search_registers(tables, layout, source.width).values())
     # a layer without heads is one layer; the bound takes all layers to have some
     return Price(source.padding, source.padding, source.layers * (2 * tables.heard + 4), width, symbols)
+
+
+def most_heads(source: SourceSize) -> int:
+    """The most heads of a layer."""
+    tables = ScoreTables(Precision(source.precision))
+    one, bits = tables.precision.one, bits_for(2 + source.length + source.padding)
+    walks = tables.precision.size + 3
+    return 2 + source.model.heads * max(
+        3 * len(tables.growth), 2 * bits + one, 2 * tables.heard * one, walks, 2 * tables.heard + 2
+    )
 
 
 def pcot_to_cot_hosted(source: Model) -> Conversion:
