@@ -104,7 +104,7 @@ def reference_files(row: ReferenceRow, form: str | None = None) -> dict[str, byt
 def description(
     row: ReferenceRow, form: str, subject: Any, files: dict[str, bytes], report: dict[str, Any]
 ) -> dict[str, Any]:
-    """What bench.json says; docs/reference/bench-folder.md has its schema."""
+    """What bench.json says; bench.schema.json has its schema."""
     import json
 
     from unmask.samplers.benchmark_subject import dependencies

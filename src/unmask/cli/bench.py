@@ -154,7 +154,6 @@ def run(
     if out is not None:
         check_writable(out, "report.html", earlier=PAGE)
     options = dict(_option(text) for text in option or ())
-    _be_quiet()
     report = check_sampler(sampler, models, checks=check, options=options, seconds=seconds)
     if out is not None:
         from unmask.bench.report import page
@@ -183,12 +182,3 @@ def _option(text: str) -> tuple[str, Any]:
     from unmask.samplers.sampler_names import parameter_value
 
     return name, parameter_value(value)
-
-
-def _be_quiet() -> None:
-    """Progress bars of transformers say nothing about a sampler."""
-    try:
-        from transformers.utils.logging import disable_progress_bar
-    except ImportError:
-        return
-    disable_progress_bar()
