@@ -72,6 +72,35 @@ def outweigh(mlp: MlpBuilder, terms: list[tuple[Columns, Coefficient]], bias: We
         mlp.write(units, column, -TOP)
 
 
+def clear_if_positive(
+    mlp: MlpBuilder, column: int, terms: Sequence[int] | Columns, sign: Coefficient, bias: Coefficient | None
+) -> None:
+    """Clear a flag where Σ ±terms + bias is at least 2^-p."""
+    outweigh(mlp, [(np.array([term]), sign) for term in terms], bias, np.array([column]))
+
+
+def clear_if_some(mlp: MlpBuilder, column: int, terms: Sequence[int] | Columns) -> None:
+    """Clear a flag where one of the terms is above 0."""
+    if len(terms):
+        clear_if_positive(mlp, column, terms, ONE, None)
+
+
+def clear_if_none(mlp: MlpBuilder, column: int, terms: Sequence[int] | Columns) -> None:
+    """Clear a flag where none of the terms is above 0."""
+    clear_if_positive(mlp, column, terms, -ONE, ULP)
+
+
+def copy_flags(mlp: MlpBuilder, source: Columns, target: Columns) -> None:
+    mlp.write(conjunction(mlp, source, [[]] * len(source)), target)
+
+
+def clear_if_flagged(mlp: MlpBuilder, flags: Sequence[int], column: int) -> None:
+    """Clear a flag where one of the flags is set."""
+    unit = mlp.units(1)
+    mlp.read(np.repeat(unit, len(flags)), np.array(flags))
+    mlp.write(unit, np.array([column]), -ONE)
+
+
 def also(mlp: MlpBuilder, columns: Columns, again: Columns) -> None:
     """Write to again_i what the MLP has written to columns_i so far, from the same units."""
     place = np.full(max(columns) + 1, -1)
