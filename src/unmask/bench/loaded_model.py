@@ -99,7 +99,15 @@ class LoadedModel:
 
     def shown(self, token: int) -> str:
         """The name of a token."""
-        return str(self.tokenizer.convert_ids_to_tokens(int(token)))
+        try:
+            name = self.tokenizer.convert_ids_to_tokens(int(token))
+        except (OverflowError, IndexError):
+            name = None
+        return f"the unknown token {token}" if name is None else str(name)
+
+    def forget(self, dtype: str) -> None:
+        """Load the module again when it is next asked for."""
+        self._modules.pop(dtype, None)
 
 
 def load_reference(folder: str | Path) -> LoadedModel:
