@@ -13,7 +13,6 @@ simulates a layer of the source on both copies. The prefix 0 … i of a query is
                rising order, and added one after the other: see `_Search`.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -21,6 +20,7 @@ import numpy as np
 
 from unmask.expressions import Expression, both, choose, n
 from unmask.numerics.arithmetic import Precision
+from unmask.programs.addressed_rows import AddressedRows, bit_flags, exact_levels, keep_zero, last_bit, signed_bit
 from unmask.programs.gadgets.attention import focus_copies, hide, itself
 from unmask.programs.gadgets.mlp import (
     clear_if_flagged,
@@ -36,7 +36,6 @@ from unmask.programs.program import (
     NEXT_TO_B,
     ONE,
     B,
-    Coefficient,
     Columns,
     Edges,
     Form,
@@ -55,26 +54,19 @@ SENTINELS = 3
 
 
 @dataclass(frozen=True, eq=False)
-class MirroredRows:
+class MirroredRows(AddressedRows):
     """The rows of a program: given rows, START, the mirrors in falling order, END, END, and the rows that are written.
 
     `start` is the number of given rows, `count` that of all rows of the source.
     """
 
-    program: Program
-    tables: ScoreTables
     start: Expression
     row: Expression
     sentinel: Expression
-    bits: int
     own: Columns
-    address: Columns
-    one_bits: Columns
-    zero_bits: Columns
     limit: Columns
     limit_ones: Columns
     limit_zeros: Columns
-    real: Columns
     not_original: Columns
     not_mirror: Columns
     begins: Columns
@@ -95,21 +87,15 @@ class MirroredRows:
         row = choose(sentinel, 0, choose(n < start, n, choose(mirror, last - n, n - count - SENTINELS)))
         limit = choose(sentinel, 0, row + 1)
 
-        def flags(name: str, number: Expression, digit: int, only: Expression) -> Columns:
-            """For every bit, the lowest first, whether it is `digit`."""
-            columns = [
-                program.flag(f"{name} {k}", both(only, (number // (1 << k) % 2).equals(digit))) for k in range(bits)
-            ]
-            return np.concatenate(columns)
-
+        flags = partial(bit_flags, program, bits)
         real = 1 - sentinel
         return cls(
             program,
             ScoreTables(precision),
-            start,
-            row,
-            sentinel,
             bits,
+            start=start,
+            row=row,
+            sentinel=sentinel,
             own=program.code("own", n),
             address=program.code("address", row, bits, only=real)[::-1],
             one_bits=flags("address has bit", row, 1, real),
@@ -126,47 +112,6 @@ class MirroredRows:
             unreached=program.register("unreached"),
         )
 
-    # columns of heads
-
-    def shift(self, head: HeadBuilder, amount: Form) -> None:
-        """Map scores from -amount on to `least`, lower ones below it: the weight is 2^-p or 0 where Z = B."""
-        one, on = self.program.one, [(self.program.one, ONE)]
-        head.column(amount, on)
-        for weight in (B, -B, ulps(self.tables.least)):
-            head.column([(one, weight)], on)
-
-    def equal(self, head: HeadBuilder, code: Sequence[Form], asks: Sequence[Form]) -> None:
-        """EQ with forms for the bits of the query: ±B where it asks, and -B there. Scores must be at most 0."""
-        for a, ask, key in zip(code, asks, self.address, strict=True):
-            head.column(a, [(key, ONE)])
-            head.column(ask, [(self.program.one, ONE)])
-
-    def in_block(
-        self,
-        head: HeadBuilder,
-        k: int,
-        code: list[Form],
-        digit: int,
-        gate: Form,
-        scale: Coefficient = B,
-        copies: int = 1,
-    ) -> None:
-        """See the keys that agree with `code` above bit k and have `digit` there, if the gate is open."""
-        one = [(self.program.one, ONE)]
-        for _ in range(copies):
-            for b in range(k, self.bits):
-                own_bit: Form = [(self.program.one, scale if digit else -scale)] if b == k else code[b]
-                head.column(own_bit, [(self.address[b], ONE)])
-                head.column([(self.program.one, -scale)], one)
-        for _ in range(2 if copies > 1 else 1):
-            head.column([(self.program.one, -B), *gate], one)
-
-    def pin(self, head: HeadBuilder, *sentinels: Columns) -> None:
-        """Give these rows the score B: then Z = B, and each has the weight 1."""
-        for flag in sentinels:
-            for _ in range(2):
-                head.column([(self.program.one, B)], [(flag, ONE)])
-
     def layer(self, simulation: Simulation, number: int) -> None:
         """Simulate one layer of the source on all copies of its rows."""
         program, source = self.program, simulation.source.layers[number]
@@ -181,11 +126,7 @@ class MirroredRows:
             for search in searches:
                 search.clear_all(clearing)
         simulation.mlp(number, layer)
-        for column in np.unique(source.mlp.w2.column.tolist() + np.flatnonzero(source.mlp.b2).tolist()):
-            # a sentinel stays 0: two units, so that no sum survives
-            units = layer.mlp.units(2)
-            layer.mlp.read(units, np.repeat(self.is_sentinel, 2))
-            layer.mlp.write(units, np.repeat(simulation.work[column], 2), -B)
+        keep_zero(layer, source.mlp, simulation.work, self.is_sentinel)
 
     def _attend(self, searches: list["_Search"]) -> None:
         program = self.program
@@ -213,26 +154,6 @@ class MirroredRows:
         layer = program.layer()
         for search in searches:
             search.add_key(layer)
-
-
-def signed_bit(ones: Sequence[int], zeros: Sequence[int], scale: Coefficient = B) -> Form:
-    """±scale: the columns in `ones` say that a bit is 1, those in `zeros` that it is 0; at most one is set."""
-    return [(np.array(ones), scale), (np.array(zeros), -scale)]
-
-
-def last_bit(
-    mlp: MlpBuilder, column: int, walks: list[int], jump: int, *, ends: bool, few: bool | None, other: bool | None
-) -> None:
-    """Clear a flag unless [first walk ends at B] = ends, [at most `jump` zeros] = few, [second ends at B] = other.
-
-    `walks` are the columns of the two walks of `find_key`, and of the number of zeros.
-    """
-    first, second, zeros = ([walk] for walk in walks)
-    for walk, at_bound in ((first, ends), (second, other)):
-        if at_bound is not None:
-            clear_if_positive(mlp, column, walk, *((-ONE, B) if at_bound else (ONE, -NEXT_TO_B)))
-    if few is not None:
-        clear_if_positive(mlp, column, zeros, *((ONE, ulps(-jump)) if few else (-ONE, ulps(jump + 1))))
 
 
 @dataclass(frozen=True, eq=False)
@@ -286,11 +207,6 @@ class _Search:
         head.query.append(moved(self.given.wq, work))
         head.key.append(moved(self.given.wk, work))
         return head
-
-    def _thresholds(self, level: int) -> Form:
-        """-θ, where θ is the least score whose weight is level·2^-p, by the sum A."""
-        tables = self.rows.tables
-        return [(self["total"], np.array([-tables.threshold(a, level) for a in range(1, tables.precision.bound)]))]
 
     def mass(self, layer: LayerBuilder) -> None:
         """The sum A of the exponentials in the prefix, and what follows from it."""
@@ -369,7 +285,7 @@ class _Search:
         for code, digit, gates, found in ((x, 1, left, self["in left"]), (limit, 0, opened, self["in right"])):
             for k in range(rows.bits):
                 head = self._head(layer)
-                rows.shift(head, self._thresholds(1))
+                rows.shift(head, rows.thresholds(self["total"], 1))
                 rows.in_block(head, k, code, digit, gates[k])
                 hide(head, rows.not_original, copies=1)
                 rows.pin(head, rows.ends[0])
@@ -421,7 +337,7 @@ class _Search:
             codes.append(signed_bit([x1, left, y1], [x0, y0, right]))
             asks.append([(np.array(self._asked(k)), -B)])
         head = self._head(layer)
-        rows.shift(head, self._thresholds(1))
+        rows.shift(head, rows.thresholds(self["total"], 1))
         rows.equal(head, codes, asks)
         head.column([(self["none"], -B)], [(rows.program.one, ONE)])
         hide(head, rows.not_mirror, copies=1)
@@ -470,18 +386,12 @@ class _Search:
         ones, zeros = (list(zip(self[f"{d} a"], self[f"{d} b"], strict=True)) for d in ("one", "zero"))
         for level in range(1, self["level"].size + 1):
             head = self._head(layer)
-            rows.shift(head, self._thresholds(level))
+            rows.shift(head, rows.thresholds(self["total"], level))
             rows.equal(head, [signed_bit(*pair) for pair in zip(ones, zeros, strict=True)], [[(one, -B)]] * rows.bits)
             hide(head, rows.not_original, copies=1)
             rows.pin(head, rows.ends[0])
             head.copy(rows.real, self["level"][level - 1])
-        mlp, levels = layer.mlp, self["level"]
-        for i, column in enumerate(self["exact level"]):
-            clear_if_none(mlp, column, levels[i : i + 1])
-            clear_if_some(mlp, column, levels[i + 1 :])
-        clear_if_some(mlp, self["no level"][0], levels)
-        mlp.offset(self["exact level"], ONE)
-        mlp.offset(self["no level"], ONE)
+        exact_levels(layer.mlp, self["level"], self["exact level"], self["no level"])
 
     def move_on(self, head: HeadBuilder) -> None:
         """In a SELF head: the key that was found is x, and what was only needed to find it is 0 again."""
