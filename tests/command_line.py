@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from unmask.cli import main
+from unmask.cli import commands
 
 SOURCE = Path(__file__).parents[1] / "src"
 ENVIRONMENT = {**os.environ, "COLUMNS": "120", "PYTHONPATH": str(SOURCE)}
@@ -34,7 +34,7 @@ def in_this_process(line, folder):
         patch.setenv("COLUMNS", ENVIRONMENT["COLUMNS"])
         patch.setattr(sys, "argv", shlex.split(line))
         with redirect_stdout(printed), redirect_stderr(printed), pytest.raises(SystemExit) as caught:
-            main.main()
+            commands.main()
     return caught.value.code, path.read_text(encoding="utf-8")
 
 

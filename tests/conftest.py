@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from browser import browser, open_page  # noqa: F401
-from unmask.cli import main
+from unmask.cli import commands
 
 # Two workers on two cores: threads of BLAS and OpenMP would wait for each other. Workers and processes inherit this.
 for threads in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -21,7 +21,7 @@ def unmask(monkeypatch, capfd):
         monkeypatch.setattr(sys, "argv", ["unmask", *map(str, arguments)])
         capfd.readouterr()
         with pytest.raises(SystemExit) as caught:
-            main.main()
+            commands.main()
         out, err = capfd.readouterr()
         assert "Traceback" not in out + err
         return caught.value.code, out, err

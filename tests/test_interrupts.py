@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from unmask import files
-from unmask.cli import main
+from unmask.cli import commands
 from unmask.expressions import N, n
 from unmask.limits import SIGNALS, hear_interrupts, interrupted_by, interruptible, uninterrupted
 from unmask.verification.lengths.obligations import Arithmetic, Ledger
@@ -93,7 +93,7 @@ def test_an_error_that_a_library_makes_of_it_is_an_interrupt(monkeypatch, capfd)
     monkeypatch.setattr("unmask.api.load_model", library)
     monkeypatch.setattr(sys, "argv", ["unmask", "run", "abb", "aabb"])
     with pytest.raises(SystemExit) as end:
-        main.main()
+        commands.main()
     assert end.value.code == 130
     assert "should not happen" not in capfd.readouterr().err
 
@@ -113,7 +113,7 @@ def test_whoever_ends_it_nothing_is_left_behind(number, tmp_path, monkeypatch, c
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", shlex.split("unmask compile a --length 2 --to mdm --out m --json"))
     with pytest.raises(SystemExit) as end:
-        main.main()
+        commands.main()
     assert end.value.code == 128 + number
     out, err = capfd.readouterr()
     assert json.loads(out)["error"].startswith("interrupted")
@@ -157,10 +157,10 @@ def test_a_second_signal_does_not_interrupt_the_clean_up(monkeypatch, capfd):
 
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     monkeypatch.setattr("unmask.api.load_model", work)
-    monkeypatch.setattr(main, "say", say)
+    monkeypatch.setattr(commands, "say", say)
     monkeypatch.setattr(sys, "argv", ["unmask", "run", "abb", "aabb"])
     with pytest.raises(SystemExit) as end:
-        main.main()
+        commands.main()
     assert (end.value.code, cleaned) == (130, [1])
     assert capfd.readouterr().err == "unmask: interrupted\n"
     signal.raise_signal(signal.SIGINT)  # while the interpreter ends
@@ -209,7 +209,7 @@ def test_a_signal_at_any_place_of_writing_leaves_nothing(function, number, tmp_p
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", shlex.split("unmask compile a --length 2 --to mdm --out p/q/m"))
     with pytest.raises(SystemExit) as end:
-        main.main()
+        commands.main()
     assert "Traceback" not in capfd.readouterr().err
     assert end.value.code in (0, 128 + number)
     assert all(not path.name.startswith(".") for path in tmp_path.rglob("*"))

@@ -10,7 +10,7 @@ sys.path.append(str(ROOT / "src"))
 
 from typer.main import get_command  # noqa: E402
 
-from unmask.cli.main import OVERVIEW, app  # noqa: E402
+from unmask.cli.commands import OVERVIEW, app  # noqa: E402
 
 PAGE = ROOT / "docs" / "reference" / "command-line.md"
 HEAD = """# Command line

@@ -284,7 +284,7 @@ def convert_model(model: Model, kind: Kind, *, by: str | None = None) -> Iterato
         ...     print(theorem.label, made.model)
         thm:lts-can-simulate-mdms Model(plt, N = 9, P = 8, T = 4, F_2, regex:(a|b)*abb → mdm_to_plt)
     """
-    from unmask.theorems.catalogue import convert
+    from unmask.theorems.all_theorems import convert
 
     return convert(with_stated_outputs(model), kind, by=by)
 

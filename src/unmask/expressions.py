@@ -242,6 +242,7 @@ def indices(names: str) -> tuple[Index, ...]:
 
 
 def constant(value: int) -> Expression:
+    """Return a number as an expression."""
     return Expression("constant", value=int(value))
 
 
@@ -287,10 +288,12 @@ def either(*conditions: Expression) -> Expression:
 
 
 def minimum(left: Expression | int, right: Expression | int) -> Expression:
+    """Return the smaller of two expressions."""
     return choose(lifted(left) <= right, left, right)
 
 
 def maximum(left: Expression | int, right: Expression | int) -> Expression:
+    """Return the larger of two expressions."""
     return choose(lifted(left) >= right, left, right)
 
 

@@ -2,12 +2,48 @@
 # ruff: noqa: ARG001
 
 import time
+from contextlib import contextmanager
 
 import torch
 
+KEYS_AND_VALUES = (".key", ".value", ".k_proj", ".v_proj")
 
-def make(fault=None):
-    """Return generate; `fault` is the name of the check that it must fail, or None."""
+
+@contextmanager
+def kept_rows(model, kept, store):
+    """While this is open, rows that are not fresh have the keys and values of the pass that computed them last."""
+
+    def hook(name):
+        def replace(_, __, output):
+            old = store.get(name)
+            store[name] = output if old is None else torch.where(kept[None, :, None], old, output)
+            return store[name]
+
+        return replace
+
+    modules = [(name, module) for name, module in model.named_modules() if name.endswith(KEYS_AND_VALUES)]
+    hooks = [module.register_forward_hook(hook(name)) for name, module in modules]
+    try:
+        yield
+    finally:
+        for handle in hooks:
+            handle.remove()
+
+
+def rows_to_keep(cache, size, first, width, *, starts):
+    """Rows that a published policy takes from the cache; none in the first pass of a block.
+
+    prefix: what is before the block. dual: what is before and behind it.
+    """
+    kept = torch.zeros(size, dtype=torch.bool)
+    if not starts:
+        kept[:first] = True
+        kept[first + width :] = cache == "dual"
+    return kept
+
+
+def make(fault=None, cache=None):
+    """Return generate; `fault` is the name of the check that it must fail, or None; `cache` is prefix or dual."""
 
     def generate(
         model,
@@ -47,7 +83,15 @@ def make(fault=None):
             if use_cache and fault == "cache_changes_nothing" and state["t"] == 1:
                 state["t"] += 1
                 return state["last"]
-            logits = model(x, **keywords).logits
+            if use_cache and cache:
+                places = ((x[0] == mask_token_id) & open_[0]).nonzero()[:, 0]
+                begin = start + (int(places[0]) - start) // width * width if len(places) else start
+                kept = rows_to_keep(cache, x.shape[1], begin, width, starts=begin != state.get("block"))
+                state["block"] = begin
+                with kept_rows(model, kept, state.setdefault("store", {})):
+                    logits = model(x, **keywords).logits
+            else:
+                logits = model(x, **keywords).logits
             if fault == "dtype":
                 logits = torch.from_numpy(logits.numpy())
             logits = logits.float().clone()
@@ -118,7 +162,7 @@ def make(fault=None):
             when[:, -2] = 2
         return x, when
 
-    generate.__qualname__ = f"generate with the fault {fault}"
+    generate.__qualname__ = f"generate with the fault {fault}" if cache is None else f"generate with a {cache} cache"
     return generate
 
 
@@ -160,4 +204,21 @@ def never_calls(model, tokenizer, input_ids, *, steps, mask_token_id):
 def never_writes(model, tokenizer, input_ids, *, steps, mask_token_id):
     while (input_ids == mask_token_id).any():
         model(input_ids)
+    return input_ids
+
+
+def swallows(model, tokenizer, input_ids, *, steps, mask_token_id):
+    """Never stops, and swallows what should stop it the first time."""
+    for _ in range(2):
+        try:
+            while True:
+                time.sleep(0.01)
+        except BaseException as stop:
+            first = stop
+    raise first
+
+
+def mutates(model, tokenizer, input_ids, *, steps, mask_token_id):
+    """Right, but in the tensor of the caller."""
+    input_ids.copy_(plain(model, tokenizer, input_ids, steps=steps, mask_token_id=mask_token_id))
     return input_ids

@@ -1,5 +1,7 @@
 """Every check fails for the sampler with its planted fault, and for no other; right samplers pass all checks."""
 
+import time
+
 import faulty_samplers
 import pytest
 
@@ -61,7 +63,9 @@ def test_what_a_sampler_raises_is_the_message_of_every_check(models, generate, m
     assert all(outcome.status == FAILED and message in outcome.message for outcome in asked)
 
 
-@pytest.mark.parametrize("generate", [faulty_samplers.never_calls, faulty_samplers.never_writes])
+@pytest.mark.parametrize(
+    "generate", [faulty_samplers.never_calls, faulty_samplers.never_writes, faulty_samplers.swallows]
+)
 def test_a_sampler_that_never_stops_is_stopped(models, generate):
     report = run_checks(generate, models[:1], checks=["terminates", "order", "editing"], seconds=0.3)
     first, second, third = report.outcomes
@@ -69,6 +73,19 @@ def test_a_sampler_that_never_stops_is_stopped(models, generate):
     assert "stopped after" in first.message
     assert "see terminates" in second.message
     assert not report.ok
+
+
+def test_after_a_time_out_the_other_runs_are_short(models):
+    start = time.monotonic()
+    report = run_checks(faulty_samplers.never_calls, models[:1], checks=["terminates", "order", "dtype"], seconds=3.5)
+    assert time.monotonic() - start < 3.5 + 4 * 2.5
+    assert "after 3.5 seconds" in report.outcomes[0].message
+    assert "(see terminates)" in report.outcomes[1].message
+
+
+def test_a_changed_prompt_is_one_failure(models):
+    report = run_checks(faulty_samplers.mutates, models[:1])
+    assert [outcome.check for outcome in report.failures] == ["prompt_kept"], report.text()
 
 
 def test_an_expected_failure_is_no_failure(models):

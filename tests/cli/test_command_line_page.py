@@ -2,7 +2,7 @@
 
 from command_line_page import PAGE, page
 
-from unmask.cli.main import COMMANDS, GROUPS
+from unmask.cli.commands import COMMANDS, GROUPS
 
 
 def test_the_page_is_current():

@@ -13,7 +13,7 @@ from aigverse.io import read_ascii_aiger_into_aig
 
 import outside_reader
 from unmask.testing import random_model
-from unmask.theorems.catalogue import THEOREMS
+from unmask.theorems.all_theorems import THEOREMS
 from unmask.weights.storage import save
 
 

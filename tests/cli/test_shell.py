@@ -19,7 +19,7 @@ from typer.main import get_command
 from unmask import api
 from unmask.api import compile_problem, tape_of
 from unmask.cli import doctor
-from unmask.cli.main import COMMANDS, GROUPS, app
+from unmask.cli.commands import COMMANDS, GROUPS, app
 from unmask.cli.options import PLANNERS
 from unmask.errors import UnmaskError
 from unmask.problems.catalogue import CATALOGUE
@@ -118,7 +118,7 @@ def offered(line, shell="bash"):
         if shell == "bash"
         else {"_TYPER_COMPLETE_ARGS": line, "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
     )
-    code = "from unmask.cli.main import app; app(prog_name='unmask')"
+    code = "from unmask.cli.commands import app; app(prog_name='unmask')"
     done = subprocess.run(
         [sys.executable, "-c", code],
         env={**PLAIN, **asked, "_UNMASK_COMPLETE": f"complete_{shell}"},

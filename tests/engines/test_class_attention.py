@@ -18,7 +18,7 @@ from unmask.engines.class_attention import ClassAttention, KeyClasses
 from unmask.engines.fast import FastEngine
 from unmask.engines.reference import ReferenceEngine
 from unmask.numerics import compact
-from unmask.theorems.catalogue import THEOREMS, VARIANTS
+from unmask.theorems.all_theorems import THEOREMS, VARIANTS
 from unmask.weights.kinds import KINDS
 
 

@@ -9,7 +9,7 @@ from unmask.engines.reference import ReferenceEngine
 from unmask.errors import UnmaskError
 from unmask.testing import random_model
 from unmask.testing.random_model import all_words
-from unmask.theorems.catalogue import THEOREMS, VARIANTS
+from unmask.theorems.all_theorems import THEOREMS, VARIANTS
 
 
 @pytest.mark.parametrize("theorem", [*THEOREMS, *VARIANTS], ids=lambda theorem: theorem.stem)

@@ -10,7 +10,7 @@ from safetensors.numpy import load_file
 from unmask.api import compile_problem
 from unmask.errors import TooLarge
 from unmask.export import export_model
-from unmask.export.export_model import REFERENCES, Reference, export_files, word_count, write_collection
+from unmask.export.export_model import REFERENCES, CollectionModel, export_files, word_count, write_collection
 from unmask.limits import Budget
 from unmask.weights.storage import save
 
@@ -158,8 +158,10 @@ pytest.importorskip("gguf", reason="the package gguf is not installed")
 
 def test_folders_and_checksums(tmp_path):
     small = (
-        Reference("abb", "(a|b)*abb", "mdm", 4, order="reversed", forms=("bert", "llama"), gguf=REFERENCES[0].gguf[:1]),
-        Reference("chain", "(a|b)*abb", "cot", 4, forms=("gpt2", "llama")),
+        CollectionModel(
+            "abb", "(a|b)*abb", "mdm", 4, order="reversed", forms=("bert", "llama"), gguf=REFERENCES[0].gguf[:1]
+        ),
+        CollectionModel("chain", "(a|b)*abb", "cot", 4, forms=("gpt2", "llama")),
     )
     entries = write_collection(tmp_path / "out", small)
     names = [entry["folder"] for entry in entries]

@@ -273,7 +273,7 @@ def test_a_visible_spare_row(monkeypatch):
 
 
 REFUSED = [
-    ({"order": "reverse"}, "is neither heap, reversed, skip nor a list of slots"),
+    ({"order": "reverse"}, "is neither heap, reversed, skip, work nor a list of slots"),
     ({"order": "0,1,2"}, r"must name each of the slots 0 to 6 exactly once; the list given has 3 entries"),
     ({"order": "0,1,2,3,4,5,5"}, "exactly once"),
     ({"rope": RopeChoice(1e4, 64)}, "--rope-theta 10000 and --head-dim 64 has .* planes that turn slowly enough"),

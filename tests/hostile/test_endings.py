@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from unmask.api import compile_problem, save_model
-from unmask.cli import main
+from unmask.cli import commands
 
 PRINT = {
     "help": ["--help"],
@@ -45,7 +45,7 @@ def ended(arguments, monkeypatch):
     """The exit code of a command in this process; nothing but SystemExit leaves it."""
     monkeypatch.setattr(sys, "argv", ["unmask", *arguments])
     with pytest.raises(SystemExit) as caught:
-        main.main()
+        commands.main()
     return caught.value.code
 
 
@@ -200,7 +200,7 @@ def test_a_mistake_of_ours_can_be_looked_at(monkeypatch):
     monkeypatch.setenv("UNMASK_DEBUG", "1")
     monkeypatch.setattr(sys, "argv", ["unmask", "run", "abb", "aabb"])
     with pytest.raises(ZeroDivisionError):
-        main.main()
+        commands.main()
 
 
 def test_a_long_name_stays_a_short_sentence(models, monkeypatch, capfd):

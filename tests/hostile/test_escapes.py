@@ -17,7 +17,7 @@ import folder_by_hand
 from cli.test_shell import in_terminal
 from unmask import errors
 from unmask.checker.__main__ import main as check_certificate
-from unmask.cli.main import COMMANDS
+from unmask.cli.commands import COMMANDS
 
 EVIL = "\x1b[2J\x07\x9b31m\u202e\u2066\x7f\udcff\r\u2028"
 PATH = EVIL + "\n\t"

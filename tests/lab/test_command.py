@@ -78,7 +78,7 @@ def test_a_small_folder_that_asks_for_a_large_network_is_refused(tmp_path):
 
 def test_help_imports_no_torch():
     script = (
-        "import sys\nfrom unmask.cli.main import main\nsys.argv = ['unmask', 'lab', 'train', '--help']\n"
+        "import sys\nfrom unmask.cli.commands import main\nsys.argv = ['unmask', 'lab', 'train', '--help']\n"
         "try:\n    main()\nexcept SystemExit:\n    pass\n"
         "sys.stderr.write(' '.join(m for m in ('torch', 'distributed', 'accelerate') if m in sys.modules))"
     )

@@ -21,7 +21,7 @@ from unmask.recurrences import BOOLEAN, Slots, System
 from unmask.testing import random_model
 from unmask.testing.gadget_runs import bits, blank, settle
 from unmask.testing.random_model import all_words
-from unmask.theorems.catalogue import convert
+from unmask.theorems.all_theorems import convert
 from unmask.theorems.conversion_checks import random_transformer
 from unmask.theorems.mdm_to_plt import mdm_to_plt
 from unmask.theorems.plt_to_mdm import plt_to_mdm

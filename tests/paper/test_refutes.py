@@ -14,12 +14,12 @@ from unmask.numerics.arithmetic import Precision
 from unmask.paper.all_items import BY_LABEL, ITEMS
 from unmask.paper.checks import (
     circuit_checks,
-    conversion_checks,
     framework_checks,
     gadget_checks,
     number_checks,
     own_result_checks,
     problem_checks,
+    theorem_checks,
 )
 from unmask.paper.checks.evidence import Effort, Evidence, Refuted
 from unmask.paper.checks.masking_process import CanvasLaw
@@ -52,7 +52,7 @@ from unmask.weights.model import Price
 
 real_argmax, real_assembled, real_noise = argmax.argmax, uniform_models.assembled, Tape.noise
 real_decode = array_medium.decode
-real_theorem, real_verify = conversion_checks._theorem, circuit_checks.verify_model
+real_theorem, real_verify = theorem_checks._theorem, circuit_checks.verify_model
 
 
 def nothing(*_, **__):
@@ -232,7 +232,7 @@ BROKEN = [
     ("takeaway:takeaway-5", circuit_medium, "choose", nothing_new),
     ("fig:expression-tree", expression_node, "readiness_planner", impatient),
     ("fig:expression-tree", expression_node, "see_shape", nothing),
-    ("thm:emdms-can-simulate-fplts", conversion_checks, "noise_distance", lambda p: Fraction(1, p.p + 1)),
+    ("thm:emdms-can-simulate-fplts", theorem_checks, "noise_distance", lambda p: Fraction(1, p.p + 1)),
     ("own:cot-to-ac0*", cot_to_ac0, "argmax", certain),
     ("own:cot-to-ac0*", own_result_checks, "depth_bound", lambda model: model.steps),
     ("own:cot-to-ac0*", own_result_checks, "verify_model", against("majority")),
@@ -285,14 +285,14 @@ def test_a_broken_part_makes_a_gap(monkeypatch, label, owner, name, instead):
 def test_a_broken_converter_makes_a_gap(monkeypatch, label, broken):
     if broken is dearer and label in ("lem:idenitity-dump",):
         pytest.skip("the lemma is about what is stored, not about a price")
-    monkeypatch.setattr(conversion_checks, "_theorem", broken)
+    monkeypatch.setattr(theorem_checks, "_theorem", broken)
     finding = examine(BY_LABEL[label], Effort(20))
     assert (finding.status, finding.failed) == ("gap", True)
     assert not any(slip in finding.reason for slip in SLIPS), finding.reason
 
 
 def test_a_converter_that_is_not_there_makes_a_gap():
-    finding = examine(replace(BY_LABEL["thm:lts-mdms"], check=conversion_checks.converter("plt_to_nothing")), Effort(1))
+    finding = examine(replace(BY_LABEL["thm:lts-mdms"], check=theorem_checks.converter("plt_to_nothing")), Effort(1))
     assert finding.reason == "not built yet: theorems/plt_to_nothing.py"
     assert finding.failed
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from unmask.paper.checks import conversion_checks, own_result_checks, space_checks
+from unmask.paper.checks import own_result_checks, space_checks, theorem_checks
 from unmask.paper.checks.evidence import Effort, Refuted
 from unmask.theorems.cot_to_ac0 import cot_to_ac0
 
@@ -36,13 +36,13 @@ def test_a_circuit_that_grows_with_the_steps_is_refuted(monkeypatch):
 
 
 def test_a_conversion_with_more_slots_is_refuted(monkeypatch):
-    right = conversion_checks.built
+    right = theorem_checks.built
 
     class Wasteful:
         def convert(self, model):
             made = right("plt_to_mdm").convert(model)
             return type("Made", (), {"model": type("Model", (), {"padding": made.model.padding + 100})})
 
-    monkeypatch.setattr(conversion_checks, "built", lambda _: Wasteful())
+    monkeypatch.setattr(theorem_checks, "built", lambda _: Wasteful())
     with pytest.raises(Refuted, match="slots are more than"):
-        conversion_checks.spare_column(FEW)
+        theorem_checks.spare_column(FEW)

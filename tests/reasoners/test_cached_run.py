@@ -175,3 +175,12 @@ def test_the_command_line(tmp_path):
         code, said = run_command(f"unmask run m ababbabaabbababb {options}", tmp_path)
         assert code == 2
         assert reason in " ".join(said.split())
+
+
+def test_the_order_work_puts_level_2_into_the_prompt(tmp_path):
+    run_command("unmask compile '(a|b)*abb' --length 16 --to mdm --hops 2 --out m", tmp_path)
+    told = [
+        run_command(f"unmask run m ababbabaabbababb --cache prefix {more} --json", tmp_path)
+        for more in ("--order work", "--work 8,9,10,11")
+    ]
+    assert told[0] == told[1]

@@ -29,7 +29,21 @@ def chain(matrix, initial=None, symbols="abcd"):
 
 
 STICKY = chain([["9/10", "1/10"], ["1/5", "4/5"]])
-LAWS = {"sticky": STICKY, **{name: law_from_json(document, name) for name, document in DOCUMENTS.items()}}
+FOUR_STATES = law_from_json(
+    {
+        "kind": "ngram",
+        "alphabet": ["a", "b"],
+        "order": 3,
+        "contexts": {"": {"a": "1/2", "b": "1/2"}}
+        | {c: {"a": f"{n}/9", "b": f"{9 - n}/9"} for n, c in enumerate(["a", "b", "a a", "a b", "b a", "b b"], 2)},
+    },
+    "trigram",
+)
+LAWS = {
+    "sticky": STICKY,
+    "trigram": FOUR_STATES,
+    **{name: law_from_json(document, name) for name, document in DOCUMENTS.items()},
+}
 
 
 def entropies_of_sets(law, length):
@@ -68,14 +82,21 @@ def test_approximated_beliefs_bound_the_truth_from_both_sides(name, most):
     assert (truth <= upper + 1e-9).all()
 
 
-def test_too_many_beliefs_give_a_curve_with_an_error_that_holds(monkeypatch):
-    law, length = LAWS["hmm"], 10
+@pytest.mark.parametrize("name", ["hmm", "trigram"])
+def test_too_many_beliefs_give_a_curve_with_an_error_that_holds(monkeypatch, name):
+    law, length = LAWS[name], 10
     exact = information_curve(law, length)
     monkeypatch.setattr(masked_information, "MOST_NUMBERS", 100)
-    monkeypatch.setattr(masked_information, "MOST_APPROXIMATE", 16 * 2 * (length + 1))
+    monkeypatch.setattr(masked_information, "MOST_APPROXIMATE", 16 * len(law.initial) * (length + 1))
     rough = information_curve(law, length)
     assert exact.error == 0 < rough.error
     assert (abs(rough.entropy_of_sets - exact.entropy_of_sets) <= rough.error + 1e-12).all()
+    lower, upper = rough.bounds_per_position
+    assert (lower - 1e-12 <= exact.per_position).all()
+    assert (exact.per_position <= upper + 1e-12).all()
+    known, bounded = (optimal_schedule(curve, 3) for curve in (exact, rough))
+    assert abs(expected_kl(exact, bounded.cuts) - bounded.kl) <= bounded.error + 1e-12
+    assert known.kl <= bounded.kl + bounded.error + 1e-12
 
 
 def test_the_curve_of_a_long_chain_by_pairs_of_positions():

@@ -8,7 +8,7 @@ import pytest
 from unmask.errors import UnmaskError
 from unmask.testing.random_model import drawn
 from unmask.theorems import cot_and_pcot
-from unmask.theorems.catalogue import THEOREMS, TRANSFORMER_THEOREMS, VARIANTS
+from unmask.theorems.all_theorems import THEOREMS, TRANSFORMER_THEOREMS, VARIANTS
 from unmask.theorems.conversion_checks import check_theorem, random_transformer
 from unmask.theorems.theorem import SourceSize, Theorem, TransformerSize, bound_growth
 from unmask.weights.model import Price

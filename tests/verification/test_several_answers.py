@@ -10,7 +10,7 @@ import outside_reader
 from unmask.api import compile_problem, compile_program, convert_model, load_model, save_model, verify_model
 from unmask.errors import FolderError
 from unmask.recurrences import BOOLEAN, N, Slots, System, indices, letter
-from unmask.theorems.catalogue import THEOREMS, VARIANTS
+from unmask.theorems.all_theorems import THEOREMS, VARIANTS
 from unmask.verification.circuits.extracted import extracted_circuit
 
 KINDS = ("mdm", "smdm", "topk", "plt", "pcot", "cot")

@@ -130,19 +130,31 @@ def dtype(trial: Trial) -> str:
 @check("a cache changes the result: keys, values or logits are stale")
 def cache_changes_nothing(trial: Trial) -> str:
     trial.needs("use_cache")
-    more: dict[str, Any] = {"block_length": trial.model.slots} if trial.accepts("block_length") else {}
-    for number, word in enumerate(trial.words):
-        plain, cached = (
-            trial.finished(trial.run(word.ids, trial.model.slots, use_cache=use, **more)) for use in (False, True)
-        )
-        differs = np.flatnonzero(plain.slots[0] != cached.slots[0])
-        if len(differs):
-            slot = int(differs[0])
-            raise CheckFailed(
-                f"word {number}: slot {slot} is {trial.model.shown(cached.slots[0, slot])} with use_cache=True, and "
-                f"{trial.model.shown(plain.slots[0, slot])} without"
+    widths = cache_widths(trial)
+    for width in widths:
+        more: dict[str, Any] = {} if width is None else {"block_length": width}
+        for number, word in enumerate(trial.words):
+            plain, cached = (
+                trial.finished(trial.run(word.ids, trial.model.slots, use_cache=use, **more)) for use in (False, True)
             )
+            differs = np.flatnonzero(plain.slots[0] != cached.slots[0])
+            if len(differs):
+                slot = int(differs[0])
+                where = "" if width is None else f", block_length={width}"
+                raise CheckFailed(
+                    f"word {number}{where}: slot {slot} is {trial.model.shown(cached.slots[0, slot])} with "
+                    f"use_cache=True, and {trial.model.shown(plain.slots[0, slot])} without"
+                )
     return f"{len(trial.words)} words have the same slots with and without use_cache"
+
+
+def cache_widths(trial: Trial) -> list[int | None]:
+    """Block lengths to try: the whole canvas, and where rows hold values within a pass (several hops) its divisors."""
+    if not trial.accepts("block_length"):
+        return [None]
+    slots = trial.model.slots
+    parts = [width for width in range(3, slots) if slots % width == 0] if trial.model.facts["hops"] > 1 else []
+    return [slots, *reversed(parts)]
 
 
 @check("the step map or the histories that are returned do not agree with the passes")

@@ -4,7 +4,7 @@ A row is data: a new model is a new row. `VERSION` changes when a row or the tru
 folder of another version is not used.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +52,11 @@ REFERENCE_MODELS = (
     ReferenceRow("regex-16", "(a|b)*abb", 16, "tree", form="eurobert", quick=True),
     ReferenceRow("grid-6", "program:grid.py", 6, "grid", quick=True),
     ReferenceRow("in-place-12", "program:flood.py", 12, "in place", quick=True),
+    ReferenceRow("hops-16-skip", "group:S3", 16, "tree", order="skip", hops=2, quick=True),
+    ReferenceRow("hops-16-work", "group:S3", 16, "tree", order="work", hops=2, quick=True),
+    ReferenceRow("hops-16-reversed", "(a|b)*abb", 16, "tree", order="reversed", hops=2),
+    ReferenceRow("rotary-hops-16-skip", "(a|b)*abb", 16, "tree", form="eurobert", order="skip", hops=2),
+    ReferenceRow("rotary-hops-16-work", "(a|b)*abb", 16, "tree", form="eurobert", order="work", hops=2),
     ReferenceRow("tree-64", "group:S4", 64, "tree"),
     ReferenceRow("tree-64-reversed", "group:S3", 64, "tree", order="reversed"),
     ReferenceRow("rotary-16-reversed", "group:S3", 16, "tree", form="eurobert", order="reversed"),
@@ -82,15 +87,15 @@ def chosen_rows(models: str) -> tuple[ReferenceRow, ...]:
 def reference_files(row: ReferenceRow, form: str | None = None) -> dict[str, bytes]:
     """Compile and export a model, and describe it: the files of a bench folder without `check.py`."""
     from unmask.export.export_model import export_files
+    from unmask.export.export_task import work_slots
     from unmask.export.folder_files import as_json
     from unmask.samplers.benchmark_subject import Subject
 
     form = form or row.form
     if form not in FORMS:
         raise UnmaskError(f"a bench folder cannot have the form {shortened(form)!r}; use one of {', '.join(FORMS)}")
-    if row.hops != 1:
-        raise UnmaskError(f"{row.name}: models with {row.hops} hops cannot be compiled by this version")
-    subject = Subject.of(row.source, row.length, words=WORDS, seed=SEED)
+    subject = Subject.of(row.source, row.length, words=WORDS, seed=SEED, hops=row.hops)
+    subject = replace(subject, read_only=work_slots(subject.predictor.model, row.order))
     files, report = export_files(subject.predictor.model, form, order=row.order)
     described = description(row, form, subject, files, report)
     return {**files, DESCRIPTION: as_json(described)}
@@ -105,7 +110,8 @@ def description(
     from unmask.samplers.benchmark_subject import dependencies
 
     model, config = subject.predictor.model, json.loads(files["config.json"])
-    mask, order = subject.predictor.mask_id, np.array(report["slots"])
+    work, tokenizer = report.get("work", {"slots": 0}), json.loads(files["tokenizer.json"])
+    mask, order = subject.predictor.mask_id, np.array(report["slots"])[work["slots"] :]
     own, depends = subject.own, dependencies(subject)
     if depends is None:
         raise BenchError(f"{row.name} is too large to find out which slot reads which")
@@ -115,12 +121,13 @@ def description(
     earliest = own.step_map[:, order]
     begin = config["bos_token_id"] if "rope" in report and model.begin is None else None
     front = [] if begin is None else [begin]
-    blank = [mask] * subject.slots
+    blank = [mask] * len(order)
+    read_only = [tokenizer["model"]["vocab"][work["token"]]] * work["slots"] if work["slots"] else []
     same = bool((reads == reads[0]).all())
     words: list[dict[str, Any]] = []
     for b, text in enumerate(subject.words):
         first = _first_passes(reads[b], values[b]) if write_once else earliest[b]
-        prompt = [*front, *model_begin(model), *subject.predictor.words[b].tolist()]
+        prompt = [*front, *model_begin(model), *subject.predictor.words[b].tolist(), *read_only]
         words.append(
             {
                 "text": text,
@@ -148,10 +155,10 @@ def description(
         "mask_token_id": mask,
         "pad_token_id": config["pad_token_id"],
         "begin_token_id": begin,
-        "prompt_length": subject.predictor.first_row + len(front),
-        "slots": subject.slots,
+        "prompt_length": subject.predictor.first_row + len(front) + len(read_only),
+        "slots": len(order),
         "max_rows": report["max_rows"],
-        "answer_slot": report["answer_slot"],
+        "answer_slot": report["answer_slot"] - len(read_only),
         "least_passes": max(word["least_passes"] for word in words),
         "most_frequent_answer": subject.chance,
         "reads": _lists(reads[0]) if same else None,

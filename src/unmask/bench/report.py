@@ -2,7 +2,7 @@
 
 from html import escape
 
-from unmask.bench.run_checks import FAILED, MeasuredRun, Report
+from unmask.bench.run_checks import CHECKS, FAILED, MeasuredRun, Report
 from unmask.samplers.report_page import Point, Series, Table, plot
 from unmask.samplers.report_page import page as report_page
 
@@ -13,8 +13,8 @@ def page(report: Report) -> str:
     """The page."""
     columns = ("check", "model", "result", "what was found", "seconds")
     rows = tuple((o.check, o.model, o.status, o.message, f"{o.seconds:.2f}") for o in report.outcomes)
-    failures = [f"{name}: {message}" for name, status, message in report.rows() if status.startswith(FAILED)]
-    facts = [report.summary() + ".", *failures]
+    others = [f"{name}: {message}" for name, status, message in report.rows() if status.startswith(FAILED)][1:]
+    facts = [report.summary() + ".", *first_failure(report), *others]
     models = list(dict.fromkeys(run.model for run in report.runs))
     series = [
         Series(name, tuple(Point(run.passes, run.right) for run in report.runs if run.model == name)) for name in models
@@ -25,6 +25,19 @@ def page(report: Report) -> str:
         if first.step_map is not None:
             pictures.append((f"{name}, steps = {first.steps}: the pass that wrote each slot", step_picture(first)))
     return report_page(f"checks of {report.sampler}", facts, pictures, Table(columns, rows, columns[:4]))
+
+
+def first_failure(report: Report) -> list[str]:
+    """What happened, which class of bugs it belongs to, and the command that shows it again; empty without one."""
+    if not report.failures:
+        return []
+    first = report.failures[0]
+    bugs = next(check.bugs for check in CHECKS if check.name == first.check)
+    return [
+        f"First failure: {first.check} on {first.model}: {first.message}.",
+        f"Bugs of this class: {bugs}.",
+        f"To repeat it: unmask bench run --sampler {report.sampler} --models {first.model} --check {first.check}",
+    ]
 
 
 def step_picture(run: MeasuredRun) -> str:

@@ -20,6 +20,7 @@ from unmask.bench.loaded_model import UNJUDGED, LoadedModel, ReferenceWord
 from unmask.bench.observed_run import CERTAIN, NotApplicable, ObservedRun, observe
 
 WORDS = 4  # of a model that are tried by each check
+SECONDS_AFTER = 2.0  # limit of a run after another run of the same sampler and model reached its time limit
 PASSES_PER_SLOT = 8  # a run with more passes than this, and 64, counts as endless
 
 
@@ -69,6 +70,7 @@ class Trial:
     effects: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
     seconds: float = 20.0
     _runs: dict[Any, ObservedRun] = field(default_factory=dict)
+    _timed_out: bool = False
 
     @property
     def words(self) -> tuple[ReferenceWord, ...]:
@@ -138,9 +140,10 @@ class Trial:
             ),
             run,
             most_passes=64 + PASSES_PER_SLOT * max(self.model.slots, steps),
-            seconds=self.seconds,
+            seconds=min(self.seconds, SECONDS_AFTER) if self._timed_out else self.seconds,
             transform=None if variant is None else VARIANTS[variant](self.model),
         )
+        self._timed_out = self._timed_out or (run.stopped is not None and "seconds" in run.stopped)
         run.input_changed = not np.array_equal(given.numpy(), ids)
         return run
 
@@ -191,11 +194,13 @@ class Trial:
         """
         if not self.model.write_once:
             return None
+        misled = self.model.facts["hops"] > 1  # it reads a slot in between if that is written, and computes it if not
         for t, canvas in enumerate((run.canvases() or [])[:-1], start=1):
             symbols, sure = run.predictions(t)
             for slot in range(self.model.slots):
                 reads, value = list(word.reads[slot]), int(word.values[slot])
                 ready = value != UNJUDGED and np.array_equal(canvas[0][reads], word.values[reads])
+                ready &= not (misled and self._wrong_beside(canvas[0], word, slot))
                 wrong = symbols[0, slot] not in (UNJUDGED, value) or 0 < sure[0, slot] < CERTAIN
                 if ready and wrong:
                     seen = f"although it reads {_slots(reads)}, which held the right values" if reads else ""
@@ -205,6 +210,12 @@ class Trial:
                         f"{sure[0, slot]:.2f} for slot {slot} instead of {self.model.shown(value)}, {seen}{side}"
                     ).rstrip(", ")
         return None
+
+    def _wrong_beside(self, canvas: np.ndarray, word: ReferenceWord, slot: int) -> bool:
+        """Whether another slot than this one is written with a wrong value."""
+        wrong = (canvas != self.model.mask_id) & (canvas != word.values) & (word.values != UNJUDGED)
+        wrong[slot] = False
+        return bool(wrong.any())
 
     def unpredicted_write(self, run: ObservedRun) -> str | None:
         """The first write that is not what the model predicts for its row."""

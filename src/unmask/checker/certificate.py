@@ -40,6 +40,8 @@ def need(holds: bool, otherwise: str) -> None:
 
 
 class ClaimedAutomaton(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The automaton that the certificate is about, as transitions over tokens or ranges of characters."""
+
     tokens: list[str] | None
     characters: list[tuple[Natural, Natural, Natural]] | None
     delta: list[list[Natural]]
@@ -47,6 +49,8 @@ class ClaimedAutomaton(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ClaimedVariable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A variable: its parents, its table, and the claimed pairs (value, element) over an interval of letters."""
+
     parents: list[Natural]
     table: list[Natural]
     interval: Pair | None
@@ -54,6 +58,8 @@ class ClaimedVariable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class InductionCertificate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A certificate of the kind `unmask-induction/2`, as it is written in JSON."""
+
     format: Literal["unmask-induction/2"]
     model: str
     automaton: ClaimedAutomaton

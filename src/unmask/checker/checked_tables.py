@@ -127,8 +127,10 @@ class VariableNetwork:
 def network_of(
     letter: int, length: int, tables: Sequence[tuple[list[int], list[int]]], look: Callable[[], None]
 ) -> VariableNetwork:
-    """Letters, then tables in the one form that each can have: parents in order, of which each
-    changes something, and values numbered as they first occur."""
+    """Letters, then tables in the one form that each can have.
+
+    Parents are in order, each of them changes something, and values are numbered as they first occur.
+    """
     variables: list[tuple[tuple[int, ...], np.ndarray] | int] = [letter] * length
     sizes = [letter] * length
     for v, (parents, table) in enumerate(tables, start=length):
@@ -176,8 +178,10 @@ Cuts = dict[tuple[bool, int, int], int | None]
 
 @dataclass(frozen=True, eq=False)
 class LiveColumns:
-    """The columns that can make a difference: before[i] before layer i (and after the last one), within[i] after its
-    heads."""
+    """The columns that can make a difference.
+
+    before[i] is before layer i (and after the last one), within[i] after its heads.
+    """
 
     before: list[np.ndarray]
     within: list[np.ndarray]
@@ -214,8 +218,10 @@ def numbered(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 class HeadTables:
-    """One head over all rows: which rows have weight for which, in which cases; `columns` are the live columns that it
-    writes."""
+    """One head over all rows: which rows have weight for which, in which cases.
+
+    `columns` are the live columns that it writes.
+    """
 
     def __init__(self, head: Head, rows: dict[int, CheckedRow], within: np.ndarray, precision: Precision) -> None:
         self._rows = rows
@@ -424,8 +430,10 @@ def _combined(labels: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def confirmed(values: np.ndarray, labels: np.ndarray, network: VariableNetwork, v: int | None) -> np.ndarray:
-    """Return the label of each value of v; refuse unless the value determines the label, and different values have
-    different labels."""
+    """Return the label of each value of v.
+
+    Refuse unless the value determines the label, and different values have different labels.
+    """
     table = np.zeros((1 if v is None else network.sizes[v], *labels.shape[1:]), dtype=labels.dtype)
     table[values] = labels
     if not np.array_equal(table[values], labels):

@@ -136,6 +136,8 @@ Formula = Any
 
 
 class FamilyAutomaton(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The automaton that every model of the family is claimed to compute."""
+
     tokens: list[str] | None
     characters: list[tuple[Natural, Natural, Natural]] | None
     delta: list[list[Natural]]
@@ -143,6 +145,8 @@ class FamilyAutomaton(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FamilyHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One attention head: its size, and the entries of its three matrices."""
+
     size: Natural
     query: list[Entry]
     key: list[Entry]
@@ -150,6 +154,8 @@ class FamilyHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FamilyMlp(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One MLP: its number of units, and the entries of its matrices and vectors."""
+
     size: Natural
     w1: list[Entry]
     b1: list[tuple[Natural, Number]]
@@ -158,11 +164,15 @@ class FamilyMlp(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FamilyLayer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The heads of one layer, and its MLP."""
+
     heads: list[FamilyHead]
     mlp: FamilyMlp
 
 
 class FamilyProgram(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One transformer of the family, with formulas in N in place of sizes and positions."""
+
     attention: Literal["unmasked", "causal"]
     loop: tuple[Natural, Natural] | None
     rows: Formula
@@ -174,6 +184,8 @@ class FamilyProgram(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FamilyFrame(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What every model of the family shares besides its transformers: sizes and symbols."""
+
     steps: Formula
     padding: Formula
     block: Formula
@@ -187,6 +199,8 @@ class FamilyFrame(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FamilyProof(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the prover claims about the rows; the checker computes each claim again."""
+
     elements: list[list[Natural]]
     scores: dict[str, list[list[tuple[Number, bool]]]]
     flags: dict[str, dict[str, list[list[Bit]]]]
@@ -196,6 +210,8 @@ class FamilyProof(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FamilyCertificate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A certificate of the kind `unmask-family/1`, as it is written in JSON."""
+
     format: Literal["unmask-family/1"]
     kind: Literal["mdm", "smdm", "topk", "plt", "cot", "pcot"]
     precision: Annotated[int, msgspec.Meta(ge=2, le=8)]

@@ -120,8 +120,10 @@ class NodeTables:
         return next(iter(found.values()))
 
     def taken(self, tokens: Sequence[int], masked: int, decide: Decide) -> None:
-        """Of rows with these tokens, the masked one alone takes its symbol, and that where neither factor is masked;
-        `masked` is its place here, and 0 that of m among the tokens that are read."""
+        """Of rows with these tokens, only the masked one takes its symbol, and only where neither factor is masked.
+
+        `masked` is its place here, and 0 that of m among the tokens that are read.
+        """
         for region in ("inner", "last"):
             own = self._rows.start(tokens, self._flags[region])
             first, which = numbered(own.reshape(-1, self._rows.width)[:, self._rows.live()])

@@ -1,7 +1,7 @@
 """The command line: one module per command or group of related commands, and what they share.
 
-`start` is what the shell command `unmask` calls, `main` lists the commands. `show_run`, `show_verdict` and
-`show_comparison` print results as the commands do, on the `console`.
+`main` is what the shell command `unmask` calls; it is defined in `start`. `commands` lists the commands. `show_run`,
+`show_verdict` and `show_comparison` print results as the commands do, on the `console`.
 """
 
 from unmask.lazy_names import lazy_names
@@ -10,8 +10,9 @@ __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "console": "unmask.cli.terminal",
-        "show_comparison": "unmask.cli.verify",
+        "main": "unmask.cli.start",
+        "show_comparison": "unmask.cli.verify_and_compare",
         "show_run": "unmask.cli.run",
-        "show_verdict": "unmask.cli.verify",
+        "show_verdict": "unmask.cli.verify_and_compare",
     },
 )

@@ -68,6 +68,8 @@ class SelfTest:
 
 @dataclass(frozen=True)
 class Installation:
+    """What `unmask doctor` reports."""
+
     version: str
     python: str
     platform: str

@@ -146,7 +146,7 @@ def train(
     from unmask.lab.training import train as trained
 
     torch.set_num_threads(threads)
-    bar = None
+    bar: _Bar | None = None
 
     def told(moment: Moment) -> None:
         if bar is not None:
@@ -168,12 +168,17 @@ def train(
         return  # only the first of several processes prints
     if as_json:
         print_document({"folder": str(out), **result})
-        return
+    else:
+        console().print(f"{literal(out)}: {literal(settings.name)}, {_training_result(result)}")
+
+
+def _training_result(result: dict[str, Any]) -> str:
+    """Return accuracy, cost and reason of the end of a training, for one line of output."""
     ended = {"converged": "converged", "steps": "step limit reached", "seconds": "CPU time limit reached"}
-    console().print(
-        f"{literal(out)}: {literal(settings.name)}, {100 * result['right']:.1f} % of {result['words']} new words "
-        f"correct (chance {100 * result['chance']:.1f} %), {result['steps']} steps, {result['cpu_seconds']:.1f} CPU s, "
-        f"{ended[result['ended']]}"
+    return (
+        f"{100 * result['right']:.1f} % of {result['words']} new words correct "
+        f"(chance {100 * result['chance']:.1f} %), "
+        f"{result['steps']} steps, {result['cpu_seconds']:.1f} CPU s, {ended[result['ended']]}"
     )
 
 

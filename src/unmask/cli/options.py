@@ -41,18 +41,21 @@ def complete_problem(incomplete: str) -> Iterable[str]:
 
 
 def complete_theorem(incomplete: str) -> Iterable[str]:
-    from unmask.theorems.catalogue import THEOREMS
+    """Yield the stems of theorems that start with what was typed."""
+    from unmask.theorems.all_theorems import THEOREMS
 
     return (theorem.stem for theorem in THEOREMS if theorem.stem.startswith(incomplete))
 
 
 def complete_label(incomplete: str) -> Iterable[str]:
+    """Yield the labels of the paper's items that start with what was typed."""
     from unmask.paper.all_items import ITEMS
 
     return (item.label for item in ITEMS if item.label.startswith(incomplete))
 
 
 def complete_planner(incomplete: str) -> Iterable[str]:
+    """Yield the names of planners that start with what was typed."""
     return (name for name in PLANNERS if name.startswith(incomplete))
 
 
@@ -60,6 +63,8 @@ def complete_planner(incomplete: str) -> Iterable[str]:
 
 
 class EngineName(StrEnum):
+    """The engines that a command can use for forward passes."""
+
     fast = "fast"
     reference = "reference"
     torch = "torch"
@@ -196,6 +201,8 @@ def _reflowed(text: str | None) -> str | None:
 
 
 class Command(TyperCommand):
+    """A command whose help is wrapped to the terminal and does not repeat the types of options."""
+
     def __init__(self, *arguments: Any, help: str | None = None, **options: Any) -> None:
         super().__init__(*arguments, help=_reflowed(help), **options)
 
@@ -204,6 +211,8 @@ class Command(TyperCommand):
 
 
 class Commands(TyperGroup):
+    """A group of commands, with `--quiet` accepted before and after the name of a command."""
+
     def get_params(self, ctx: Any) -> list[Any]:
         return _without_types(super().get_params(ctx))
 

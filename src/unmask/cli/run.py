@@ -77,7 +77,6 @@ def decide_lines(
 
 def _lines(decided: "Decided") -> tuple[list[str], bool]:
     """Return one line per word, and whether every word has an answer."""
-
     said = _sayings(decided, answers_told(decided.model))
     lines = [line for line, _ in said]
     for i, error in decided.errors.items():
@@ -87,7 +86,6 @@ def _lines(decided: "Decided") -> tuple[list[str], bool]:
 
 def _sayings(decided: "Decided", told: int) -> list[tuple[str, bool]]:
     """Return (text, is it an answer) for each word; equal results are formatted once."""
-
     model, known = decided.model, {}
     ends = [tuple(tokens) for tokens in decided.slots[:, -told:].tolist()]
     for end in ends:
@@ -168,6 +166,8 @@ LONGEST_ROW = 120  # slots of a canvas that are printed
 
 
 class RunEngineName(StrEnum):
+    """The engines of `unmask run`: one of them, or two that are compared."""
+
     fast = "fast"
     reference = "reference"
     torch = "torch"
@@ -213,7 +213,7 @@ BlockOption = Annotated[
 ]
 OrderOption = Annotated[
     str | None,
-    typer.Option("--order", metavar="ORDER", help="With --cache: heap, reversed, skip, or slots such as 2,0,1."),
+    typer.Option("--order", metavar="ORDER", help="With --cache: heap, reversed, skip, work, or slots such as 2,0,1."),
 ]
 WorkOption = Annotated[
     str | None,
@@ -250,14 +250,7 @@ def run(
     """
     from unmask.api import load_model
 
-    if word == "-" and sys.stdin is None:
-        raise UnmaskError(
-            "standard input is closed; give words on standard input, one per line, or a word instead of -"
-        )
-    if word == "-" and trace is not None:
-        raise UnmaskError("--trace records the run of one word; give the word instead of -")
-    if trace is not None:
-        check_writable(trace, "trace.json", earlier=TRACE)
+    _check_input(word, trace)
     if cache is None and (block is not None or order is not None or work is not None):
         raise UnmaskError("--block, --order and --work describe a run with a cache; add --cache")
     if cache is not None and (word == "-" or sample or planner or trace or engine is not RunEngineName.fast):
@@ -267,7 +260,7 @@ def run(
         )
     with budgeted(None if word == "-" else "running", limit=limit, timeout=timeout, patience=1):
         if cache is not None:
-            from unmask.cli.cached_run import show_cached_run
+            from unmask.cli.show_cached_run import show_cached_run
 
             raise typer.Exit(
                 show_cached_run(load_model(folder), word, cache, block=block, order=order, work=work, as_json=as_json)
@@ -284,6 +277,18 @@ def run(
         show_run(runner.model, ran, canvas=runner.canvas)
     answered = answers_in_symbols(runner.model) and said_of(runner.model, ran.output)[1]
     raise typer.Exit({True: 0, False: 1, None: 0 if answered else 2}[ran.accepted])
+
+
+def _check_input(word: str, trace: Path | None) -> None:
+    """Raise if the words cannot be read, or their trace cannot be written."""
+    if word == "-" and sys.stdin is None:
+        raise UnmaskError(
+            "standard input is closed; give words on standard input, one per line, or a word instead of -"
+        )
+    if word == "-" and trace is not None:
+        raise UnmaskError("--trace records the run of one word; give the word instead of -")
+    if trace is not None:
+        check_writable(trace, "trace.json", earlier=TRACE)
 
 
 @dataclass(frozen=True)

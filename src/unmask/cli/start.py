@@ -25,14 +25,14 @@ def main() -> NoReturn:
     with uninterrupted():  # an import that is interrupted may leave half a module; the command allows interrupts again
         try:
             mmap.mmap(-1, ROOM).close()
-            from unmask.cli import main as cli
+            from unmask.cli import commands
             from unmask.cli.terminal import escape_to_the_end
         except (MemoryError, ImportError, OSError, KeyboardInterrupt) as error:
             if os.environ.get("UNMASK_DEBUG") == "1":
                 raise
             _give_up(error)
         try:
-            cli.main()
+            commands.main()
         finally:
             escape_to_the_end()  # functions that a program of the user has registered with `atexit` may print
 

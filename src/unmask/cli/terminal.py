@@ -32,6 +32,7 @@ def be_quiet(quiet: bool) -> None:
 
 
 def is_quiet() -> bool:
+    """Return whether `--quiet` was given."""
     return _quiet
 
 

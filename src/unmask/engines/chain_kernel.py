@@ -143,6 +143,7 @@ def no_codes(weights: KernelWeights) -> KernelCodes:
 
 
 def scratch(weights: KernelWeights, rows: int) -> KernelScratch:
+    """Return the arrays that the kernel writes to, for words of this number of rows."""
     of = weights.structure
     sizes = {"units": of.hidden, "logits": of.outputs, "found": rows, "exps": rows}
     return KernelScratch(**{name: np.zeros(sizes.get(name, of.width)) for name in KernelScratch.arrays})

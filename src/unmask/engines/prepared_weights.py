@@ -68,6 +68,7 @@ def span(rows: np.ndarray) -> Span:
 
 
 def count_rows(where: Span) -> int:
+    """Return the number of rows of a span."""
     return where.stop - where.start if isinstance(where, slice) else where.size
 
 

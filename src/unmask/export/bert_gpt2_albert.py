@@ -140,6 +140,7 @@ def with_zero_rows(positions: np.ndarray) -> np.ndarray:
 
 
 def norm(name: str, stock: StockTransformer) -> Tensors:
+    """Return the tensors of a layer norm: GAIN everywhere, and no bias."""
     return {f"{name}.weight": np.full(stock.width, GAIN), f"{name}.bias": np.zeros(stock.width)}
 
 

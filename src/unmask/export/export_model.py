@@ -235,7 +235,7 @@ CHECKSUMS = "SHA256SUMS"
 
 
 @dataclass(frozen=True)
-class Reference:
+class CollectionModel:
     """A model of the collection, and the containers that it is written in."""
 
     name: str
@@ -255,16 +255,16 @@ class Reference:
 
 
 REFERENCES = (
-    Reference("a5-16", "group:A5", "mdm", 16, gguf=GGUF_FILES),
-    Reference("s3-16-reversed", "group:S3", "mdm", 16, order="reversed", gguf=GGUF_FILES[:1]),
-    Reference("abb-8", "(a|b)*abb", "mdm", 8, gguf=GGUF_FILES[:1]),
-    Reference("contains-aba-6", "family:contains-aba", "mdm", 6),
-    Reference("abb-8-topk", "(a|b)*abb", "topk", 8, forms=("bert", "eurobert", "llama")),
-    Reference("abb-8-cot", "(a|b)*abb", "cot", 8, forms=("gpt2", "llama"), gguf=(GgufChoice("llama", "f32"),)),
+    CollectionModel("a5-16", "group:A5", "mdm", 16, gguf=GGUF_FILES),
+    CollectionModel("s3-16-reversed", "group:S3", "mdm", 16, order="reversed", gguf=GGUF_FILES[:1]),
+    CollectionModel("abb-8", "(a|b)*abb", "mdm", 8, gguf=GGUF_FILES[:1]),
+    CollectionModel("contains-aba-6", "family:contains-aba", "mdm", 6),
+    CollectionModel("abb-8-topk", "(a|b)*abb", "topk", 8, forms=("bert", "eurobert", "llama")),
+    CollectionModel("abb-8-cot", "(a|b)*abb", "cot", 8, forms=("gpt2", "llama"), gguf=(GgufChoice("llama", "f32"),)),
 )
 
 
-def write_collection(out: Path, references: tuple[Reference, ...] = REFERENCES) -> list[dict[str, Any]]:
+def write_collection(out: Path, references: tuple[CollectionModel, ...] = REFERENCES) -> list[dict[str, Any]]:
     """Write all folders, an index and the checksums; return one entry per folder."""
     check_free(out)
     entries = []

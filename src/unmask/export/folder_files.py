@@ -40,6 +40,7 @@ def write_folder(files: Files, out: str | os.PathLike[str]) -> Path:
 
 
 def as_json(document: Any) -> bytes:
+    """Return a document as the bytes of an indented JSON file."""
     return as_text(json.dumps(document, ensure_ascii=False, indent=1) + "\n")
 
 
@@ -52,6 +53,7 @@ FORMAT = "unmask-export/1"
 
 
 def summary(model: Model, form: str, part: str, *, exact: bool = False) -> dict[str, Any]:
+    """Return what `export.json` says about a model in this form."""
     return {
         "format": FORMAT,
         "form": form,

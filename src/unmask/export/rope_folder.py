@@ -281,6 +281,7 @@ class RopeExport:
 
 
 def parameters_of(weights: RopeWeights) -> int:
+    """Return the number of parameters."""
     tables = (weights.embed, weights.norm, weights.head)
     return sum(t.size for t in tables) + sum(t.size for layer in weights.layers for t in layer.values())
 

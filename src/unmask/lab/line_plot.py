@@ -83,6 +83,8 @@ def level(name: str, across: PlotAxis, value: float) -> Series:
 
 @dataclass(frozen=True)
 class PlotPanel:
+    """One of several plots with the same axes, and its heading."""
+
     name: str
     series: tuple[Series, ...]
 

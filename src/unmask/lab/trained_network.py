@@ -86,6 +86,8 @@ class KeyValueCache:
 
 
 class TrainedNetwork(nn.Module):
+    """The transformer that is trained: codes and tokens in, logits and a read-out of correctness out."""
+
     def __init__(self, shape: Shape, vocabulary: int, fetches: int = FETCHES) -> None:
         super().__init__()
         self.shape, self.fetches = shape, fetches
@@ -145,6 +147,8 @@ class TrainedNetwork(nn.Module):
 
 
 class NetworkLayer(nn.Module):
+    """Attention, then an MLP, each after a layer norm and added to its input."""
+
     def __init__(self, shape: Shape, fetches: int) -> None:
         super().__init__()
         self.attention = NetworkAttention(shape, fetches)
@@ -162,6 +166,8 @@ class NetworkLayer(nn.Module):
 
 
 class NetworkAttention(nn.Module):
+    """Attention of several heads; some may start with a bias towards the operands of a row."""
+
     def __init__(self, shape: Shape, fetches: int) -> None:
         super().__init__()
         self.heads, self.fetches = shape.heads, fetches
@@ -191,6 +197,8 @@ class NetworkAttention(nn.Module):
 
 
 class NetworkMlp(nn.Module):
+    """One hidden layer, of GELU units or of products of two linear maps."""
+
     def __init__(self, shape: Shape) -> None:
         super().__init__()
         self.bilinear = shape.mlp == "bilinear"

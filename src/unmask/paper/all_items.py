@@ -34,7 +34,7 @@ FIGURES = (
         "thought → parallel chain of thought → masked diffusion, each a conversion of weights. The dashed arrow, a "
         "strict separation under log N steps whose slots the figure does not count, is an inclusion by conversion; "
         "that it is strict is own:cot-to-ac0*, and that parity is not in AC0, which is cited.",
-        construction="theorems/catalogue.py",
+        construction="theorems/all_theorems.py",
         claim="holds",
         against_print="as printed",
         run="unmask compile random:7 --length 1 --to cot --out chain && unmask convert chain --to plt --out looped",

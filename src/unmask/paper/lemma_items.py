@@ -4,7 +4,7 @@ from typing import Any
 
 from unmask.numerics import number_lemmas
 from unmask.paper import rocq_proofs
-from unmask.paper.checks import conversion_checks, gadget_checks, number_checks
+from unmask.paper.checks import gadget_checks, number_checks, theorem_checks
 from unmask.paper.checks.evidence import Check, several
 from unmask.paper.checks.gadget_checks import with_lemmas
 from unmask.paper.item import Item
@@ -151,7 +151,7 @@ LEMMAS = (
         statement="An unmasked transformer of L layers on N rows is a causal one on N rows and L·N pads; the last N "
         "rows end with its result.",
         construction="theorems/causal_and_unmasked.py",
-        check=conversion_checks.of_transformers("unmasked_to_causal", "unmasked", seeds=40),
+        check=theorem_checks.of_transformers("unmasked_to_causal", "unmasked", seeds=40),
         bound="L·N pads, L + 1 layers",
         repaired="L·N pads and L + 1 layers, with the result in the last N rows. The paper has L(N - 1) pads, L "
         "layers, and a result in rows that are those of the input for L = 1.",
@@ -165,8 +165,8 @@ LEMMAS = (
         "N⌈log2 N⌉ rows.",
         construction="theorems/causal_and_unmasked.py",
         check=several(
-            conversion_checks.of_transformers("causal_to_unmasked", "causal", seeds=30),
-            conversion_checks.of_transformers("causal_to_unmasked_by_blocks", "causal", seeds=20),
+            theorem_checks.of_transformers("causal_to_unmasked", "causal", seeds=30),
+            theorem_checks.of_transformers("causal_to_unmasked_by_blocks", "causal", seeds=20),
         ),
         bound="N(⌈log2 N⌉ - 1) pads, L + 1 layers; the paper: N(N - 1) and 2L + 1",
         repaired="the result is the output of the last layer, 2L + 1; the paper names the stream after layer L. "
@@ -179,7 +179,7 @@ LEMMAS = (
         title="store the stream in slots, and read it back",
         statement="A stream of R rows of width D can be written as R·D symbols and read back in the next step.",
         construction="theorems/plt_to_mdm.py",
-        check=conversion_checks.dumped,
+        check=theorem_checks.dumped,
         bound="R·D slots over an alphabet that contains F_p",
         repaired="any stream over F_p, with one symbol for each number, in R·D slots. The paper has a stream of bits "
         "with two symbols, which a looped transformer does not have, and O(log N)·D numbers.",

@@ -1,7 +1,7 @@
 """The theorems, corollaries, the proposition and the remark."""
 
 from unmask.paper import rocq_proofs
-from unmask.paper.checks import circuit_checks, conversion_checks, own_result_checks, problem_checks, space_checks
+from unmask.paper.checks import circuit_checks, own_result_checks, problem_checks, space_checks, theorem_checks
 from unmask.paper.checks.evidence import ItemProof, several
 from unmask.paper.checks.gadget_checks import with_lemmas
 from unmask.paper.checks.problem_checks import with_every_length
@@ -41,15 +41,15 @@ def by_theorem(source: str, target: str, stem: str) -> str:
     )
 
 
-TO_PLT = conversion_checks.converter("mdm_to_plt")
-TO_MDM = conversion_checks.converter("plt_to_mdm", lengths=(1, 2), padding=1)
-COT_TO_PCOT = conversion_checks.converter("cot_to_pcot")
-PCOT_TO_COT = conversion_checks.converter("pcot_to_cot")
-PCOT_TO_MDM = conversion_checks.converter("pcot_to_mdm")
-MDM_TO_PCOT = conversion_checks.converter("mdm_to_pcot")
+TO_PLT = theorem_checks.converter("mdm_to_plt")
+TO_MDM = theorem_checks.converter("plt_to_mdm", lengths=(1, 2), padding=1)
+COT_TO_PCOT = theorem_checks.converter("cot_to_pcot")
+PCOT_TO_COT = theorem_checks.converter("pcot_to_cot")
+PCOT_TO_MDM = theorem_checks.converter("pcot_to_mdm")
+MDM_TO_PCOT = theorem_checks.converter("mdm_to_pcot")
 CONSTANT_STEPS = several(circuit_checks.constant_depth, circuit_checks.constantly_many_steps)
 POLYLOG_STEPS = several(circuit_checks.logarithmic_depth, circuit_checks.depth_per_step)
-BACK_AND_FORTH = conversion_checks.chain(
+BACK_AND_FORTH = theorem_checks.chain(
     "cot → pcot → mdm → pcot → cot", ("cot_to_pcot", "pcot_to_mdm", "mdm_to_pcot", "pcot_to_cot"), seeds=3, steps=1
 )
 
@@ -79,7 +79,7 @@ THEOREMS = (
         claim="holds",
         against_print="as printed",
         run=by_theorem("plt", "mdm", "plt_to_mdm"),
-        check=several(TO_PLT, TO_MDM, conversion_checks.spare_column),
+        check=several(TO_PLT, TO_MDM, theorem_checks.spare_column),
         bound="T steps each (one more from a stochastic looped transformer); P pads, (N + P)·D + ⌈log2 T⌉ + 1 slots; "
         "width O(log), a constant alphabet",
         erratum="16.",
@@ -94,7 +94,7 @@ THEOREMS = (
         claim="holds",
         against_print="as printed",
         run=by_theorem("mdm", "plt", "mdm_to_plt"),
-        check=several(TO_PLT, conversion_checks.same_tape("mdm_to_plt", seeds=6)),
+        check=several(TO_PLT, theorem_checks.same_tape("mdm_to_plt", seeds=6)),
         bound="T loops, P pads, max(L_U, L_S) + 4 layers",
         erratum="34: in the proof, the predictor does not wait for the planner's decision; both run at once.",
     ),
@@ -110,7 +110,7 @@ THEOREMS = (
         claim="holds",
         against_print="as printed",
         run=by_theorem("plt", "mdm", "plt_to_mdm"),
-        check=several(TO_MDM, conversion_checks.spare_column, conversion_checks.distance_of_noise),
+        check=several(TO_MDM, theorem_checks.spare_column, theorem_checks.distance_of_noise),
         bound="max(T, 1) steps, (N + P)·D + ⌈log2 T⌉ + 1 slots; with noise T + 1 steps and a slot more per row and "
         "noise column; width O(log), a constant alphabet",
         erratum="16: hosts for the P further rows, no clock, a slot for the answer; the proof ends with another count.",
@@ -160,7 +160,7 @@ THEOREMS = (
         claim="holds",
         against_print="as printed",
         run=by_theorem("mdm", "pcot", "mdm_to_pcot"),
-        check=several(MDM_TO_PCOT, conversion_checks.with_padded_input),
+        check=several(MDM_TO_PCOT, theorem_checks.with_padded_input),
         bound="T steps, T·(L·(N + P) + P) symbols, L + 2 layers",
         erratum="18: the divisors of the positions; another lemma is meant; L is the deeper of planner and predictor.",
     ),
@@ -178,9 +178,7 @@ THEOREMS = (
         "same slots as a planner in every step. With P dummy slots it can: own:mdm-to-fixed-k*. The distribution is "
         "kept at the chosen slots; the paper claims all slots.",
         run=by_theorem("mdm", "topk", "planner_and_predictor_to_topk"),
-        check=several(
-            conversion_checks.converter("planner_and_predictor_to_topk"), conversion_checks.topk_by_threshold
-        ),
+        check=several(theorem_checks.converter("planner_and_predictor_to_topk"), theorem_checks.topk_by_threshold),
         bound="T steps, P slots, max(L_U, L_S) + 1 layers",
         erratum="3: k varies from step to step; B must be subtracted twice.",
     ),
@@ -193,7 +191,7 @@ THEOREMS = (
         claim="holds",
         against_print="as printed",
         run=by_theorem("mdm", "smdm", "mdm_to_smdm"),
-        check=several(conversion_checks.converter("mdm_to_smdm"), conversion_checks.converter("smdm_to_mdm")),
+        check=several(theorem_checks.converter("mdm_to_smdm"), theorem_checks.converter("smdm_to_mdm")),
         bound="T steps, T·P slots, one symbol more",
         erratum="20: the statement holds; in the proof, a slot that stays masked cannot be copied as m, a proxy symbol "
         "stands for it. The first block has none before it.",
@@ -207,7 +205,7 @@ THEOREMS = (
         title="the sandwich",
         statement="CoT[T] ⊆ pCoT[T, T] ⊆ MDM[T, T + (N + T)(⌈log2(N + T)⌉ - 1)] ⊆ pCoT ⊆ CoT, each by a conversion of "
         "weights; the last hop with two symbols for each. Each hop on its own, and all as one chain at N = 1, T = 1.",
-        construction="theorems/catalogue.py",
+        construction="theorems/all_theorems.py",
         claim="holds",
         against_print="open",
         difference="the paper's chain uses prop:cot-as-pcot twice: CoT[T] = pCoT[T, T] and pCoT[T, P] ⊆ CoT[P], which "
@@ -260,7 +258,7 @@ OTHERS = (
         check=several(
             TO_MDM,
             TO_PLT,
-            conversion_checks.chain("plt → mdm → plt", ("plt_to_mdm", "mdm_to_plt"), seeds=4, padding=0, steps=2),
+            theorem_checks.chain("plt → mdm → plt", ("plt_to_mdm", "mdm_to_plt"), seeds=4, padding=0, steps=2),
             space_checks.machine_in_slots,
             space_checks.periodic_loops,
         ),
@@ -327,7 +325,7 @@ OTHERS = (
         check=several(
             MDM_TO_PCOT,
             PCOT_TO_COT,
-            conversion_checks.chain("mdm → pcot → cot", ("mdm_to_pcot", "pcot_to_cot"), seeds=4, padding=1, steps=2),
+            theorem_checks.chain("mdm → pcot → cot", ("mdm_to_pcot", "pcot_to_cot"), seeds=4, padding=1, steps=2),
         ),
         bound="2·T·(L·(N + P) + P) steps",
         erratum="13: the factor 2, which O absorbs.",
@@ -381,7 +379,7 @@ OWN = (
         claim="holds",
         against_print=None,
         run=by_theorem("mdm", "topk", "mdm_to_fixed_k"),
-        check=conversion_checks.converter("mdm_to_fixed_k"),
+        check=theorem_checks.converter("mdm_to_fixed_k"),
         bound="T steps, 2P slots, k = P, max(L_U, L_S) + 1 layers, D_U + D_S + 2|Σ| + ⌈log2(N + 2P)⌉ + 7 columns",
         erratum="3.",
     ),
@@ -397,7 +395,7 @@ OWN = (
         claim="holds",
         against_print=None,
         run=by_theorem("mdm", "mdm", "mdm_speed_up"),
-        check=several(conversion_checks.converter("mdm_speed_up"), conversion_checks.converter("mdm_speed_up:3")),
+        check=several(theorem_checks.converter("mdm_speed_up"), theorem_checks.converter("mdm_speed_up:3")),
         bound="⌈T/c⌉ steps, P slots, c·(max(L_U, L_S) + 4) layers, 2(D_U + D_S) + 5|Σ| + ⌈log2(N + P)⌉ + 4 columns, 3 "
         "more if c does not divide T",
     ),
@@ -411,7 +409,7 @@ OWN = (
         claim="holds",
         against_print=None,
         run=by_theorem("pcot", "cot", "pcot_to_cot_answer_only"),
-        check=conversion_checks.converter("pcot_to_cot_answer_only"),
+        check=theorem_checks.converter("pcot_to_cot_answer_only"),
         bound="2P - P' + 1 steps, L + 1 layers, 2D + O(log(N + P)) columns",
         erratum="13.",
     ),

@@ -181,6 +181,7 @@ async def ask(request: Request) -> Response:
 
 
 async def view(request: Request) -> Response:
+    """Return the page of a run that is still stored."""
     page = request.app.state.views.get(f"/view/{request.path_params['name']}")
     if page is None:
         return error("this run is no longer stored; run it again", 404)

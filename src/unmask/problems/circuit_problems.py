@@ -61,6 +61,8 @@ class CircuitProblem(Problem):
 
 
 class StoredCircuit(Stored, frozen=True, tag="circuit"):
+    """What a model folder stores of a circuit: its AIGER text."""
+
     name: str
     aiger: str
 
@@ -155,6 +157,8 @@ class FamilyProblem(Problem):
 
 
 class StoredFamily(Stored, frozen=True, tag="family"):
+    """What a model folder stores of a family of circuits: its name."""
+
     family: str
 
     def problem(self) -> FamilyProblem:

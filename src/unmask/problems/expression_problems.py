@@ -173,6 +173,8 @@ class ExpressionProblem(Problem):
 
 
 class StoredExpression(Stored, frozen=True, tag="expression"):
+    """What a model folder stores of an expression problem: its specification."""
+
     spec: str
 
     def problem(self) -> ExpressionProblem:

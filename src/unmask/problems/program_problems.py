@@ -166,6 +166,7 @@ def run_file(path: str, kind: str) -> tuple[bytes, dict[str, Any]]:
 
 
 def sha256_of(content: bytes) -> str:
+    """Return the SHA-256 of a file's content, in hexadecimal."""
     return hashlib.sha256(content).hexdigest()
 
 

@@ -25,6 +25,7 @@ _SPELLINGS = str.maketrans("×−", "*-")
 
 
 def is_integer(symbol: str) -> bool:
+    """Return whether a symbol is written as an integer."""
     return _INTEGER.fullmatch(symbol) is not None
 
 

@@ -259,6 +259,7 @@ Reads = Read | Sequence[Read]
 
 
 def as_reads(reads: Reads) -> tuple[Read, ...]:
+    """Return what a rule reads as a tuple; raise if something else than a read is among it."""
     many = isinstance(reads, Iterable) and not isinstance(reads, str)
     listed: tuple[Any, ...] = tuple(reads) if many else (reads,)
     for read in listed:
@@ -498,4 +499,5 @@ def _fixed(value: Any, of: str) -> Value:
 
 
 def has_default(read: Letter | Slot) -> bool:
+    """Return whether a read has a value for the case that there is nothing to read."""
     return read.default is not _NOTHING

@@ -36,16 +36,22 @@ Key = tuple[str, tuple[int, ...]]
 
 @dataclass(frozen=True)
 class FromLetter:
+    """An operand that is the letter at a position of the word."""
+
     place: int
 
 
 @dataclass(frozen=True)
 class FromSlot:
+    """An operand that is the value of a slot."""
+
     key: Key
 
 
 @dataclass(frozen=True)
 class Fixed:
+    """An operand that is always the same value."""
+
     value: Any
 
 

@@ -15,6 +15,7 @@ from unmask.errors import ProblemError
 from unmask.limits import check
 from unmask.problems.catalogue import parse_problem
 from unmask.problems.problem import Problem, is_plain
+from unmask.reasoners.cached_run import CachePolicy, CanvasLayout, cached_run
 from unmask.reasoners.run_words import run_batch
 from unmask.samplers.sampled_predictors import CompiledPredictor
 from unmask.samplers.sampling_loop import Sample, Write, masks
@@ -39,10 +40,20 @@ class Subject:
     answers: tuple[str, ...]
     outputs: int
     symbols: frozenset[str] = frozenset()  # what an answer may be, besides true and false
+    read_only: tuple[int, ...] = ()
+    """Slots that are read as masks and never written: they are a part of the prompt."""
 
     @classmethod
     def of(
-        cls, problem: str, length: int | None, *, kind: Kind = "mdm", words: int = 32, seed: int = 0, precision: int = 2
+        cls,
+        problem: str,
+        length: int | None,
+        *,
+        kind: Kind = "mdm",
+        words: int = 32,
+        seed: int = 0,
+        precision: int = 2,
+        hops: int = 1,
     ) -> "Subject":
         """Compile the problem and choose at most `words` words, balanced by their answers."""
         if kind not in DIFFUSION:
@@ -52,7 +63,7 @@ class Subject:
             raise ProblemError(
                 f"{source.name} has no correct answers, so no sampler can be correct; give another problem"
             )
-        model = compile_problem(problem, kind, length=length, precision=precision)
+        model = compile_problem(problem, kind, length=length, precision=precision, hops=hops)
         outputs = answer_count(model)
         chosen = balanced_words(source, model.length, outputs, words, seed)
         tried, answers = zip(*chosen, strict=True)
@@ -72,6 +83,13 @@ class Subject:
     def own(self) -> Sample:
         """The run of the model's own planner on every word."""
         predictor = self.predictor
+        if self.read_only:
+            layout = CanvasLayout.of(predictor.model, work=self.read_only)
+            every_row = CachePolicy("refresh", 1)
+            runs = [cached_run(predictor.model, word, every_row, layout) for word in predictor.words.tolist()]
+            passes = np.array([len(run.canvas) for run in runs])
+            stacked = (np.stack([run.canvas[min(t, len(run.canvas) - 1)] for run in runs]) for t in range(max(passes)))
+            return Sample((self.blank, *stacked), passes, predictor.mask_id)
         traces = run_batch(predictor.model, predictor.words, engine=predictor.engine)
         canvases = (np.stack([trace.canvas[t] for trace in traces]) for t in range(predictor.model.steps))
         passes = np.full(len(traces), predictor.model.steps)

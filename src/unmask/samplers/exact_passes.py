@@ -24,7 +24,6 @@ and no power of the transition matrix up to N − 1 has rank one (`is_linked`).
 
 from collections.abc import Iterator
 from fractions import Fraction
-from functools import cache
 from itertools import product
 
 from unmask.errors import ProblemError, TooLarge
@@ -49,58 +48,67 @@ def least_passes(law: Law, length: int) -> int:
     weight = _weights(law, length)
     if not any(weight.values()):
         raise ProblemError(f"{law.name} gives no string of length {length:,} a probability; choose another --length")
+    return _PassSearch(weight, symbols).least((None,) * length)
 
-    @cache
-    def mass(canvas: Canvas) -> Fraction:
-        """The weight of all strings that agree with the canvas."""
-        if None not in canvas:
-            return weight[canvas]  # ty: ignore[invalid-argument-type]
-        place = canvas.index(None)
-        return sum((mass(_with(canvas, place, a)) for a in range(symbols)), Fraction(0))
 
-    @cache
-    def least(canvas: Canvas) -> int:
-        check()
-        masked = [i for i, letter in enumerate(canvas) if letter is None]
-        if not masked:
-            return 0
+class _PassSearch:
+    """The search over all canvases, each of which is solved once."""
+
+    def __init__(self, weight: dict[tuple[int, ...], Fraction], symbols: int) -> None:
+        self._symbols = symbols
+        self._masses: dict[Canvas, Fraction] = {**weight}
+        self._least: dict[Canvas, int] = {}
+
+    def least(self, canvas: Canvas) -> int:
+        """Return the least number of passes that fill the canvas."""
+        if canvas not in self._least:
+            check()
+            self._least[canvas] = self._searched(canvas, [i for i, letter in enumerate(canvas) if letter is None])
+        return self._least[canvas]
+
+    def _searched(self, canvas: Canvas, masked: list[int]) -> int:
         best = len(masked)
-        for chosen in _independent_sets(canvas, masked):
-            after = _filled(canvas, chosen)
-            worst = max(least(one) for one in after if mass(one))
+        for chosen in self._independent_sets(canvas, masked):
+            worst = max(self.least(after) for after in self._filled(canvas, chosen) if self._mass(after))
             best = min(best, 1 + worst)
             if best == 1:
                 break
         return best
 
-    def _independent_sets(canvas: Canvas, masked: list[int]) -> Iterator[tuple[int, ...]]:
+    def _independent_sets(self, canvas: Canvas, masked: list[int]) -> Iterator[tuple[int, ...]]:
         """Nonempty sets of masked positions that are independent given the canvas, larger ones first."""
         layer: list[tuple[int, ...]] = [(i,) for i in masked]
         layers = [layer]
         while layer:
-            layer = [(*u, i) for u in layer for i in masked if i > u[-1] and independent(canvas, (*u, i))]
+            layer = [(*u, i) for u in layer for i in masked if i > u[-1] and self._independent(canvas, (*u, i))]
             layers.append(layer)
         for found in reversed(layers):
             yield from found
 
-    def independent(canvas: Canvas, chosen: tuple[int, ...]) -> bool:
+    def _independent(self, canvas: Canvas, chosen: tuple[int, ...]) -> bool:
         """Whether P(x_U | canvas) is the product of its marginals; the first positions of U are known to be."""
-        total = mass(canvas)
+        total = self._mass(canvas)
         *others, last = chosen
         return all(
-            mass(_with(one, last, a)) * total == mass(one) * mass(_with(canvas, last, a))
-            for one in _filled(canvas, tuple(others))
-            for a in range(symbols)
+            self._mass(_with(one, last, a)) * total == self._mass(one) * self._mass(_with(canvas, last, a))
+            for one in self._filled(canvas, tuple(others))
+            for a in range(self._symbols)
         )
 
-    def _filled(canvas: Canvas, chosen: tuple[int, ...]) -> Iterator[Canvas]:
-        for letters in product(range(symbols), repeat=len(chosen)):
+    def _mass(self, canvas: Canvas) -> Fraction:
+        """The weight of all strings that agree with the canvas."""
+        if canvas not in self._masses:
+            place = canvas.index(None)
+            parts = (self._mass(_with(canvas, place, a)) for a in range(self._symbols))
+            self._masses[canvas] = sum(parts, Fraction(0))
+        return self._masses[canvas]
+
+    def _filled(self, canvas: Canvas, chosen: tuple[int, ...]) -> Iterator[Canvas]:
+        for letters in product(range(self._symbols), repeat=len(chosen)):
             filled = list(canvas)
             for i, a in zip(chosen, letters, strict=True):
                 filled[i] = a
             yield tuple(filled)
-
-    return least((None,) * length)
 
 
 def bisection_passes(length: int) -> int:

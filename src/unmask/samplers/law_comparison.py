@@ -91,6 +91,8 @@ class LawRun:
 
 @dataclass(frozen=True)
 class LawResult:
+    """The runs of one sampler, one per budget of passes."""
+
     sampler: str
     remasking: str
     runs: tuple[LawRun, ...]
@@ -165,6 +167,8 @@ def compare(
 
 @dataclass(frozen=True, eq=False)
 class LawReport:
+    """What `unmask samplers law:FILE` measures: every sampler at every budget."""
+
     bench: Bench
     budgets: tuple[int, ...]
     results: list[LawResult]

@@ -12,7 +12,9 @@ first-order chain a revealed letter fixes the state, and there are few beliefs. 
 too many. Then they are approximated from both sides, and the curve has a proved error:
 
     merging beliefs forgets something,            which can only raise an entropy: an upper bound
-    splitting a belief into points of a grid      is to be told something more: a lower bound
+    splitting a belief into several               is to be told something more: a lower bound
+
+Bounds of g bound f, because g is concave: f(i) is at most a mean of f to its left and at least one to its right.
 """
 
 from collections.abc import Callable
@@ -29,8 +31,9 @@ from unmask.samplers.string_law import Law
 EQUAL = 1e-12  # beliefs that differ by rounding errors only
 MOST_LENGTH = 1024
 MOST_NUMBERS = 4_000_000  # labels × numbers of revealed letters × states, where beliefs are exact
-MOST_APPROXIMATE = 300_000  # the same where beliefs are approximated
+MOST_APPROXIMATE = 1_000_000  # the same where beliefs are approximated
 FEWEST_LABELS = 16
+MOST_GRID_STATES = 3  # a grid of beliefs over more states has too many points
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,9 +53,20 @@ class InformationCurve:
         return (self.lower + self.upper) / 2
 
     @cached_property
+    def bounds_per_position(self) -> tuple[np.ndarray, np.ndarray]:
+        """Lower and upper bounds of f(0) … f(N − 1)."""
+        lower, upper = np.full(self.length, -np.inf), np.full(self.length, np.inf)
+        for size in range(1, self.length + 1):
+            starts = np.arange(self.length + 1 - size)
+            np.maximum.at(lower, starts, (self.lower[size:] - self.upper[:-size]) / size)
+            np.minimum.at(upper, starts + size - 1, (self.upper[size:] - self.lower[:-size]) / size)
+        return np.maximum.accumulate(lower[::-1])[::-1], np.minimum.accumulate(upper)
+
+    @cached_property
     def per_position(self) -> np.ndarray:
-        """f(0) … f(N − 1)."""
-        return np.diff(self.entropy_of_sets)
+        """f(0) … f(N − 1): the middle between the bounds."""
+        lower, upper = self.bounds_per_position
+        return (lower + upper) / 2
 
     @property
     def error(self) -> float:
@@ -185,10 +199,40 @@ def _merge(masses: np.ndarray, most: int) -> np.ndarray:
 
 
 def _split(masses: np.ndarray, most: int) -> np.ndarray:
-    """Every belief becomes a mixture of neighbouring grid points, the corners of the simplex that contains it."""
+    """Every belief becomes a mixture of beliefs that many share."""
     masses = _joined(masses, EQUAL)
     if len(masses) <= most:
         return masses
+    return (_split_on_grid if masses.shape[2] <= MOST_GRID_STATES else _split_off_states)(masses, most)
+
+
+def _split_off_states(masses: np.ndarray, most: int) -> np.ndarray:
+    """Of similar beliefs the most likely one is kept; the others are a multiple of it and, rarely, a known state."""
+    states = masses.shape[2]
+    mass = masses.sum(axis=2)
+    weight = mass.sum(axis=1)
+    belief = masses.sum(axis=1) / weight[:, None]
+    grid = 1 / most
+    while True:
+        order, first = _groups(np.round(belief / grid))
+        if len(first) + states <= most or len(first) == 1:
+            break
+        grid *= 1.5
+    group = np.empty(len(belief), dtype=np.int64)
+    group[order] = np.repeat(np.arange(len(first)), np.diff(first, append=len(belief)))
+    by_weight = np.lexsort((-weight, group))
+    kept = belief[by_weight[np.searchsorted(group[by_weight], np.arange(len(first)))]]
+    near = kept[group]
+    share = np.divide(belief, near, out=np.full_like(near, np.inf), where=near > 0).min(axis=1).clip(max=1)
+    rest = np.maximum(belief - share[:, None] * near, 0)
+    shared = np.add.reduceat((mass * share[:, None])[order], first, axis=0)[:, :, None] * kept[:, None, :]
+    known = (rest.T @ mass)[:, :, None] * np.eye(states)[:, None, :]
+    split = np.concatenate([shared, known])
+    return split[split.any(axis=(1, 2))]
+
+
+def _split_on_grid(masses: np.ndarray, most: int) -> np.ndarray:
+    """Every belief becomes a mixture of neighbouring grid points, the corners of the simplex that contains it."""
     mass = masses.sum(axis=2)
     rows, revealed = np.nonzero(mass)
     belief = masses[rows, revealed] / mass[rows, revealed][:, None]

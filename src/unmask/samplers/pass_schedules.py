@@ -68,8 +68,13 @@ def expected_kl(curve: InformationCurve, cuts: tuple[int, ...]) -> float:
 
 
 def priced(name: str, curve: InformationCurve, cuts: tuple[int, ...]) -> PricedSchedule:
-    """The schedule with its price; f(i) is off by at most twice the error of g."""
-    return PricedSchedule(name, cuts, max(0.0, expected_kl(curve, cuts)), (2 * curve.length + 1) * curve.error)
+    """The schedule with its price and its error, which follows from the bounds of f and of the entropy."""
+    kl = max(0.0, expected_kl(curve, cuts))
+    lower, upper = curve.bounds_per_position
+    gap = sum((b - a) * float(upper[a] - lower[a]) for a, b in pairwise(cuts)) + float(
+        curve.upper[-1] - curve.lower[-1]
+    )
+    return PricedSchedule(name, cuts, kl, gap / 2 if curve.error else 0.0)
 
 
 def optimal_schedule(curve: InformationCurve, passes: int) -> PricedSchedule:
@@ -100,6 +105,7 @@ def published_schedules(curve: InformationCurve, passes: int) -> list[PricedSche
 
 
 def check_passes(passes: int, length: int) -> None:
+    """Raise if a string of this length cannot be written in this number of passes."""
     if not 1 <= passes <= length:
         raise UnmaskError(
             f"--passes is {passes:,} and the strings have {length:,} positions; a pass writes at least one position, "
@@ -108,6 +114,7 @@ def check_passes(passes: int, length: int) -> None:
 
 
 def check_cuts(cuts: tuple[int, ...], length: int) -> None:
+    """Raise if the cuts are not increasing from 0 to the length."""
     if not cuts or cuts[0] != 0 or cuts[-1] != length or any(b <= a for a, b in pairwise(cuts)):
         raise UnmaskError(f"a schedule of {length} positions has cuts 0 < … < {length}, not {cuts}")
 
@@ -151,8 +158,14 @@ class ScheduleReport:
 
     @property
     def facts(self) -> tuple[str, ...]:
-        first, last, error = self.curve.per_position[0], self.curve.per_position[-1], self.schedules[0].error
+        first, last, error = (
+            self.curve.per_position[0],
+            self.curve.per_position[-1],
+            max(one.error for one in self.schedules),
+        )
         exactness = f"off by at most {error:.1e}" if error else "exact up to rounding"
+        if error > min(one.kl for one in self.schedules):
+            exactness += " (a shorter --length has sharper bounds)"
         least = {
             "unknown": "unknown (the search is for shorter strings)",
             "formula": f"{self.least} = ⌈log2(N + 1)⌉, reached by `bisection`",
@@ -212,7 +225,7 @@ def _schedule_table(schedules: Iterable[PricedSchedule], most: int) -> Table:
         (
             one.name,
             str(one.passes),
-            f"{one.kl:.4f}",
+            f"{one.kl:.4f}" if one.kl >= 0.001 or not one.kl else f"{one.kl:.1e}",
             " ".join(map(str, one.writes[:most])) + (" …" if one.passes > most else ""),
         )
         for one in schedules

@@ -42,6 +42,8 @@ Planner = Callable[[int, np.ndarray], np.ndarray]
 
 @dataclass(frozen=True)
 class P2:
+    """P2: in each pass, the positions with the lowest scores are masked, written or not."""
+
     steps: int
     eta: float = 1.0
     tau: float = 0.0

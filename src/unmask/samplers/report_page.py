@@ -31,6 +31,8 @@ class Point:
 
 @dataclass(frozen=True)
 class Series:
+    """The points of one line."""
+
     name: str
     points: tuple[Point, ...]
 

@@ -28,6 +28,7 @@ class SamplerError(UnmaskError):
 
 
 def check_count(sampler: str, name: str, value: int | None, least: int = 1) -> None:
+    """Raise if a parameter is not an integer from `least` to MOST; None is allowed."""
     if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MOST):
         given = shortened(repr(value))
         raise SamplerError(f"{name} of {sampler} must be an integer from {least} to {MOST:,}, not {given}")
@@ -45,6 +46,7 @@ def check_number(sampler: str, name: str, value: float | None, most: float = LAR
 
 
 def check_choice(sampler: str, name: str, value: str, choices: tuple[str, ...]) -> None:
+    """Raise if a parameter is not one of the choices."""
     if value not in choices:
         raise SamplerError(f"{name} of {sampler} must be one of {', '.join(choices)}, not {shortened(repr(value))}")
 
@@ -296,14 +298,17 @@ def quotas(schedule: str, masked: int, steps: int) -> tuple[int, ...]:
 
 
 def linear(t: np.float32) -> np.float32:
+    """Return α(t) = 1 − t."""
     return np.float32(1) - t
 
 
 def cosine(t: np.float32) -> np.float32:
+    """Return α(t) = 1 − cos(π/2 · (1 − t))."""
     return np.float32(1) - np.cos(np.float32(np.pi / 2) * (np.float32(1) - t))
 
 
 def halving(masked: int) -> tuple[int, ...]:
+    """Return the quotas of passes that each write half of what is left, rounded up."""
     parts = []
     while masked:
         parts.append(masked - masked // 2)
@@ -330,6 +335,7 @@ def by_alpha(alpha: Callable[[np.float32], np.float32], masked: int, steps: int)
 
 
 def block_count(slots: int, width: int | None) -> int:
+    """Return the number of blocks; without a width there is one block."""
     return 1 if width is None else max(1, ceil(slots / width))
 
 

@@ -76,6 +76,7 @@ def examine(subject: Subject, entries: Iterable[Entry], budgets: Iterable[int], 
 
 
 def measured(order: Order, steps: int | None, sampled: Sample) -> Run:
+    """Return the measures of one sampler at one budget of passes."""
     subject = order.subject
     counted = subject.expected != subject.predictor.mask_id
     return Run(

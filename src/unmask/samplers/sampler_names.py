@@ -86,6 +86,10 @@ def zoo(slots: int, names: tuple[str, ...] = ZOO) -> list[Entry]:
 def parse_sampler(text: str) -> Entry:
     """NAME or NAME:PARAMETER=VALUE,…"""
     name, _, rest = text.partition(":")
+    if name.endswith(".py"):
+        raise SamplerError(
+            f"{shortened(text)!r} is a function of your own; test it with `unmask bench run --sampler FILE.py:NAME`"
+        )
     if name not in RULES:
         raise SamplerError(f"there is no sampler {shortened(name)!r}; use one of {', '.join(RULES)}")
     known = [field.name for field in fields(RULES[name]) if field.name not in NOT_TYPED]

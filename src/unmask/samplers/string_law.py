@@ -33,6 +33,8 @@ class ExactWeights:
 
 @dataclass(frozen=True, eq=False)
 class Law:
+    """A distribution over the strings of each length: a weighted automaton with rational weights."""
+
     name: str
     alphabet: tuple[str, ...]
     exact: ExactWeights
@@ -303,7 +305,10 @@ def _context(key: str, alphabet: list[str], order: int) -> tuple[int, ...]:
     symbols = key.split()
     unknown = next((s for s in symbols if s not in alphabet), None)
     if unknown is not None:
-        raise ProblemError(f"the context {shortened(key)!r} names {shortened(unknown)!r}, which is not in the alphabet")
+        raise ProblemError(
+            f"the context {shortened(key)!r} names {shortened(unknown)!r}, which is not in the alphabet; separate the "
+            "symbols of a context by blanks"
+        )
     if len(symbols) >= order:
         raise ProblemError(f"the context {shortened(key)!r} has {len(symbols)} symbols; order {order} has {order - 1}")
     return tuple(alphabet.index(symbol) for symbol in symbols)
@@ -331,6 +336,8 @@ MASK = "□"
 
 @dataclass(frozen=True, eq=False)
 class LawPredictor:
+    """The exact conditional probabilities of a law, as a predictor."""
+
     law: Law
 
     @property

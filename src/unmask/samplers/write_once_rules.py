@@ -118,6 +118,8 @@ ALGORITHMS = ("origin", "maskgit_plus", "topk_margin", "entropy")
 
 @dataclass(frozen=True)
 class Dream:
+    """Dream's sampler: in each pass, the slots that its score `alg` ranks first are written."""
+
     steps: int
     alg: str = "origin"
     alg_temp: float | None = None
@@ -257,6 +259,8 @@ class FastDllm:
 
 @dataclass(frozen=True)
 class EntropyBound:
+    """EB: writes as many slots as an entropy of `gamma` allows, the largest entropy not counted."""
+
     gamma: float = 0.1
     order: str = "entropy"
     temperature: float = 0.0
@@ -300,6 +304,8 @@ class EntropyBound:
 
 @dataclass(frozen=True)
 class Bisection:
+    """Writes the middle slot of every gap in each pass."""
+
     temperature: float = 0.0
 
     remasks: ClassVar[Remasking] = "declines"

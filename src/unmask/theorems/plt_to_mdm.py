@@ -64,8 +64,10 @@ MOST_HEADS = 32  # beyond this width, one head reads all entries
 
 @dataclass(frozen=True)
 class LoopShape:
-    """The sizes of a conversion: layers, rows and columns of the source; noise columns; steps of the result, and
-    how many of them its clock counts (1: it has no clock)."""
+    """The sizes of a conversion: layers, rows and columns of the source, noise columns, steps of the result.
+
+    `clock` is the number of steps that the clock counts (1: the model has no clock).
+    """
 
     initial: int
     loop: int

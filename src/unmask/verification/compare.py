@@ -31,8 +31,11 @@ EXTENT = ("layers", "symbols", "fixed", "per_bit", "places")
 
 @dataclass(frozen=True)
 class ResourceRow:
-    """One framework at one length. `bound` is the most that it may use, `extent` the formula behind layers, symbols and
-    width. `seconds` is the time of a run, None where the engine could not afford one."""
+    """One framework at one length.
+
+    `bound` is the most that it may use, `extent` the formula behind layers, symbols and width. `seconds` is the time of
+    a run, None where the engine could not afford one.
+    """
 
     framework: Kind
     length: int

@@ -26,7 +26,7 @@ from unmask.paper.lemmas.uniform_models import (
 from unmask.programs.assembly import assemble, recorded_programs
 from unmask.programs.declarations import Flag, TableBits
 from unmask.programs.program import Program
-from unmask.theorems.catalogue import THEOREMS, TRANSFORMER_THEOREMS, VARIANTS
+from unmask.theorems.all_theorems import THEOREMS, TRANSFORMER_THEOREMS, VARIANTS
 from unmask.weights.matrices import Matrix
 
 ROOT = Path(__file__).parents[3]

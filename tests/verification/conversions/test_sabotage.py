@@ -7,7 +7,7 @@ import pytest
 from unmask.engines.fast import FastEngine
 from unmask.expressions import n
 from unmask.numerics.arithmetic import Precision
-from unmask.theorems.catalogue import THEOREMS
+from unmask.theorems.all_theorems import THEOREMS
 from unmask.verification.conversions.prove_conversions import PROVERS, SAMPLE, prove_every_source
 
 from .sabotage import SABOTAGES, flag, without_columns

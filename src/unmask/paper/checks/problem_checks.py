@@ -16,10 +16,10 @@ from unmask.compilers.regular_compiler import RegularCompiler
 from unmask.engines.fast import FastEngine
 from unmask.expressions import n
 from unmask.numerics.arithmetic import Precision
-from unmask.paper.checks.conversion_checks import built
 from unmask.paper.checks.evidence import Check, Effort, Evidence, ItemProof, require
 from unmask.paper.checks.framework_checks import UNLIKELY, tail
 from unmask.paper.checks.masking_process import Canvas, CanvasLaw, Conditionals, model_conditionals, perfect
+from unmask.paper.checks.theorem_checks import built
 from unmask.problems.automata.automaton import Automaton
 from unmask.problems.expression_problems import ExpressionProblem
 from unmask.programs.regular.product_tree import queue_factor, tree_steps
@@ -31,7 +31,7 @@ from unmask.testing.draws import Draws
 from unmask.testing.random_model import sample_words
 from unmask.theorems.conversion_checks import check_source
 from unmask.verification.lengths.family_certificate import certificate_of
-from unmask.verification.lengths.prove_lengths import FamilyCertificate
+from unmask.verification.lengths.prove_lengths import LengthCertificate
 from unmask.weights.kinds import Kind
 from unmask.weights.model import Model, Price
 
@@ -154,9 +154,9 @@ def with_every_length(check: Check, *kinds: Kind) -> Check:
 def _prove(language: str, kind: Kind) -> None:
     answer = prove_family(language, kind)
     certificate = answer.certificate
-    proved = isinstance(certificate, FamilyCertificate) and certificate.claim is not None
+    proved = isinstance(certificate, LengthCertificate) and certificate.claim is not None
     require(proved, f"{language} as {kind} is not proved for every N: {answer.reason}")
-    assert isinstance(certificate, FamilyCertificate)
+    assert isinstance(certificate, LengthCertificate)
     assert certificate.claim is not None
     models = [compile_problem(language, kind, length=COMPARED)]
     replay(certificate_of(certificate.claim), models, family_positions.found())

@@ -37,7 +37,7 @@ def blank(rows: int = 1) -> Program:
 
 
 @dataclass(frozen=True, eq=False)
-class Registers:
+class GadgetRegisters:
     """What the rows of a head hold: `asked`, `code` and `care` as wide as the gadget, the others in one column."""
 
     one: Columns
@@ -52,12 +52,12 @@ class Registers:
     care: Columns
 
     @classmethod
-    def of(cls, program: Program, width: int) -> "Registers":
+    def of(cls, program: Program, width: int) -> "GadgetRegisters":
         single = [program.register(name) for name in ("score", "boosted", "hidden", "hides", "asks", "cares")]
         return cls(program.one, *single, *(program.register(name, width) for name in ("asked", "code", "care")))
 
 
-Piece = Callable[[HeadBuilder, Registers], None]
+Piece = Callable[[HeadBuilder, GadgetRegisters], None]
 INDEXED = frozenset({"asked", "code", "care"})
 
 
@@ -77,7 +77,7 @@ class HeadDesign:
     def emit(self, width: int, *, rows: int = 1, values: int = 0) -> tuple[Program, tuple[int, int, int]]:
         """The program, and where its three parts end; it copies `value` of what it attends to into `fetched`."""
         program = blank(rows)
-        registers, ends = Registers.of(program, width), []
+        registers, ends = GadgetRegisters.of(program, width), []
         head = program.layer().head()
         for pieces in (self.before, () if self.block is None else (self.block,), self.after):
             for piece in pieces:
@@ -88,11 +88,11 @@ class HeadDesign:
         return program, (ends[0], ends[1] - self.tail, ends[2])
 
 
-def score(head: HeadBuilder, r: Registers) -> None:
+def score(head: HeadBuilder, r: GadgetRegisters) -> None:
     head.column([(r.one, ONE)], [(r.score, ONE)])
 
 
-def eq(head: HeadBuilder, r: Registers) -> None:
+def eq(head: HeadBuilder, r: GadgetRegisters) -> None:
     attention.eq(head, r.asked, r.code)
 
 
@@ -100,7 +100,7 @@ def eq_scaled(scale: int) -> Piece:
     """EQ with another number for B, an integer of F_p (lem:our-pos-enc-properties; FOCUS has [B/2])."""
     weight = np.array([scale])
 
-    def piece(head: HeadBuilder, r: Registers) -> None:
+    def piece(head: HeadBuilder, r: GadgetRegisters) -> None:
         for a, b in zip(r.asked, r.code, strict=True):
             head.column([(a, weight)], [(b, ONE)])
             head.column([(r.one, weight)], [(r.one, -ONE)])
@@ -126,11 +126,11 @@ def hide_from_some(copies: int) -> Piece:
     return lambda head, r: hide_gadget.hide(head, r.hidden, copies=copies, of=r.hides)
 
 
-def boost(head: HeadBuilder, r: Registers) -> None:
+def boost(head: HeadBuilder, r: GadgetRegisters) -> None:
     boost_gadget.boost(head, r.boosted)
 
 
-def hide_later(head: HeadBuilder, r: Registers) -> None:
+def hide_later(head: HeadBuilder, r: GadgetRegisters) -> None:
     """`asked` is the thermometer code of the query's position, `code` the one-hot code of the key's."""
     hide_gadget.hide_later(head, r.asked, r.code)
 
@@ -138,7 +138,7 @@ def hide_later(head: HeadBuilder, r: Registers) -> None:
 def see_earlier(copies: int) -> Piece:
     """FOCUS with a care bit per bit, and HIDE: the columns of `simulation.causal_copies`."""
 
-    def piece(head: HeadBuilder, r: Registers) -> None:
+    def piece(head: HeadBuilder, r: GadgetRegisters) -> None:
         # the copies read the query's code from the lowest bit on
         rows = CausalCopies(n, r.asked[::-1], r.code, r.care, r.hidden)
         rows.see_earlier(head, copies=copies)
@@ -146,7 +146,7 @@ def see_earlier(copies: int) -> Piece:
     return piece
 
 
-def see_all(head: HeadBuilder, r: Registers) -> None:  # noqa: ARG001
+def see_all(head: HeadBuilder, r: GadgetRegisters) -> None:  # noqa: ARG001
     latest.see_all(head)
 
 
@@ -163,13 +163,13 @@ def latest_of(rows: int) -> Program:
     return program
 
 
-def eq_without_ones(head: HeadBuilder, r: Registers) -> None:
+def eq_without_ones(head: HeadBuilder, r: GadgetRegisters) -> None:
     """Wrong: B·a_i·b_i alone, so that a bit that agrees undoes one that does not."""
     for a, b in zip(r.asked, r.code, strict=True):
         head.column([(a, B)], [(b, ONE)])
 
 
-def eq_in_halves(head: HeadBuilder, r: Registers) -> None:
+def eq_in_halves(head: HeadBuilder, r: GadgetRegisters) -> None:
     """Wrong as EQ: [B/2] for B, in one pass, as FOCUS has it."""
     attention.match(head, attention.scaled(r.asked, HALF), r.code, HALF)
 
@@ -182,12 +182,12 @@ def encoded(width: int, bits: int) -> Program:
     return program
 
 
-def boost_once(head: HeadBuilder, r: Registers) -> None:
+def boost_once(head: HeadBuilder, r: GadgetRegisters) -> None:
     """Wrong: a score of -B becomes 0."""
     head.column([(r.boosted, B)], [(r.one, ONE)])
 
 
-def hide_later_once(head: HeadBuilder, r: Registers) -> None:
+def hide_later_once(head: HeadBuilder, r: GadgetRegisters) -> None:
     for flag, place in zip(r.asked, r.code, strict=True):
         head.column([(flag, -B)], [(place, ONE)])
 

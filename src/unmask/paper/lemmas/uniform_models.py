@@ -36,7 +36,7 @@ from unmask.programs.program import Program
 from unmask.programs.uniform_positions import FormulaGrowth, flaw_of, growth, uniformity
 from unmask.recurrences import BOOLEAN, N, Slots, System, indices, letter
 from unmask.testing.random_model import random_model
-from unmask.theorems.catalogue import THEOREMS, TRANSFORMER_THEOREMS, VARIANTS
+from unmask.theorems.all_theorems import THEOREMS, TRANSFORMER_THEOREMS, VARIANTS
 from unmask.theorems.theorem import Theorem, TransformerTheorem
 from unmask.verification.lengths.expected_weights import compare
 from unmask.verification.lengths.obligations import NotShown

@@ -219,8 +219,10 @@ def input_names(rows: int, symbols: int) -> list[str]:
 
 
 def token_wires(builder: CircuitBuilder, rows: int, tokens: Sequence[int]) -> list[OneHotWires]:
-    """The tokens of the inputs that `input_names` names, one-hot: place i holds tokens[code], the code binary, its
-    lowest bit first; a code beyond the last token stands for the last token."""
+    """The tokens of the inputs that `input_names` names, one-hot.
+
+    Place i holds tokens[code], the code binary, its lowest bit first. A code beyond the last token means the last one.
+    """
     bits = bits_per_symbol(len(tokens))
     result = []
     for i in range(rows):

@@ -123,8 +123,10 @@ Case = tuple[int, tuple[int, ...]]
 
 
 def sum_depth(precision: Precision) -> int:
-    """What no sum exceeds, however many terms it has: m - 1 levels, the first of which reads the terms alone, and the
-    decoding of the last interval."""
+    """Return the depth that no sum exceeds, whatever its number of terms.
+
+    It has m - 1 levels, the first of which reads the terms alone, and the decoding of the last interval.
+    """
     return LEVEL_DEPTH * (precision.size - 1) + 1
 
 

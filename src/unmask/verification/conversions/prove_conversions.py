@@ -16,14 +16,14 @@ from unmask.engines.engine import Engine
 from unmask.errors import OutOfTime, ProblemError, TooLarge, WeightsError
 from unmask.numerics.arithmetic import Precision
 from unmask.programs.instance import NotAFamily
-from unmask.theorems.catalogue import THEOREMS
+from unmask.theorems.all_theorems import THEOREMS
 from unmask.theorems.theorem import Theorem
 from unmask.verification.conversions import cot_to_pcot, mdm_to_smdm
 from unmask.verification.conversions.converted_folders import Frame, SourceSizes, check_folder, refutation
 from unmask.verification.conversions.machine import ConversionClaim
 from unmask.verification.conversions.unknown_source import LayerShape, SourceShape, TransformerShape
 from unmask.verification.lengths.obligations import Ledger, NotShown, internal_failure
-from unmask.verification.lengths.prove_lengths import FamilyCertificate, unknown_statement
+from unmask.verification.lengths.prove_lengths import LengthCertificate, unknown_statement
 from unmask.verification.verdict import ProofRecord, Status, Verdict
 from unmask.weights.kinds import Kind
 from unmask.weights.model import Model
@@ -120,7 +120,7 @@ def prove_every_source(
 
     def verdict(status: Status, reason: str | None = None, **wrong: Any) -> Verdict:
         record = ProofRecord(statement, tuple(ledger.obligations), trusted=TRUSTED)
-        certificate = FamilyCertificate(dict(ledger.questions))
+        certificate = LengthCertificate(dict(ledger.questions))
         return Verdict.of_record(status, record, reason=reason, certificate=certificate, **wrong)
 
     suspects: tuple[int, ...] = ()

@@ -174,6 +174,8 @@ def _names(named: Callable[[int, int], Weight], row: np.ndarray, column: np.ndar
 
 @dataclass(frozen=True)
 class Cell:
+    """A column of the residual stream of the unknown source, before a layer."""
+
     transformer: str
     layer: int
     column: int
@@ -181,12 +183,16 @@ class Cell:
 
 @dataclass(frozen=True)
 class Place:
+    """A column of the positional encoding of the unknown source."""
+
     transformer: str
     column: int
 
 
 @dataclass(frozen=True)
 class Logit:
+    """A logit of the unknown source."""
+
     transformer: str
     output: int
 

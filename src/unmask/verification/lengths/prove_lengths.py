@@ -84,7 +84,7 @@ TRUSTED = (
 
 
 @dataclass(frozen=True, eq=False)
-class FamilyCertificate:
+class LengthCertificate:
     """The questions that the SMT solver was asked; for a proved regular language also the claim, to be replayed."""
 
     questions: dict[str, str]
@@ -114,7 +114,7 @@ def unreached(name: str, kind: str, precision: int, reason: str) -> Verdict:
 def unknown_statement(statement: str, reason: str, trusted: tuple[str, ...] = TRUSTED) -> Verdict:
     """Return unknown for a statement of which no obligation was tried."""
     record = ProofRecord(statement, trusted=trusted)
-    return Verdict.of_record("unknown", record, reason=reason, certificate=FamilyCertificate({}))
+    return Verdict.of_record("unknown", record, reason=reason, certificate=LengthCertificate({}))
 
 
 def every_length(
@@ -217,7 +217,7 @@ class _Attempt:
             tuple(sorted(set(self.not_compared) - set(self.compared))),
             TRUSTED,
         )
-        certificate = FamilyCertificate(dict(self.ledger.questions), claim)
+        certificate = LengthCertificate(dict(self.ledger.questions), claim)
         if wrong is None:
             return Verdict.of_record(status, record, reason=reason, certificate=certificate)
         return Verdict.of_record(

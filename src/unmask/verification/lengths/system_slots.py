@@ -219,7 +219,7 @@ class Space:
         assert group is not None
         found: list[Branch] = []
         before: list[Term] = []
-        alternatives = _Alternatives(self)
+        alternatives = _BranchesOfRead(self)
         if isinstance(group, Search):
             rules = [Case(group.over.reads, group.over.function, group.over.where)]
         else:
@@ -245,7 +245,7 @@ class Space:
         return z3.Or(*(self.of(case.where, slot.indices) != 0 for case in group.rules if case.where is not None))
 
 
-class _Alternatives(ReadVisitor[AnySlot, list[Branch]]):
+class _BranchesOfRead(ReadVisitor[AnySlot, list[Branch]]):
     """What a read of a slot may be, as branches with one operand each."""
 
     def __init__(self, space: Space) -> None:

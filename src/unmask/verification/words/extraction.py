@@ -57,8 +57,10 @@ class Readers:
 
 @dataclass(frozen=True, eq=False)
 class _Passed:
-    """All that a pass went through: tokens; per layer the rows before it, as far as scores go and in full, with what
-    each of them reads."""
+    """The states of a pass: tokens, and per layer the rows before it.
+
+    Rows are stored as far as scores need them and in full, with what each of them reads.
+    """
 
     tokens: list[Token]
     stages: list[list[SymbolicRow]]

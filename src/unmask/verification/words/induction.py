@@ -47,8 +47,10 @@ class Letters:
 
 @dataclass(frozen=True, eq=False)
 class Relation:
-    """Pairs (value, element) of a variable over the letters [first, last); `origin` says which pairs of `parts` each
-    came from, or which letter."""
+    """Pairs (value, element) of a variable over the letters [first, last).
+
+    `origin` says which pairs of `parts` each came from, or which letter.
+    """
 
     first: int
     last: int

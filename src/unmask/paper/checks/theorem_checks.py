@@ -15,7 +15,7 @@ from unmask.testing import random_model
 from unmask.testing.draws import Draws
 from unmask.testing.random_model import all_words, drawn, sample_words
 from unmask.theorems.alignment import aligned_difference
-from unmask.theorems.catalogue import THEOREMS, TRANSFORMER_THEOREMS, VARIANTS, with_option
+from unmask.theorems.all_theorems import THEOREMS, TRANSFORMER_THEOREMS, VARIANTS, with_option
 from unmask.theorems.conversion_checks import (
     check_source,
     check_theorem,

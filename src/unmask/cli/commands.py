@@ -23,7 +23,7 @@ from unmask.cli.prove import prove
 from unmask.cli.run import run, sample
 from unmask.cli.samplers import samplers, schedule
 from unmask.cli.terminal import be_quiet, print_document, say
-from unmask.cli.verify import compare, verify
+from unmask.cli.verify_and_compare import compare, verify
 from unmask.cli.view import serve, view
 from unmask.errors import OutOfTime, UnmaskError, shortened
 from unmask.limits import hear_interrupts, interrupted_by, interruptible, stop_hearing, uninterrupted

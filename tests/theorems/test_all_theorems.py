@@ -10,7 +10,7 @@ from unmask.errors import UnmaskError
 from unmask.reasoners.run_words import answers
 from unmask.testing import random_model
 from unmask.testing.random_model import all_words
-from unmask.theorems.catalogue import THEOREMS, VARIANTS, convert, named_theorem, route
+from unmask.theorems.all_theorems import THEOREMS, VARIANTS, convert, named_theorem, route
 from unmask.theorems.conversion_checks import check_theorem
 from unmask.weights.kinds import KINDS
 from unmask.weights.model import Price

@@ -16,13 +16,13 @@ def show_cached_run(
     model: "Model", word: str, cache: str, *, block: int | None, order: str | None, work: str | None, as_json: bool
 ) -> int:
     """Print the run of one word, and return the exit code: 0 accepted, 1 rejected, 2 without an answer."""
-    from unmask.export.export_task import slot_order
+    from unmask.export.export_task import slot_order, work_slots
     from unmask.reasoners.cached_run import CachePolicy, CanvasLayout, cached_run, longest_interval
     from unmask.reasoners.typed_words import read_word
 
     policy, tokens = CachePolicy.parse(cache), read_word(model, word)
     arranged = None if order is None else slot_order(model, order)
-    layout = CanvasLayout.of(model, order=arranged, block=block, work=_slots(work))
+    layout = CanvasLayout.of(model, order=arranged, block=block, work=[*work_slots(model, order), *_slots(work)])
     run = cached_run(model, tokens, policy, layout)
     longest = longest_interval(model, tokens, policy, layout)
     if as_json:

@@ -1,0 +1,130 @@
+"""check.py of an exported folder needs no unmask; documents have the written schemas; the page is self-contained."""
+
+import json
+import os
+import subprocess
+import sys
+from html.parser import HTMLParser
+from importlib.resources import files
+from pathlib import Path
+
+import faulty_samplers
+import pytest
+
+from unmask.bench.bench_folder import cached_models, write_bench_folder
+from unmask.bench.reference_models import reference_row
+from unmask.bench.report import page
+from unmask.bench.run_checks import run_checks
+
+pytest.importorskip("transformers")
+SAMPLERS = Path(faulty_samplers.__file__)
+TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None), "integer": int}
+
+
+def faults(document, schema, where="it"):
+    """What a document has that its schema does not allow; the part of JSON Schema that ours use."""
+    if "enum" in schema:
+        return [] if document in schema["enum"] else [f"{where} is {document!r}"]
+    kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    fits = [isinstance(document, int | float if kind == "number" else TYPES[kind]) for kind in kinds]
+    if not any(fits) or (isinstance(document, bool) and "boolean" not in kinds):
+        return [f"{where} is {document!r}, not {kinds}"]
+    found = []
+    if isinstance(document, dict):
+        known = schema.get("properties", {})
+        found += [f"{where} lacks {name}" for name in schema.get("required", ()) if name not in document]
+        if schema.get("additionalProperties") is False:
+            found += [f"{where} has {name}" for name in document if name not in known]
+        for name, value in document.items():
+            found += faults(value, known[name], f"{where}.{name}") if name in known else []
+    if isinstance(document, list) and "items" in schema:
+        for number, value in enumerate(document):
+            found += faults(value, schema["items"], f"{where}[{number}]")
+    return found
+
+
+def schema(name):
+    return json.loads((files("unmask.bench") / f"{name}.schema.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return write_bench_folder(reference_row("tree-16-reversed"), tmp_path_factory.mktemp("bench") / "tree")
+
+
+def grade(folder, *arguments):
+    """Run check.py where importing unmask is an error."""
+    program = (
+        "import runpy, sys; sys.modules['unmask'] = None; sys.argv[0] = sys.argv.pop(1); "
+        "runpy.run_path(sys.argv[0], run_name='__main__')"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    command = [sys.executable, "-W", "error::DeprecationWarning", "-c", program, folder / "check.py", *arguments]
+    return subprocess.run(command, cwd=folder.parent, env=environment, capture_output=True, text=True, timeout=300)
+
+
+@pytest.mark.parametrize("fault", [None, "order"])
+def test_a_folder_grades_a_sampler_without_unmask(folder, tmp_path, fault):
+    (tmp_path / "mine.py").write_text(SAMPLERS.read_text() + f"\nmine = make({fault!r})\n")
+    done = grade(folder, f"{tmp_path / 'mine.py'}:mine", "--json")
+    assert done.returncode == (fault is not None), done.stderr
+    report = json.loads(done.stdout)
+    (model,) = cached_models(str(folder))
+    here = run_checks(faulty_samplers.make(fault), [model])
+    assert [(o["check"], o["status"], o["message"]) for o in report["outcomes"]] == [
+        (o.check, o.status, o.message) for o in here.outcomes
+    ]
+    assert faults(report, schema("report")) == []
+    assert {o["check"] for o in report["outcomes"] if o["status"] == "failed"} == ({fault} if fault else set())
+
+
+def test_check_py_says_what_is_wrong_with_a_name(folder):
+    done = grade(folder, "nothing.py:generate")
+    assert done.returncode == 2
+    assert done.stderr == "error: there is no file nothing.py; check the path\n"
+    done = grade(folder, f"{SAMPLERS}:plain", "--check", "nothing")
+    assert done.returncode == 2
+    assert "there is no check 'nothing'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.usefixtures("bench_cache")
+@pytest.mark.parametrize("name", ["tree-16", "regex-16", "grid-6", "in-place-12"])
+def test_bench_json_has_its_schema(name):
+    (model,) = cached_models(name)
+    assert faults(model.facts, schema("bench")) == []
+    assert model.facts["most_frequent_answer"] <= 0.5
+    assert sum(path.stat().st_size for path in model.folder.iterdir()) < 5_000_000
+
+
+def test_a_document_that_does_not_fit_is_refused():
+    good = {"format": "unmask-bench-report/1", "sampler": "s", "ok": True, "outcomes": [], "runs": []}
+    run = {"model": "m", "steps": 1, "passes": 1, "right": 0.5, "step_map": [1, "2"]}
+    assert faults(good, schema("report")) == []
+    assert faults({**good, "ok": 1}, schema("report"))
+    assert faults({**good, "more": 1}, schema("report"))
+    assert faults({**good, "runs": [run]}, schema("report")) == ["it.runs[0].step_map[1] is '2', not ['integer']"]
+
+
+class Tags(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.names, self.addresses = [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.names.append(tag)
+        self.addresses += [value for name, value in attrs if name in ("src", "href")]
+
+
+def test_the_page_explains_the_first_failure_and_asks_for_nothing(folder):
+    report = run_checks(faulty_samplers.make("order"), cached_models(str(folder)), checks=["terminates", "order"])
+    text = page(report)
+    tags = Tags()
+    tags.feed(text)
+    assert tags.addresses == []
+    assert not {"script", "link", "img", "iframe"} & set(tags.names)
+    assert tags.names.count("svg") == 2  # passes against right slots, and a step map
+    assert "First failure: order on tree-16-reversed: word 0, pass 1: slot 0 was written" in text
+    assert "Bugs of this class: a slot is written before the slots that it is computed from." in text
+    assert "--models tree-16-reversed --check order" in text
+    assert "First failure" not in page(run_checks(faulty_samplers.plain, cached_models(str(folder)), checks=["order"]))
