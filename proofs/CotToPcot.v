@@ -161,7 +161,7 @@ Section Simulation.
     times p (frame m cs ++ x ++ z) (map (lift width bits) columns) = times p x columns.
   Proof.
     intros m cs x z columns Hcs Hx H. unfold times. rewrite map_map. apply map_ext_in. intros c Hc.
-    rewrite Forall_forall in H. apply inner_lift; [apply frame_length; assumption | rewrite H by assumption; assumption].
+    rewrite Forall_forall in H. apply inner_lift; [apply frame_length; assumption | rewrite (H c Hc); assumption].
   Qed.
 
   Definition flag_term (m : Z) : Z := multiply p m (bound p).
