@@ -192,11 +192,12 @@ Section Simulation.
     = add p (add p (inner p (times p x (wq h)) (times p row (wk h))) (flag_term m)) (flag_term m).
   Proof.
     intros h m cs x z row row' [Hq [Hk [Hqk _]]] Hcs Hx [m' [cs' [z' [-> [Hcs' Hrow]]]]].
-    simpl. unfold times at 1 2. rewrite !map_app.
-    change (map (inner p ?r) (map (lift width bits) ?c)) with (times p r (map (lift width bits) c)).
-    rewrite !times_lift by assumption. cbn [map]. rewrite !query_of_flag, !key_of_one by assumption.
+    assert (Happ : forall r a b, times p r (a ++ b) = times p r a ++ times p r b) by (intros; apply map_app).
+    assert (Htwo : forall r c, times p r [c; c] = [inner p r c; inner p r c]) by reflexivity.
+    cbn [wq wk simulated_head]. rewrite !Happ, !times_lift, !Htwo, !query_of_flag, !key_of_one by assumption.
     rewrite inner_app by (unfold times; rewrite !map_length; assumption).
-    unfold zip_with, sum_from. simpl. rewrite !multiply_one by (try (apply multiply_representable); assumption). reflexivity.
+    unfold zip_with, sum_from. cbn [combine map fst snd fold_left].
+    rewrite !multiply_one by (try (unfold flag_term; apply multiply_representable); assumption). reflexivity.
   Qed.
 
   (** Attention with given exponentials. *)

@@ -351,7 +351,7 @@ Section Run.
     assert (Hown : length own = wider width bits) by (apply row_of_length; [apply Hstream; lia | apply zeros_length]).
     rewrite (layer_row_of_heads p e (look_back p width bits) own _
                [zeros (known bits) ++ zeros width ++ stream rows y (i - 1)]).
-    2: { constructor; [|constructor].
+    2: { cbn [heads look_back]. constructor; [|constructor].
          rewrite lookup_copies with (target := (i - 1)%nat); [| assumption |].
          - rewrite Hnth by lia. f_equal. apply copied_row; [apply Hstream; lia | apply zeros_length].
          - apply address_points_to; try assumption; try (unfold wider, known; lia).
@@ -362,18 +362,25 @@ Section Run.
            + reflexivity.
            + apply row_holds. }
     unfold attended. cbn [fold_left feed_forward look_back]. rewrite no_units, map_const_zeros, Hown.
-    unfold wider at 1. rewrite !zeros_app. unfold own, row_of.
+    unfold wider. rewrite !zeros_app. unfold own, row_of.
     destruct (Hstream i Hi) as [Hx Hxrep]. destruct (Hstream (i - 1)%nat ltac:(lia)) as [Hz Hzrep].
     pose proof (flag_known (flag rows i) i Hflag) as [_ [Hcs Hcsrep]].
-    assert (Hframe : Forall (representable p) (frame p (flag rows i) (codes p bits i))).
-    { pose proof (one_representable p p_positive). unfold frame. repeat constructor; assumption. }
-    pose proof (frame_length p bits (flag rows i) (codes p bits i) Hcs) as HK.
+    set (known_part := frame p (flag rows i) (codes p bits i)) in *.
+    assert (Hframe : Forall (representable p) known_part).
+    { pose proof (one_representable p p_positive). unfold known_part, frame. repeat constructor; assumption. }
+    assert (HK : length known_part = known bits) by (apply frame_length; assumption).
+    assert (left_0 : forall n x, length x = n -> Forall (representable p) x -> plus p (zeros n) x = x).
+    { intros n x <- Hok. apply plus_zeros; assumption. }
+    assert (right_0 : forall n x, length x = n -> Forall (representable p) x -> plus p x (zeros n) = x).
+    { intros n x <- Hok. apply plus_zeros_r; assumption. }
     assert (Hzz : forall n, plus p (zeros n) (zeros n) = zeros n).
-    { intro n. pose proof (plus_zeros p (zeros n) (zeros_ok p p_positive n)) as H. rewrite zeros_length in H. assumption. }
-    rewrite !plus_framed by (rewrite ?plus_length; rewrite ?zeros_length; congruence).
-    rewrite !Hzz. rewrite <- HK, <- Hx. rewrite !plus_zeros by assumption. rewrite !plus_zeros_r by assumption.
-    rewrite Hx. rewrite <- Hz at 1. rewrite plus_zeros by assumption. rewrite <- Hz at 1 2.
-    rewrite !plus_zeros_r by assumption. reflexivity.
+    { intro n. apply left_0; [apply zeros_length | apply zeros_ok; assumption]. }
+    rewrite plus_framed by (rewrite ?zeros_length; congruence). rewrite !Hzz, (left_0 width (stream rows y (i - 1))) by assumption.
+    rewrite plus_framed by (rewrite ?zeros_length; congruence).
+    rewrite (left_0 _ known_part), (left_0 _ (stream rows y i)), (right_0 _ (stream rows y (i - 1))) by assumption.
+    rewrite plus_framed by (rewrite ?zeros_length; congruence).
+    rewrite (right_0 _ known_part), (right_0 _ (stream rows y i)), (right_0 _ (stream rows y (i - 1))) by assumption.
+    reflexivity.
   Qed.
 
   Lemma looked_back : forall rows y, Forall (numbers p width) rows -> numbers p width y ->
@@ -384,4 +391,355 @@ Section Run.
     intros rows y Hrows Hy Hbits. unfold causal_layer. rewrite state_length, <- all_are_results, map_map. f_equal.
     apply map_ext_in. intros i Hi. apply in_seq in Hi. apply look_back_row; try assumption. lia.
   Qed.
+
+  (** The whole model. *)
+  Variables (symbols count : nat) (t : transformer).
+  Hypothesis shape : has_shape p symbols count symbols width t.
+  Hypothesis bits_are : bits = bits_for count.
+
+  Notation target := (cot_to_pcot p width t).
+
+  Lemma positions_are : length (positions t) = count.
+  Proof. apply shape. Qed.
+
+  Lemma target_embed : embed target
+    = map (lift width bits) (embed t) ++ [([0; one p] ++ zeros (bits + bits)) ++ zeros width ++ zeros width].
+  Proof. rewrite bits_are, <- positions_are. reflexivity. Qed.
+
+  Lemma target_positions : positions target = zip_with (position_row p width bits) (seq 0 count) (positions t).
+  Proof. rewrite bits_are, <- positions_are. reflexivity. Qed.
+
+  Lemma target_layers : layers target = map (simulated_layer p width bits) (layers t) ++ [look_back p width bits].
+  Proof. rewrite bits_are, <- positions_are. reflexivity. Qed.
+
+  Lemma target_out : out target
+    = map (fun column => zeros (known bits) ++ zeros width ++ column) (out t)
+      ++ [([- bound p; 0] ++ zeros (bits + bits)) ++ zeros width ++ zeros width].
+  Proof. rewrite bits_are, <- positions_are. reflexivity. Qed.
+
+  Lemma lengths_of : forall number size vectors, matrix p number size vectors -> Forall (fun x => length x = size) vectors.
+  Proof. intros number size vectors [_ H]. eapply Forall_impl; [|exact H]. intros x [Hx _]. assumption. Qed.
+
+  Lemma layers_fit : Forall (layer_fits width) (layers t).
+  Proof.
+    destruct shape as [_ [_ [_ H]]]. eapply Forall_impl; [|exact H]. intros l [Hheads [hidden [H1 [_ [H2 H3]]]]]. split.
+    - eapply Forall_impl; [|exact Hheads]. intros h [d [Hq [Hk Hv]]]. unfold head_fits.
+      split; [eapply lengths_of; exact Hq|]. split; [eapply lengths_of; exact Hk|].
+      split; [destruct Hq, Hk; congruence|]. split; [eapply lengths_of; exact Hv | apply Hv].
+    - split; [eapply lengths_of; exact H1|]. split; [apply H2 | apply H3].
+  Qed.
+
+  Lemma embedded_length : forall (s : transformer) tokens, (length tokens <= length (positions s))%nat ->
+    length (embedded p s tokens) = length tokens.
+  Proof. intros s tokens H. unfold embedded, zip_with. rewrite map_length, combine_length. lia. Qed.
+
+  Lemma embedded_nth : forall (s : transformer) tokens i, (i < length tokens)%nat -> (i < length (positions s))%nat ->
+    nth i (embedded p s tokens) [] = plus p (nth (nth i tokens 0%nat) (embed s) []) (nth i (positions s) []).
+  Proof. intros s tokens i H1 H2. unfold embedded. rewrite (zip_nth _ _ _ _ _ _ i 0%nat []) by assumption. reflexivity. Qed.
+
+  Lemma target_position : forall i, (i < count)%nat ->
+    nth i (positions target) [] = position_row p width bits i (nth i (positions t) []).
+  Proof.
+    intros i H. rewrite target_positions.
+    rewrite (zip_nth _ _ _ _ _ _ i 0%nat []) by (rewrite ?seq_length, ?positions_are; assumption).
+    rewrite seq_nth by assumption. reflexivity.
+  Qed.
+
+  Lemma plus_left : forall n x, length x = n -> Forall (representable p) x -> plus p (zeros n) x = x.
+  Proof. intros n x <- H. apply plus_zeros; assumption. Qed.
+
+  Lemma zeros_twice : forall n, plus p (zeros n) (zeros n) = zeros n.
+  Proof. intro n. apply plus_left; [apply zeros_length | apply zeros_ok; assumption]. Qed.
+
+  Lemma embedded_hosted : forall i x given, length x = width -> length given = width ->
+    plus p (lift width bits x) (position_row p width bits i given) = hosted i (plus p x given).
+  Proof.
+    intros i x given Hx Hgiven. unfold lift, position_row, hosted, row_of.
+    change ([one p; 0] ++ codes p bits i) with (frame p 0 (codes p bits i)).
+    pose proof (frame_length p bits 0 (codes p bits i) (codes_length i)) as HK.
+    rewrite plus_framed by (rewrite ?zeros_length; congruence). rewrite zeros_twice.
+    rewrite plus_left; [reflexivity | assumption|]. unfold frame.
+    repeat (apply Forall_cons; [first [apply one_representable | apply zero_representable]; assumption|]). apply codes_ok.
+  Qed.
+
+  Lemma embedded_mask : forall i given, length given = width ->
+    plus p (([0; one p] ++ zeros (bits + bits)) ++ zeros width ++ zeros width) (position_row p width bits i given)
+    = mask_row i (plus p (zeros width) given).
+  Proof.
+    intros i given Hgiven. unfold position_row, mask_row, row_of.
+    rewrite plus_framed.
+    - rewrite zeros_twice. f_equal. rewrite plus_app by reflexivity.
+      rewrite (plus_left _ (codes p bits i)) by (first [apply codes_length | apply codes_ok]). unfold frame. f_equal.
+      unfold plus, zip_with. cbn [combine map fst snd].
+      rewrite add_0_l, add_0_r by (apply one_representable; assumption). reflexivity.
+    - rewrite !app_length, zeros_length, codes_length. reflexivity.
+    - rewrite zeros_length. congruence.
+  Qed.
+
+  Lemma embedded_state : forall tokens, Forall (fun s => (s < symbols)%nat) tokens -> (S (length tokens) <= count)%nat ->
+    Forall (numbers p width) (embedded p t tokens)
+    /\ exists y, numbers p width y /\ embedded p target (tokens ++ [symbols]) = state (embedded p t tokens) y.
+  Proof.
+    intros tokens Htokens Hcount. pose proof positions_are as Hpositions.
+    destruct shape as [[He1 He2] [[Hp1 Hp2] _]]. rewrite Forall_forall in He2, Hp2, Htokens.
+    assert (Hgiven : forall i, (i < count)%nat -> length (nth i (positions t) []) = width).
+    { intros i Hi. apply Hp2, nth_In. lia. }
+    assert (Hsymbol : forall i, (i < length tokens)%nat -> (nth i tokens 0 < symbols)%nat).
+    { intros i Hi. apply Htokens, nth_In. assumption. }
+    assert (Hembed : forall i, (i < length tokens)%nat -> length (nth (nth i tokens 0%nat) (embed t) []) = width).
+    { intros i Hi. apply He2, nth_In. specialize (Hsymbol i Hi). lia. }
+    assert (Hlength : length (embedded p t tokens) = length tokens) by (apply embedded_length; lia).
+    assert (Htarget : length (positions target) = count).
+    { rewrite target_positions, zip_length; rewrite seq_length; [reflexivity | congruence]. }
+    split.
+    - apply Forall_forall. intros x Hx. apply In_nth with (d := []) in Hx. destruct Hx as [i [Hi <-]].
+      rewrite Hlength in Hi. rewrite embedded_nth by lia. split; [|apply plus_ok; assumption].
+      rewrite plus_length; [apply Hembed; assumption|]. rewrite Hembed, Hgiven by lia. reflexivity.
+    - exists (plus p (zeros width) (nth (length tokens) (positions t) [])). split.
+      + split; [|apply plus_ok; assumption]. rewrite plus_length; rewrite zeros_length; [reflexivity|].
+        symmetry. apply Hgiven. lia.
+      + apply nth_ext with (d := []) (d' := []).
+        * rewrite state_length, embedded_length by (rewrite app_length; simpl; lia). rewrite app_length. simpl. lia.
+        * intros i Hi. rewrite embedded_length in Hi by (rewrite app_length; simpl; lia).
+          rewrite app_length in Hi. simpl in Hi. rewrite embedded_nth by (rewrite ?app_length; simpl; lia).
+          rewrite target_position by lia. rewrite target_embed. unfold state.
+          destruct (Nat.eq_dec i (length tokens)) as [E|E].
+          -- subst i. rewrite (app_nth2 tokens) by lia. rewrite Nat.sub_diag.
+             rewrite (app_nth2 (hosted_rows _)) by (rewrite hosted_length; lia). rewrite hosted_length, Hlength, Nat.sub_diag.
+             cbn [nth]. rewrite app_nth2 by (rewrite map_length; lia). rewrite map_length, He1, Nat.sub_diag. cbn [nth].
+             apply embedded_mask. apply Hgiven. lia.
+          -- assert (Hlt : (i < length tokens)%nat) by lia. rewrite (app_nth1 tokens) by assumption.
+             rewrite (app_nth1 (hosted_rows _)) by (rewrite hosted_length; lia). rewrite hosted_nth by lia.
+             rewrite embedded_nth by lia. rewrite app_nth1 by (rewrite map_length, He1; apply Hsymbol; assumption).
+             rewrite (nth_indep _ [] (lift width bits [])) by (rewrite map_length, He1; apply Hsymbol; assumption).
+             rewrite map_nth. apply embedded_hosted; [apply Hembed; assumption | apply Hgiven; lia].
+  Qed.
+
+  (** The symbol that the last row decodes to. *)
+  Definition last_symbols (x : list vector) : list nat := map argmax (skipn (length x - 1) x).
+
+  Lemma last_symbols_of : forall (f : vector -> vector) rows, rows <> [] ->
+    last_symbols (map f rows) = [argmax (f (nth (length rows - 1) rows []))].
+  Proof.
+    intros f rows H. unfold last_symbols. rewrite map_length, skipn_map, (last_only _ rows []) by assumption. reflexivity.
+  Qed.
+
+  Lemma argmax_from_range : forall xs champion best next, (champion < next)%nat ->
+    (argmax_from champion best next xs < next + length xs)%nat.
+  Proof.
+    induction xs as [|x xs IH]; intros champion best next H; simpl; [lia|].
+    destruct (best <? x); [pose proof (IH next x (S next) ltac:(lia)) | pose proof (IH champion best (S next) ltac:(lia))]; lia.
+  Qed.
+
+  Lemma argmax_range : forall xs, xs <> [] -> (argmax xs < length xs)%nat.
+  Proof.
+    intros [|x xs] H; [tauto|]. unfold argmax. pose proof (argmax_from_range xs 0 x 1 ltac:(lia)). simpl. lia.
+  Qed.
+
+  Lemma argmax_from_last : forall least xs champion best next, least <= best -> Forall (fun x => least <= x) xs ->
+    argmax_from champion best next (xs ++ [least]) = argmax_from champion best next xs.
+  Proof.
+    intros least xs. induction xs as [|x xs IH]; intros champion best next Hbest H; simpl.
+    - destruct (Z.ltb_spec best least); [lia | reflexivity].
+    - inversion H; subst. destruct (best <? x); apply IH; assumption.
+  Qed.
+
+  (** A last entry that is at most all others never wins, not even a tie. *)
+  Lemma argmax_last : forall least xs, xs <> [] -> Forall (fun x => least <= x) xs -> argmax (xs ++ [least]) = argmax xs.
+  Proof. intros least [|x xs] Hne H; [tauto|]. inversion H; subst. apply argmax_from_last; assumption. Qed.
+
+  Lemma target_logits : forall m i x z, length x = width ->
+    times p (row_of m i x z) (out target) = times p z (out t) ++ [- bound p].
+  Proof.
+    intros m i x z Hx. rewrite target_out. unfold times. rewrite map_app, map_map. f_equal.
+    - apply map_ext. intro c. unfold row_of. apply inner_last; try assumption. apply frame_length, codes_length.
+    - cbn [map]. f_equal. unfold row_of.
+      rewrite inner_first; try assumption; [|unfold frame; rewrite !app_length, zeros_length, codes_length; reflexivity].
+      unfold frame. rewrite two_terms by (try apply multiply_representable; assumption).
+      rewrite multiply_0_r by assumption.
+      rewrite one_multiply by (try apply opposite_representable, bound_representable; assumption).
+      apply add_0_r, opposite_representable, bound_representable. assumption.
+  Qed.
+
+  Lemma nth_of_range : forall (g : nat -> vector) k i, (i < k)%nat -> nth i (map g (seq 0 k)) [] = g i.
+  Proof.
+    intros g k i H. rewrite nth_indep with (d' := g 0%nat) by (rewrite map_length, seq_length; assumption).
+    rewrite map_nth, seq_nth by assumption. reflexivity.
+  Qed.
+
+  (** One step: the same error, or the same symbol. *)
+  Lemma step_agrees : forall tokens, tokens <> [] -> Forall (fun s => (s < symbols)%nat) tokens ->
+    (S (length tokens) <= count)%nat ->
+    (causal_logits p e target (tokens ++ [symbols]) = None /\ causal_logits p e t tokens = None)
+    \/ exists x' x s, causal_logits p e target (tokens ++ [symbols]) = Some x' /\ causal_logits p e t tokens = Some x
+                      /\ last_symbols x' = [s] /\ last_symbols x = [s] /\ (s < symbols)%nat.
+  Proof.
+    intros tokens Hne Htokens Hcount. destruct (embedded_state tokens Htokens Hcount) as [Hrows [y [Hy Hstate]]].
+    assert (Hlength : length (embedded p t tokens) = length tokens)
+      by (apply embedded_length; rewrite positions_are; lia).
+    assert (Htokens0 : (0 < length tokens)%nat) by (destruct tokens; [tauto | simpl; lia]).
+    assert (Hsymbols : (0 < symbols)%nat).
+    { destruct tokens as [|s tokens]; [tauto|]. inversion Htokens; subst. lia. }
+    unfold causal_logits. rewrite Hstate, target_layers, causal_layers_app.
+    destruct (simulated_causal_layers (layers t) _ y layers_fit Hrows Hy) as [y' [Hy' ->]].
+    destruct (causal_layers p e (layers t) (embedded p t tokens)) as [next|] eqn:E; [|left; split; reflexivity].
+    apply causal_layers_numbers in E; [|apply layers_fit | assumption]. destruct E as [Hnext Hnumbers]. rewrite Hlength in Hnext.
+    right. cbn [option_map causal_layers]. rewrite looked_back; try assumption.
+    2: { rewrite Hnext, bits_are. apply Nat.le_trans with count; [assumption | apply codes_suffice]. }
+    cbn [option_map].
+    assert (Hnext0 : next <> []) by (destruct next; [simpl in Hnext; lia | discriminate]).
+    assert (Hout : times p (nth (length next - 1) next []) (out t) <> []).
+    { destruct shape as [_ [_ [[Ho _] _]]]. unfold times. destruct (out t); [simpl in Ho; lia | discriminate]. }
+    eexists. eexists. exists (argmax (times p (nth (length next - 1) next []) (out t))).
+    split; [reflexivity|]. split; [reflexivity|]. split; [|split].
+    - rewrite last_symbols_of by discriminate. f_equal. rewrite map_length, seq_length.
+      replace (S (length next) - 1)%nat with (length next) by lia. rewrite nth_of_range by lia.
+      rewrite target_logits.
+      + unfold stream. rewrite app_nth1 by lia. apply argmax_last; [assumption|].
+        apply Forall_map, Forall_forall. intros c _. apply (inner_ok p p_positive).
+      + unfold stream. rewrite app_nth2, Nat.sub_diag by lia. apply Hy'.
+    - apply last_symbols_of. assumption.
+    - eapply Nat.lt_le_trans; [apply argmax_range; assumption|]. unfold times. rewrite map_length.
+      destruct shape as [_ [_ [[Ho _] _]]]. lia.
+  Qed.
+
+  Lemma runs_agree : forall word, word <> [] -> Forall (fun s => (s < symbols)%nat) word ->
+    forall steps, (length word + steps <= count)%nat ->
+    run_chain p e target [symbols] word steps = run_chain p e t [] word steps
+    /\ forall generated, run_chain p e t [] word steps = Some generated ->
+       length generated = steps /\ Forall (fun s => (s < symbols)%nat) generated.
+  Proof.
+    intros word Hne Hword steps. induction steps as [|steps IH]; intro Hcount.
+    - split; [reflexivity|]. intros generated H. injection H as <-. split; [reflexivity | constructor].
+    - destruct (IH ltac:(lia)) as [IH1 IH2]. cbn [run_chain]. rewrite IH1.
+      destruct (run_chain p e t [] word steps) as [g|] eqn:E; [|split; [reflexivity | discriminate]].
+      destruct (IH2 g eq_refl) as [Hg Hall].
+      change (option_map (fun x => g ++ last_symbols x) (causal_logits p e target (word ++ g ++ [symbols]))
+              = option_map (fun x => g ++ last_symbols x) (causal_logits p e t (word ++ g ++ []))
+              /\ forall generated, option_map (fun x => g ++ last_symbols x) (causal_logits p e t (word ++ g ++ [])) = Some generated ->
+                 length generated = S steps /\ Forall (fun s => (s < symbols)%nat) generated).
+      rewrite app_nil_r, app_assoc.
+      destruct (step_agrees (word ++ g)) as [[-> ->]|[x' [x [s [-> [-> [Hx' [Hx Hs]]]]]]]].
+      + destruct word; [tauto | discriminate].
+      + apply Forall_app. split; assumption.
+      + rewrite app_length. lia.
+      + split; [reflexivity | discriminate].
+      + cbn [option_map]. rewrite Hx', Hx. split; [reflexivity|]. intros generated H. injection H as <-.
+        rewrite app_length, Hg. split; [simpl; lia|]. apply Forall_app. split; [assumption | repeat constructor; assumption].
+  Qed.
+
+  (** Its matrices have their full shapes, and their entries are numbers of F_p. *)
+  Lemma numbers_app : forall a b x y, numbers p a x -> numbers p b y -> numbers p (a + b) (x ++ y).
+  Proof. intros a b x y [H1 H2] [H3 H4]. split; [rewrite app_length; congruence | apply Forall_app; split; assumption]. Qed.
+
+  Lemma zeros_numbers : forall n, numbers p n (zeros n).
+  Proof. intro n. split; [apply zeros_length | apply zeros_ok; assumption]. Qed.
+
+  Lemma three_parts : forall f x z, numbers p (known bits) f -> numbers p width x -> numbers p width z ->
+    numbers p (wider width bits) (f ++ x ++ z).
+  Proof. intros. unfold wider. apply numbers_app; [assumption | apply numbers_app; assumption]. Qed.
+
+  Lemma first_part : forall a b cs, representable p a -> representable p b -> numbers p (bits + bits) cs ->
+    numbers p (known bits) ([a; b] ++ cs).
+  Proof. intros a b cs Ha Hb Hcs. unfold known. apply numbers_app; [split; [reflexivity | repeat constructor; assumption] | assumption]. Qed.
+
+  Lemma lifted : forall x, numbers p width x -> numbers p (wider width bits) (lift width bits x).
+  Proof. intros. apply three_parts; try apply zeros_numbers. assumption. Qed.
+
+  Lemma two_alone : forall a b, representable p a -> representable p b ->
+    numbers p (wider width bits) (([a; b] ++ zeros (bits + bits)) ++ zeros width ++ zeros width).
+  Proof. intros. apply three_parts; try apply zeros_numbers. apply first_part; try assumption. apply zeros_numbers. Qed.
+
+  Lemma matrix_app : forall a b size xs ys, matrix p a size xs -> matrix p b size ys -> matrix p (a + b) size (xs ++ ys).
+  Proof. intros a b size xs ys [H1 H2] [H3 H4]. split; [rewrite app_length; congruence | apply Forall_app; split; assumption]. Qed.
+
+  Lemma matrix_map : forall number size size' (f : vector -> vector) xs, matrix p number size xs ->
+    (forall x, numbers p size x -> numbers p size' (f x)) -> matrix p number size' (map f xs).
+  Proof.
+    intros number size size' f xs [H1 H2] Hf. split; [rewrite map_length; assumption|]. apply Forall_map.
+    eapply Forall_impl; [|exact H2]. assumption.
+  Qed.
+
+  Lemma nothing_matrix : forall size number, matrix p number size (nothing size number).
+  Proof.
+    intros size number. split; [apply repeat_length|]. apply Forall_forall. intros x Hx. apply repeat_spec in Hx. subst.
+    apply zeros_numbers.
+  Qed.
+
+  Lemma matrix_cons : forall number size x xs, numbers p size x -> matrix p number size xs -> matrix p (S number) size (x :: xs).
+  Proof. intros number size x xs H [H1 H2]. split; [simpl; congruence | constructor; assumption]. Qed.
+
+  Lemma matrix_nil : forall size, matrix p 0 size [].
+  Proof. intro. split; [reflexivity | constructor]. Qed.
+
+  Lemma simulated_head_has_shape : forall h, head_has_shape p width h ->
+    head_has_shape p (wider width bits) (simulated_head p width bits h).
+  Proof.
+    intros h [d [Hq [Hk Hv]]]. pose proof (one_representable p p_positive). pose proof (bound_representable p p_positive).
+    pose proof (zero_representable p p_positive).
+    exists (d + 2)%nat. cbn [wq wk wv simulated_head]. split; [|split].
+    - apply matrix_app; [eapply matrix_map; [exact Hq | apply lifted]|].
+      repeat (apply matrix_cons; [apply two_alone; assumption|]). apply matrix_nil.
+    - apply matrix_app; [eapply matrix_map; [exact Hk | apply lifted]|].
+      repeat (apply matrix_cons; [apply two_alone; assumption|]). apply matrix_nil.
+    - unfold wider at 1. apply matrix_app; [apply nothing_matrix|].
+      apply matrix_app; [eapply matrix_map; [exact Hv | apply lifted] | apply nothing_matrix].
+  Qed.
+
+  Lemma simulated_mlp_has_shape : forall m, mlp_has_shape p width m ->
+    mlp_has_shape p (wider width bits) (simulated_mlp width bits m).
+  Proof.
+    intros m [hidden [H1 [Hb1 [H2 Hb2]]]]. exists hidden. cbn [w1 b1 w2 b2 simulated_mlp].
+    split; [eapply matrix_map; [exact H1 | apply lifted]|]. split; [assumption|]. split.
+    - destruct H1 as [-> _]. unfold wider. apply matrix_app; [apply nothing_matrix|].
+      apply matrix_app; [assumption | apply nothing_matrix].
+    - apply three_parts; try apply zeros_numbers. assumption.
+  Qed.
+
+  Lemma target_has_shape : has_shape p (S symbols) count (S symbols) (wider width bits) target.
+  Proof.
+    pose proof (one_representable p p_positive). pose proof (bound_representable p p_positive).
+    pose proof (zero_representable p p_positive). pose proof (opposite_representable p _ (bound_representable p p_positive)).
+    destruct shape as [He [[Hp1 Hp2] [Ho Hl]]]. split; [|split; [|split]].
+    - rewrite target_embed, <- Nat.add_1_r. apply matrix_app; [eapply matrix_map; [exact He | apply lifted]|].
+      apply matrix_cons; [apply two_alone; assumption | apply matrix_nil].
+    - rewrite target_positions. split; [rewrite zip_length; rewrite seq_length; congruence|].
+      apply Forall_forall. intros x Hx. unfold zip_with in Hx. apply in_map_iff in Hx. destruct Hx as [[i given] [<- Hin]].
+      apply in_combine_r in Hin. rewrite Forall_forall in Hp2. cbn [fst snd]. unfold position_row.
+      apply three_parts; [|apply Hp2; assumption | apply zeros_numbers]. apply first_part; try assumption.
+      split; [apply codes_length | apply codes_ok].
+    - rewrite target_out, <- Nat.add_1_r. apply matrix_app.
+      + eapply matrix_map; [exact Ho|]. intros c Hc. apply three_parts; try apply zeros_numbers. assumption.
+      + apply matrix_cons; [apply two_alone; assumption | apply matrix_nil].
+    - rewrite target_layers. apply Forall_app. split.
+      + apply Forall_map. eapply Forall_impl; [|exact Hl]. intros l [Hheads Hmlp]. split.
+        * cbn [heads simulated_layer]. apply Forall_map. eapply Forall_impl; [|exact Hheads]. apply simulated_head_has_shape.
+        * apply simulated_mlp_has_shape. assumption.
+      + constructor; [|constructor]. split.
+        * constructor; [|constructor]. apply head_of_has_shape; [assumption | apply eq_in_format; assumption|].
+          intro k. unfold copied. destruct (_ <? _)%nat; [constructor | constructor; [assumption | constructor]].
+        * apply mlp_of_has_shape; [assumption | constructor | intro k; split; [constructor | assumption]].
+  Qed.
 End Run.
+
+(** A chain of thought and its parallel chain of thought, whose one mask is the last symbol, generate the same symbols
+    after every number of steps, or both end in the error of a head that attends to nothing. *)
+Theorem cot_to_pcot_is_right : forall p (e : exponential p) symbols rows width t, 1 <= p ->
+  has_shape p symbols rows symbols width t ->
+  forall word steps, word <> [] -> Forall (fun s => (s < symbols)%nat) word -> (length word + steps <= rows)%nat ->
+  run_chain p e (cot_to_pcot p width t) [symbols] word steps = run_chain p e t [] word steps.
+Proof.
+  intros p e symbols rows width t Hp Hshape word steps Hne Hword Hrows.
+  eapply runs_agree; try eassumption. reflexivity.
+Qed.
+
+(** One symbol and one layer more; the width is 2D + 2⌈log2 rows⌉ + 2. *)
+Theorem cot_to_pcot_has_shape : forall p symbols rows width t, 1 <= p -> has_shape p symbols rows symbols width t ->
+  has_shape p (S symbols) rows (S symbols) (2 * width + 2 * bits_for rows + 2) (cot_to_pcot p width t)
+  /\ length (layers (cot_to_pcot p width t)) = S (length (layers t)).
+Proof.
+  intros p symbols rows width t Hp Hshape. split.
+  - replace (2 * width + 2 * bits_for rows + 2)%nat with (wider width (bits_for rows)) by (unfold wider, known; lia).
+    eapply target_has_shape; try eassumption. reflexivity.
+  - cbn. rewrite app_length, map_length. simpl. lia.
+Qed.
