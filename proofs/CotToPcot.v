@@ -92,6 +92,9 @@ Proof. intros A xs. induction xs as [|x xs IH]; simpl; [reflexivity|]. unfold ze
 Lemma zeros_app : forall a b, zeros (a + b) = zeros a ++ zeros b.
 Proof. intros. apply repeat_app. Qed.
 
+Lemma map_same : forall (A B : Type) (f : A -> B) x n, map f (repeat x n) = repeat (f x) n.
+Proof. intros A B f x n. induction n as [|n IH]; simpl; [reflexivity|]. rewrite IH. reflexivity. Qed.
+
 Section Simulation.
   Variables (p : Z) (e : exponential p).
   Hypothesis p_positive : 1 <= p.
@@ -213,21 +216,23 @@ Section Simulation.
   Proof. intros. rewrite map_const_zeros. apply inner_zeros. Qed.
 
   Lemma map_nothing : forall (f : vector -> Z) size count, (f (zeros size) = 0) -> map f (nothing size count) = zeros count.
-  Proof. intros f size count H. unfold nothing, zeros. rewrite map_repeat, H. reflexivity. Qed.
+  Proof. intros f size count H. unfold nothing. rewrite map_same, H. reflexivity. Qed.
 
   Lemma average_lift : forall exps h rows rows', head_fits width h -> Forall2 hosts rows rows' ->
     average exps (wv (simulated_head p width bits h)) rows'
     = option_map (fun r => zeros K ++ r ++ zeros width) (average exps (wv h) rows).
   Proof.
     intros exps h rows rows' [_ [_ [_ [Hv _]]]] Hrows. unfold average. destruct (_ =? 0); [reflexivity|].
-    simpl. f_equal. rewrite !map_app.
+    cbn [wv simulated_head option_map]. f_equal. rewrite !map_app.
     assert (Hzero : forall n, inner p (map (fun x => divide p x (sum p exps)) exps)
                      (map (fun row => inner p row (zeros n)) rows') = 0).
-    { intro n. rewrite (map_ext _ (fun _ => 0)) by (intro; apply inner_zeros). apply inner_with_zeros. }
+    { intro n. replace (map (fun row => inner p row (zeros n)) rows') with (map (fun _ : vector => 0) rows')
+        by (apply map_ext; intro; symmetry; apply inner_zeros). apply inner_with_zeros. }
     rewrite !map_nothing by apply Hzero. f_equal. f_equal. rewrite map_map. apply map_ext_in. intros c Hc. f_equal.
     rewrite Forall_forall in Hv. specialize (Hv c Hc).
-    clear - Hrows Hv p_positive. induction Hrows as [|row row' rows rows' [m [cs [z [-> [Hcs Hx]]]]] H IH]; simpl; [reflexivity|].
-    f_equal; [|assumption]. apply inner_lift; [apply frame_length; assumption | congruence].
+    clear - Hrows Hv p_positive.
+    induction Hrows as [|row row' rows rows' [m [cs [z [-> [Hcs Hx]]]]] H IH]; cbn [map]; [reflexivity|].
+    rewrite IH. f_equal. apply inner_lift; [apply frame_length; assumption | congruence].
   Qed.
 
   Lemma plus_zeros : forall x, Forall (representable p) x -> plus p (zeros (length x)) x = x.
@@ -314,7 +319,7 @@ Section Simulation.
     rewrite plus_framed by (try reflexivity; unfold times; rewrite map_length; congruence).
     assert (Hz : forall n, map relu (plus p (zeros n) (zeros n)) = zeros n).
     { intro n. pose proof (plus_zeros (zeros n) (zeros_ok n)) as H. rewrite zeros_length in H. rewrite H.
-      unfold zeros. rewrite map_repeat. reflexivity. }
+      unfold zeros. rewrite map_same. reflexivity. }
     rewrite !map_app, !Hz. reflexivity.
   Qed.
 
@@ -337,9 +342,11 @@ Section Simulation.
   Proof.
     intros exps l m cs x rows rows' [Hh Hm] [Hrep [Hcs Hcsrep]] Hx Hrows Hexps. unfold layer_row, averaged_row.
     pose proof (one_representable p p_positive).
-    assert (Hframe : Forall (representable p) (frame m cs)) by (unfold frame; repeat constructor; assumption).
+    assert (Hframe : Forall (representable p) (frame m cs)) by (unfold frame; cbn [app]; repeat (apply Forall_cons; [assumption|]); assumption).
     pose proof (frame_length m cs Hcs) as HK.
-    rewrite !map_const_zeros, !app_length, HK, Hx, zeros_length. unfold wider in *. rewrite !zeros_app.
+    assert (Hall : length (frame m cs ++ x ++ zeros width) = (K + (width + width))%nat)
+      by (rewrite (app_length (frame m cs)), (app_length x), HK, Hx, zeros_length; reflexivity).
+    rewrite !map_const_zeros, Hall, Hx, (zeros_app K (width + width)), (zeros_app width width).
     cbn [heads feed_forward simulated_layer].
     rewrite sum_of_averages_lift with (exps := exps) (rows := rows) by (try apply zeros_length; assumption).
     destruct (sum_of_averages exps (zeros width) (heads l) rows) as [total|] eqn:E; [|reflexivity]. cbn [option_map].

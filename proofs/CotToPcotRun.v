@@ -57,6 +57,36 @@ Proof.
   destruct (f first) as [y|]; [|reflexivity]. simpl. rewrite IH. destruct (all_or_error _); reflexivity.
 Qed.
 
+Lemma seq_from : forall n first, seq first n = map (fun k => (first + k)%nat) (seq 0 n).
+Proof.
+  induction n as [|n IH]; intro first; [reflexivity|]. cbn [seq map]. f_equal; [lia|].
+  rewrite (IH (S first)), (IH 1%nat), map_map. apply map_ext. intro k. lia.
+Qed.
+
+Lemma argmax_from_range : forall xs champion best next, (champion < next)%nat ->
+  (argmax_from champion best next xs < next + length xs)%nat.
+Proof.
+  induction xs as [|x xs IH]; intros champion best next H; simpl; [lia|].
+  destruct (best <? x); [pose proof (IH next x (S next) ltac:(lia)) | pose proof (IH champion best (S next) ltac:(lia))]; lia.
+Qed.
+
+Lemma argmax_range : forall xs, xs <> [] -> (argmax xs < length xs)%nat.
+Proof.
+  intros [|x xs] H; [tauto|]. unfold argmax. pose proof (argmax_from_range xs 0 x 1 ltac:(lia)). simpl. lia.
+Qed.
+
+Lemma argmax_from_last : forall least xs champion best next, least <= best -> Forall (fun x => least <= x) xs ->
+  argmax_from champion best next (xs ++ [least]) = argmax_from champion best next xs.
+Proof.
+  intros least xs. induction xs as [|x xs IH]; intros champion best next Hbest H; simpl.
+  - destruct (Z.ltb_spec best least); [lia | reflexivity].
+  - inversion H; subst. destruct (best <? x); apply IH; assumption.
+Qed.
+
+(** A last entry that is at most all others never wins, not even a tie. *)
+Lemma argmax_last : forall least xs, xs <> [] -> Forall (fun x => least <= x) xs -> argmax (xs ++ [least]) = argmax xs.
+Proof. intros least [|x xs] Hne H; [tauto|]. inversion H; subst. apply argmax_from_last; assumption. Qed.
+
 Section Run.
   Variables (p : Z) (e : exponential p).
   Hypothesis p_positive : 1 <= p.
@@ -97,7 +127,8 @@ Section Run.
 
   Lemma hosted_nth : forall rows i, (i < length rows)%nat -> nth i (hosted_rows rows) [] = hosted i (nth i rows []).
   Proof.
-    intros rows i H. unfold hosted_rows. rewrite (zip_nth _ _ _ _ _ _ i 0%nat []) by (rewrite ?seq_length; assumption).
+    intros rows i H. unfold hosted_rows. etransitivity.
+    { apply (zip_nth _ _ _ hosted (seq 0 (length rows)) rows i 0%nat [] []); rewrite ?seq_length; assumption. }
     rewrite seq_nth by assumption. reflexivity.
   Qed.
 
@@ -109,8 +140,8 @@ Section Run.
     intros h i x rows rows' Hh Hx H. unfold exponentials. induction H as [|row row' rows rows' Hrow H IH]; [reflexivity|].
     cbn [map]. rewrite IH. f_equal. f_equal. unfold hosted, row_of.
     rewrite (simulated_score p p_positive width bits h 0 (codes p bits i) x (zeros width) row row' Hh (codes_length i) Hx Hrow).
-    unfold flag_term. rewrite multiply_0_l by assumption. rewrite !add_0_r; try apply inner_ok; try assumption.
-    rewrite add_0_r; apply inner_ok; assumption.
+    unfold flag_term. rewrite multiply_0_l by assumption. rewrite !add_0_r
+      by (try apply add_representable; try apply inner_ok; assumption). reflexivity.
   Qed.
 
   Lemma exponentials_flagged : forall h i y rows rows', head_fits width h -> length y = width ->
@@ -223,20 +254,24 @@ Section Run.
     intros l rows y Hl Hrows Hy. pose proof (state_hosts rows y Hrows Hy) as Hhosts.
     destruct (flagged_row l (length rows) y (rows ++ [y]) (state rows y)) as [y' [Hy' Hmask]]; try assumption.
     { apply Hy. } { destruct rows; discriminate. }
-    exists y'. split; [assumption|]. unfold causal_layer at 1. rewrite state_length, seq_S, map_app. simpl map at 2.
-    rewrite firstn_all2 by (rewrite state_length; lia).
+    exists y'. split; [assumption|]. unfold causal_layer at 1. rewrite state_length, seq_S, map_app, Nat.add_0_l. cbn [map].
+    replace (firstn (S (length rows)) (state rows y)) with (state rows y)
+      by (symmetry; apply firstn_all2; rewrite state_length; lia).
     replace (nth (length rows) (state rows y) []) with (mask_row (length rows) y).
     2: { unfold state. rewrite app_nth2 by (rewrite hosted_length; lia). rewrite hosted_length, Nat.sub_diag. reflexivity. }
     rewrite Hmask, all_or_error_last.
     rewrite (map_ext_in _ (fun i => option_map (hosted i) (layer_row p e l (firstn (S i) rows) (nth i rows [])))).
-    - rewrite all_or_error_indexed. fold (causal_layer p e rows l).
-      destruct (causal_layer p e rows l) as [next|] eqn:E; [|reflexivity]. simpl.
+    - pose proof (all_or_error_indexed _ _ hosted (fun i => layer_row p e l (firstn (S i) rows) (nth i rows []))
+                    (length rows) 0) as Hall. cbn beta in Hall. rewrite Hall. clear Hall.
+      change (all_or_error (map (fun i => layer_row p e l (firstn (S i) rows) (nth i rows [])) (seq 0 (length rows))))
+        with (causal_layer p e rows l).
+      destruct (causal_layer p e rows l) as [next|] eqn:E; [|reflexivity]. cbn [option_map].
       apply causal_layer_numbers in E; try assumption. destruct E as [E _]. unfold state, hosted_rows. rewrite E. reflexivity.
     - intros i Hi. apply in_seq in Hi. unfold state at 2. rewrite app_nth1 by (rewrite hosted_length; lia).
       rewrite hosted_nth by lia. apply unflagged_row; try assumption.
       + rewrite Forall_forall in Hrows. apply Hrows, nth_In. lia.
-      + unfold state. rewrite firstn_app, hosted_length. replace (S i - length rows)%nat with 0%nat by lia. simpl firstn at 3.
-        rewrite app_nil_r. apply first_related. apply hosted_from. assumption.
+      + unfold state. rewrite firstn_app, hosted_length. replace (S i - length rows)%nat with 0%nat by lia. rewrite firstn_O, app_nil_r.
+        apply first_related. apply hosted_from. assumption.
   Qed.
 
   Lemma causal_layers_numbers : forall ls rows next, Forall (layer_fits width) ls -> Forall (numbers p width) rows ->
@@ -283,7 +318,8 @@ Section Run.
 
   Lemma row_of_length : forall m i x z, length x = width -> length z = width -> length (row_of m i x z) = wider width bits.
   Proof.
-    intros m i x z Hx Hz. unfold row_of, wider. rewrite !app_length, frame_length by apply codes_length. lia.
+    intros m i x z Hx Hz. unfold row_of, wider. rewrite (app_length (frame p m (codes p bits i))), (app_length x).
+    rewrite (frame_length p bits m (codes p bits i) (codes_length i)). lia.
   Qed.
 
   Lemma row_holds : forall m i x z, holds_code p (row_of m i x z) bits 2 i /\ holds_code p (row_of m i x z) bits (2 + bits) (i - 1).
@@ -309,16 +345,14 @@ Section Run.
       apply map_ext_in. intros c Hc. apply in_seq in Hc. unfold copied.
       destruct (Nat.ltb_spec c (known bits + width)); [|lia].
       rewrite inner_dense by (try apply fits_nil; assumption). reflexivity. }
-    unfold wider at 3. rewrite seq_app, map_app, Hnone by lia. f_equal. rewrite seq_app, map_app, Hnone by lia. f_equal.
+    unfold wider at 2. rewrite seq_app, map_app, Hnone by lia. f_equal. rewrite seq_app, map_app, Hnone by lia. f_equal.
     rewrite (vector_as_map x) at 2. rewrite Hx.
-    rewrite <- (map_id (seq 0 width)), map_map. 
-    assert (Hseq : forall first, seq first width = map (fun k => (first + k)%nat) (seq 0 width)).
-    { intro first. clear. revert first. induction width as [|w IH]; intro first; [reflexivity|]. simpl. f_equal; [lia|].
-      rewrite IH, <- seq_shift, map_map. apply map_ext. intro. lia. }
-    rewrite Hseq, map_map. apply map_ext_in. intros k Hk. apply in_seq in Hk. simpl. unfold copied.
-    destruct (Nat.ltb_spec (known bits + width + k) (known bits + width)); [lia|].
+    match goal with |- map _ (seq ?first _) = _ => rewrite (seq_from width first) end.
+    rewrite map_map. apply map_ext_in. intros k Hk. apply in_seq in Hk. unfold copied.
+    match goal with |- context [(?a <? ?b)%nat] =>
+      destruct (Nat.ltb_spec a b); [lia|]; replace a with (known bits + width + k)%nat by lia end.
     assert (Hat : at_column (row_of m i x z) (known bits + width + k - width) = at_column x k).
-    { unfold at_column, row_of. rewrite app_nth2; rewrite frame_length by apply codes_length; [|lia].
+    { unfold at_column, row_of. rewrite app_nth2; rewrite (frame_length p bits m (codes p bits i) (codes_length i)); [|lia].
       replace (known bits + width + k - width - known bits)%nat with k by lia. apply app_nth1. lia. }
     rewrite lookup_value; try assumption; try (unfold wider; lia); rewrite Hat; [reflexivity|].
     rewrite Forall_forall in Hrep. apply Hrep. apply nth_In. lia.
@@ -367,7 +401,8 @@ Section Run.
     pose proof (flag_known (flag rows i) i Hflag) as [_ [Hcs Hcsrep]].
     set (known_part := frame p (flag rows i) (codes p bits i)) in *.
     assert (Hframe : Forall (representable p) known_part).
-    { pose proof (one_representable p p_positive). unfold known_part, frame. repeat constructor; assumption. }
+    { pose proof (one_representable p p_positive). unfold known_part, frame. cbn [app].
+      repeat (apply Forall_cons; [assumption|]). assumption. }
     assert (HK : length known_part = known bits) by (apply frame_length; assumption).
     assert (left_0 : forall n x, length x = n -> Forall (representable p) x -> plus p (zeros n) x = x).
     { intros n x <- Hok. apply plus_zeros; assumption. }
@@ -435,13 +470,18 @@ Section Run.
 
   Lemma embedded_nth : forall (s : transformer) tokens i, (i < length tokens)%nat -> (i < length (positions s))%nat ->
     nth i (embedded p s tokens) [] = plus p (nth (nth i tokens 0%nat) (embed s) []) (nth i (positions s) []).
-  Proof. intros s tokens i H1 H2. unfold embedded. rewrite (zip_nth _ _ _ _ _ _ i 0%nat []) by assumption. reflexivity. Qed.
+  Proof. intros s tokens i H1 H2. unfold embedded.
+    apply (zip_nth _ _ _ (fun token position => plus p (nth token (embed s) []) position) tokens (positions s) i 0%nat [] []);
+      assumption.
+  Qed.
 
   Lemma target_position : forall i, (i < count)%nat ->
     nth i (positions target) [] = position_row p width bits i (nth i (positions t) []).
   Proof.
     intros i H. rewrite target_positions.
-    rewrite (zip_nth _ _ _ _ _ _ i 0%nat []) by (rewrite ?seq_length, ?positions_are; assumption).
+    etransitivity.
+    { apply (zip_nth _ _ _ (position_row p width bits) (seq 0 count) (positions t) i 0%nat [] []);
+        rewrite ?seq_length, ?positions_are; assumption. }
     rewrite seq_nth by assumption. reflexivity.
   Qed.
 
@@ -499,9 +539,11 @@ Section Run.
       + split; [|apply plus_ok; assumption]. rewrite plus_length; rewrite zeros_length; [reflexivity|].
         symmetry. apply Hgiven. lia.
       + apply nth_ext with (d := []) (d' := []).
-        * rewrite state_length, embedded_length by (rewrite app_length; simpl; lia). rewrite app_length. simpl. lia.
-        * intros i Hi. rewrite embedded_length in Hi by (rewrite app_length; simpl; lia).
-          rewrite app_length in Hi. simpl in Hi. rewrite embedded_nth by (rewrite ?app_length; simpl; lia).
+        * rewrite state_length, embedded_length by (rewrite app_length, Htarget; cbn [length]; lia).
+          rewrite app_length. cbn [length]. lia.
+        * intros i Hi. rewrite embedded_length in Hi by (rewrite app_length, Htarget; cbn [length]; lia).
+          rewrite app_length in Hi. cbn [length] in Hi.
+          rewrite embedded_nth by (rewrite ?app_length, ?Htarget; cbn [length]; lia).
           rewrite target_position by lia. rewrite target_embed. unfold state.
           destruct (Nat.eq_dec i (length tokens)) as [E|E].
           -- subst i. rewrite (app_nth2 tokens) by lia. rewrite Nat.sub_diag.
@@ -523,30 +565,6 @@ Section Run.
   Proof.
     intros f rows H. unfold last_symbols. rewrite map_length, skipn_map, (last_only _ rows []) by assumption. reflexivity.
   Qed.
-
-  Lemma argmax_from_range : forall xs champion best next, (champion < next)%nat ->
-    (argmax_from champion best next xs < next + length xs)%nat.
-  Proof.
-    induction xs as [|x xs IH]; intros champion best next H; simpl; [lia|].
-    destruct (best <? x); [pose proof (IH next x (S next) ltac:(lia)) | pose proof (IH champion best (S next) ltac:(lia))]; lia.
-  Qed.
-
-  Lemma argmax_range : forall xs, xs <> [] -> (argmax xs < length xs)%nat.
-  Proof.
-    intros [|x xs] H; [tauto|]. unfold argmax. pose proof (argmax_from_range xs 0 x 1 ltac:(lia)). simpl. lia.
-  Qed.
-
-  Lemma argmax_from_last : forall least xs champion best next, least <= best -> Forall (fun x => least <= x) xs ->
-    argmax_from champion best next (xs ++ [least]) = argmax_from champion best next xs.
-  Proof.
-    intros least xs. induction xs as [|x xs IH]; intros champion best next Hbest H; simpl.
-    - destruct (Z.ltb_spec best least); [lia | reflexivity].
-    - inversion H; subst. destruct (best <? x); apply IH; assumption.
-  Qed.
-
-  (** A last entry that is at most all others never wins, not even a tie. *)
-  Lemma argmax_last : forall least xs, xs <> [] -> Forall (fun x => least <= x) xs -> argmax (xs ++ [least]) = argmax xs.
-  Proof. intros least [|x xs] Hne H; [tauto|]. inversion H; subst. apply argmax_from_last; assumption. Qed.
 
   Lemma target_logits : forall m i x z, length x = width ->
     times p (row_of m i x z) (out target) = times p z (out t) ++ [- bound p].
@@ -579,7 +597,7 @@ Section Run.
       by (apply embedded_length; rewrite positions_are; lia).
     assert (Htokens0 : (0 < length tokens)%nat) by (destruct tokens; [tauto | simpl; lia]).
     assert (Hsymbols : (0 < symbols)%nat).
-    { destruct tokens as [|s tokens]; [tauto|]. inversion Htokens; subst. lia. }
+    { destruct tokens as [|s tokens]; [tauto|]. inversion Htokens as [|? ? Hs _]. lia. }
     unfold causal_logits. rewrite Hstate, target_layers, causal_layers_app.
     destruct (simulated_causal_layers (layers t) _ y layers_fit Hrows Hy) as [y' [Hy' ->]].
     destruct (causal_layers p e (layers t) (embedded p t tokens)) as [next|] eqn:E; [|left; split; reflexivity].
@@ -641,7 +659,9 @@ Section Run.
 
   Lemma first_part : forall a b cs, representable p a -> representable p b -> numbers p (bits + bits) cs ->
     numbers p (known bits) ([a; b] ++ cs).
-  Proof. intros a b cs Ha Hb Hcs. unfold known. apply numbers_app; [split; [reflexivity | repeat constructor; assumption] | assumption]. Qed.
+  Proof. intros a b cs Ha Hb Hcs. unfold known. apply (numbers_app 2 (bits + bits)); [|assumption].
+    split; [reflexivity|]. repeat (apply Forall_cons; [assumption|]). apply Forall_nil.
+  Qed.
 
   Lemma lifted : forall x, numbers p width x -> numbers p (wider width bits) (lift width bits x).
   Proof. intros. apply three_parts; try apply zeros_numbers. assumption. Qed.
@@ -741,5 +761,5 @@ Proof.
   intros p symbols rows width t Hp Hshape. split.
   - replace (2 * width + 2 * bits_for rows + 2)%nat with (wider width (bits_for rows)) by (unfold wider, known; lia).
     eapply target_has_shape; try eassumption. reflexivity.
-  - cbn. rewrite app_length, map_length. simpl. lia.
+  - unfold cot_to_pcot. cbn [layers]. rewrite app_length, map_length. cbn [length]. lia.
 Qed.
