@@ -346,7 +346,7 @@ Section Run.
       destruct (Nat.ltb_spec c (known bits + width)); [|lia].
       rewrite inner_dense by (try apply fits_nil; assumption). reflexivity. }
     unfold wider at 2. rewrite seq_app, map_app, Hnone by lia. f_equal. rewrite seq_app, map_app, Hnone by lia. f_equal.
-    rewrite (vector_as_map x) at 2. rewrite Hx.
+    transitivity (map (at_column x) (seq 0 width)); [|rewrite <- Hx; symmetry; apply vector_as_map].
     match goal with |- map _ (seq ?first _) = _ => rewrite (seq_from width first) end.
     rewrite map_map. apply map_ext_in. intros k Hk. apply in_seq in Hk. unfold copied.
     match goal with |- context [(?a <? ?b)%nat] =>
@@ -354,7 +354,7 @@ Section Run.
     assert (Hat : at_column (row_of m i x z) (known bits + width + k - width) = at_column x k).
     { unfold at_column, row_of. rewrite app_nth2; rewrite (frame_length p bits m (codes p bits i) (codes_length i)); [|lia].
       replace (known bits + width + k - width - known bits)%nat with k by lia. apply app_nth1. lia. }
-    rewrite lookup_value; try assumption; try (unfold wider; lia); rewrite Hat; [reflexivity|].
+    rewrite lookup_value; try assumption; try (unfold wider; lia); rewrite Hat; try reflexivity.
     rewrite Forall_forall in Hrep. apply Hrep. apply nth_In. lia.
   Qed.
 
