@@ -2,6 +2,7 @@
 
 import pytest
 
+from all_conversions import CONVERSIONS
 from engines.agreement import assert_same_run
 from unmask.api import compile_problem
 from unmask.engines.fast import FastEngine
@@ -9,10 +10,9 @@ from unmask.engines.reference import ReferenceEngine
 from unmask.errors import UnmaskError
 from unmask.testing import random_model
 from unmask.testing.random_model import all_words
-from unmask.theorems.all_theorems import THEOREMS, VARIANTS
 
 
-@pytest.mark.parametrize("theorem", [*THEOREMS, *VARIANTS], ids=lambda theorem: theorem.stem)
+@pytest.mark.parametrize("theorem", CONVERSIONS)
 def test_converted_models(theorem):
     compared = 0
     for seed in range(3):

@@ -9,6 +9,8 @@
     H'     = G + ReLU(ReLU(G·W1 + b1)·W2 + b2)
 
 Every sum runs left to right in index order and clips after each addition; every product is rounded by itself.
+
+It shares no code with the fast engine, the provers and the checker on purpose: they are compared with it.
 """
 
 from dataclasses import dataclass

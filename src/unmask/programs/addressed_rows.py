@@ -11,9 +11,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from unmask.expressions import Expression, both
-from unmask.programs.gadgets.mlp import clear_if_positive
-from unmask.programs.program import NEXT_TO_B, ONE, B, Coefficient, Columns, Form, HeadBuilder, MlpBuilder, Program
+from unmask.programs.gadgets.mlp import clear_if_none, clear_if_positive, clear_if_some
+from unmask.programs.program import (
+    NEXT_TO_B,
+    ONE,
+    B,
+    Coefficient,
+    Columns,
+    Form,
+    HeadBuilder,
+    LayerBuilder,
+    MlpBuilder,
+    Program,
+)
 from unmask.programs.score_tables import ScoreTables, ulps
+from unmask.weights.transformer import Mlp
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +78,28 @@ class AddressedRows:
         for flag in sentinels:
             for _ in range(2):
                 head.column([(self.program.one, B)], [(flag, ONE)])
+
+    def thresholds(self, total: Columns, level: int) -> Form:
+        """-θ, where θ is the least score whose weight is level·2^-p; column a - 1 of `total` says that Z = a·2^-p."""
+        return [(total, np.array([-self.tables.threshold(a, level) for a in range(1, total.size + 1)]))]
+
+
+def keep_zero(layer: LayerBuilder, mlp: Mlp, work: Columns, flag: Columns) -> None:
+    """Keep what `mlp` writes out of the stream `work` of flagged rows: two units, so that no sum survives."""
+    for column in np.unique(mlp.w2.column.tolist() + np.flatnonzero(mlp.b2).tolist()):
+        units = layer.mlp.units(2)
+        layer.mlp.read(units, np.repeat(flag, 2))
+        layer.mlp.write(units, np.repeat(work[column], 2), -B)
+
+
+def exact_levels(mlp: MlpBuilder, levels: Columns, exact: Columns, none: Columns) -> None:
+    """exact_i = [levels_i > 0 and levels_(i+1) = 0], none = [no level is above 0]."""
+    for i, column in enumerate(exact):
+        clear_if_none(mlp, column, levels[i : i + 1])
+        clear_if_some(mlp, column, levels[i + 1 :])
+    clear_if_some(mlp, none[0], levels)
+    mlp.offset(exact, ONE)
+    mlp.offset(none, ONE)
 
 
 def bit_flags(program: Program, bits: int, name: str, number: Expression, digit: int, only: Expression) -> Columns:

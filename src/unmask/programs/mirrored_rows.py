@@ -20,7 +20,7 @@ import numpy as np
 
 from unmask.expressions import Expression, both, choose, n
 from unmask.numerics.arithmetic import Precision
-from unmask.programs.addressed_rows import AddressedRows, bit_flags, last_bit, signed_bit
+from unmask.programs.addressed_rows import AddressedRows, bit_flags, exact_levels, keep_zero, last_bit, signed_bit
 from unmask.programs.gadgets.attention import focus_copies, hide, itself
 from unmask.programs.gadgets.mlp import (
     clear_if_flagged,
@@ -126,11 +126,7 @@ class MirroredRows(AddressedRows):
             for search in searches:
                 search.clear_all(clearing)
         simulation.mlp(number, layer)
-        for column in np.unique(source.mlp.w2.column.tolist() + np.flatnonzero(source.mlp.b2).tolist()):
-            # a sentinel stays 0: two units, so that no sum survives
-            units = layer.mlp.units(2)
-            layer.mlp.read(units, np.repeat(self.is_sentinel, 2))
-            layer.mlp.write(units, np.repeat(simulation.work[column], 2), -B)
+        keep_zero(layer, source.mlp, simulation.work, self.is_sentinel)
 
     def _attend(self, searches: list["_Search"]) -> None:
         program = self.program
@@ -212,11 +208,6 @@ class _Search:
         head.key.append(moved(self.given.wk, work))
         return head
 
-    def _thresholds(self, level: int) -> Form:
-        """-θ, where θ is the least score whose weight is level·2^-p, by the sum A."""
-        tables = self.rows.tables
-        return [(self["total"], np.array([-tables.threshold(a, level) for a in range(1, tables.precision.bound)]))]
-
     def mass(self, layer: LayerBuilder) -> None:
         """The sum A of the exponentials in the prefix, and what follows from it."""
         rows = self.rows
@@ -294,7 +285,7 @@ class _Search:
         for code, digit, gates, found in ((x, 1, left, self["in left"]), (limit, 0, opened, self["in right"])):
             for k in range(rows.bits):
                 head = self._head(layer)
-                rows.shift(head, self._thresholds(1))
+                rows.shift(head, rows.thresholds(self["total"], 1))
                 rows.in_block(head, k, code, digit, gates[k])
                 hide(head, rows.not_original, copies=1)
                 rows.pin(head, rows.ends[0])
@@ -346,7 +337,7 @@ class _Search:
             codes.append(signed_bit([x1, left, y1], [x0, y0, right]))
             asks.append([(np.array(self._asked(k)), -B)])
         head = self._head(layer)
-        rows.shift(head, self._thresholds(1))
+        rows.shift(head, rows.thresholds(self["total"], 1))
         rows.equal(head, codes, asks)
         head.column([(self["none"], -B)], [(rows.program.one, ONE)])
         hide(head, rows.not_mirror, copies=1)
@@ -395,18 +386,12 @@ class _Search:
         ones, zeros = (list(zip(self[f"{d} a"], self[f"{d} b"], strict=True)) for d in ("one", "zero"))
         for level in range(1, self["level"].size + 1):
             head = self._head(layer)
-            rows.shift(head, self._thresholds(level))
+            rows.shift(head, rows.thresholds(self["total"], level))
             rows.equal(head, [signed_bit(*pair) for pair in zip(ones, zeros, strict=True)], [[(one, -B)]] * rows.bits)
             hide(head, rows.not_original, copies=1)
             rows.pin(head, rows.ends[0])
             head.copy(rows.real, self["level"][level - 1])
-        mlp, levels = layer.mlp, self["level"]
-        for i, column in enumerate(self["exact level"]):
-            clear_if_none(mlp, column, levels[i : i + 1])
-            clear_if_some(mlp, column, levels[i + 1 :])
-        clear_if_some(mlp, self["no level"][0], levels)
-        mlp.offset(self["exact level"], ONE)
-        mlp.offset(self["no level"], ONE)
+        exact_levels(layer.mlp, self["level"], self["exact level"], self["no level"])
 
     def move_on(self, head: HeadBuilder) -> None:
         """In a SELF head: the key that was found is x, and what was only needed to find it is 0 again."""

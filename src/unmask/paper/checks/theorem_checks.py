@@ -44,6 +44,7 @@ def converter(
     seeds: int = 26,
     lengths: tuple[int, ...] = (0, 1, 2, 3),
     precisions: tuple[int, ...] = PRECISIONS,
+    growth: bool = True,
     **sizes: Any,
 ) -> Check:
     """Random models of the source kind, as many for every p: the whole state after every step, the price."""
@@ -52,7 +53,13 @@ def converter(
         theorem, drawn_seeds = built(stem), range(effort.of(seeds))
         for precision in precisions:
             wrong = check_theorem(
-                theorem, drawn_seeds, precision=precision, lengths=lengths, engine=FastEngine(), **sizes
+                theorem,
+                drawn_seeds,
+                precision=precision,
+                lengths=lengths,
+                engine=FastEngine(),
+                growth=growth,
+                **sizes,
             )
             if wrong:
                 first = wrong[0]
