@@ -52,7 +52,8 @@ def chosen_part(model: Model, form: Form, part: Part | None, *, exact: bool) -> 
     if model.kind not in KINDS_OF[form]:
         others = ", ".join(other for other in FORMS if model.kind in KINDS_OF[other])
         raise UnmaskError(
-            f"{form} can store only {', '.join(KINDS_OF[form])}, and this model is of kind {model.kind}; use --to {others}"
+            f"{form} can store only {', '.join(KINDS_OF[form])}, and this model is of kind {model.kind}; "
+            f"use --to {others}"
         )
     if exact and form not in ("torch", "onnx"):
         raise UnmaskError(
