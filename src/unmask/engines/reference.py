@@ -10,7 +10,8 @@
 
 Every sum runs left to right in index order and clips after each addition; every product is rounded by itself.
 
-It shares no code with the fast engine, the provers and the checker on purpose: they are compared with it.
+Its layer is its own on purpose, because the fast engine, the provers and the checker are compared with it. What it
+shares with them is F_p (`numerics`), the weights, and with the fast engine the interface (`engine`, `footprint`).
 """
 
 from dataclasses import dataclass
