@@ -98,9 +98,18 @@ def export(
     Example: [bold]unmask export models/abb --to bert --out models/abb-bert[/bold]
     """
     if collection is not None:
-        given = {"DIR": folder, "--to": to, "--out": out, "--part": part, "--exact": exact or None, "--order": order}
-        given |= {"--rope-theta": rope_theta, "--head-dim": head_dim}
-        given |= {"--arch": None if arch == "llada" else arch, "--dtype": None if dtype == "f32" else dtype}
+        given: dict[str, object] = {
+            "DIR": folder,
+            "--to": to,
+            "--out": out,
+            "--part": part,
+            "--exact": exact or None,
+            "--order": order,
+            "--rope-theta": rope_theta,
+            "--head-dim": head_dim,
+            "--arch": None if arch == "llada" else arch,
+            "--dtype": None if dtype == "f32" else dtype,
+        }
         _write_collection(collection, given, limit=limit, timeout=timeout, as_json=as_json)
         return
     if folder is None or to is None or out is None:

@@ -24,6 +24,7 @@ from unmask.export.folder_files import Files, check_free, write_folder
 from unmask.export.gguf_file import GgufChoice, gguf_folder
 from unmask.export.rope_folder import CONTAINERS, rope_folder
 from unmask.export.rope_transformer import RopeChoice
+from unmask.files import write_folder as write_whole_folder
 from unmask.limits import foresee, stage
 from unmask.weights.kinds import DIFFUSION, Kind
 from unmask.weights.model import Model
@@ -268,7 +269,7 @@ REFERENCES = (
 def write_collection(out: Path, references: tuple[CollectionModel, ...] = REFERENCES) -> list[dict[str, Any]]:
     """Write all folders, an index and the checksums, completely or not at all; return one entry per folder."""
     entries: list[dict[str, Any]] = []
-    write_folder(collection_files(references, entries), out)
+    write_whole_folder(out, collection_files(references, entries), check=check_free)
     return entries
 
 

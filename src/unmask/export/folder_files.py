@@ -6,7 +6,6 @@ the residual stream by the register names of the model folder, and lists what ea
 
 import json
 import os
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +34,9 @@ def check_free(out: Path) -> tuple[str, ...]:
     return ()
 
 
-def write_folder(files: Files | Iterable[tuple[str, bytes]], out: str | os.PathLike[str]) -> Path:
+def write_folder(files: Files, out: str | os.PathLike[str]) -> Path:
     """Where nothing was before."""
-    return write_whole_folder(Path(out), files.items() if isinstance(files, dict) else files, check=check_free)
+    return write_whole_folder(Path(out), files.items(), check=check_free)
 
 
 def as_json(document: Any) -> bytes:
