@@ -18,7 +18,7 @@ sys.path += [str(ROOT / "benchmarks"), str(ROOT / "src")]
 
 from pages import filled, table  # noqa: E402
 
-from unmask.verification.trusted import PROVERS, TRUSTED  # noqa: E402
+from unmask.verification.trusted import CHECKERS, PROVERS, TRUSTED  # noqa: E402
 
 PICTURE = ROOT / "docs" / "pictures" / "imports.svg"
 LETTER, HEIGHT, GAP, STOREY, MARGIN = 7, 26, 16, 62, 12
@@ -52,7 +52,10 @@ def pages() -> dict[Path, str]:
                 ROOT / "docs" / "background" / "architecture.md": {
                     "packages": table(("package", "what it does", "imports"), rows(packages))
                 },
-                ROOT / "docs" / "background" / "trusted-modules.md": {"trusted": list(trusted_lines())},
+                ROOT / "docs" / "background" / "trusted-modules.md": {
+                    "checked": list(checked_lines()),
+                    "trusted": list(trusted_lines()),
+                },
             }.items()
         },
     }
@@ -64,6 +67,12 @@ def computed_trust() -> dict[str, tuple[str, ...]]:
     for module in sorted(closure(module_graph(), PROVERS)):
         folders.setdefault(folder_of(module), []).append(module.rpartition("/")[2])
     return {folder: tuple(names) for folder, names in folders.items()}
+
+
+def checked_lines() -> Iterator[str]:
+    """Yield a line with the modules that are trusted if there is a certificate."""
+    modules = sorted(closure(module_graph(), CHECKERS))
+    yield f"The checker imports {len(modules)} modules: {', '.join(f'`{name}`' for name in modules)}."
 
 
 def trusted_lines() -> Iterator[str]:

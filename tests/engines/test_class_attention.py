@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 
+from all_conversions import CONVERSIONS
 from engines import test_aimed_models as aimed_models
 from engines import test_converted_models as converted_models
 from engines.agreement import outcome
@@ -18,7 +19,6 @@ from unmask.engines.class_attention import ClassAttention, KeyClasses
 from unmask.engines.fast import FastEngine
 from unmask.engines.reference import ReferenceEngine
 from unmask.numerics import compact
-from unmask.theorems.all_theorems import THEOREMS, VARIANTS
 from unmask.weights.kinds import KINDS
 
 
@@ -86,7 +86,7 @@ def test_aimed_models(kind):
     aimed_models.check_many(range(KINDS.index(kind) % 4, 40, 8), kind)
 
 
-@pytest.mark.parametrize("theorem", [*THEOREMS, *VARIANTS], ids=lambda theorem: theorem.stem)
+@pytest.mark.parametrize("theorem", CONVERSIONS)
 def test_converted_models(theorem):
     converted_models.test_converted_models(theorem)
 

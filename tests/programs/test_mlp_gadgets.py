@@ -10,6 +10,7 @@ from unmask.programs.gadgets.mlp import (
     argmax,
     conjunction,
     gate,
+    gate_on,
     left_as_it_is,
     merge,
     no_preference,
@@ -174,6 +175,26 @@ def test_one_hot_with_single_units_leaves_a_half(precision):
         mlp.outputs[:] = mlp.outputs[::2]
 
     assert applied(precision, single, np.array([[1]]))[0, 0] == precision.one // 2
+
+
+@pytest.mark.parametrize("precision", PRECISIONS, ids=str)
+def test_gate_on(precision):
+    program = blank()
+    x, on, plus, minus = (program.register(name) for name in ("x", "on", "plus", "minus"))
+    gate_on(program.layer().mlp, program.one, x, on, plus, minus)
+    numbers = np.array(list(precision.numbers()))[:, None]
+    for flag in (0, 1):
+        contents = (x, numbers), (on, np.full_like(numbers, flag * precision.one))
+        result = settle(program, precision, *contents)[:, 0]
+        assert np.array_equal(result[:, plus], flag * np.maximum(numbers, 0))
+        assert np.array_equal(result[:, minus], flag * np.maximum(-numbers, 0))
+
+
+def test_gate_on_refuses_another_order_of_columns():
+    program = blank()
+    on, x, plus, minus = (program.register(name) for name in ("on", "x", "plus", "minus"))
+    with pytest.raises(AssertionError, match="another order"):
+        gate_on(program.layer().mlp, program.one, x, on, plus, minus)
 
 
 @each_precision

@@ -5,6 +5,7 @@ from itertools import pairwise, permutations
 
 import pytest
 
+from all_conversions import SLOW
 from unmask.engines.fast import FastEngine
 from unmask.errors import UnmaskError
 from unmask.reasoners.run_words import answers
@@ -91,7 +92,7 @@ def test_a_variant_is_taken_only_by_name():
 
 
 # not for any source at random, from another word, or too many layers for the reference: their own files test them
-ON_THEIR_OWN = ("topk_to_mdm", "mdm_to_pcot_padded", "pcot_to_mdm_mirrored")
+ON_THEIR_OWN = ("topk_to_mdm", "mdm_to_pcot_padded", *SLOW)
 ALL = [pytest.param(t, id=t.stem) for t in (*THEOREMS, *VARIANTS) if t.stem not in ON_THEIR_OWN]
 ODD = ("mdm_to_pcot", "mdm_to_fixed_k", "mdm_to_smdm", "planner_and_predictor_to_topk")
 

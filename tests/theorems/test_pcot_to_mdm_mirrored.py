@@ -1,6 +1,7 @@
-"""pcot → mdm on two copies of every row: both copies of every row the chain has read, after every step and layer."""
+"""pcot, cot → mdm on two copies of every row: both copies of every row the chain has read, after every layer."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,8 +19,8 @@ from unmask.testing.random_model import sample_words
 from unmask.theorems.conversion_checks import check_source, check_theorem
 from unmask.theorems.cot_and_pcot import COT_TO_PCOT
 from unmask.theorems.pcot_to_mdm import PCOT_TO_MDM
-from unmask.theorems.pcot_to_mdm_mirrored import PCOT_TO_MDM_MIRRORED, most_heads
-from unmask.theorems.theorem import SourceSize
+from unmask.theorems.pcot_to_mdm_mirrored import COT_TO_MDM_MIRRORED, PCOT_TO_MDM_MIRRORED, most_heads
+from unmask.theorems.theorem import SourceSize, TransformerSize
 from unmask.weights.matrices import Matrix
 from unmask.weights.model import Price
 from unmask.weights.transformer import Head, Layer
@@ -39,13 +40,13 @@ def scaled(source, times):
     return replace(source, transformers={"model": replace(model, layers=layers)})
 
 
-def disagreements(seeds, precision, times=1, **sizes):
+def disagreements(seeds, precision, times=1, theorem=PCOT_TO_MDM_MIRRORED, **sizes):
     found = []
     for seed in seeds:
-        source = scaled(random_model(seed, "pcot", seed % 4, precision=precision, **sizes), times)
-        conversion = PCOT_TO_MDM_MIRRORED.convert(source)
+        source = scaled(random_model(seed, theorem.source, seed % 4, precision=precision, **sizes), times)
+        conversion = theorem.convert(source)
         predictor = conversion.model.transformers["predictor"]
-        assert Price.of(conversion.model) == PCOT_TO_MDM_MIRRORED.bound(source), seed
+        assert Price.of(conversion.model) == theorem.bound(source), seed
         assert max(len(layer.heads) for layer in predictor.layers) <= most_heads(SourceSize.of(source))
         wrong = check_source(source, conversion, seed=seed, engine=FastEngine())
         if wrong:
@@ -89,16 +90,38 @@ def test_a_source_that_divides_by_zero_takes_the_conversion_with_it():
     assert divided > 2
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_a_chain_of_thought_and_the_price_beside_the_other_conversion(seed):
-    chain = random_model(seed, "cot", 4)
-    source = COT_TO_PCOT.convert(chain).model
-    ours = PCOT_TO_MDM_MIRRORED.convert(source).model
-    assert ours.padding == source.rows + source.padding + 3
-    assert ours.padding < PCOT_TO_MDM.convert(source).model.padding
-    for word in sample_words(chain, Draws(seed, 1), 2).tolist():
-        output = run(ours, word, engine=FastEngine()).output
-        assert output[-chain.padding :] == run(chain, word, engine=FastEngine()).output
+@pytest.mark.parametrize(("precision", "times", "count"), [(1, 1, 6), (1, 3, 4), (2, 1, 4), (2, 3, 2)])
+def test_cot_to_mdm_mirrored_correct(precision, times, count):
+    assert disagreements(range(count), precision, times, COT_TO_MDM_MIRRORED) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("precision", "count"), [(1, 40), (2, 20), (3, 3)])
+def test_many_more_chains_of_thought(precision, count):
+    assert disagreements(range(1000, 1000 + count), precision, 1, COT_TO_MDM_MIRRORED) == []
+    assert disagreements(range(2000, 2000 + count), precision, 3, COT_TO_MDM_MIRRORED) == []
+
+
+def test_a_chain_of_thought_directly_is_cheaper_than_through_pcot():
+    source = random_model(2, "cot", 4)
+    direct = COT_TO_MDM_MIRRORED.bound(source)
+    through = PCOT_TO_MDM_MIRRORED.bound(COT_TO_PCOT.convert(source).model)
+    assert direct.padding == through.padding
+    assert direct.width < through.width
+    assert direct.layers < through.layers
+
+
+def test_the_table_of_bounds_on_the_page():
+    """A chain with one layer, one head, width 16, P = T = 4 and p = 2."""
+    text = (Path(__file__).parents[2] / "docs" / "paper" / "our-results.md").read_text(encoding="utf-8")
+    model = TransformerSize(width=16, layers=1, symbols=5, attention="causal", heads=1)
+    for length in (8, 16, 64, 256, 1024, 2**20):
+        source = SourceSize("pcot", length, 0, 4, 4, 1, 2, {"model": model})
+        cells = [length]
+        for theorem, heads in ((PCOT_TO_MDM, 2), (PCOT_TO_MDM_MIRRORED, most_heads(source))):
+            price = theorem.most(source)
+            cells += [price.padding, heads, price.layers, price.width]
+        assert f"| {' | '.join(f'{cell:,}' for cell in cells)} |" in text
 
 
 @pytest.mark.parametrize("p", [1, 2, 3, 4])

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 import outside_reader
+from all_conversions import CONVERSIONS
 from unmask.api import compile_problem, compile_program, convert_model, load_model, save_model, verify_model
 from unmask.errors import FolderError
 from unmask.recurrences import BOOLEAN, N, Slots, System, indices, letter
-from unmask.theorems.all_theorems import THEOREMS, VARIANTS
 from unmask.verification.circuits.extracted import extracted_circuit
 
 KINDS = ("mdm", "smdm", "topk", "plt", "pcot", "cot")
@@ -105,7 +105,7 @@ def test_a_problem_with_one_answer_is_compared_with_the_last_of_several():
     assert (verdict.status, verdict.compared) == ("held", "the last of the model's 3 answers")
 
 
-@pytest.mark.parametrize("theorem", [*THEOREMS, *VARIANTS], ids=lambda theorem: theorem.stem)
+@pytest.mark.parametrize("theorem", CONVERSIONS)
 @pytest.mark.parametrize(("seed", "answers"), [(1, 2), (2, 4)])
 def test_conversions_keep_every_answer_or_say_which(theorem, seed, answers):
     source = compile_program(random_program(seed, answers), theorem.source, length=2)

@@ -1,6 +1,7 @@
 """An independent checker of certificates: certificate × model folder → what was checked, or `Refused` with the reason.
 
-It shares nothing with the prover: it imports F_p, the reader of model folders, and errors.
+It shares nothing with the prover on purpose, not even the code for a layer or an expression: it imports F_p, the
+reader of model folders, and errors.
 
     certificate         the form of a certificate of a proof by induction; results and exit codes
     check_induction     `python -m unmask.checker`: one model, every word of its length

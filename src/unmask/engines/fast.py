@@ -1,15 +1,14 @@
 """The fast engine: the same integers as `reference`, for any weights, at the price of what changes.
 
-    sparse_product   products with few weights, in small integers
-    bit_codes,       a proof, from the values of queries and keys, that most exponentials are 0
-    visible_keys
-    code_index,      then a head is a join of codes, not a comparison of all pairs
-    attention
-    classes/         without a code: queries that are alike, keys that are alike, and sums that many rows share
-    scores           the exact attention of what is left
-    head_state,      what is kept from call to call: a row is computed again only if something it reads
-    layer_state      changed
-    chains/          a whole chain of thought, row after row, in a compiled kernel
+    prepared_weights   products with few weights, in small integers
+    visible_keys,      a proof, from the values of queries and keys, that most exponentials are 0
+    opposite_signs
+    head_attention     then a head is a join of codes, not a comparison of all pairs; exact attention of what is left
+    class_attention    without a code: queries that are alike, keys that are alike, and sums that many rows share
+    chain_kernel       a whole chain of thought, row after row, in a compiled kernel
+
+It keeps its state from call to call: a row is computed again only if something that it reads has changed. It is
+independent of `reference` on purpose, so that tests can compare the two.
 
 Everything is detected from values; what cannot be proved is computed. Where no row reads another any more, only the
 rows that were asked for are computed.

@@ -9,6 +9,9 @@
     H'     = G + ReLU(ReLU(G·W1 + b1)·W2 + b2)
 
 Every sum runs left to right in index order and clips after each addition; every product is rounded by itself.
+
+Its layer is its own on purpose, because the fast engine, the provers and the checker are compared with it. What it
+shares with them is F_p (`numerics`), the weights, and with the fast engine the interface (`engine`, `footprint`).
 """
 
 from dataclasses import dataclass

@@ -13,22 +13,29 @@ simulates a layer of the source on both copies. The prefix 0 … i of a query is
                rising order, and added one after the other: see `_Search`.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from unmask.expressions import Expression, both, choose, n
 from unmask.numerics.arithmetic import Precision
+from unmask.programs.addressed_rows import AddressedRows, bit_flags, exact_levels, keep_zero, last_bit, signed_bit
 from unmask.programs.gadgets.attention import focus_copies, hide, itself
-from unmask.programs.gadgets.mlp import conjunction, one_hot, outweigh
+from unmask.programs.gadgets.mlp import (
+    clear_if_flagged,
+    clear_if_none,
+    clear_if_positive,
+    clear_if_some,
+    conjunction,
+    copy_flags,
+    one_hot,
+)
 from unmask.programs.program import (
     HALF,
     NEXT_TO_B,
     ONE,
-    ULP,
     B,
-    Coefficient,
     Columns,
     Edges,
     Form,
@@ -47,26 +54,19 @@ SENTINELS = 3
 
 
 @dataclass(frozen=True, eq=False)
-class MirroredRows:
+class MirroredRows(AddressedRows):
     """The rows of a program: given rows, START, the mirrors in falling order, END, END, and the rows that are written.
 
     `start` is the number of given rows, `count` that of all rows of the source.
     """
 
-    program: Program
-    tables: ScoreTables
     start: Expression
     row: Expression
     sentinel: Expression
-    bits: int
     own: Columns
-    address: Columns
-    one_bits: Columns
-    zero_bits: Columns
     limit: Columns
     limit_ones: Columns
     limit_zeros: Columns
-    real: Columns
     not_original: Columns
     not_mirror: Columns
     begins: Columns
@@ -87,21 +87,15 @@ class MirroredRows:
         row = choose(sentinel, 0, choose(n < start, n, choose(mirror, last - n, n - count - SENTINELS)))
         limit = choose(sentinel, 0, row + 1)
 
-        def flags(name: str, number: Expression, digit: int, only: Expression) -> Columns:
-            """For every bit, the lowest first, whether it is `digit`."""
-            columns = [
-                program.flag(f"{name} {k}", both(only, (number // (1 << k) % 2).equals(digit))) for k in range(bits)
-            ]
-            return np.concatenate(columns)
-
+        flags = partial(bit_flags, program, bits)
         real = 1 - sentinel
         return cls(
             program,
             ScoreTables(precision),
-            start,
-            row,
-            sentinel,
             bits,
+            start=start,
+            row=row,
+            sentinel=sentinel,
             own=program.code("own", n),
             address=program.code("address", row, bits, only=real)[::-1],
             one_bits=flags("address has bit", row, 1, real),
@@ -118,47 +112,6 @@ class MirroredRows:
             unreached=program.register("unreached"),
         )
 
-    # columns of heads
-
-    def shift(self, head: HeadBuilder, amount: Form) -> None:
-        """Map scores from -amount on to `least`, lower ones below it: the weight is 2^-p or 0 where Z = B."""
-        one, on = self.program.one, [(self.program.one, ONE)]
-        head.column(amount, on)
-        for weight in (B, -B, ulps(self.tables.least)):
-            head.column([(one, weight)], on)
-
-    def equal(self, head: HeadBuilder, code: Sequence[Form], asks: Sequence[Form]) -> None:
-        """EQ with forms for the bits of the query: ±B where it asks, and -B there. Scores must be at most 0."""
-        for a, ask, key in zip(code, asks, self.address, strict=True):
-            head.column(a, [(key, ONE)])
-            head.column(ask, [(self.program.one, ONE)])
-
-    def in_block(
-        self,
-        head: HeadBuilder,
-        k: int,
-        code: list[Form],
-        digit: int,
-        gate: Form,
-        scale: Coefficient = B,
-        copies: int = 1,
-    ) -> None:
-        """See the keys that agree with `code` above bit k and have `digit` there, if the gate is open."""
-        one = [(self.program.one, ONE)]
-        for _ in range(copies):
-            for b in range(k, self.bits):
-                own_bit: Form = [(self.program.one, scale if digit else -scale)] if b == k else code[b]
-                head.column(own_bit, [(self.address[b], ONE)])
-                head.column([(self.program.one, -scale)], one)
-        for _ in range(2 if copies > 1 else 1):
-            head.column([(self.program.one, -B), *gate], one)
-
-    def pin(self, head: HeadBuilder, *sentinels: Columns) -> None:
-        """Give these rows the score B: then Z = B, and each has the weight 1."""
-        for flag in sentinels:
-            for _ in range(2):
-                head.column([(self.program.one, B)], [(flag, ONE)])
-
     def layer(self, simulation: Simulation, number: int) -> None:
         """Simulate one layer of the source on all copies of its rows."""
         program, source = self.program, simulation.source.layers[number]
@@ -173,11 +126,7 @@ class MirroredRows:
             for search in searches:
                 search.clear_all(clearing)
         simulation.mlp(number, layer)
-        for column in np.unique(source.mlp.w2.column.tolist() + np.flatnonzero(source.mlp.b2).tolist()):
-            # a sentinel stays 0: two units, so that no sum survives
-            units = layer.mlp.units(2)
-            layer.mlp.read(units, np.repeat(self.is_sentinel, 2))
-            layer.mlp.write(units, np.repeat(simulation.work[column], 2), -B)
+        keep_zero(layer, source.mlp, simulation.work, self.is_sentinel)
 
     def _attend(self, searches: list["_Search"]) -> None:
         program = self.program
@@ -205,40 +154,6 @@ class MirroredRows:
         layer = program.layer()
         for search in searches:
             search.add_key(layer)
-
-
-def _signed(ones: Sequence[int], zeros: Sequence[int], scale: Coefficient = B) -> Form:
-    """±scale: the columns in `ones` say that a bit is 1, those in `zeros` that it is 0; at most one is set."""
-    return [(np.array(ones), scale), (np.array(zeros), -scale)]
-
-
-def _below(
-    mlp: MlpBuilder, column: int, terms: Sequence[int] | Columns, sign: Coefficient, bias: Coefficient | None
-) -> None:
-    """Clear a flag where Σ ±terms + bias is at least 2^-p."""
-    outweigh(mlp, [(np.array([term]), sign) for term in terms], bias, np.array([column]))
-
-
-def _some(mlp: MlpBuilder, column: int, terms: Sequence[int] | Columns) -> None:
-    """Clear a flag where one of the terms is above 0."""
-    if len(terms):
-        _below(mlp, column, terms, ONE, None)
-
-
-def _none(mlp: MlpBuilder, column: int, terms: Sequence[int] | Columns) -> None:
-    """Clear a flag where none of the terms is above 0."""
-    _below(mlp, column, terms, -ONE, ULP)
-
-
-def _copied(mlp: MlpBuilder, source: Columns, target: Columns) -> None:
-    mlp.write(conjunction(mlp, source, [[]] * len(source)), target)
-
-
-def _forbidden(mlp: MlpBuilder, flags: Sequence[int], column: int) -> None:
-    """Clear a flag where one of the flags is set."""
-    unit = mlp.units(1)
-    mlp.read(np.repeat(unit, len(flags)), np.array(flags))
-    mlp.write(unit, np.array([column]), -ONE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -293,11 +208,6 @@ class _Search:
         head.key.append(moved(self.given.wk, work))
         return head
 
-    def _thresholds(self, level: int) -> Form:
-        """-θ, where θ is the least score whose weight is level·2^-p, by the sum A."""
-        tables = self.rows.tables
-        return [(self["total"], np.array([-tables.threshold(a, level) for a in range(1, tables.precision.bound)]))]
-
     def mass(self, layer: LayerBuilder) -> None:
         """The sum A of the exponentials in the prefix, and what follows from it."""
         rows = self.rows
@@ -313,12 +223,12 @@ class _Search:
         mlp, mass, bound = layer.mlp, self["mass"], rows.tables.precision.bound
         one_hot(mlp, mass[0], range(1, bound), self["total"])
         for name, bias, sign in (("open", -NEXT_TO_B, ONE), ("saturated", B, -ONE)):
-            _copied(mlp, rows.limit_ones, self[name])
+            copy_flags(mlp, rows.limit_ones, self[name])
             for column in self[name]:
-                _below(mlp, column, mass, sign, bias)
+                clear_if_positive(mlp, column, mass, sign, bias)
         mlp.offset(self["empty"], ONE)
-        _some(mlp, self["empty"][0], mass)
-        _forbidden(mlp, [int(rows.unreached[0]), int(rows.is_sentinel[0])], self["empty"][0])
+        clear_if_some(mlp, self["empty"][0], mass)
+        clear_if_flagged(mlp, [int(rows.unreached[0]), int(rows.is_sentinel[0])], self["empty"][0])
 
     def saturated(self, layer: LayerBuilder) -> None:
         """Apply the clipped walks f_k of the blocks of the prefix, one after the other, where A = B.
@@ -368,14 +278,14 @@ class _Search:
     def find_block(self, layer: LayerBuilder) -> None:
         """Which is the first block after x with a key that has a weight?"""
         rows = self.rows
-        x: list[Form] = [_signed([a], [b]) for a, b in zip(self["x one"], self["x zero"], strict=True)]
+        x: list[Form] = [signed_bit([a], [b]) for a, b in zip(self["x one"], self["x zero"], strict=True)]
         limit: list[Form] = [[(rows.limit[b], B)] for b in range(rows.bits)]
         left = [[(np.array([self[f"left {i}"][k] for i in "abc"]), B)] for k in range(rows.bits)]
         opened = [[(self["open"][k], B)] for k in range(rows.bits)]
         for code, digit, gates, found in ((x, 1, left, self["in left"]), (limit, 0, opened, self["in right"])):
             for k in range(rows.bits):
                 head = self._head(layer)
-                rows.shift(head, self._thresholds(1))
+                rows.shift(head, rows.thresholds(self["total"], 1))
                 rows.in_block(head, k, code, digit, gates[k])
                 hide(head, rows.not_original, copies=1)
                 rows.pin(head, rows.ends[0])
@@ -387,26 +297,26 @@ class _Search:
         rows, left, right = self.rows, self["in left"], self["in right"]
         for k in range(rows.bits):
             for name, source in (("x one'", self["x one"]), ("x zero'", self["x zero"])):
-                _copied(mlp, source[k : k + 1], self[name][k : k + 1])
-                _none(mlp, self[name][k], left[:k])
+                copy_flags(mlp, source[k : k + 1], self[name][k : k + 1])
+                clear_if_none(mlp, self[name][k], left[:k])
             for name, source in (("y one'", rows.limit_ones), ("y zero'", rows.limit_zeros)):
-                _copied(mlp, source[k : k + 1], self[name][k : k + 1])
-                _some(mlp, self[name][k], [*left, *right[k:]])
-                _none(mlp, self[name][k], right[:k])
+                copy_flags(mlp, source[k : k + 1], self[name][k : k + 1])
+                clear_if_some(mlp, self[name][k], [*left, *right[k:]])
+                clear_if_none(mlp, self[name][k], right[:k])
             here, below = self["left here"][k], self["left below"][k]
-            _some(mlp, here, left[:k])
-            _none(mlp, here, left[k : k + 1])
-            _some(mlp, below, left[: k + 1])
-            _none(mlp, below, left[k + 1 :])
+            clear_if_some(mlp, here, left[:k])
+            clear_if_none(mlp, here, left[k : k + 1])
+            clear_if_some(mlp, below, left[: k + 1])
+            clear_if_none(mlp, below, left[k + 1 :])
             here, below = self["right here"][k], self["right below"][k]
-            _some(mlp, here, [*left, *right[k + 1 :]])
-            _none(mlp, here, right[k : k + 1])
-            _some(mlp, below, left)
-            _none(mlp, below, right[k + 1 :])
+            clear_if_some(mlp, here, [*left, *right[k + 1 :]])
+            clear_if_none(mlp, here, right[k : k + 1])
+            clear_if_some(mlp, below, left)
+            clear_if_none(mlp, below, right[k + 1 :])
         for name in ("left here", "left below", "right here", "right below"):
             mlp.offset(self[name], ONE)
         mlp.offset(self["none"], ONE)
-        _some(mlp, self["none"][0], [*left, *right])
+        clear_if_some(mlp, self["none"][0], [*left, *right])
 
     def _asked(self, k: int) -> list[int]:
         """The flags that say that bit k belongs to the code of the chosen block."""
@@ -424,10 +334,10 @@ class _Search:
         codes, asks = [], []
         for k in range(rows.bits):
             x1, x0, left, y1, y0, right = self._asked(k)
-            codes.append(_signed([x1, left, y1], [x0, y0, right]))
+            codes.append(signed_bit([x1, left, y1], [x0, y0, right]))
             asks.append([(np.array(self._asked(k)), -B)])
         head = self._head(layer)
-        rows.shift(head, self._thresholds(1))
+        rows.shift(head, rows.thresholds(self["total"], 1))
         rows.equal(head, codes, asks)
         head.column([(self["none"], -B)], [(rows.program.one, ONE)])
         hide(head, rows.not_mirror, copies=1)
@@ -446,24 +356,16 @@ class _Search:
         rows, jump = self.rows, self.rows.tables.jump
         none = int(self["none"][0])
         for k in range(rows.bits):
-            first, second, zeros = ([int(self[name][k])] for name in ("ones last", "zeros last", "zeros"))
-
-            def when(column: int, *, ends: bool, few: bool | None, other: bool | None) -> None:
-                """[first walk ends at B] = ends, [at most `jump` zeros] = few, [second walk ends at B] = other."""
-                for walk, at_bound in ((first, ends), (second, other)):  # noqa: B023
-                    if at_bound is not None:
-                        _below(mlp, column, walk, *((-ONE, B) if at_bound else (ONE, -NEXT_TO_B)))
-                if few is not None:
-                    _below(mlp, column, zeros, *((ONE, ulps(-jump)) if few else (-ONE, ulps(jump + 1))))  # noqa: B023
-
+            walks = [int(self[name][k]) for name in ("ones last", "zeros last", "zeros")]
+            when = partial(last_bit, mlp, walks=walks, jump=jump)
             when(self["one a"][k], ends=True, few=None, other=None)
-            _forbidden(mlp, [none], self["one a"][k])
+            clear_if_flagged(mlp, [none], self["one a"][k])
             when(self["one b"][k], ends=False, few=False, other=False)
             for name, few, other in (("zero a", True, None), ("zero b", False, True)):
                 when(self[name][k], ends=False, few=few, other=other)
                 after = self[f"new left {name[-1]}"][k]
                 when(after, ends=False, few=few, other=other)
-                _forbidden(mlp, [*self._asked(k), none], after)
+                clear_if_flagged(mlp, [*self._asked(k), none], after)
             keep = [int(self[name][k]) for name in ("left here", "left below", "y one'", "y zero'", "right here")]
             unit = mlp.units(1)
             mlp.read(np.repeat(unit, 3), np.array([self[f"left {i}"][k] for i in "abc"]))
@@ -484,18 +386,12 @@ class _Search:
         ones, zeros = (list(zip(self[f"{d} a"], self[f"{d} b"], strict=True)) for d in ("one", "zero"))
         for level in range(1, self["level"].size + 1):
             head = self._head(layer)
-            rows.shift(head, self._thresholds(level))
-            rows.equal(head, [_signed(*pair) for pair in zip(ones, zeros, strict=True)], [[(one, -B)]] * rows.bits)
+            rows.shift(head, rows.thresholds(self["total"], level))
+            rows.equal(head, [signed_bit(*pair) for pair in zip(ones, zeros, strict=True)], [[(one, -B)]] * rows.bits)
             hide(head, rows.not_original, copies=1)
             rows.pin(head, rows.ends[0])
             head.copy(rows.real, self["level"][level - 1])
-        mlp, levels = layer.mlp, self["level"]
-        for i, column in enumerate(self["exact level"]):
-            _none(mlp, column, levels[i : i + 1])
-            _some(mlp, column, levels[i + 1 :])
-        _some(mlp, self["no level"][0], levels)
-        mlp.offset(self["exact level"], ONE)
-        mlp.offset(self["no level"], ONE)
+        exact_levels(layer.mlp, self["level"], self["exact level"], self["no level"])
 
     def move_on(self, head: HeadBuilder) -> None:
         """In a SELF head: the key that was found is x, and what was only needed to find it is 0 again."""
@@ -521,7 +417,7 @@ class _Search:
         rows, one, tables = self.rows, self.rows.program.one, self.rows.tables
         head = layer.head()
         for k in range(rows.bits):
-            head.column(_signed([self["x one"][k]], [self["x zero"][k]]), [(rows.address[k], ONE)])
+            head.column(signed_bit([self["x one"][k]], [self["x zero"][k]]), [(rows.address[k], ONE)])
             head.column([(one, -B)], [(rows.real, ONE)])
         hide(head, rows.not_original, copies=1)
         for _ in range(2):  # not hidden

@@ -52,6 +52,7 @@ def random_model(
     steps: int | None = None,
     layers: int | None = None,
     width: int | None = None,
+    block: int | None = None,
     stochastic: bool | None = None,
     engine: Engine | None = None,
 ) -> Model:
@@ -68,7 +69,7 @@ def random_model(
             layers=layers if layers is not None else draws.integer(1, 2),
             heads=draws.integer(1, 2),
             width=width if width is not None else draws.integer(3, 6),
-            block=draws.integer(1, 3),
+            block=block if block is not None else draws.integer(1, 3),
         )
         model = _draw(draws, kind, length, Precision(precision), sizes, stochastic)
         if _never_divides_by_zero(model, engine or ReferenceEngine(), draws):

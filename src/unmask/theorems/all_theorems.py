@@ -12,8 +12,9 @@ from unmask.theorems.mdm_and_topk import MDM_TO_FIXED_K, PLANNER_AND_PREDICTOR_T
 from unmask.theorems.mdm_speed_up import MDM_SPEED_UP, STEM, speed_up_by
 from unmask.theorems.mdm_to_pcot import MDM_TO_PCOT, MDM_TO_PCOT_PADDED
 from unmask.theorems.mdm_to_plt import MDM_TO_PLT
+from unmask.theorems.pcot_to_cot_hosted import PCOT_TO_COT_HOSTED
 from unmask.theorems.pcot_to_mdm import PCOT_TO_MDM
-from unmask.theorems.pcot_to_mdm_mirrored import PCOT_TO_MDM_MIRRORED
+from unmask.theorems.pcot_to_mdm_mirrored import COT_TO_MDM_MIRRORED, PCOT_TO_MDM_MIRRORED
 from unmask.theorems.plt_to_mdm import PLT_TO_MDM
 from unmask.theorems.theorem import Conversion, Theorem, TransformerTheorem
 from unmask.weights.kinds import Kind
@@ -36,7 +37,9 @@ VARIANTS: tuple[Theorem, ...] = (
     MDM_TO_PCOT_PADDED,
     MDM_TO_FIXED_K,
     PCOT_TO_COT_ANSWER_ONLY,
+    PCOT_TO_COT_HOSTED,
     PCOT_TO_MDM_MIRRORED,
+    COT_TO_MDM_MIRRORED,
     MDM_SPEED_UP,
 )
 """Other forms of a conversion, taken only when asked for by name."""

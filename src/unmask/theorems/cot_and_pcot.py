@@ -130,9 +130,8 @@ def pcot_to_cot(source: Model, *, answer_only: bool = False) -> Conversion:
     Exactness:    bit by bit, for p >= 2 (FOCUS), with three copies for p = 1.
     Deviations:   the paper claims pCoT[T, P] ⊆ CoT[P]. A mask row attends jointly to earlier symbols, to the masks of
                   its block and to itself; in a chain of thought that row does not exist when its symbol must be
-                  predicted, and one row offers one key per softmax, not those of a symbol and of a mask. Whether P
-                  steps are enough is open (docs/paper/errata.md): the factor 2 is a price we can pay, not one we can
-                  prove necessary.
+                  predicted, and one row offers one key per softmax, not those of a symbol and of a mask. P steps
+                  are enough for P' = 1 and for T = O(log N), with more heads and layers (`pcot_to_cot_hosted`).
     """
     layout = _ScratchLayout(source, answer_only)
     check_steps(layout.steps)
@@ -338,7 +337,7 @@ PCOT_TO_COT = Theorem("pcot_to_cot", "prop:cot-as-pcot", "pcot", "cot", pcot_to_
 # Bounds:       2P - P' + 1 steps, L + 1 layers, one symbol more, width 2D + 2⌈log2(N + 2P)⌉ + 2⌈log2 T⌉ + 6.
 # Exactness:    bit by bit, for p >= 1 (three copies of FOCUS at p = 1): every stream of every step, every block but the
 #               last, and the answer. The other symbols of the last block are not written.
-# Deviations:   the paper claims CoT[P], which stays open; see `pcot_to_cot`.
+# Deviations:   the paper claims CoT[P]; see `pcot_to_cot_hosted`.
 
 
 PCOT_TO_COT_ANSWER_ONLY = Theorem(

@@ -126,9 +126,13 @@ class SourceSize:
         return replace(self, transformers=unmasked)
 
     def grown(self, bits: int) -> "SourceSize":
-        """A source of the same kind for words of 2^bits letters: T = 2^bits, P = 4^bits, a width of D·bits."""
+        """A source of the same kind for words of 2^bits letters: T = 2^bits, P = 4^bits, a width of D·bits.
+
+        A chain that writes one symbol per step still does: P = T.
+        """
         steps = 1 << bits
-        padding = steps if self.kind == "cot" else steps << bits
+        one_by_one = self.kind == "cot" or (self.kind == "pcot" and self.block == 1)
+        padding = steps if one_by_one else steps << bits
         return replace(
             self,
             length=1 << bits,

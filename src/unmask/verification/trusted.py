@@ -6,6 +6,9 @@ it, so that a module is added only on purpose. `make architecture` writes docs/b
 What a proof for every length trusts is described in docs/background/every-length.md.
 """
 
+CHECKERS = ("checker/__main__",)
+"""The entry points of the checker: with a certificate, everything that they import is trusted, and nothing else."""
+
 PROVERS = ("verification/words/equivalence",)
 """The entry points of proofs; everything that they import is trusted."""
 

@@ -38,26 +38,62 @@ def built(stem: str) -> Theorem:
     return theorem
 
 
-def converter(stem: str, *, seeds: int = 26, lengths: tuple[int, ...] = (0, 1, 2, 3), **sizes: Any) -> Check:
-    """Random models of the source kind, as many for p = 2 as for p = 3: the whole state after every step, the price."""
+def converter(
+    stem: str,
+    *,
+    seeds: int = 26,
+    lengths: tuple[int, ...] = (0, 1, 2, 3),
+    precisions: tuple[int, ...] = PRECISIONS,
+    growth: bool = True,
+    **sizes: Any,
+) -> Check:
+    """Random models of the source kind, as many for every p: the whole state after every step, the price."""
 
     def check(effort: Effort) -> Evidence:
         theorem, drawn_seeds = built(stem), range(effort.of(seeds))
-        for precision in PRECISIONS:
+        for precision in precisions:
             wrong = check_theorem(
-                theorem, drawn_seeds, precision=precision, lengths=lengths, engine=FastEngine(), **sizes
+                theorem,
+                drawn_seeds,
+                precision=precision,
+                lengths=lengths,
+                engine=FastEngine(),
+                growth=growth,
+                **sizes,
             )
             if wrong:
                 first = wrong[0]
                 raise Refuted(f"{stem}: random:{first.seed} at p = {precision} on {first.word}: {first.what}")
         sources = [
             drawn(seed, theorem.source, lengths[seed % len(lengths)], precision=precision, **sizes)
-            for precision in PRECISIONS
+            for precision in precisions
             for seed in drawn_seeds
         ]
         return Evidence(
             f"{len(sources)} random models through {stem}, two words each: every aligned state, the price, no division "
-            f"by zero; {sizes_of(sources)}, p = 2, 3, {seeds_of(drawn_seeds)}",
+            f"by zero; {sizes_of(sources)}, p = {', '.join(map(str, precisions))}, {seeds_of(drawn_seeds)}",
+            len(sources),
+        )
+
+    return check
+
+
+def fewer_slots(stem: str, than: str, *, lengths: tuple[int, ...] = (8, 16, 32, 64)) -> Check:
+    """The prices of two conversions of the same random chains, which are within their bounds, side by side."""
+
+    def check(effort: Effort) -> Evidence:
+        theorem, other = built(stem), built(than)
+        sources = [
+            drawn(seed, theorem.source, n, precision=1, layers=1) for n in lengths for seed in range(effort.of(2))
+        ]
+        for source in sources:
+            ours, theirs = (Price.of(one.convert(source).model) for one in (theorem, other))
+            require(ours.within(theorem.bound(source)), f"{stem} at N = {source.length}: {ours}")
+            require(theirs.within(other.bound(source)), f"{than} at N = {source.length}: {theirs}")
+            require(ours.padding < theirs.padding, f"N = {source.length}: {ours.padding} and {theirs.padding} slots")
+        return Evidence(
+            f"{len(sources)} random chains through {stem} and {than}: both within their bounds, fewer slots by {stem}; "
+            f"{sizes_of(sources)}, p = 1",
             len(sources),
         )
 

@@ -10,6 +10,7 @@ from itertools import permutations
 import numpy as np
 
 from unmask.errors import ProblemError, TooLarge, shortened
+from unmask.limits import check
 from unmask.problems.automata.automaton import Automaton
 
 _MOST_TABLE_ENTRIES = 100_000_000
@@ -86,6 +87,7 @@ def transition_monoid(automaton: Automaton, *, most: int = 1_000) -> Monoid:
     index = {elements[0].tobytes(): 0}
     parents, letters, successors = [0], [-1], []
     for i, element in enumerate(elements):  # grows while it is read
+        check()
         row: list[int] = []
         for k, image in enumerate(moves[:, element]):
             j = index.setdefault(image.tobytes(), len(elements))

@@ -12,6 +12,7 @@ An MLP is ReLU(W2·ReLU(W1·x + b1) + b2), added to x: hidden units, then column
 | ONEHOT     | `one_hot`     | [x = v] for every v                                          | 4 per v      | 1       |
 | ARGMAX     | `argmax`      | the unit vector of the largest of K numbers                  | 2K(K - 1)    | 1       |
 | GATE       | `gate`        | (x⁺, x⁻), or (0, 0) by a flag                                | 2            | 1       |
+| GATE ON    | `gate_on`     | (x⁺, x⁻) by a flag, else (0, 0)                              | 2            | 1       |
 | SELECT     | `select`      | (x_d⁺, x_d⁻)                                                 | 2 per entry  | 1       |
 | PROJECT    | `project`     | bit d of D                                                   | D            | 1       |
 | decisions  | `unchosen`, … | what the logits (keep, take) of a planner lead to            | below        | 1       |
@@ -70,6 +71,35 @@ def outweigh(mlp: MlpBuilder, terms: list[tuple[Columns, Coefficient]], bias: We
         for columns, sign in terms:
             mlp.read(units, columns, sign)
         mlp.write(units, column, -TOP)
+
+
+def clear_if_positive(
+    mlp: MlpBuilder, column: int, terms: Sequence[int] | Columns, sign: Coefficient, bias: Coefficient | None
+) -> None:
+    """Clear a flag where Σ ±terms + bias is at least 2^-p."""
+    outweigh(mlp, [(np.array([term]), sign) for term in terms], bias, np.array([column]))
+
+
+def clear_if_some(mlp: MlpBuilder, column: int, terms: Sequence[int] | Columns) -> None:
+    """Clear a flag where one of the terms is above 0."""
+    if len(terms):
+        clear_if_positive(mlp, column, terms, ONE, None)
+
+
+def clear_if_none(mlp: MlpBuilder, column: int, terms: Sequence[int] | Columns) -> None:
+    """Clear a flag where none of the terms is above 0."""
+    clear_if_positive(mlp, column, terms, -ONE, ULP)
+
+
+def copy_flags(mlp: MlpBuilder, source: Columns, target: Columns) -> None:
+    mlp.write(conjunction(mlp, source, [[]] * len(source)), target)
+
+
+def clear_if_flagged(mlp: MlpBuilder, flags: Sequence[int], column: int) -> None:
+    """Clear a flag where one of the flags is set."""
+    unit = mlp.units(1)
+    mlp.read(np.repeat(unit, len(flags)), np.array(flags))
+    mlp.write(unit, np.array([column]), -ONE)
 
 
 def also(mlp: MlpBuilder, columns: Columns, again: Columns) -> None:
@@ -157,6 +187,23 @@ def gate(mlp: MlpBuilder, x: Columns, off: Columns, positive: Columns, negative:
         mlp.read(units, x, sign)
         for flag in (off, *more):
             mlp.read(units, flag, -B)
+        mlp.write(units, column)
+
+
+def gate_on(mlp: MlpBuilder, one: Columns, x: Columns, on: Columns, positive: Columns, negative: Columns) -> None:
+    """GATE ON: (positive_i, negative_i) = (x_i⁺, x_i⁻) where on_i is 1, else (0, 0).
+
+    Equation:     ReLU(-B·one ± x + B·on), summed in this order
+    Bounds:       two hidden units per number. Least p: 1.
+    Exactness:    exact for all numbers of F_p: -B + x clips only for a negative x, which gives 0 in any case. The
+                  columns must stand in the order of the sum.
+    """
+    assert max(one) < min(x) and max(x) < min(on), "one, x and on are summed in another order"  # noqa: PT018
+    for sign, column in ((ONE, positive), (-ONE, negative)):
+        units = mlp.units(np.size(x))
+        mlp.read(units, one, -B)
+        mlp.read(units, x, sign)
+        mlp.read(units, on, B)
         mlp.write(units, column)
 
 

@@ -98,7 +98,10 @@ def pass_depth(precision: Precision, layers: int) -> int:
 
 
 class WiredTransformer:
-    """The equations of the reference engine over wires; `undefined` collects where Z = 0."""
+    """The equations of the reference engine over wires; `undefined` collects where Z = 0.
+
+    Written out again on purpose: the depth of every line is what the corollary counts.
+    """
 
     def __init__(self, builder: CircuitBuilder, transformer: Transformer, *, total: Sum = saturating_sum) -> None:
         self.builder, self.transformer, self.precision = builder, transformer, transformer.precision

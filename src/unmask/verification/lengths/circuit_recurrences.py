@@ -32,7 +32,7 @@ from unmask.recurrences.interpreter import found_by, gathered, result_of
 from unmask.recurrences.slots import Slots
 from unmask.verification.lengths.letter_coverage import require_entries, require_levels
 from unmask.verification.lengths.obligations import NotShown, Term, close
-from unmask.verification.lengths.row_tables import StateMaps
+from unmask.verification.lengths.row_tables import state_maps
 from unmask.verification.lengths.system_slots import BranchRows, Operand, Search, SystemClaim, impossible
 
 
@@ -62,8 +62,8 @@ def _parity(claim: SystemClaim) -> None:
 def _close(claim: SystemClaim, group: Slots) -> str:
     """Pairs (letter or value, map of the automaton), closed under the rule of every branch."""
     letters = claim.system.letters
-    maps = StateMaps(Automaton(letters, np.array([[0, 1], [1, 0]]), 0, np.array([False, True])))
-    of_letters = maps.of_letters(np.arange(len(letters))).tolist()
+    maps = state_maps(Automaton(letters, np.array([[0, 1], [1, 0]]), 0, np.array([False, True])))
+    of_letters = maps.generators.tolist()
     start = list(zip(letters, of_letters, strict=True))
     pairs: dict[tuple[Any, int], None] = {}
     while True:
@@ -73,12 +73,12 @@ def _close(claim: SystemClaim, group: Slots) -> str:
             for (a, f), (b, g) in product(*pools):
                 given = tuple(o.mapping(x) for o, x in zip(place.branch.operands, (a, b), strict=True))
                 value = result_of(group, place.branch.case, given, group.name)
-                made[value, int(maps.products(np.array([f]), np.array([g]))[0])] = None
+                made[value, int(maps.product_table[f, g])] = None
         if len(made) == len(pairs):
             break
         pairs = made
     for value, number in pairs:
-        if bool(value) != bool(maps.accepting(np.array([number]))[0]):
+        if bool(value) != bool(maps.accepting[number]):
             raise NotShown("a slot does not contain the bit that the automaton gives for its letters")
     return f"{len(pairs)} pairs"
 

@@ -14,6 +14,7 @@ import numpy as np
 from unmask.expressions import Expression, fold
 from unmask.numerics.arithmetic import Precision
 from unmask.problems.automata.automaton import Automaton, renumbered
+from unmask.problems.automata.groups_and_monoids import Monoid
 from unmask.programs.declarations import Flag, OneHot, SignedBits
 from unmask.programs.instance import program_at
 from unmask.programs.program import Edges, HeadBuilder, MlpBuilder, Program, Weight, integers
@@ -21,7 +22,7 @@ from unmask.verification.lengths.head_reads import scores_of
 from unmask.verification.lengths.obligations import NotShown
 from unmask.verification.lengths.regular_loops import ChainTable, LoopTable
 from unmask.verification.lengths.regular_trees import LanguageClaim, ProductRow, node_of, slot
-from unmask.verification.lengths.row_tables import Pool, StateMaps
+from unmask.verification.lengths.row_tables import Pool
 
 # What a proof found, as lists: flags of rows, pairs (held, map), and tables over what is held, in order.
 
@@ -102,11 +103,11 @@ def _chain(claim: LanguageClaim) -> Found:
     return {"elements": [], "flags": {"model": flags}, "held": None, "pairs": pairs, "tables": listed}
 
 
-def _pairs(pool: Pool, maps: StateMaps, claim: LanguageClaim) -> Found:
+def _pairs(pool: Pool, maps: Monoid, claim: LanguageClaim) -> Found:
     """Elements in order, and the pairs by their numbers."""
     order = np.array(state_order(claim.automaton))
     place = np.argsort(order)
-    images = {int(f): tuple(place[maps.image(int(f))[order]].tolist()) for f in np.unique(pool.maps)}
+    images = {int(f): tuple(place[maps.elements[f][order]].tolist()) for f in np.unique(pool.maps)}
     elements = sorted({*images.values()})
     number = {image: i for i, image in enumerate(elements)}
     pairs = sorted({(int(x), number[images[int(f)]]) for x, f in zip(pool.held, pool.maps, strict=True)})

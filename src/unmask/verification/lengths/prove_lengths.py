@@ -72,7 +72,8 @@ TRUSTED = (
     "kind.",
     "Python, NumPy, and the answers `unsat` of the SMT solver. With --certificate another solver can be asked.",
     "`verification/words` for the shortest lengths, whose models are proved one by one.",
-    "The products, sums and MLPs of `engines/prepared_weights`, which the enumerations use, and F_p in `numerics`.",
+    "The products, sums and MLPs of `engines/prepared_weights` and the distinct columns of `engines/visible_keys`, "
+    "which the enumerations use, and F_p in `numerics`.",
     "Of powers of two: those below K are the halves of those up to K; every u >= 2 lies in some (q, 2q]; ⌈log2 N⌉ = "
     "log2 K + [K < N] for K <= N < 2K; N <= 2^⌈log2 N⌉; K is 1 or even; ⌈log2(2m - 1)⌉ = ⌈log2 m⌉ + 1 for m >= 2. Of "
     "division: n = q·W + r in one way.",

@@ -10,6 +10,7 @@ from itertools import product
 
 import numpy as np
 
+from unmask.engines.visible_keys import distinct
 from unmask.expressions import Expression
 from unmask.numerics.arithmetic import add, multiply
 from unmask.verification.lengths.head_reads import HeadRead, reads_of, require_copies
@@ -21,10 +22,9 @@ from unmask.verification.lengths.row_tables import (
     Brought,
     Pool,
     RowVectors,
-    StateMaps,
     closed,
-    distinct,
     in_parts,
+    state_maps,
 )
 
 LOOPED = "model"
@@ -106,7 +106,7 @@ class LoopTable:
     def __init__(self, claim: LanguageClaim, heads: tuple[int, int, int]) -> None:
         self.claim, self.heads = claim, heads
         self.rows: RowVectors = claim.rows(LOOPED)
-        self.maps = StateMaps(claim.automaton)
+        self.maps = state_maps(claim.automaton)
         arithmetic, row = claim.arithmetic, claim.arithmetic.row()
         self.flags = self.rows.flags(arithmetic, row, [row.n >= 0, row.n <= arithmetic.N])
         if self.flags.shape[1] != 1:
@@ -175,7 +175,7 @@ class LoopTable:
         claim = self.claim
         tokens = np.concatenate([claim.tokens, [claim.token("pad")]])
         start = self._numbers(self.rows.start(tokens, self.flags))
-        maps = np.concatenate([self.maps.of_letters(claim.letters), [0]])
+        maps = np.concatenate([self.maps.generators[claim.letters], [0]])
         self.pool = closed(Pool(start, maps), self.table, self.maps)
         return f"{self.pool.size} pairs, {self.pool.size**2:,} cases"
 
@@ -218,7 +218,7 @@ class LoopTable:
         if not fixed[needed].all():
             raise NotShown("the answer of the last row depends on its earlier content")
         said = self.said(self.pool.held)
-        right = self.claim.verdicts[self.maps.accepting(self.pool.maps).astype(np.int64)]
+        right = self.claim.verdicts[self.maps.accepting[self.pool.maps].astype(np.int64)]
         if (said != right).any():
             raise NotShown(
                 f"{np.count_nonzero(said != right):,} of {said.size:,} products are not answered as the automaton does"

@@ -7,6 +7,7 @@ from itertools import product
 import numpy as np
 
 from unmask.compilers.model_families import ModelFamily
+from unmask.engines.visible_keys import distinct
 from unmask.expressions import Expression, n
 from unmask.expressions import N as LENGTH
 from unmask.numerics.arithmetic import Precision
@@ -20,10 +21,9 @@ from unmask.verification.lengths.row_tables import (
     Brought,
     Pool,
     RowVectors,
-    StateMaps,
     closed,
-    distinct,
     in_parts,
+    state_maps,
 )
 
 
@@ -94,7 +94,7 @@ class ProductRow:
         rows.check_single_pass(2)
         self.claim, self.rows, self.read, self.inner, self.root = claim, rows, read, inner, root
         self.mask = claim.token("mask")
-        self.maps = StateMaps(claim.automaton)
+        self.maps = state_maps(claim.automaton)
         symbols = len(claim.family.design.vocabulary.symbols)
         starts = rows.start(np.arange(symbols), read)
         self.brought: list[tuple[Brought, np.ndarray]] = []  # per head: one per class, and symbol × flags → class
@@ -138,7 +138,7 @@ class ProductRow:
         """Pairs of letters, of symbols that stand for the identity, and of all their products."""
         claim = self.claim
         held = np.concatenate([claim.tokens, np.array(neutral, dtype=np.int64)])
-        maps = np.concatenate([self.maps.of_letters(claim.letters), np.zeros(len(neutral), dtype=np.int64)])
+        maps = np.concatenate([self.maps.generators[claim.letters], np.zeros(len(neutral), dtype=np.int64)])
         self.pool = closed(Pool(held, maps), lambda *sides: self.symbols(self.inner, *sides), self.maps)
         return f"{self.pool.size} pairs, {self.pool.size**2:,} cases"
 
@@ -146,8 +146,8 @@ class ProductRow:
         """accept or reject in the last row, as the automaton says, for every two pairs."""
         first, second = self.pool.every_two()
         said = self.symbols(self.root, self.pool.held[first], self.pool.held[second])
-        whole = self.maps.products(self.pool.maps[first], self.pool.maps[second])
-        right = self.claim.verdicts[self.maps.accepting(whole).astype(np.int64)]
+        whole = self.maps.product_table[self.pool.maps[first], self.pool.maps[second]]
+        right = self.claim.verdicts[self.maps.accepting[whole].astype(np.int64)]
         wrong = np.count_nonzero(said != right)
         if wrong:
             raise NotShown(f"in {wrong:,} of {said.size:,} cases the last row does not say what the automaton says")

@@ -11,10 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from unmask.engines.prepared_weights import PreparedMlp, SparseProduct
+from unmask.engines.visible_keys import distinct
+from unmask.errors import TooLarge
 from unmask.limits import check
 from unmask.numerics.arithmetic import Precision
 from unmask.numerics.compact import Compact
 from unmask.problems.automata.automaton import Automaton
+from unmask.problems.automata.groups_and_monoids import Monoid, transition_monoid
 from unmask.programs.assembly import assemble
 from unmask.programs.declarations import Flag, OneHot
 from unmask.programs.instance import program_at
@@ -229,16 +232,6 @@ class _Bound:
         return PreparedMlp(Mlp(w1, mlp.b1[alive], w2, mlp.b2), self._compact, np.arange(self._width))
 
 
-def distinct(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(one index per different column vector, which of these each vector is)."""
-    flat = np.ascontiguousarray(vectors.T)
-    keys = flat.view(np.dtype((np.void, flat.dtype.itemsize * max(1, flat.shape[1])))).ravel()
-    if flat.shape[1] == 0:
-        return np.zeros(min(1, flat.shape[0]), dtype=np.int64), np.zeros(flat.shape[0], dtype=np.int64)
-    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-    return first, inverse.reshape(-1)
-
-
 def in_parts(count: int, step: int):
     """Slices of at most `step` cases."""
     for first in range(0, count, step):
@@ -257,49 +250,30 @@ def in_parts(count: int, step: int):
 MOST_PAIRS = 3000
 
 
-class StateMaps:
-    """The maps of states that words have, numbered as they come up; the identity is 0."""
+def state_maps(automaton: Automaton) -> Monoid:
+    """The maps of states that words have, with their products; element 0 is the identity.
 
-    def __init__(self, automaton: Automaton) -> None:
-        self._automaton = automaton
-        states = np.arange(automaton.states, dtype=np.int32)
-        found, number = [states], {states.tobytes(): 0}
-        made_of: list[tuple[int, int]] = [(0, 0)]  # f = (an earlier map)·(a letter)
-        after: list[list[int]] = []
-        for f, images in enumerate(found):  # the list grows while it is gone through
-            check()
-            after.append([])
-            for letter in range(automaton.delta.shape[1]):
-                image = automaton.delta[images, letter].astype(np.int32)
-                g = number.setdefault(image.tobytes(), len(found))
-                if g == len(found):
-                    found.append(image)
-                    made_of.append((f, letter))
-                after[f].append(g)
-            if len(found) > MOST_PAIRS:
-                raise NotShown(f"the automaton has more than {MOST_PAIRS:,} maps")
-        self._after = np.array(after, dtype=np.int64).reshape(len(found), -1)
-        self._table = np.zeros((len(found), len(found)), dtype=np.int32)
-        self._table[:, 0] = np.arange(len(found))
-        for g in range(1, len(found)):
-            earlier, letter = made_of[g]
-            self._table[:, g] = self._after[self._table[:, earlier], letter]
-        self._images = found
-        self._start = np.array([images[automaton.start] for images in found])
+    The compiler uses the same function, so the result is compared with its definition: a fault is not shared.
+    """
+    try:
+        monoid = transition_monoid(automaton, most=MOST_PAIRS)
+    except TooLarge as found:
+        raise NotShown(f"the automaton has more than {MOST_PAIRS:,} maps") from found
+    maps = monoid.elements
+    right = (
+        np.array_equal(maps[0], np.arange(automaton.states)),
+        np.array_equal(maps[monoid.generators], automaton.delta.T),
+        np.array_equal(monoid.accepting, automaton.accepting[maps[:, automaton.start]]),
+    )
+    if not all(right) or not all(_is_column(monoid, j) for j in range(monoid.size)):
+        raise NotShown("the transition monoid is not that of the automaton")
+    return monoid
 
-    def image(self, number: int) -> np.ndarray:
-        """state ↦ state."""
-        return self._images[number]
 
-    def of_letters(self, tokens: np.ndarray) -> np.ndarray:
-        return self._after[0, tokens]
-
-    def products(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-        """f·g: first f, then g; f·(h·a) = (f·h)·a."""
-        return self._table[first, second].astype(np.int64)
-
-    def accepting(self, numbers: np.ndarray) -> np.ndarray:
-        return self._automaton.accepting[self._start[numbers]]
+def _is_column(monoid: Monoid, j: int) -> bool:
+    """Is i · j, in the table, first the map i and then the map j, for every i?"""
+    check()
+    return np.array_equal(monoid.elements[monoid.product_table[:, j]], monoid.elements[j][monoid.elements])
 
 
 @dataclass(frozen=True)
@@ -323,7 +297,7 @@ Table = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """(left, right), what two rows hold → what a row holds that reads them."""
 
 
-def closed(start: Pool, table: Table, maps: StateMaps) -> Pool:
+def closed(start: Pool, table: Table, maps: Monoid) -> Pool:
     """The least pool that holds the start and what the table makes of any two of its pairs."""
     pairs = list(dict.fromkeys(zip(start.held.tolist(), start.maps.tolist(), strict=True)))
     known = set(pairs)
@@ -335,7 +309,7 @@ def closed(start: Pool, table: Table, maps: StateMaps) -> Pool:
         new, every = np.arange(settled, count), np.arange(count)
         first = np.concatenate([np.repeat(new, count), np.repeat(every[:settled], new.size)])
         second = np.concatenate([np.tile(every, new.size), np.tile(new, settled)])
-        made = table(held[first], held[second]) << 32 | maps.products(numbers[first], numbers[second])
+        made = table(held[first], held[second]) << 32 | maps.product_table[numbers[first], numbers[second]]
         for code in np.unique(made).tolist():
             pair = code >> 32, code & (1 << 32) - 1
             if pair not in known:

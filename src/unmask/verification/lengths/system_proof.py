@@ -2,14 +2,14 @@
 
 By induction on the steps: a slot that is written holds what the system says, because it was masked and all that it
 reads was written (table of the planner), its heads bring exactly these rows (codes), and what it takes is its rule of
-what they hold (table of the predictor). By induction on the ranks (`ranks.py`) it is written by step rank <= T. So
+what they hold (table of the predictor). By induction on the ranks (`Ranks`) it is written by step rank <= T. So
 after T steps every slot holds its value, and the answers stand in the last rows.
 
-Rows fall into branches (`slots.py`): one rule each, and every read is a letter, a slot or a value. Which flags occur
-in a branch is asked of the solver; per branch there is one finite table.
+Rows fall into branches (`system_slots`): one rule each, and every read is a letter, a slot or a value. Which flags
+occur in a branch is asked of the solver; per branch there is one finite table.
 
 A slot that reads over a range counts as reading all that the rows of this range read. Which rows it sees, and what it
-can tell of them, however many they are: `searches.py`.
+can tell of them, however many they are: `system_rows`.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from unmask.expressions import Expression, N, constant, log2_above, power_of_two
 from unmask.programs.program import Size
 from unmask.recurrences.slots import Slots
 from unmask.recurrences.system import System
-from unmask.recurrences.unfolding import Unfolding
+from unmask.recurrences.unfolding import Key, Unfolding
 from unmask.verification.lengths.head_reads import require_copies
 from unmask.verification.lengths.obligations import Arithmetic, NotShown, Term
 from unmask.verification.lengths.system_rows import SystemTransformer
@@ -105,50 +105,76 @@ def _solved(
     *,
     halves: bool,
 ) -> Ranks | None:
-    unknown = {
-        group: [z3.Int(f"{group.name} {k}") for k in range(len(group.ranges) + len(parts))] for group in system.groups
-    }
-    levels = {group: z3.Int(f"{group.name} level") for group in system.groups}
-    solver = z3.Solver()
-    solver.set("timeout", 5000)
-    for listed in unknown.values():
-        solver.add(*(z3.And(c >= -LARGEST, c <= LARGEST) for c in listed))
-    for level in levels.values():
-        solver.add(level >= 0, level <= (LARGEST if halves else 0))
+    """Return ranks that satisfy the conditions of these lengths; None if the solver finds none."""
+    search = _RankSearch(system, parts, z3, halves=halves)
     reads = 0
     for unfolding in seen:
-        length = unfolding.length
-        values = [int(part.evaluate({"N": length})) for part in parts]
-        most, log = steps.at(length), (length - 1).bit_length()
-
-        def rank(key, unfolding: Unfolding = unfolding, values: list[int] = values) -> Any:
-            listed = unknown[unfolding.groups[key[0]]]
-            return z3.Sum([c * v for c, v in zip(listed, (*key[1], *values), strict=True) if v] or [z3.IntVal(0)])
-
-        for key in unfolding.keys:
-            own, level = rank(key), levels[unfolding.groups[key[0]]]
-            if halves:
-                solver.add(own >= 2, own <= 1 << log, log + level <= most)
-            else:
-                solver.add(own >= 1, own <= most)
-            for read in dict.fromkeys(unfolding.read_slots(key)):
-                reads += 1
-                other, below = rank(read), levels[unfolding.groups[read[0]]]
-                if halves:
-                    solver.add(below <= level, other >= z3.If(below == level, 2 * own - 1, own))
-                else:
-                    solver.add(other + 1 <= own)
+        reads += search.add_length(unfolding, steps.at(unfolding.length))
         if reads > MOST_READS:
             break
-    if solver.check() != z3.sat:
-        return None
-    model = solver.model()
+    return search.solution()
 
-    def number(term: Any) -> int:
-        return model.eval(term, model_completion=True).as_long()
 
-    found = {group: [number(c) for c in listed] for group, listed in unknown.items()}
-    return Ranks(halves, parts, found, {group: number(level) for group, level in levels.items()})
+class _RankSearch:
+    """Unknown coefficients of the ranks of every group, and the conditions on them."""
+
+    def __init__(self, system: System, parts: tuple[Expression, ...], z3: Any, *, halves: bool) -> None:
+        self._z3, self._parts, self._halves = z3, parts, halves
+        self._coefficients = {
+            group: [z3.Int(f"{group.name} {k}") for k in range(len(group.ranges) + len(parts))]
+            for group in system.groups
+        }
+        self._levels = {group: z3.Int(f"{group.name} level") for group in system.groups}
+        self._solver = z3.Solver()
+        self._solver.set("timeout", 5000)
+        for listed in self._coefficients.values():
+            self._solver.add(*(z3.And(c >= -LARGEST, c <= LARGEST) for c in listed))
+        for level in self._levels.values():
+            self._solver.add(level >= 0, level <= (LARGEST if halves else 0))
+
+    def add_length(self, unfolding: Unfolding, most: int) -> int:
+        """Require the ranks of one length to be at most `most` and to follow its reads; return how many it has."""
+        values = [int(part.evaluate({"N": unfolding.length})) for part in self._parts]
+        log, reads = (unfolding.length - 1).bit_length(), 0
+
+        def rank_and_level(key: Key) -> tuple[Any, Any]:
+            group = unfolding.groups[key[0]]
+            terms = zip(self._coefficients[group], (*key[1], *values), strict=True)
+            return self._z3.Sum([c * v for c, v in terms if v] or [self._z3.IntVal(0)]), self._levels[group]
+
+        for key in unfolding.keys:
+            own = rank_and_level(key)
+            self._require_bounds(*own, most, log)
+            for read in dict.fromkeys(unfolding.read_slots(key)):
+                self._require_earlier(*rank_and_level(read), *own)
+                reads += 1
+        return reads
+
+    def _require_bounds(self, rank: Any, level: Any, most: int, log: int) -> None:
+        if self._halves:
+            self._solver.add(rank >= 2, rank <= 1 << log, log + level <= most)
+        else:
+            self._solver.add(rank >= 1, rank <= most)
+
+    def _require_earlier(self, read_rank: Any, read_level: Any, rank: Any, level: Any) -> None:
+        """A slot is written in a later step than what it reads; with halves, ranks of a tree fall by one half."""
+        if self._halves:
+            less = self._z3.If(read_level == level, 2 * rank - 1, rank)
+            self._solver.add(read_level <= level, read_rank >= less)
+        else:
+            self._solver.add(read_rank + 1 <= rank)
+
+    def solution(self) -> Ranks | None:
+        if self._solver.check() != self._z3.sat:
+            return None
+        model = self._solver.model()
+
+        def number(term: Any) -> int:
+            return model.eval(term, model_completion=True).as_long()
+
+        found = {group: [number(c) for c in listed] for group, listed in self._coefficients.items()}
+        levels = {group: number(level) for group, level in self._levels.items()}
+        return Ranks(self._halves, self._parts, found, levels)
 
 
 NO_RANKS = (

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from unmask.engines.visible_keys import distinct
 from unmask.numerics.arithmetic import Precision, multiply
 from unmask.programs.program import Program
 from unmask.recurrences.interpreter import found_by, gathered, result_of
@@ -28,7 +29,7 @@ from unmask.recurrences.rule_functions import called
 from unmask.recurrences.slots import Slots
 from unmask.verification.lengths.head_reads import HeadRead, SeenRows, comparisons_of, seen_of, weights_among_any
 from unmask.verification.lengths.obligations import NotShown, Term, close
-from unmask.verification.lengths.row_tables import NEVER, Brought, RowVectors, distinct, in_parts
+from unmask.verification.lengths.row_tables import NEVER, Brought, RowVectors, in_parts
 from unmask.verification.lengths.system_slots import AnySlot, BranchRows, Operand, Search, SystemClaim, impossible
 
 LAYER = 1

@@ -112,29 +112,43 @@ class SymbolicPass:
         embedded = self._embedded(range(len(tokens)), tokens, last, full=False)
         passed = _Passed(tokens, [[embedded[k] for k in range(len(tokens))]], [], [])
         for u, i in enumerate(stage("layers", self._layers)):
-            rows = passed.stages[-1]
-            changed = None if last is None else {k for k, row in enumerate(rows) if row is not last.stages[u][k]}
-            if last is not None and changed is not None and symbolic.views_unchanged(i, last.views[u], rows, changed):
-                passed.views.append(last.views[u])
-                readings, after = list(last.readings[u]), list(last.stages[u + 1])
-                readers = passed.readers[False, u] = last.readers.get((False, u)) or Readers.of(enumerate(readings))
-                places = sorted(changed | readers.of_any(changed))
-            else:
-                passed.views.append(symbolic.views(i, rows))
-                before = self._last if known else None
-                readings = [] if before is None else before.readings[u][:known]
-                after = [] if before is None else before.stages[u + 1][:known]
-                readings += [[]] * (len(tokens) - known)
-                after += [rows[k] for k in range(known, len(tokens))]
-                places = range(known, len(tokens))
+            if last is None or (places := self._again(u, i, passed, last)) is None:
+                places = self._afresh(u, i, passed, known)
+            rows, readings, after = passed.stages[u], passed.readings[u], passed.stages[u + 1]
+            readers = passed.readers.get((False, u))
             for k in stage("rows", places):
-                readings[k] = symbolic.reads(i, k, rows[k], passed.views[-1], full=False)
+                readings[k] = symbolic.reads(i, k, rows[k], passed.views[u], full=False)
                 after[k] = self._layer(u, k, rows, readings[k], full=False)
-                if (False, u) in passed.readers:
-                    passed.readers[False, u].add(k, readings[k])
-            passed.readings.append(readings)
-            passed.stages.append(after)
+                if readers is not None:
+                    readers.add(k, readings[k])
         return passed
+
+    def _again(self, u: int, i: int, passed: _Passed, last: _Passed) -> Collection[int] | None:
+        """Take over a layer from the last pass; return the rows that are to be computed again.
+
+        None if the heads see other rows than they saw: then every row is.
+        """
+        rows = passed.stages[u]
+        changed = {k for k, row in enumerate(rows) if row is not last.stages[u][k]}
+        if not self._symbolic.views_unchanged(i, last.views[u], rows, changed):
+            return None
+        passed.views.append(last.views[u])
+        passed.readings.append(list(last.readings[u]))
+        passed.stages.append(list(last.stages[u + 1]))
+        readers = last.readers.get((False, u)) or Readers.of(enumerate(last.readings[u]))
+        passed.readers[False, u] = readers
+        return sorted(changed | readers.of_any(changed))
+
+    def _afresh(self, u: int, i: int, passed: _Passed, known: int) -> Collection[int]:
+        """Begin a layer whose first `known` rows are those of the last pass; return the others."""
+        rows = passed.stages[u]
+        passed.views.append(self._symbolic.views(i, rows))
+        before = self._last if known else None
+        readings = [] if before is None else before.readings[u][:known]
+        after = [] if before is None else before.stages[u + 1][:known]
+        passed.readings.append([*readings, *([[]] * (len(rows) - known))])
+        passed.stages.append([*after, *rows[known:]])
+        return range(known, len(rows))
 
     def _embedded(
         self, places: Collection[int], tokens: list[Token], last: _Passed | None, *, full: bool

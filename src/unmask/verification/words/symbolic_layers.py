@@ -270,8 +270,45 @@ class _Memory:
         return len(self.sources) == len(sources) and all(map(operator.is_, self.sources, sources))
 
 
+@dataclass(frozen=True, eq=False)
+class _NeededColumns:
+    """The columns that every layer computes: those that scores read, or all that logits depend on."""
+
+    alive: list[list[np.ndarray]]
+    """Of each head, which of the columns that it writes are live."""
+    written: list[list[np.ndarray]]
+    """Of each head, the live columns that it writes."""
+    columns: list[np.ndarray]
+    """The live columns that a layer reads after its heads, or writes."""
+    kept: list[np.ndarray]
+    """Before each layer and after the last: 1 for a live column, 0 for others."""
+    goes_on: list[bool]
+    """Does a later layer, or a logit, read something of a layer?"""
+
+    @classmethod
+    def of(
+        cls, live: Live, heads: list[list[SymbolicHead]], touched: list[np.ndarray], compact: Compact
+    ) -> "_NeededColumns":
+        layers = list(zip(live.within, heads, touched, strict=True))
+        alive = [[np.flatnonzero(within[head.columns]) for head in its] for within, its, _ in layers]
+        return cls(
+            alive=alive,
+            written=[
+                [head.columns[places] for head, places in zip(its, parts, strict=True)]
+                for its, parts in zip(heads, alive, strict=True)
+            ],
+            columns=[np.flatnonzero(within & its) for within, _, its in layers],
+            kept=[mask[:, None].astype(compact.narrow) for mask in live.before],
+            goes_on=[bool(mask.any()) for mask in live.before[1:]],
+        )
+
+
 class SymbolicTransformer:
-    """Layers over symbolic rows."""
+    """Layers over symbolic rows.
+
+    Separate on purpose from the layers over wires (`circuits.constant_depth`), over rows of every N
+    (`lengths.row_tables`) and over an unknown source (`conversions.machine`): each computes another part of a layer.
+    """
 
     def __init__(self, transformer: Transformer, network: Network) -> None:
         self.transformer, self._network = transformer, network
@@ -289,28 +326,9 @@ class SymbolicTransformer:
         ]
         self._mlps = [PreparedMlp(layer.mlp, self.compact, np.arange(width)) for layer in transformer.layers]
         self._touched = [self._touched_by(i) for i in range(len(transformer.layers))]
-        self._alive = {
-            full: [
-                [np.flatnonzero(live.within[i][head.columns]) for head in heads] for i, heads in enumerate(self.heads)
-            ]
-            for full, live in self.live.items()
+        self._needed = {
+            full: _NeededColumns.of(live, self.heads, self._touched, self.compact) for full, live in self.live.items()
         }
-        self._columns = {
-            full: [np.flatnonzero(within & touched) for within, touched in zip(live.within, self._touched, strict=True)]
-            for full, live in self.live.items()
-        }
-        self._written = {
-            full: [
-                [head.columns[live] for head, live in zip(heads, alive, strict=True)]
-                for heads, alive in zip(self.heads, self._alive[full], strict=True)
-            ]
-            for full in self.live
-        }
-        self._left = {
-            full: [mask[:, None].astype(self.compact.narrow) for mask in live.before]
-            for full, live in self.live.items()
-        }
-        self._goes_on = {full: [bool(mask.any()) for mask in live.before[1:]] for full, live in self.live.items()}
         self._added_up = ResultCache()
         self._memory: dict[tuple[bool, int, int], list[_Memory]] = {}
         self._embedded: dict[tuple[int, bool, int, bytes], tuple[Cases, SymbolicRow]] = {}
@@ -344,7 +362,7 @@ class SymbolicTransformer:
     def prepare(self, i: int, rows: list[SymbolicRow]) -> None:
         """Rows in full before layer i, for its heads: one call for all is cheaper than one for each."""
         self._number(i, rows)
-        for head, alive in zip(self.heads[i], self._alive[True][i], strict=True):
+        for head, alive in zip(self.heads[i], self._needed[True].alive[i], strict=True):
             if alive.size:
                 head.see_all(rows, alive)
 
@@ -364,7 +382,7 @@ class SymbolicTransformer:
         visible = place + 1 if self.causal else len(self.transformer.positions)
         return [
             view.reads(own, visible) if alive.size or not (full or view.attends(own, visible)) else None
-            for view, alive in zip(views, self._alive[full][i], strict=True)
+            for view, alive in zip(views, self._needed[full].alive[i], strict=True)
         ]
 
     def layer(
@@ -378,7 +396,7 @@ class SymbolicTransformer:
         nothing: list[EmptyAttention],
     ) -> SymbolicRow:
         """The row after layer i, given the rows that its heads read; `nothing` receives what attends to nothing."""
-        if not self._goes_on[full][i] and all(rows is None for rows in read):
+        if not self._needed[full].goes_on[i] and all(rows is None for rows in read):
             return self._empty
         # a head that is left out is not one that sees no row
         sources = (own, *(x for rows in read for x in (rows is None, *(rows or ()))))
@@ -390,13 +408,13 @@ class SymbolicTransformer:
         for h, (head, rows) in enumerate(zip(self.heads[i], read, strict=True)):
             if rows is None:
                 continue
-            live = self._alive[full][i][h]
+            live = self._needed[full].alive[i][h]
             cases, output, without_key = head.output(own, rows, live)
             if not full and without_key.any():
                 nothing.append(EmptyAttention(cases, without_key, i, h, place))
             if live.size:
-                outputs.append(HeadOutput(cases, self._written[full][i][h], output))
-        result = self._after(i, own, outputs, full=full) if self._goes_on[full][i] else self._empty
+                outputs.append(HeadOutput(cases, self._needed[full].written[i][h], output))
+        result = self._after(i, own, outputs, full=full) if self._needed[full].goes_on[i] else self._empty
         remembered.append(_Memory(sources, result))
         del remembered[:-4]
         return result
@@ -417,7 +435,7 @@ class SymbolicTransformer:
         if pattern is None:
             return self._added(i, own, heads, within, after)
         first = own.vectors[:, :1]
-        columns = self._columns[full][i]
+        columns = self._needed[full].columns[i]
         if not own.cases.constant:
             columns = np.flatnonzero(within & (self._touched[i] | (own.vectors != first).any(axis=1)))
         signature = (
@@ -426,14 +444,14 @@ class SymbolicTransformer:
             pattern[1],
             columns.tobytes(),
             own.vectors[columns].tobytes(),
-            *((id(head.columns), head.values.tobytes()) for head in heads),  # of `_written`, which stay
+            *((id(head.columns), head.values.tobytes()) for head in heads),  # of `written`, which stay
         )
         known = self._added_up.known.get(signature)
         if known is None:
             row = self._added(i, own, heads, within, after)
             self._added_up.keep(signature, row.cases, pattern[0], (row.vectors[columns],))
             return row
-        vectors = first * self._left[full][i + 1]
+        vectors = first * self._needed[full].kept[i + 1]
         if known.count > 1:
             vectors = np.repeat(vectors, known.count, axis=1)
         vectors[columns] = known.results[0]

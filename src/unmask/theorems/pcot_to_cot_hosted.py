@@ -1,0 +1,172 @@
+"""Parallel chain of thought as chain of thought, in as many steps as there are symbols (prop:cot-as-pcot).
+
+Statement:    pCoT[T, P] ⊆ CoT[P]: every parallel chain of thought is a chain of thought that writes the same symbols,
+              one per step. The width is O(log N) if blocks are single symbols (P' = 1), so that pCoT[T, T] ⊆ CoT[T] for
+              every T, or if T = O(log N). Otherwise it is O(T + log N).
+Construction: the row before a mask hosts it: it has the mask's stream beside its own and predicts the mask's symbol.
+              `programs.hosted_masks` simulates a layer on both. A row has one key per head, so the keys of symbols and
+              of hosted masks are seen by different heads; their one softmax is put together from the sum Z of all
+              exponentials, the walk of the clipped sum where Z = B, and the few keys that are heard where Z < B.
+              Row 0 fixes Z = B in these heads. It is the begin symbol of the source, or a new one.
+Bounds:       P steps, L·(2m + 4) layers, where m = 2, 7, 15 for p = 1, 2, 3 is the most keys that are heard; a symbol
+              more if the source has no begin symbol; width O(D) + O(log N), and 2T more if P' > 1; for H heads at
+              most 2 + H·max(3g, 2K + 2^p, 2m·2^p, 2·4^p + 2) in a layer, where K = ⌈log2(N + P + 2)⌉ and exp takes
+              g + 1 values. At fixed p: O(log N) heads, O(1) layers.
+Exactness:    bit by bit: after every layer, rows and masks of every step have the source's streams; for p >= 1. It
+              divides by zero if and only if the source does. N = 0: there is one word, and the chain is written into
+              the positions.
+Deviations:   the paper calls the statement clear. A mask attends to symbols, to masks of its block and to itself in one
+              softmax, and there is no row for it when its symbol is predicted. For P' > 1 the symbols of the current
+              block must be hidden from its masks, which takes a column per block here. Whether O(log N) columns are
+              enough for every T is open.
+"""
+
+import numpy as np
+
+from unmask.engines.reference import ReferenceEngine
+from unmask.errors import AttendsToNothing
+from unmask.expressions import N, both, n
+from unmask.numerics.arithmetic import Precision
+from unmask.programs.assembly import assemble
+from unmask.programs.gadgets.attention import itself
+from unmask.programs.hosted_masks import HostedMasks, HostLayout, search_registers
+from unmask.programs.program import ONE, SPECIAL_NAMES, B, Columns, Edges, Program, bits_for, free_name
+from unmask.programs.score_tables import ScoreTables
+from unmask.programs.simulation import Simulation, column_labels, source_positions
+from unmask.reasoners.run_words import run
+from unmask.theorems.alignment import Alignment, StreamCopy, slots
+from unmask.theorems.theorem import Conversion, SourceSize, Theorem, converted
+from unmask.weights.model import Model, Price
+
+
+def bound(source: SourceSize) -> Price:
+    symbols = source.symbols + 1 - source.begin
+    if source.length == 0:
+        return Price(source.padding, source.padding, 1, symbols + 1, symbols)
+    tables = ScoreTables(Precision(source.precision))
+    layout = HostLayout(1 + source.length + source.padding, source.steps, source.block, bool(source.begin))
+    heads = source.model.heads
+    width = 2 * source.width + layout.width()
+    width += heads * sum(search_registers(tables, layout, source.width).values())
+    # a layer without heads is one layer; the bound takes all layers to have some
+    return Price(source.padding, source.padding, source.layers * (2 * tables.heard + 4), width, symbols)
+
+
+def most_heads(source: SourceSize) -> int:
+    """The most heads of a layer."""
+    tables = ScoreTables(Precision(source.precision))
+    one, bits = tables.precision.one, bits_for(2 + source.length + source.padding)
+    walks = tables.precision.size + 3
+    return 2 + source.model.heads * max(
+        3 * len(tables.growth), 2 * bits + one, 2 * tables.heard * one, walks, 2 * tables.heard + 2
+    )
+
+
+def pcot_to_cot_hosted(source: Model) -> Conversion:
+    """The chain of thought of a parallel one, with as many symbols."""
+    vocabulary = source.vocabulary
+    if source.begin is None:
+        vocabulary = (*vocabulary, free_name(SPECIAL_NAMES["begin"], vocabulary))
+    ends: list[int] = []
+    if source.length:
+        program, work, masks, ends = _hosting_program(source, vocabulary)
+    else:
+        program, work, masks = _constant_program(source, vocabulary), np.zeros(0), np.zeros(0)
+    model = converted(
+        source,
+        "pcot_to_cot_hosted",
+        kind="cot",
+        block=None,
+        steps=source.padding,
+        vocabulary=vocabulary,
+        mask=None,
+        begin=source.begin or vocabulary[-1],
+        transformers={"model": assemble(program, source.precision)},
+    )
+    return Conversion(model, _alignment(source, work, masks, ends))
+
+
+def _hosting_program(source: Model, vocabulary: tuple[str, ...]) -> tuple[Program, Columns, Columns, list[int]]:
+    """The program, both streams, and after which layers they are those of the source."""
+    transformer, size = source.transformers["model"], len(source.vocabulary)
+    extra = len(vocabulary) - size
+    layout = HostLayout(1 + source.length + source.padding, source.steps, source.block or 1, not extra)
+    program = Program(vocabulary, len(vocabulary), source.length, layout.rows, "causal")
+    simulation = Simulation.of(
+        program, transformer, "row", source_positions(transformer, (n - extra).positive_part(), n >= extra)
+    )
+    mask = transformer.embed.take(np.array([source.token[source.mask or ""]]))[0]
+    hosts = both(n >= N, n < N + source.padding)
+    next_positions = source_positions(transformer, (n + (1 - extra)) * hosts, hosts)
+    masks = program.register("mask", column_labels(transformer), next_positions)
+    simulation.embed_symbols(program)
+    for symbol in range(size):
+        program.embed(np.full(mask.size, symbol), masks, mask)
+    rows = HostedMasks.of(program, simulation, masks, layout, _begin_streams(source))
+    ends = []
+    for number in range(simulation.depth):
+        rows.layer(number)
+        ends.append(len(program.layers) - 1)
+    if not extra:  # row 0 has a symbol, but hosts no mask
+        itself(program.layers[0], rows.own).value.append(Edges.between(rows.begins[:1], masks, -mask))
+    simulation.read_out(program, masks)
+    if extra:
+        program.read_out(size, program.one, -B)  # the last symbol: it loses even a tie at -B
+    return program, simulation.work, masks, ends
+
+
+def _begin_streams(source: Model) -> list[np.ndarray]:
+    """The stream of the source's begin symbol before every layer: it sees itself alone, whatever the word is."""
+    transformer = source.transformers["model"]
+    if source.begin is None:
+        return []
+    session = ReferenceEngine().session(transformer)
+    streams = [session.embed(np.array([[source.token[source.begin]]]))]
+    try:
+        for number in range(len(transformer.layers)):
+            streams.append(session.layers(streams[-1], number, number + 1))
+    except AttendsToNothing:  # in every run; so does row 0 of the conversion
+        streams += [np.zeros_like(streams[0])] * len(transformer.layers)
+    return [stream[0, 0] for stream in streams]
+
+
+def _constant_program(source: Model, vocabulary: tuple[str, ...]) -> Program:
+    """What the source writes on the empty word, from the positions alone."""
+    program = Program(vocabulary, len(vocabulary), 0, 1 + source.padding, "causal")
+    layer = program.layer()
+    try:
+        written = run(source, [], engine=ReferenceEngine()).canvas[-1]
+    except AttendsToNothing:
+        written = np.zeros(source.padding, dtype=np.int64)
+        layer.head().column([(program.one, -B)], [(program.one, ONE)])
+    for symbol, name in enumerate(vocabulary):
+        here = np.append(np.asarray(written) == symbol, [False])
+        program.read_out(symbol, program.flag(f"writes {name}", here))
+    return program
+
+
+def _alignment(source: Model, work: Columns, masks: Columns, ends: list[int]) -> Alignment:
+    block, extra = source.block or 1, int(source.begin is None)
+    given = source.rows - source.padding
+
+    def rows(t: int) -> tuple[np.ndarray, np.ndarray]:
+        read = np.arange(given + t * block)
+        return read, read + extra
+
+    def hosted(t: int) -> tuple[np.ndarray, np.ndarray]:
+        read = given + np.arange(t * block, (t + 1) * block)
+        return read, read + extra - 1
+
+    def step(t: int) -> int:
+        return (t + 1) * block - 1
+
+    states = [("embed", "embed"), *((f"layers.{i}.residual", f"layers.{end}.residual") for i, end in enumerate(ends))]
+    copies = tuple(
+        StreamCopy(f"steps.{{t}}.model.{ours}", f"steps.{{last}}.model.{theirs}", read, columns, step)
+        for ours, theirs in (states if ends else [])
+        for read, columns in ((rows, work), (hosted, masks))
+    )
+    return Alignment(slots(lambda t: np.arange((t + 1) * block), step), copies)
+
+
+PCOT_TO_COT_HOSTED = Theorem("pcot_to_cot_hosted", "prop:cot-as-pcot", "pcot", "cot", pcot_to_cot_hosted, bound)
