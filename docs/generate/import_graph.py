@@ -19,6 +19,9 @@ SEPARATE = (
 )
 """Subpackages that have a row of their own."""
 
+STATEMENTS = (ast.stmt, ast.excepthandler, ast.match_case)
+"""What may contain an import. Expressions do not, and are most of a syntax tree."""
+
 Graph = Mapping[str, set[str]]
 """Name → the names that it imports."""
 
@@ -75,7 +78,8 @@ def _imports(body: Iterable[ast.AST], *, lazy: bool, typing: bool) -> Iterator[I
         else:
             function = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
             checking = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
-            yield from _imports(ast.iter_child_nodes(node), lazy=lazy or function, typing=typing or checking)
+            inside = (child for child in ast.iter_child_nodes(node) if isinstance(child, STATEMENTS))
+            yield from _imports(inside, lazy=lazy or function, typing=typing or checking)
 
 
 @lru_cache

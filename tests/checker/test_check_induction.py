@@ -76,20 +76,22 @@ def test_broken_in_one_place_it_is_refused(problem, kind, length):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("problem", "length"), [(ABB, 4), ("group:Z3", 3), ("(ab)*", 5), (r"\d+[a-z]?", 4)])
-def test_every_entry_of_every_table_matters(problem, kind, length):
-    """Each entry is replaced by each other value of its table and by a new one."""
+@pytest.mark.parametrize("most", [100, pytest.param(None, marks=pytest.mark.long)], ids=["some", "all"])
+def test_every_entry_of_every_table_matters(problem, kind, length, most):
+    """Each entry is replaced by each other value of its table and by a new one; by default a hundred such changes."""
     model, document = certified(problem, kind, length)
-    wrong, tried = [], 0
-    for v, variable in enumerate(document["variables"]):
-        others = range(max(variable["table"]) + 2)
-        for entry, old in enumerate(variable["table"]):
-            for new in others:
-                if new != old:
-                    tried += 1
-                    tampered = replaced(document, ("variables", v, "table", entry), new)
-                    wrong += [(v, entry, new)] if refusal(tampered, model) is None else []
-    assert tried > 0
-    assert wrong == []
+    changes = [
+        (v, entry, new)
+        for v, variable in enumerate(document["variables"])
+        for entry, old in enumerate(variable["table"])
+        for new in range(max(variable["table"]) + 2)
+        if new != old
+    ]
+    assert changes
+    if most is not None and most < len(changes):
+        changes = random.Random(f"{problem} {kind}").sample(changes, most)
+    for v, entry, new in changes:
+        assert refusal(replaced(document, ("variables", v, "table", entry), new), model) is not None, (v, entry, new)
 
 
 UNUSED = """

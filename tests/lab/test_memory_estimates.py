@@ -38,7 +38,10 @@ CASES = {
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="resident memory is read from /proc")
-@pytest.mark.parametrize("config", CASES.values(), ids=CASES)
+@pytest.mark.parametrize(
+    "config",
+    [pytest.param(case, id=name, marks=[pytest.mark.long] * (name == "small")) for name, case in CASES.items()],
+)
 def test_training_takes_no_more_than_was_foreseen(config):
     command = [sys.executable, "-c", MEASURED, json.dumps(FIRST), json.dumps(config)]
     environment = {**ENVIRONMENT, "OMP_NUM_THREADS": "1"}

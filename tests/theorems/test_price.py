@@ -28,16 +28,17 @@ def sources(theorem, seeds, **sizes):
 @pytest.mark.parametrize("theorem", ALL)
 def test_the_formula_is_the_price(theorem):
     compared = 0
-    for source, model in sources(theorem, range(12)):
+    for source, model in sources(theorem, range(9)):
         assert Price.of(model) == theorem.bound(source)
         compared += 1
-    assert compared > 6
+    assert compared > 4
 
 
 # its width is logarithmic for single symbols or few blocks: test_pcot_to_cot_hosted.py
 @pytest.mark.parametrize("theorem", [one for one in ALL if one.id != "pcot_to_cot_hosted"])
 def test_width_is_logarithmic_and_alphabet_and_depth_are_constant(theorem):
-    for source, _ in sources(theorem, range(8)):
+    for seed in range(8):
+        source = drawn(seed, theorem.source, seed % 4, precision=2)
         assert theorem.growth(SourceSize.of(source).as_in_the_paper()).as_promised
 
 
