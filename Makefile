@@ -58,6 +58,7 @@ check-long: $(DEV)  ## the tests that take minutes
 rocq: coqc $(DEV)  ## check the proofs in proofs/ with Rocq, and compare them with compiled weights
 	$(BIN)/python proofs/check.py
 	$(BIN)/python proofs/definitions.py
+	$(BIN)/python proofs/conversions.py
 	$(BIN)/python proofs/shipped.py
 
 coqc:

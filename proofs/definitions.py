@@ -57,8 +57,16 @@ class RandomWeights:
         return tensors
 
 
-def write_folder(path: Path, precision: int, weights: dict[str, dict[str, np.ndarray]]) -> None:
-    part = {"attention": "unmasked", "loop": None, "noise": None}
+def write_folder(
+    path: Path,
+    precision: int,
+    weights: dict[str, dict[str, np.ndarray]],
+    *,
+    attention: str = "unmasked",
+    **changes: object,
+) -> None:
+    """A masked diffusion model, or what the changes of its config make of it."""
+    part = {"attention": attention, "loop": None, "noise": None}
     config = {
         "format": "unmask-model/1",
         "reasoner": "mdm",
@@ -81,6 +89,7 @@ def write_folder(path: Path, precision: int, weights: dict[str, dict[str, np.nda
         "problem": None,
         "provenance": [],
         "registers": {},
+        **changes,
     }
     path.mkdir()
     for name, tensors in weights.items():
@@ -101,12 +110,13 @@ def transformer(tensors: dict[str, np.ndarray]) -> str:
     def columns(name: str) -> str:
         return listed(tensors[name].T)
 
-    layers = []
-    for layer in range(LAYERS):
-        heads = [
-            f"{{| wq := {columns(f'{where}.wq')}; wk := {columns(f'{where}.wk')}; wv := {columns(f'{where}.wv')} |}}"
-            for where in (f"layers.{layer}.heads.{head}" for head in range(HEADS))
-        ]
+    layers: list[str] = []
+    while f"layers.{len(layers)}.mlp.w1" in tensors:
+        layer = len(layers)
+        heads: list[str] = []
+        while (where := f"layers.{layer}.heads.{len(heads)}") and f"{where}.wq" in tensors:
+            query, key, value = (columns(f"{where}.{part}") for part in ("wq", "wk", "wv"))
+            heads.append(f"{{| wq := {query}; wk := {key}; wv := {value} |}}")
         where = f"layers.{layer}.mlp"
         mlp = (
             f"{{| w1 := {columns(f'{where}.w1')}; b1 := {listed(tensors[f'{where}.b1'])}; "

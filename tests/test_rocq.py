@@ -196,6 +196,23 @@ def test_random_models_are_written_as_the_package_computes_them(tmp_path):
     assert definitions.equations(tmp_path / "flipped", "model_1", 2)[0] != statements
 
 
+@pytest.mark.usefixtures("scripts")
+def test_converted_chains_are_written_as_the_package_converts_them(tmp_path):
+    """The equations that Rocq must prove hold the package's weights: a flipped weight of the source changes them."""
+    import conversions
+    import definitions
+
+    weights = definitions.RandomWeights(np.random.default_rng(1), 2, loud=False).transformer(5)
+    conversions.write_chain(tmp_path / "source", 2, weights, begins=True)
+    text, count, errors = conversions.statements(tmp_path / "source", tmp_path / "target", 0)
+    assert "Goal cot_to_pcot 2 3 source_0 = target_0." in text
+    assert text.count("Goal ") == count > errors
+    weights["layers.1.mlp.b2"][0] *= -1
+    conversions.write_chain(tmp_path / "flipped", 2, weights, begins=True)
+    flipped, _, _ = conversions.statements(tmp_path / "flipped", tmp_path / "other", 0)
+    assert flipped.split("Definition target")[1] != text.split("Definition target")[1]
+
+
 def test_a_monoid_is_read_off_the_weights(scripts, tmp_path):
     """The language of the folder, by the table that was read: a*b* on all words of three letters."""
     _, shipped = scripts

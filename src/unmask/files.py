@@ -261,6 +261,8 @@ def check_file_replaceable(path: Path, *, earlier: re.Pattern[bytes]) -> None:
 def write_folder(target: Path, files: Iterable[tuple[str, bytes]], *, check: Check) -> Path:
     """Write a folder. One that exists is replaced if `check` allows to remove every file in it.
 
+    A name may have one slash: the file then goes into a folder inside.
+
     `check` is called before the work, after it, and once more on the old folder after it was renamed, so that a file
     that another process added meanwhile is kept.
     """
@@ -276,6 +278,7 @@ def write_folder(target: Path, files: Iterable[tuple[str, bytes]], *, check: Che
             with interruptible():
                 for name, content in files:
                     written.append(name)
+                    (scratch / name).parent.mkdir(exist_ok=True)
                     _write(scratch / name, content)
             scratch.chmod(0o755)
             _move_folder(scratch, target, check)
@@ -391,10 +394,12 @@ def _move_folder(scratch: Path, target: Path, check: Check) -> None:
 
 
 def _remove(folder: Path, names: Iterable[str]) -> bool:
-    """Remove these files, then the folder. Return whether something else is in it, which then stays."""
+    """Remove these files, then the folders. Return whether something else is in it, which then stays."""
+    names = list(names)
     for name in names:
         with suppress(OSError):
             (folder / name).unlink()
+    remove_folders([folder / inside for inside in sorted({name.partition("/")[0] for name in names if "/" in name})])
     try:
         folder.rmdir()
     except OSError:

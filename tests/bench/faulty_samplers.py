@@ -76,6 +76,8 @@ def make(fault=None, cache=None):
 
         def beliefs():
             keywords = {} if attention_mask is None or fault == "padding" else {"attention_mask": attention_mask}
+            if keywords and fault == "padding of the first row":
+                keywords["attention_mask"] = attention_mask[:1].expand_as(attention_mask)
             if fault == "bidirectional":
                 size = x.shape[1]
                 causal = torch.ones(size, size, dtype=torch.bool).tril()[None, None].expand(len(x), 1, size, size)
@@ -216,6 +218,32 @@ def swallows(model, tokenizer, input_ids, *, steps, mask_token_id):
         except BaseException as stop:
             first = stop
     raise first
+
+
+def leaves(model, tokenizer, input_ids, *, steps, mask_token_id):
+    raise SystemExit(0)
+
+
+def prints(model, tokenizer, input_ids, *, steps, mask_token_id):
+    """Right, and talkative."""
+    print("step of", steps)
+    return plain(model, tokenizer, input_ids, steps=steps, mask_token_id=mask_token_id)
+
+
+def changes_the_model(model, tokenizer, input_ids, *, steps, mask_token_id):
+    with torch.no_grad():
+        model.get_input_embeddings().weight.zero_()
+    return plain(model, tokenizer, input_ids, steps=steps, mask_token_id=mask_token_id)
+
+
+def returning(value):
+    """A sampler that returns this function of input_ids."""
+
+    def generate(model, tokenizer, input_ids, *, steps, mask_token_id):
+        model(input_ids)
+        return value(input_ids)
+
+    return generate
 
 
 def mutates(model, tokenizer, input_ids, *, steps, mask_token_id):

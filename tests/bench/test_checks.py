@@ -8,6 +8,7 @@ import pytest
 from unmask.bench.bench_folder import cached_models
 from unmask.bench.checks import CHECKS
 from unmask.bench.run_checks import FAILED, NOT_APPLICABLE, PASSED, run_checks
+from unmask.errors import UnmaskError
 
 pytest.importorskip("transformers")
 NAMES = [check.name for check in CHECKS]
@@ -43,10 +44,10 @@ def test_a_sampler_without_options_passes_what_applies(models):
     assert PASSED in found["order"]
 
 
-@pytest.mark.parametrize("fault", NAMES)
+@pytest.mark.parametrize("fault", [*NAMES, "padding of the first row"])
 def test_a_planted_fault_fails_its_check_and_no_other(few, fault):
     report = run_checks(faulty_samplers.make(fault), few, seconds=5)
-    assert {outcome.check for outcome in report.failures} == {fault}, report.text()
+    assert {outcome.check for outcome in report.failures} == {fault.split()[0]}, report.text()
 
 
 @pytest.mark.parametrize(
@@ -54,10 +55,18 @@ def test_a_planted_fault_fails_its_check_and_no_other(few, fault):
     [
         (faulty_samplers.raises, "RuntimeError: no kernel for this device"),
         (faulty_samplers.wrong_shape, "expected token ids of shape"),
+        (faulty_samplers.leaves, "SystemExit: 0"),
+        (faulty_samplers.changes_the_model, "generate changed the weights of the model"),
+        (faulty_samplers.returning(lambda _: None), "generate returned NoneType; expected token ids"),
+        (faulty_samplers.returning(lambda ids: ids.float()), "generate returned float32 of shape ["),
+        (faulty_samplers.returning(lambda ids: ids.to("meta")), "generate returned Tensor on the device meta"),
+        (faulty_samplers.returning(lambda _: [[1], [2, 3]]), "generate returned list; expected token ids"),
+        (faulty_samplers.returning(lambda ids: (i for i in ids)), "generate returned generator"),
+        (faulty_samplers.returning(lambda _: "text"), "generate returned <U4 of shape []"),
     ],
 )
 def test_what_a_sampler_raises_is_the_message_of_every_check(models, generate, message):
-    report = run_checks(generate, models[:1])
+    report = run_checks(generate, models[:1], checks=["no_mask_left", "order", "batch_rows", "editing"])
     asked = [outcome for outcome in report.outcomes if outcome.status != NOT_APPLICABLE]
     assert asked
     assert all(outcome.status == FAILED and message in outcome.message for outcome in asked)
@@ -81,6 +90,34 @@ def test_after_a_time_out_the_other_runs_are_short(models):
     assert time.monotonic() - start < 3.5 + 4 * 2.5
     assert "after 3.5 seconds" in report.outcomes[0].message
     assert "(see terminates)" in report.outcomes[1].message
+
+
+@pytest.mark.parametrize("token", [10**6, -5])
+def test_a_token_that_the_model_does_not_have_is_named(models, token):
+    strange = faulty_samplers.returning(lambda ids: ids * 0 + token)
+    report = run_checks(strange, models[:1], checks=["no_shift"])
+    assert f"was written the unknown token {token}" in report.outcomes[0].message
+
+
+@pytest.mark.parametrize("more", [None, 7, "map", [[1, 2]], [[[1]], [[2, 3]]], {"a": 1}])
+def test_something_else_beside_the_ids_is_not_a_step_map(models, more):
+    strange = faulty_samplers.returning(lambda ids: (ids, more))
+    (outcome,) = run_checks(strange, models[:1], checks=["step_map_is_true"]).outcomes
+    assert (outcome.status, outcome.message) == (
+        NOT_APPLICABLE,
+        "generate returns neither a step map [batch, slots] nor histories",
+    )
+
+
+def test_a_function_that_cannot_be_called_is_refused_once(models):
+    with pytest.raises(UnmaskError, match=r"cannot be called as generate\(model, .*: too many positional arguments"):
+        run_checks(lambda _, prompt: prompt, models[:1])
+    with pytest.raises(UnmaskError, match=r"cannot be called as .*'threshold'"):
+        run_checks(faulty_samplers.plain, models[:1], options={"threshold": 1})
+    with pytest.raises(UnmaskError, match="the bench itself passes steps"):
+        run_checks(faulty_samplers.plain, models[:1], options={"steps": 1})
+    with pytest.raises(UnmaskError, match="above 0 seconds"):
+        run_checks(faulty_samplers.plain, models[:1], seconds=0)
 
 
 def test_a_changed_prompt_is_one_failure(models):

@@ -107,6 +107,11 @@ def test_one_model(unmask_model):
     ids = plain(model.module(), model.tokenizer, torch_ids(word), steps=model.slots, mask_token_id=model.mask_id)
     assert ids[0, model.prompt_length:].tolist() == word.values.tolist()
 
+def test_the_compiler_is_not_in_the_hot_path():
+    import sys
+    assert "unmask.bench.run_checks" in sys.modules
+    assert not {"unmask.compilers", "unmask.api", "unmask.export"} & set(sys.modules)
+
 def torch_ids(word):
     import torch
     return torch.from_numpy(word.ids)[None]
@@ -115,12 +120,15 @@ def torch_ids(word):
 
 def test_a_test_file_is_parametrized_with_the_checks(project):
     pytest.importorskip("transformers")
-    code, shown = project("-v", "-k", "order or terminates or one_model", samplers=SAMPLERS, test_mine=TEST_FILE)
+    code, shown = project(
+        "-v", "-k", "order or terminates or one_model or hot_path", samplers=SAMPLERS, test_mine=TEST_FILE
+    )
     assert code == 0, shown
     assert "test_plain[order[tree-16]] PASSED" in shown
     assert "test_early[order[tree-16-reversed]] XFAIL" in shown
     assert "test_early[terminates[tree-16-reversed]] PASSED" in shown
     assert "test_one_model PASSED" in shown
+    assert "test_the_compiler_is_not_in_the_hot_path PASSED" in shown
 
 
 def test_the_fixture_of_this_process_is_the_cached_model(bench_cache):

@@ -65,9 +65,10 @@ def grade(folder, *arguments):
 
 @pytest.mark.parametrize("fault", [None, "order"])
 def test_a_folder_grades_a_sampler_without_unmask(folder, tmp_path, fault):
-    (tmp_path / "mine.py").write_text(SAMPLERS.read_text() + f"\nmine = make({fault!r})\n")
+    (tmp_path / "mine.py").write_text(SAMPLERS.read_text() + f"\nmine = make({fault!r})\nprint('loaded')\n")
     done = grade(folder, f"{tmp_path / 'mine.py'}:mine", "--json")
     assert done.returncode == (fault is not None), done.stderr
+    assert "loaded" in done.stderr
     report = json.loads(done.stdout)
     (model,) = cached_models(str(folder))
     here = run_checks(faulty_samplers.make(fault), [model])
@@ -76,6 +77,14 @@ def test_a_folder_grades_a_sampler_without_unmask(folder, tmp_path, fault):
     ]
     assert faults(report, schema("report")) == []
     assert {o["check"] for o in report["outcomes"] if o["status"] == "failed"} == ({fault} if fault else set())
+
+
+def test_what_a_sampler_prints_is_not_in_the_report(folder, unmask):
+    arguments = ["--sampler", f"{SAMPLERS}:prints", "--models", str(folder), "--check", "order", "--json"]
+    code, out, err = unmask("bench", "run", *arguments)
+    assert code == 0
+    assert json.loads(out)["ok"]
+    assert "step of 15\n" in err
 
 
 def test_check_py_says_what_is_wrong_with_a_name(folder):
@@ -127,4 +136,9 @@ def test_the_page_explains_the_first_failure_and_asks_for_nothing(folder):
     assert "First failure: order on tree-16-reversed: word 0, pass 1: slot 0 was written" in text
     assert "Bugs of this class: a slot is written before the slots that it is computed from." in text
     assert "--models tree-16-reversed --check order" in text
+    other = faulty_samplers.make("mask_never_written")
+    both = run_checks(other, cached_models(str(folder)), checks=["mask_never_written"])
+    both.outcomes += report.outcomes
+    assert page(both).count("<p>mask_never_written: ") == 0
+    assert page(both).count("<p>order: ") == 1
     assert "First failure" not in page(run_checks(faulty_samplers.plain, cached_models(str(folder)), checks=["order"]))

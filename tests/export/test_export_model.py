@@ -8,7 +8,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from unmask.api import compile_problem
-from unmask.errors import TooLarge
+from unmask.errors import TooLarge, UnmaskError
 from unmask.export import export_model
 from unmask.export.export_model import REFERENCES, CollectionModel, export_files, word_count, write_collection
 from unmask.limits import Budget
@@ -45,7 +45,7 @@ def test_quietly(folder, unmask, tmp_path):
 
 
 WRONG = [
-    (("--to", "gpt2"), "gpt2 can store only cot, and this model is a mdm; use --to bert, torch, onnx"),
+    (("--to", "gpt2"), "gpt2 can store only cot, and this model is of kind mdm; use --to bert, torch, onnx"),
     (
         ("--to", "bert", "--exact"),
         "--exact is not possible for bert, which computes with floats; use --to torch or --to onnx",
@@ -183,9 +183,20 @@ def test_bad_options(unmask, tmp_path):
     code, _, err = unmask("export", tmp_path, "--collection", tmp_path / "out")
     assert code == 2
     assert "leave out DIR" in err
+    code, _, err = unmask("export", "--collection", tmp_path / "out", "--to", "llama", "--order", "reversed")
+    assert code == 2
+    assert "leave out --to, --order" in err
     code, _, err = unmask("export", tmp_path, "--to", "bert")
     assert code == 2
     assert "--out missing" in err
+
+
+def test_a_collection_is_written_whole_or_not_at_all(tmp_path):
+    first = CollectionModel("abb", "(a|b)*abb", "mdm", 4, forms=("bert",))
+    wrong = CollectionModel("chain", "(a|b)*abb", "cot", 4, forms=("bert",))
+    with pytest.raises(UnmaskError, match="this model is of kind cot"):
+        write_collection(tmp_path / "new" / "out", (first, wrong))
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.long

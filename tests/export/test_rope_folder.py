@@ -283,7 +283,7 @@ REFUSED = [
     ({"form": "onnx", "order": "reversed"}, "--order is for bert"),
     (
         {"kind": "plt"},
-        "llama can store only mdm, smdm, topk, cot, and this model is a plt; use --to albert, torch, onnx",
+        "llama can store only mdm, smdm, topk, cot, and this model is of kind plt; use --to albert, torch, onnx",
     ),
     ({"kind": "cot", "order": "reversed"}, "--order is for models with a canvas"),
 ]

@@ -31,6 +31,7 @@ TAIL = """
 def main() -> int:
     import argparse
     import json
+    from contextlib import redirect_stdout
 
     parser = argparse.ArgumentParser(description="Grade a sampler on the model of this folder.")
     parser.add_argument("sampler", metavar="FILE.py:NAME")
@@ -38,9 +39,10 @@ def main() -> int:
     parser.add_argument("--json", action="store_true")
     chosen = parser.parse_args()
     try:
-        report = run_checks(
-            function_named(chosen.sampler), [load_reference(Path(__file__).parent)], checks=chosen.check
-        )
+        with redirect_stdout(sys.stderr):  # what a sampler prints is not part of the report
+            report = run_checks(
+                function_named(chosen.sampler), [load_reference(Path(__file__).parent)], checks=chosen.check
+            )
     except UnmaskError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

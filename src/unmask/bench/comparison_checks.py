@@ -75,24 +75,27 @@ def padding(trial: Trial) -> str:
     model = trial.model
     if not model.is_rotary:
         raise NotApplicable("this model has absolute positions, so that padding on the left shifts them")
-    pads = [model.facts["pad_token_id"]] * PADDING
-    words = trial.words[:2]
-    ids = np.array([[*pads, *word.ids] for word in words])
-    visible = np.ones_like(ids)
-    visible[:, : len(pads)] = 0
-    run = trial.finished(
-        trial.run(ids, model.slots, attention_mask=visible, prompt_length=model.prompt_length + len(pads))
-    )
-    for row, word in enumerate(words):
-        alone = trial.finished(trial.run(word.ids, model.slots))
-        differs = np.flatnonzero(run.slots[row] != alone.slots[0])
+    first, second = trial.words[:2]
+    pads, length = [model.facts["pad_token_id"]] * PADDING, model.prompt_length + PADDING
+    padded = [np.append(pads, word.ids) for word in (first, second)]
+    hidden = np.append(np.zeros(PADDING, dtype=np.int64), np.ones_like(first.ids))
+    longer = np.append(second.ids[1 : 1 + PADDING], second.ids)  # a prompt that needs no padding
+    alone = [trial.finished(trial.run(word.ids, model.slots)).slots[0] for word in (first, second)]
+    lone = trial.run(longer, model.slots, attention_mask=np.ones_like([longer]), prompt_length=length)
+    whole = (longer, np.ones_like(longer), trial.finished(lone).slots[0])
+    rows = [(ids, hidden, slots) for ids, slots in zip(padded, alone, strict=True)]
+    for batch, what in ((rows, "equal"), ([rows[0], whole], "two"), ([whole, rows[0]], "two")):
+        ids, visible, expected = (np.stack(part) for part in zip(*batch, strict=True))
+        run = trial.finished(trial.run(ids, model.slots, attention_mask=visible, prompt_length=length))
+        differs = np.argwhere(run.slots != expected)
         if len(differs):
-            slot = int(differs[0])
+            row, slot = differs[0].tolist()
             raise CheckFailed(
-                f"row {row}, with {len(pads)} padding tokens on the left: slot {slot} is "
-                f"{model.shown(run.slots[row, slot])}, and {model.shown(alone.slots[0, slot])} without padding"
+                f"prompts of {what} lengths, row {row}, with {int((visible[row] == 0).sum())} padding tokens on the "
+                f"left: slot {slot} is {model.shown(run.slots[row, slot])}, and {model.shown(expected[row, slot])} if "
+                "the row is alone and not padded"
             )
-    return "rows with padding on the left are the same as without"
+    return "rows with padding on the left are the same as without, also beside a longer prompt"
 
 
 @check("two equal runs differ: ties are broken by chance")
@@ -161,7 +164,7 @@ def cache_widths(trial: Trial) -> list[int | None]:
 def step_map_is_true(trial: Trial) -> str:
     run = trial.finished(trial.run(trial.words[0].ids, trial.model.slots))
     if run.returned_step_map is None:
-        raise NotApplicable("generate returns neither a step map nor histories")
+        raise NotApplicable("generate returns neither a step map [batch, slots] nor histories")
     trial.followed(run)
     observed, returned = run.step_map(), run.returned_step_map
     assert observed is not None

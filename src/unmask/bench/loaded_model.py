@@ -4,7 +4,8 @@ This file uses nothing of unmask besides its error class: `check.py` of a bench 
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -91,13 +92,22 @@ class LoadedModel:
             import torch
 
             load = getattr(_transformers(), self.facts["auto_class"])
-            module = load.from_pretrained(str(self.folder), local_files_only=True)
+            with _without_progress_bar():
+                module = load.from_pretrained(str(self.folder), local_files_only=True)
             self._modules[dtype] = module.to(getattr(torch, dtype)).eval()
         return self._modules[dtype]
 
     def shown(self, token: int) -> str:
         """The name of a token."""
-        return str(self.tokenizer.convert_ids_to_tokens(int(token)))
+        try:
+            name = self.tokenizer.convert_ids_to_tokens(int(token))
+        except (OverflowError, IndexError):
+            name = None
+        return f"the unknown token {token}" if name is None else str(name)
+
+    def forget(self, dtype: str) -> None:
+        """Load the module again when it is next asked for."""
+        self._modules.pop(dtype, None)
 
 
 def load_reference(folder: str | Path) -> LoadedModel:
@@ -129,6 +139,19 @@ def _words(facts: dict[str, Any]) -> Iterator[ReferenceWord]:
             earliest=np.array(word["earliest"], dtype=np.int64),
             least_passes=word["least_passes"],
         )
+
+
+@contextmanager
+def _without_progress_bar() -> Generator[None]:
+    """Progress bars of transformers say nothing about a sampler."""
+    logging = _transformers().utils.logging
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
 
 
 def _transformers() -> Any:

@@ -166,7 +166,7 @@ def observe(
         run.stopped = str(stop)
     except NotApplicable:
         raise
-    except Exception as error:  # whatever a sampler raises is a finding about it
+    except (Exception, SystemExit) as error:  # whatever a sampler raises is a finding about it
         run.error = f"generate raised {type(error).__name__}: {' '.join(str(error).split())[:300]}"
     finally:
         for hook in hooks:
@@ -226,15 +226,21 @@ def _take(run: ObservedRun, returned: Any) -> None:
         returned = returned.sequences
     try:
         ids = _array(returned)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RuntimeError):
         ids = np.zeros(0, dtype=object)
     if ids.shape != run.start.shape or not np.issubdtype(ids.dtype, np.integer):
-        kind = type(returned).__name__ if ids.dtype == object else f"{ids.dtype} of shape {list(ids.shape)}"
+        kind = f"{ids.dtype} of shape {list(ids.shape)}"
+        if ids.dtype == object:
+            where = getattr(returned, "device", None)
+            kind = type(returned).__name__ + ("" if where is None else f" on the device {where}")
         run.error = f"generate returned {kind}; expected token ids of shape {list(run.start.shape)}, as input_ids"
         return
     run.result = ids.astype(np.int64)
     if more is not None:
-        run.returned_step_map = _step_map_of(run, more)
+        try:
+            run.returned_step_map = _step_map_of(run, more)
+        except (ValueError, TypeError, IndexError, RuntimeError):
+            run.returned_step_map = None  # something else than a step map
 
 
 def _step_map_of(run: ObservedRun, more: Any) -> np.ndarray | None:
@@ -247,8 +253,5 @@ def _step_map_of(run: ObservedRun, more: Any) -> np.ndarray | None:
             t += not np.array_equal(before, after)
             when = np.where(before != after, t, when)
         return when
-    try:
-        found = _array(more)
-    except (ValueError, TypeError):
-        return None
+    found = _array(more)
     return found[:, -slots:] if found.ndim == 2 and found.shape[1] >= slots else None

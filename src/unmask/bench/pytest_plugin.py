@@ -62,11 +62,12 @@ def _cases(
     from unmask.bench.bench_folder import cached_models, model_names
     from unmask.bench.check_sampler import sampler_named
     from unmask.bench.run_checks import EXPECTED, FAILED, NOT_APPLICABLE, named_checks, outcome_of
-    from unmask.bench.trial import Trial
+    from unmask.bench.trial import Trial, check_call
     from unmask.errors import UnmaskError
 
     function = sampler_named(generate) if isinstance(generate, str) else generate
     named_checks(expected)
+    check_call(function, options)
     trials: dict[str, Trial] = {}
 
     def run_check(check: Any, name: str) -> None:

@@ -51,7 +51,7 @@ REFERENCE_MODELS = (
     ReferenceRow("tree-16-reversed", "group:S4", 16, "tree", order="reversed", quick=True),
     ReferenceRow("regex-16", "(a|b)*abb", 16, "tree", form="eurobert", quick=True),
     ReferenceRow("grid-6", "program:grid.py", 6, "grid", quick=True),
-    ReferenceRow("in-place-12", "program:flood.py", 12, "in place", quick=True),
+    ReferenceRow("in-place-12", "program:smallest.py", 12, "in place", quick=True),
     ReferenceRow("hops-16-skip", "group:S3", 16, "tree", order="skip", hops=2, quick=True),
     ReferenceRow("hops-16-work", "group:S3", 16, "tree", order="work", hops=2, quick=True),
     ReferenceRow("hops-16-reversed", "(a|b)*abb", 16, "tree", order="reversed", hops=2),
@@ -104,7 +104,7 @@ def reference_files(row: ReferenceRow, form: str | None = None) -> dict[str, byt
 def description(
     row: ReferenceRow, form: str, subject: Any, files: dict[str, bytes], report: dict[str, Any]
 ) -> dict[str, Any]:
-    """What bench.json says; docs/reference/bench-folder.md has its schema."""
+    """What bench.json says; bench.schema.json has its schema."""
     import json
 
     from unmask.samplers.benchmark_subject import dependencies

@@ -13,7 +13,9 @@ def page(report: Report) -> str:
     """The page."""
     columns = ("check", "model", "result", "what was found", "seconds")
     rows = tuple((o.check, o.model, o.status, o.message, f"{o.seconds:.2f}") for o in report.outcomes)
-    others = [f"{name}: {message}" for name, status, message in report.rows() if status.startswith(FAILED)][1:]
+    named = {outcome.check for outcome in report.failures[:1]}
+    failed = [(name, message) for name, status, message in report.rows() if status.startswith(FAILED)]
+    others = [f"{name}: {message}" for name, message in failed if name not in named]
     facts = [report.summary() + ".", *first_failure(report), *others]
     models = list(dict.fromkeys(run.model for run in report.runs))
     series = [

@@ -18,7 +18,7 @@ from unmask.bench import comparison_checks  # noqa: F401  (registers its checks)
 from unmask.bench.checks import CHECKS, Check
 from unmask.bench.loaded_model import BenchError, LoadedModel
 from unmask.bench.observed_run import NotApplicable
-from unmask.bench.trial import CheckFailed, Trial
+from unmask.bench.trial import CheckFailed, Trial, check_call
 
 REPORT_FORMAT = "unmask-bench-report/1"
 SECONDS = 20.0
@@ -146,6 +146,9 @@ def run_checks(
         raise BenchError(f"a sampler is a function generate(model, tokenizer, input_ids, …), not {generate!r}")
     chosen, expected = named_checks(checks), dict(expected_failures or {})
     named_checks(expected)
+    check_call(generate, options or {})
+    if not seconds > 0:
+        raise BenchError(f"a run of the sampler needs a time limit above 0 seconds, not {seconds!r}")
     report = Report(name or getattr(generate, "__qualname__", type(generate).__name__))
     for model in models:
         trial = Trial(generate, model, options or {}, effects or {}, seconds)
@@ -191,7 +194,7 @@ def function_named(text: str) -> Callable[..., Any]:
             found = getattr(found, part)
     except BenchError:
         raise
-    except Exception as error:  # whatever the user's file raises
+    except (Exception, SystemExit) as error:  # whatever the user's file raises
         reason = " ".join(str(error).split())[:200]
         raise BenchError(f"{text} cannot be loaded ({type(error).__name__}: {reason}); check the name") from None
     if not callable(found):

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from unmask.bench.loaded_model import UNJUDGED, LoadedModel, ReferenceWord
+from unmask.bench.loaded_model import UNJUDGED, BenchError, LoadedModel, ReferenceWord
 from unmask.bench.observed_run import CERTAIN, NotApplicable, ObservedRun, observe
 
 WORDS = 4  # of a model that are tried by each check
@@ -26,6 +26,32 @@ PASSES_PER_SLOT = 8  # a run with more passes than this, and 64, counts as endle
 
 class CheckFailed(Exception):
     """A sampler does what it must not do; the message says where."""
+
+
+FIXED = ("model", "tokenizer", "input_ids", "steps", "mask_token_id")
+CALL = "generate(model, tokenizer, input_ids, *, steps, mask_token_id, **options)"
+
+
+def check_call(generate: Callable[..., Any], options: Mapping[str, Any]) -> None:
+    """Refuse a function that cannot be called as the bench calls it, before any check runs."""
+    for name in options:
+        if name in FIXED:
+            raise BenchError(f"the bench itself passes {name} to the sampler; leave out this option")
+    try:
+        signature = inspect.signature(generate)
+    except (TypeError, ValueError):
+        return  # a built-in function: the first run tells
+    more = {"prompt_length": 0} if "prompt_length" in signature.parameters else {}
+    try:
+        signature.bind(None, None, None, **{"steps": 1, "mask_token_id": 0, **more, **options})
+    except TypeError as error:
+        raise BenchError(f"the sampler cannot be called as {CALL}: {error}; write a function that can") from None
+
+
+def fingerprint(module: Any) -> list[tuple[Any, float, float]]:
+    """The number type, the sum and the norm of every parameter."""
+    parameters = [(parameter.dtype, parameter.detach().float()) for parameter in module.parameters()]
+    return [(dtype, float(values.sum()), float(values.norm())) for dtype, values in parameters]
 
 
 def flattened(model: LoadedModel) -> Callable[[Any], Any]:
@@ -126,7 +152,8 @@ class Trial:
     ) -> ObservedRun:
         import torch
 
-        module, given = self.model.module(dtype), torch.from_numpy(ids.copy())
+        module, given = self.model.module(dtype).eval(), torch.from_numpy(ids.copy())
+        weights = fingerprint(module)
         keywords: dict[str, Any] = {**self.options, **options}
         if attention_mask is not None:
             keywords["attention_mask"] = torch.from_numpy(attention_mask)
@@ -145,6 +172,9 @@ class Trial:
         )
         self._timed_out = self._timed_out or (run.stopped is not None and "seconds" in run.stopped)
         run.input_changed = not np.array_equal(given.numpy(), ids)
+        if fingerprint(module) != weights:
+            self.model.forget(dtype)
+            run.error = run.error or "generate changed the weights of the model; later runs get a fresh copy"
         return run
 
     # what a check may rely on

@@ -1,5 +1,7 @@
 """`unmask bench`: reference models, bench folders, and the checks of a sampler."""
 
+import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -154,8 +156,8 @@ def run(
     if out is not None:
         check_writable(out, "report.html", earlier=PAGE)
     options = dict(_option(text) for text in option or ())
-    _be_quiet()
-    report = check_sampler(sampler, models, checks=check, options=options, seconds=seconds)
+    with redirect_stdout(sys.stderr):  # what a sampler prints is not part of the report
+        report = check_sampler(sampler, models, checks=check, options=options, seconds=seconds)
     if out is not None:
         from unmask.bench.report import page
 
@@ -183,12 +185,3 @@ def _option(text: str) -> tuple[str, Any]:
     from unmask.samplers.sampler_names import parameter_value
 
     return name, parameter_value(value)
-
-
-def _be_quiet() -> None:
-    """Progress bars of transformers say nothing about a sampler."""
-    try:
-        from transformers.utils.logging import disable_progress_bar
-    except ImportError:
-        return
-    disable_progress_bar()

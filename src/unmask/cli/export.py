@@ -98,7 +98,19 @@ def export(
     Example: [bold]unmask export models/abb --to bert --out models/abb-bert[/bold]
     """
     if collection is not None:
-        _write_collection(collection, folder, limit=limit, timeout=timeout, as_json=as_json)
+        given: dict[str, object] = {
+            "DIR": folder,
+            "--to": to,
+            "--out": out,
+            "--part": part,
+            "--exact": exact or None,
+            "--order": order,
+            "--rope-theta": rope_theta,
+            "--head-dim": head_dim,
+            "--arch": None if arch == "llada" else arch,
+            "--dtype": None if dtype == "f32" else dtype,
+        }
+        _write_collection(collection, given, limit=limit, timeout=timeout, as_json=as_json)
         return
     if folder is None or to is None or out is None:
         missing = [name for name, value in (("DIR", folder), ("--to", to), ("--out", out)) if value is None]
@@ -123,13 +135,13 @@ def export(
 
 
 def _write_collection(
-    out: Path, folder: Path | None, *, limit: int | None, timeout: float | None, as_json: bool
+    out: Path, given: dict[str, object], *, limit: int | None, timeout: float | None, as_json: bool
 ) -> None:
     from unmask.cli.terminal import console, literal, print_document
     from unmask.export.export_model import write_collection
 
-    if folder is not None:
-        raise typer.BadParameter("--collection writes its own models; leave out DIR")
+    if others := [name for name, value in given.items() if value is not None]:
+        raise typer.BadParameter(f"--collection chooses models and options itself; leave out {', '.join(others)}")
     with budgeted("exporting", limit=limit, timeout=timeout):
         entries = write_collection(out)
     if as_json:

@@ -1,8 +1,8 @@
 """Model × form → a checked folder: which part and form, the memory that it takes, the folder, the collection.
 
 `export_model` refuses a form that the kind does not have (`chosen_part`) or that does not fit into memory
-(`check_size`), and calls the writer of the form. `write_collection` writes the reference models in all containers;
-its list of checksums is written last, so that a collection without it is incomplete.
+(`check_size`), and calls the writer of the form. `write_collection` writes the reference models in all containers,
+with a list of checksums.
 
     memory = numbers of the form × BYTES + words · passes · (slots · outputs + rows) + one pass of the check
 """
@@ -24,6 +24,7 @@ from unmask.export.folder_files import Files, check_free, write_folder
 from unmask.export.gguf_file import GgufChoice, gguf_folder
 from unmask.export.rope_folder import CONTAINERS, rope_folder
 from unmask.export.rope_transformer import RopeChoice
+from unmask.files import write_folder as write_whole_folder
 from unmask.limits import foresee, stage
 from unmask.weights.kinds import DIFFUSION, Kind
 from unmask.weights.model import Model
@@ -52,7 +53,8 @@ def chosen_part(model: Model, form: Form, part: Part | None, *, exact: bool) -> 
     if model.kind not in KINDS_OF[form]:
         others = ", ".join(other for other in FORMS if model.kind in KINDS_OF[other])
         raise UnmaskError(
-            f"{form} can store only {', '.join(KINDS_OF[form])}, and this model is a {model.kind}; use --to {others}"
+            f"{form} can store only {', '.join(KINDS_OF[form])}, and this model is of kind {model.kind}; "
+            f"use --to {others}"
         )
     if exact and form not in ("torch", "onnx"):
         raise UnmaskError(
@@ -265,26 +267,32 @@ REFERENCES = (
 
 
 def write_collection(out: Path, references: tuple[CollectionModel, ...] = REFERENCES) -> list[dict[str, Any]]:
-    """Write all folders, an index and the checksums; return one entry per folder."""
-    check_free(out)
-    entries = []
+    """Write all folders, an index and the checksums, completely or not at all; return one entry per folder."""
+    entries: list[dict[str, Any]] = []
+    write_whole_folder(out, collection_files(references, entries), check=check_free)
+    return entries
+
+
+def collection_files(
+    references: tuple[CollectionModel, ...], entries: list[dict[str, Any]]
+) -> Iterator[tuple[str, bytes]]:
+    """Yield (path, content) of every file, the checksums last, and append an entry for every folder."""
+    sums = {}
     for reference in stage("exporting", references):
         model = compile_problem(reference.problem, reference.kind, length=reference.length)
         for name, form, gguf in reference.exports():
             order = None if form == "gpt2" else reference.order
             files, report = export_files(model, form, order=order, gguf=gguf)
-            write_folder(files, out / name)
+            for file, content in files.items():
+                sums[f"{name}/{file}"] = sha256(content).hexdigest()
+                yield f"{name}/{file}", content
             size = sum(len(content) for content in files.values())
             margins = report.get("margins", {"float32": report["agreement"]["least_margin"]})
             entries.append({"folder": name, "problem": reference.problem, "bytes": size, "margins": margins})
-    (out / "README.md").write_text(index_page(entries), encoding="utf-8")
-    listed = [
-        f"{sha256(path.read_bytes()).hexdigest()}  {path.relative_to(out).as_posix()}\n"
-        for path in sorted(out.rglob("*"))
-        if path.is_file()
-    ]
-    (out / CHECKSUMS).write_text("".join(listed), encoding="utf-8")
-    return entries
+    index = index_page(entries).encode()
+    yield "README.md", index
+    sums["README.md"] = sha256(index).hexdigest()
+    yield CHECKSUMS, "".join(f"{sums[path]}  {path}\n" for path in sorted(sums)).encode()
 
 
 def index_page(entries: list[dict[str, Any]]) -> str:
