@@ -42,6 +42,14 @@ def rows_to_keep(cache, size, first, width, *, starts):
     return kept
 
 
+def refreshed(beliefs, x, passes, first):
+    """Write every slot anew in every pass."""
+    with torch.no_grad():
+        for _ in range(passes):
+            x[:, first:] = beliefs()[1][:, first:]
+    return x
+
+
 def make(fault=None, cache=None):
     """Return generate; `fault` is the name of the check that it must fail, or None; `cache` is prefix or dual."""
 
@@ -60,6 +68,7 @@ def make(fault=None, cache=None):
         attention_mask=None,
         prompt_length=0,
         use_cache=False,
+        uniform=False,
     ):
         if fault == "options_have_effect":
             threshold = 0.9
@@ -69,7 +78,7 @@ def make(fault=None, cache=None):
         first = 0 if fault == "mask_in_prompt" else prompt_length
         open_ = x == mask_token_id
         open_[:, :first] = False
-        start = int(open_.nonzero()[:, 1].min())
+        start = first if uniform else int(open_.nonzero()[:, 1].min())
         width = block_length or x.shape[1]
         state = {"t": 0, "last": None}
         when = torch.zeros_like(x)
@@ -114,6 +123,8 @@ def make(fault=None, cache=None):
                     masked[row, start + (block + 1) * width :] = False
             return masked
 
+        if uniform:
+            return refreshed(beliefs, x, steps - (fault == "uniform_noise"), first)
         with torch.no_grad():
             while ((x == mask_token_id) & open_).any():
                 left = max(1, steps - state["t"])

@@ -3,6 +3,8 @@
 ROW ──reference_models──▶ compiled, exported, described ──bench_folder──▶ a folder that grades without unmask
 generate × folder ──observed_run──▶ canvases, predictions, writes ──checks──▶ Report
 
+ROW ──circuits──▶ which heads and MLPs decide what, found by switching them off (`ablated_bert`); a proposal → a score
+
 A check goes into `checks` or `comparison_checks`, a model into `reference_models`, a call of somebody else's sampler
 into `adapters`. `check_sampler` runs everything.
 """
@@ -14,6 +16,7 @@ from unmask.lazy_names import lazy_names
 if TYPE_CHECKING:
     from unmask.bench.bench_folder import cached_model, write_bench_folder
     from unmask.bench.check_sampler import check_sampler, sampler_named
+    from unmask.bench.circuits import CircuitScore, circuit_files, read_circuit, score_circuit
     from unmask.bench.loaded_model import LoadedModel, load_reference
     from unmask.bench.observed_run import NotApplicable
     from unmask.bench.pytest_plugin import parametrize_with_checks
@@ -22,21 +25,26 @@ if TYPE_CHECKING:
 
 __all__ = [
     "REFERENCE_MODELS",
+    "CircuitScore",
     "LoadedModel",
     "NotApplicable",
     "ReferenceRow",
     "Report",
     "cached_model",
     "check_sampler",
+    "circuit_files",
     "load_reference",
     "parametrize_with_checks",
+    "read_circuit",
     "reference_row",
     "run_checks",
     "sampler_named",
+    "score_circuit",
     "write_bench_folder",
 ]
 
 _MODULES = {
+    "CircuitScore": "unmask.bench.circuits",
     "LoadedModel": "unmask.bench.loaded_model",
     "NotApplicable": "unmask.bench.observed_run",
     "REFERENCE_MODELS": "unmask.bench.reference_models",
@@ -44,11 +52,14 @@ _MODULES = {
     "Report": "unmask.bench.run_checks",
     "cached_model": "unmask.bench.bench_folder",
     "check_sampler": "unmask.bench.check_sampler",
+    "circuit_files": "unmask.bench.circuits",
     "load_reference": "unmask.bench.loaded_model",
     "parametrize_with_checks": "unmask.bench.pytest_plugin",
+    "read_circuit": "unmask.bench.circuits",
     "reference_row": "unmask.bench.reference_models",
     "run_checks": "unmask.bench.run_checks",
     "sampler_named": "unmask.bench.check_sampler",
+    "score_circuit": "unmask.bench.circuits",
     "write_bench_folder": "unmask.bench.bench_folder",
 }
 __getattr__, __dir__ = lazy_names(__name__, _MODULES)

@@ -9,7 +9,9 @@ needs it is reported as not applicable.
 """
 # ruff: noqa: ARG001
 
+import inspect
 from collections.abc import Callable
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -39,26 +41,64 @@ def numpy_sampler(generate: Generate) -> Generate:
     return adapted
 
 
+ZOO_OPTIONS = {
+    "block_length": ("block_length",),
+    "threshold": ("threshold",),
+    "editing_threshold": ("editing_threshold", "edit_threshold"),
+    "max_post_steps": ("max_post_steps", "max_post_edit_steps"),
+    "minimal_topk": ("num_to_transfer",),
+    "remasking": ("remasking",),
+}
+"""Option of the bench → what published code calls it."""
+
+
 def zoo(name: str) -> Generate:
-    """A sampler of `unmask samplers`, such as `llada:remasking=random`; a seed is fixed."""
+    """A sampler of `unmask samplers`, such as `llada:remasking=random`; a seed is fixed.
+
+    Parameters that the name gives are fixed. The others are options of the bench, under its names.
+    """
     from unmask.samplers.sampler_names import parse_sampler
 
     entry = parse_sampler(name)
+    own = {field.name for field in fields(entry.rule)} - set(entry.parameters)
+    renamed = {option: theirs for option, names in ZOO_OPTIONS.items() for theirs in names if theirs in own}
 
     def generate(
-        model: Any, tokenizer: Any, input_ids: Any, *, steps: int, mask_token_id: int, prompt_length: int = 0
+        model: Any,
+        tokenizer: Any,
+        input_ids: Any,
+        *,
+        steps: int,
+        mask_token_id: int,
+        prompt_length: int = 0,
+        uniform: bool = False,
+        **options: Any,
     ) -> Any:
         from unmask.samplers.sampled_predictors import HuggingFacePredictor
         from unmask.samplers.sampling_loop import sample
 
+        if entry.from_noise and not uniform:
+            raise NotApplicable(f"{name} starts from random symbols and has no mask token")
         before, canvas = input_ids[:, :prompt_length].numpy(), input_ids[:, prompt_length:].numpy()
-        sampler = entry.within(steps, canvas.shape[1])
+        if uniform:  # it draws its own random symbols
+            canvas = np.full_like(canvas, mask_token_id)
+        given = {renamed[option]: value for option, value in options.items()}
+        asked = replace(entry, parameters={**entry.parameters, **given})
+        sampler = asked.within(steps, canvas.shape[1])
         if sampler is None:
             raise NotApplicable(f"{name} has more blocks than steps={steps}")
         found = sample(HuggingFacePredictor(model, tokenizer, before), sampler, canvas)
         ids = np.hstack([before, found.sequences.astype(np.int64)])
         return ids, found.step_map
 
+    signature = inspect.signature(generate)
+    kept = [
+        parameter
+        for parameter in signature.parameters.values()
+        if parameter.name != "options" and (entry.from_noise or parameter.name != "uniform")
+    ]
+    more = [inspect.Parameter(option, inspect.Parameter.KEYWORD_ONLY, default=None) for option in renamed]
+    generate.__dict__["__signature__"] = signature.replace(parameters=[*kept, *more])
     generate.__qualname__ = name
     return generate
 
@@ -221,8 +261,13 @@ def diffusers_pipeline(name: str = "LLaDA2Pipeline", scheduler: Any = None, **fi
 
 
 def diffusers_scheduler(name: str = "BlockRefinementScheduler", **fixed: Any) -> Generate:
-    """A scheduler of diffusers in the plain loop: one step per pass on the slots, until none is masked."""
+    """A scheduler of diffusers in the plain loop: one step per pass on the slots, until none is masked or edited.
+
+    With `uniform` the canvas has random symbols and the loop makes `steps` passes.
+    """
     module = _diffusers()
+    scheduler_class = getattr(module, name)
+    known = set(inspect.signature(scheduler_class.step).parameters)
 
     def generate(
         model: Any,
@@ -233,31 +278,46 @@ def diffusers_scheduler(name: str = "BlockRefinementScheduler", **fixed: Any) ->
         mask_token_id: int,
         prompt_length: int,
         threshold: float = 0.95,
+        editing_threshold: float | None = None,
+        max_post_steps: int = 16,
         minimal_topk: int = 1,
+        uniform: bool = False,
     ) -> Any:
         import torch
 
+        if not uniform and "mask_token_id" not in known:
+            raise NotApplicable(f"{name} starts from random symbols and has no mask token")
         ids, slots = input_ids.clone(), input_ids.shape[1] - prompt_length
-        scheduler = getattr(module, name)(**fixed)
-        scheduler.set_timesteps(steps, block_length=slots)
-        for step in range(steps):
-            if not (ids[:, prompt_length:] == mask_token_id).any():
+        scheduler = scheduler_class(**fixed)
+        sized = "block_length" in inspect.signature(scheduler.set_timesteps).parameters
+        scheduler.set_timesteps(steps, **({"block_length": slots} if sized else {}))
+        settings = {
+            "mask_token_id": None if uniform else mask_token_id,
+            "temperature": 0.0,
+            "threshold": threshold,
+            "editing_threshold": editing_threshold,
+            "minimal_topk": minimal_topk,
+            "generator": torch.Generator().manual_seed(0),
+        }
+        settings = {option: value for option, value in settings.items() if option in known}
+        last, changed = steps + (max_post_steps if editing_threshold and not uniform else 0), True
+        for step in range(last):
+            masked = uniform or bool((ids[:, prompt_length:] == mask_token_id).any())
+            if not masked and not (editing_threshold and changed):
                 break
             with torch.no_grad():
                 logits = model(ids).logits[:, prompt_length:]
-            found = scheduler.step(
-                logits,
-                step,
-                ids[:, prompt_length:],
-                mask_token_id=mask_token_id,
-                temperature=0.0,
-                threshold=threshold,
-                minimal_topk=minimal_topk,
-            )
-            ids = torch.cat([ids[:, :prompt_length], found.prev_sample], dim=1)
+            found = scheduler.step(logits, step, ids[:, prompt_length:], **settings)
+            after = torch.cat([ids[:, :prompt_length], found.prev_sample], dim=1)
+            ids, changed = after, not torch.equal(after, ids)
         return ids
 
     generate.__qualname__ = f"diffusers:{name}"
+    parameters = inspect.signature(generate).parameters.values()
+    needs = {option: option for option in ("threshold", "editing_threshold", "minimal_topk")}
+    needs["max_post_steps"] = "editing_threshold"
+    kept = [parameter for parameter in parameters if needs.get(parameter.name, "self") in known]
+    generate.__dict__["__signature__"] = inspect.Signature(kept)
     return generate
 
 

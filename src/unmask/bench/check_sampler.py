@@ -22,7 +22,8 @@ def check_sampler(
     `generate(model, tokenizer, input_ids, *, steps, mask_token_id, **options)` fills the masks of `input_ids` in at
     most `steps` passes and returns the filled ids; or (ids, step map); or an object with `sequences` and, if it has
     one, `step_map` or `histories`. Checks about an option apply if generate has a parameter of its name: block_length,
-    threshold, editing_threshold, max_post_steps, minimal_topk, remasking, attention_mask, prompt_length, use_cache.
+    threshold, editing_threshold, max_post_steps, minimal_topk, remasking, attention_mask, prompt_length, use_cache,
+    and uniform, for samplers that denoise random symbols instead of masks.
 
     `models` is quick, full, names of `unmask bench list`, or a bench folder. `options` are passed to every call,
     `effects` maps further options to two values that must give different runs, `expected_failures` maps checks to

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from unmask.bench.loaded_model import UNJUDGED
+from unmask.bench.loaded_model import UNJUDGED, ReferenceWord
 from unmask.bench.observed_run import NotApplicable, ObservedRun
 from unmask.bench.trial import CheckFailed, Trial
 
@@ -107,8 +107,9 @@ def follows_schedule(trial: Trial) -> str:
 @check("a pass whose result is thrown away: it changes no slot")
 def no_idle_pass(trial: Trial) -> str:
     writes_once(trial)
+    without: dict[str, Any] = {"editing_threshold": None} if trial.accepts("editing_threshold") else {}
     for word in trial.words:
-        run = trial.followed(trial.run(word.ids, trial.model.slots))
+        run = trial.followed(trial.run(word.ids, trial.model.slots, **without))  # the last pass of editing is idle
         counts = _per_pass(run)
         if 0 in counts:
             raise CheckFailed(
@@ -248,20 +249,64 @@ def block_width(slots: int) -> int:
 
 @check("editing never runs, or stops before the last edit")
 def editing(trial: Trial) -> str:
+    """Everything is committed in one pass, so that only edits can make it right."""
     trial.needs("editing_threshold")
-    model = trial.model
-    steps = 1 if model.write_once else model.slots
+    model, edits = trial.model, 0
     more: dict[str, Any] = {"max_post_steps": 4 * model.slots} if trial.accepts("max_post_steps") else {}
+    settings: list[tuple[int, dict[str, Any]]] = [(1 if model.write_once else model.slots, more)]
+    if trial.accepts("threshold"):
+        settings.append((model.slots, {**more, "threshold": 0.0}))
+    for steps, options in settings:
+        for number, word in enumerate(trial.words):
+            run = trial.filled(trial.followed(trial.run(word.ids, steps, editing_threshold=0.5, **options)))
+            trial.sound(run, word)
+            wrong, edited = trial.wrong_slot(run, word), sum(w.before != model.mask_id for w in run.writes())
+            if wrong is not None:
+                named = ", ".join(f"{name}={value}" for name, value in options.items() if name == "threshold")
+                raise CheckFailed(
+                    f"word {number}, steps={steps}, editing_threshold=0.5{named and ', '}{named}: {wrong}; "
+                    f"{edited} edits in {run.passes} passes"
+                )
+            edits += edited
+    if not edits:
+        raise NotApplicable("no slot was written before it was sure, so that there was nothing to edit")
+    return f"{len(trial.words)} words are right after {edits} edits"
+
+
+@check("random symbols are not denoised: a pass is missing, or what was right becomes random again")
+def uniform_noise(trial: Trial) -> str:
+    """From a canvas without masks every slot can be right after the least number of passes, and stays right."""
+    trial.needs("uniform")
+    trial.needs("prompt_length")
+    writes_once(trial)
+    model = trial.model
+    if model.facts["hops"] > 1 or any((word.values == UNJUDGED).any() for word in trial.words):
+        raise NotApplicable("slots of this model read other slots as masks, which random symbols are not")
+    symbols = np.unique([word.values for word in model.words])
+    more: dict[str, Any] = {"editing_threshold": 0.5} if trial.accepts("editing_threshold") else {}
     for number, word in enumerate(trial.words):
-        run = trial.filled(trial.followed(trial.run(word.ids, steps, editing_threshold=0.5, **more)))
+        _refuse_unsound(trial, word)
+        ids = word.ids.copy()
+        ids[model.prompt_length :] = np.random.default_rng(number).choice(symbols, model.slots)
+        for steps in (word.least_passes, 2 * word.least_passes):
+            run = trial.finished(trial.run(ids, steps, uniform=True, **more))
+            wrong = trial.wrong_slot(run, word)
+            if wrong is not None:
+                raise CheckFailed(
+                    f"word {number}, steps={steps}: {wrong} after {run.passes} passes; {word.least_passes} passes that "
+                    "write every slot anew make every slot right"
+                )
+    return f"{len(trial.words)} words are right after {model.least_passes} passes from random symbols"
+
+
+def _refuse_unsound(trial: Trial, word: ReferenceWord) -> None:
+    """Refuse a sampler whose runs from masks show a fault that another check reports."""
+    try:
+        run = trial.run(word.ids, trial.model.slots)
+    except NotApplicable:
+        return  # it has no runs from masks
+    if run.result is not None:
         trial.sound(run, word)
-        wrong = trial.wrong_slot(run, word)
-        if wrong is not None:
-            edits = sum(write.before != model.mask_id for write in run.writes())
-            raise CheckFailed(
-                f"word {number}, steps={steps}, editing_threshold=0.5: {wrong}; {edits} edits in {run.passes} passes"
-            )
-    return f"{len(trial.words)} words are right after editing, with steps={steps}"
 
 
 def _per_pass(run: ObservedRun) -> list[int]:

@@ -28,6 +28,10 @@ Check a sampler, yours or a published one:
 Write a model with a script that grades samplers without unmask:
   [bold]unmask bench export tree-16 --out tree-16[/bold]
 
+Write what a model computes in every pass, node by node, and score a proposed circuit:
+  [bold]unmask bench circuit tree-16 --out tree-16-circuit[/bold]
+  [bold]unmask bench score proposed.json tree-16-circuit[/bold]
+
 [dim]unmask bench list[/dim]   all models and checks"""
 
 
@@ -172,6 +176,80 @@ def run(
         if out is not None:
             console().print(f"wrote [bold]{literal(out)}[/bold]")
     if not report.ok:
+        raise typer.Exit(1)
+
+
+@app.command("circuit", cls=Command, context_settings=CONTEXT)
+def circuit(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A model of `unmask bench list`.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder to write.", show_default=False)],
+    words: Annotated[
+        int,
+        typer.Option("--words", metavar="K", min=2, max=16, help="Words on which parts are switched off."),
+    ] = 6,
+    limit: LimitOption = DEFAULT_LIMIT,
+    timeout: TimeoutOption = None,
+    as_json: Json = False,
+) -> None:
+    """Write the circuits of a model: which heads and MLPs decide what, pass by pass, planner and predictor apart.
+
+    The folder has `circuit.json`, with the names of TransformerLens hooks and pairs of words that differ in one letter,
+    and both parts as BERT checkpoints. Every node and edge is found by switching it off.
+
+    Example: [bold]unmask bench circuit tree-16 --out tree-16-circuit[/bold]
+    """
+    import json
+
+    from unmask.bench.circuits import circuit_files
+    from unmask.bench.reference_models import reference_row
+    from unmask.cli.terminal import console, literal, print_document
+    from unmask.export.folder_files import check_free, write_folder
+
+    row = reference_row(name)
+    check_free(out)
+    with budgeted("switching off", limit=limit, timeout=timeout):
+        files = circuit_files(row, words)
+    folder = write_folder(files, out)
+    found = json.loads(files["circuit.json"])["circuits"]
+    if as_json:
+        print_document({"folder": str(folder), "circuits": found})
+        return
+    for one in found:
+        decided = f"{len(one['decides'])} slots" if len(one["decides"]) > 1 else "1 slot"
+        counts = f"{len(one['nodes'])} nodes, {len(one['edges'])} edges"
+        console().print(f"{one['part']}, pass {one['pass']}: {counts}, decides {decided}")
+    console().print(f"wrote [bold]{literal(folder)}[/bold]")
+
+
+@app.command("score", cls=Command, context_settings=CONTEXT)
+def score(
+    proposed: Annotated[Path, typer.Argument(metavar="FILE.json", help="The proposed circuits.", show_default=False)],
+    truth: Annotated[
+        Path, typer.Argument(metavar="DIR", help="A folder of `unmask bench circuit`.", show_default=False)
+    ],
+    as_json: Json = False,
+) -> None:
+    """Compare proposed circuits with the circuits of a model. The exit code is 1 if they differ.
+
+    Example: [bold]unmask bench score proposed.json tree-16-circuit[/bold]
+    """
+    from unmask.bench.circuits import read_circuit, score_circuit
+    from unmask.cli.terminal import console, literal, print_document, show_table
+
+    scores = score_circuit(read_circuit(proposed), read_circuit(truth))
+    if as_json:
+        print_document({kind: found.to_json() for kind, found in scores.items()})
+    else:
+        columns = ("", "precision", "recall", "F1")
+        rows = [(kind, *(f"{x:.2f}" for x in (s.precision, s.recall, s.f1))) for kind, s in scores.items()]
+        show_table("score", columns, rows, left=columns[:1])
+        for kind, found in scores.items():
+            for what, items in (("missing", found.missing), ("extra", found.extra)):
+                if items:
+                    console().print(
+                        literal(f"{what} {kind}: {items[0]}" + f" and {len(items) - 1} more" * (len(items) > 1))
+                    )
+    if any(found.f1 < 1 for found in scores.values()):
         raise typer.Exit(1)
 
 

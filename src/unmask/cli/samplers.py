@@ -105,7 +105,7 @@ def samplers(
     timeout: TimeoutOption = None,
     as_json: Json = False,
 ) -> None:
-    """Test published samplers (LLaDA, Dream, Fast-dLLM, EB, P2, ReMDM) on a problem whose answers are known.
+    """Test published samplers (LLaDA, Dream, Fast-dLLM, EB, P2, DiffusionGemma, …) on a problem with known answers.
 
     For a problem, the table shows the correct answers for each number of passes, the least number of passes that
     suffices, and the first wrong write with its reason. For a distribution (`law:FILE`) it shows the Kullback-Leibler
@@ -170,11 +170,11 @@ def _exam(
     """An empty report, and what goes into it."""
     from unmask.samplers.benchmark_subject import Subject
     from unmask.samplers.sampler_benchmark import ExamReport, budgets_for, examine
-    from unmask.samplers.sampler_names import ZOO, zoo
+    from unmask.samplers.sampler_names import EDITING_ZOO, ZOO, zoo
 
     zoo(1, names)  # refuse an unknown sampler before anything is compiled
     subject = Subject.of(problem, length, kind=kind, words=words, seed=seed, precision=precision)
-    entries = zoo(subject.slots, names or ZOO)
+    entries = zoo(subject.slots, names or ZOO + EDITING_ZOO)
     budgets = budgets or budgets_for(subject.slots, subject.predictor.model.steps)
     results = stage("sampling", examine(subject, entries, budgets, seed=seed), len(entries) + 1)
     return ExamReport(subject, budgets, []), results
@@ -197,6 +197,11 @@ def _law(
         raise ProblemError(f"{law.name} has strings of any length; give one with --length N")
     bench = Bench(law, length)
     entries = zoo(length, names or ZOO)
+    if any(entry.from_noise for entry in entries):
+        raise UnmaskError(
+            "a law says nothing about canvases of random symbols; leave out samplers that start from them, such as "
+            "diffusion-gemma"
+        )
     budgets = budgets or law_budgets(length)
     results = stage("sampling", compare(bench, entries, budgets, runs=runs, seed=seed), len(entries))
     return LawReport(bench, budgets, []), results

@@ -5,8 +5,8 @@ PROBLEM × N ──sampler_benchmark──▶ right answers, orders, first wrong
 law:FILE × N ──law_comparison──▶ the exact law of a sampler, KL and total variation
 law:FILE × N × K ──pass_schedules──▶ the expected KL of schedules, and the best one
 
-A rule goes into `write_once_rules` or `remasking_rules`, its name into `sampler_names`; `rule_interface` says what it
-sees. `string_law` reads laws, `exact_sampler_law` enumerates what a sampler writes.
+A rule goes into `write_once_rules`, `remasking_rules` or `editing_rules`, its name into `sampler_names`;
+`rule_interface` says what it sees. `string_law` reads laws, `exact_sampler_law` enumerates what a sampler writes.
 """
 
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from unmask.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from unmask.samplers.benchmark_subject import Order, Subject
+    from unmask.samplers.editing_rules import BlockRefinement, DiffusionGemma, JointThreshold, Llada21
     from unmask.samplers.exact_passes import is_linked, least_passes
     from unmask.samplers.law_comparison import Bench
     from unmask.samplers.masked_information import InformationCurve, information_curve
@@ -40,15 +41,19 @@ __all__ = [
     "Beliefs",
     "Bench",
     "Bisection",
+    "BlockRefinement",
     "CompiledPredictor",
+    "DiffusionGemma",
     "Dream",
     "EntropyBound",
     "ExamReport",
     "FastDllm",
     "HuggingFacePredictor",
     "InformationCurve",
+    "JointThreshold",
     "LawPredictor",
     "Llada",
+    "Llada21",
     "Order",
     "Predictor",
     "PricedSchedule",
@@ -79,15 +84,19 @@ _MODULES = {
     "Beliefs": "unmask.samplers.rule_interface",
     "Bench": "unmask.samplers.law_comparison",
     "Bisection": "unmask.samplers.write_once_rules",
+    "BlockRefinement": "unmask.samplers.editing_rules",
     "CompiledPredictor": "unmask.samplers.sampled_predictors",
+    "DiffusionGemma": "unmask.samplers.editing_rules",
     "Dream": "unmask.samplers.write_once_rules",
     "EntropyBound": "unmask.samplers.write_once_rules",
     "ExamReport": "unmask.samplers.sampler_benchmark",
     "FastDllm": "unmask.samplers.write_once_rules",
     "HuggingFacePredictor": "unmask.samplers.sampled_predictors",
     "InformationCurve": "unmask.samplers.masked_information",
+    "JointThreshold": "unmask.samplers.editing_rules",
     "LawPredictor": "unmask.samplers.string_law",
     "Llada": "unmask.samplers.write_once_rules",
+    "Llada21": "unmask.samplers.editing_rules",
     "Order": "unmask.samplers.benchmark_subject",
     "P2": "unmask.samplers.remasking_rules",
     "Predictor": "unmask.samplers.rule_interface",

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from math import ceil
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 
@@ -206,9 +206,10 @@ def comparable(scores: np.ndarray) -> np.ndarray:
 # State and Sampler: where a run stands, and what makes its next pass.
 
 
-Remasking = Literal["declines", "masks again", "resamples"]
+Remasking = Literal["declines", "masks again", "resamples", "renoises"]
 """What *remasking* means: a slot that is not chosen stays masked (LLaDA); a written slot may become a mask again (P2,
-ReMDM); a written slot may take another symbol at once (the paper's planner)."""
+ReMDM); a written slot may take another symbol at once (the paper's planner, LLaDA2.1); there are no masks, and a slot
+that is not accepted takes a random symbol (DiffusionGemma)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,6 +250,10 @@ class State:
     def after(self, canvas: np.ndarray, memory: tuple[float, ...] = ()) -> "State":
         return replace(self, canvas=canvas, step=self.step + 1, memory=memory)
 
+    def restarted(self, canvas: np.ndarray, memory: tuple[float, ...] = ()) -> "State":
+        """Before the first pass, with another canvas; the slots to fill stay the same."""
+        return replace(self, canvas=canvas, memory=memory)
+
 
 class Sampler(Protocol):
     """One published rule with its parameters; it draws through `chance` alone."""
@@ -270,6 +275,19 @@ class Sampler(Protocol):
     def next(self, state: State, beliefs: Beliefs, chance: Chance) -> State:
         """One pass."""
         ...
+
+
+class NoiseSampler(Protocol):
+    """A sampler whose canvas has random symbols instead of masks."""
+
+    def begin(self, state: State, symbols: int, chance: Chance) -> State:
+        """The state before the first pass; a symbol is a number below `symbols`."""
+        ...
+
+
+def starts_from_noise(sampler: object) -> TypeGuard[NoiseSampler]:
+    """Whether a sampler, or a class of samplers, makes a random canvas before its first pass."""
+    return hasattr(sampler, "begin")
 
 
 # Schedules: how many of m masked slots each pass writes.

@@ -9,8 +9,9 @@ from math import ceil
 from typing import Any
 
 from unmask.errors import shortened
+from unmask.samplers.editing_rules import BlockRefinement, DiffusionGemma, JointThreshold, Llada21
 from unmask.samplers.remasking_rules import P2, Remdm
-from unmask.samplers.rule_interface import Sampler, SamplerError, block_count
+from unmask.samplers.rule_interface import Sampler, SamplerError, block_count, starts_from_noise
 from unmask.samplers.write_once_rules import Bisection, Dream, EntropyBound, FastDllm, Llada
 
 RULES: dict[str, type[Any]] = {
@@ -21,7 +22,12 @@ RULES: dict[str, type[Any]] = {
     "p2": P2,
     "remdm": Remdm,
     "bisection": Bisection,
+    "llada2.1": Llada21,
+    "joint-threshold": JointThreshold,
+    "diffusion-gemma": DiffusionGemma,
+    "block-refinement": BlockRefinement,
 }
+STEPS = ("steps", "num_inference_steps")  # how published code names the number of passes
 NOT_TYPED = ("planner",)  # parameters that are functions
 ZOO = (
     "llada:remasking=low_confidence",
@@ -47,7 +53,16 @@ ZOO = (
     "remdm:variant=conf",
     "bisection",
 )
-"""What is compared by default; QUARTER is a quarter of the slots."""
+"""What is compared by default; QUARTER is a quarter of the slots, SLOTS their number."""
+EDITING_ZOO = (
+    "llada2.1",
+    "llada2.1:num_to_transfer=SLOTS",
+    "joint-threshold",
+    "diffusion-gemma",
+    "block-refinement",
+    "block-refinement:editing_threshold=0",
+)
+"""Samplers that change written slots. A law is not compared with them: given all slots, it says nothing new."""
 
 
 @dataclass(frozen=True)
@@ -60,13 +75,18 @@ class Entry:
     @property
     def takes_steps(self) -> bool:
         """Whether a budget decides how many passes it makes."""
-        names = {field.name for field in fields(self.rule)}
-        return "steps" in names and "steps" not in self.parameters and self.parameters.get("scheduler") != "halving"
+        names = {field.name for field in fields(self.rule)} & set(STEPS)
+        return bool(names - set(self.parameters)) and self.parameters.get("scheduler") != "halving"
+
+    @property
+    def from_noise(self) -> bool:
+        """Whether it starts from random symbols instead of masks."""
+        return starts_from_noise(self.rule)
 
     def make(self, steps: int = 1, **defaults: Any) -> Sampler:
         """The sampler; `defaults` are taken for parameters that it has and its name does not give."""
         names = {field.name for field in fields(self.rule)}
-        given = {name: value for name, value in {"steps": steps, **defaults}.items() if name in names}
+        given = {name: value for name, value in {**dict.fromkeys(STEPS, steps), **defaults}.items() if name in names}
         return self.rule(**{**given, **self.parameters})
 
     def within(self, budget: int, slots: int, **defaults: Any) -> Sampler | None:
@@ -80,7 +100,10 @@ class Entry:
 
 def zoo(slots: int, names: tuple[str, ...] = ZOO) -> list[Entry]:
     """Return the samplers of these names, for a canvas of this number of slots."""
-    return [parse_sampler(name.replace("QUARTER", str(max(1, ceil(slots / 4))))) for name in names]
+    sizes = {"QUARTER": max(1, ceil(slots / 4)), "SLOTS": slots}
+    for word, size in sizes.items():
+        names = tuple(name.replace(word, str(size)) for name in names)
+    return [parse_sampler(name) for name in names]
 
 
 def parse_sampler(text: str) -> Entry:

@@ -11,7 +11,7 @@ import numpy as np
 
 from unmask.errors import UnmaskError
 from unmask.limits import check, foresee
-from unmask.samplers.rule_interface import Beliefs, Chance, Drawn, Predictor, Sampler, State
+from unmask.samplers.rule_interface import Beliefs, Chance, Drawn, Predictor, Sampler, State, starts_from_noise
 
 MOST_PASSES = 100_000
 
@@ -88,6 +88,10 @@ def sample(
     states = [State(row, row, predictor.mask_id, number) for number, row in enumerate(canvas)]
     smallest = np.min_scalar_type(-len(predictor.vocabulary))
     histories = [canvas.astype(smallest)]
+    if starts_from_noise(sampler):
+        symbols = len(predictor.vocabulary)
+        states = [sampler.begin(state, symbols, chance) for state, chance in zip(states, chances, strict=True)]
+        canvas = np.stack([state.canvas for state in states])
     running = [state.row for state in states if not sampler.finished(state)]
     while running:
         check()

@@ -1,0 +1,418 @@
+"""Reference model → its circuits, pass by pass, planner and predictor apart; proposed circuit × truth → score.
+
+A circuit belongs to a pass and a part. It preserves decisions: for the predictor the symbols of the slots that the
+pass writes, for the planner keep or take of every slot. Nothing is declared from the names of registers. Every node
+and edge is found by switching it off in the exported BERT, on canvases of the model's own runs of the listed words:
+
+    necessary node    off alone, it changes a decision of some word in this pass
+    backup node       not necessary, but where only nodes are on that are necessary in some pass, switching it on
+                      changes a decision of this pass: it does what another node also does, or it keeps a node that
+                      another pass needs from acting in this one
+    edge              off alone, it changes a decision; for a backup node, where only that node is on beside those that
+                      are necessary in some pass
+
+Tokens are the input and stay on, unless one is asked about alone. Nodes with an edge belong to the circuit. Then it is
+checked that the circuit is enough: with every head and MLP outside of it off, every decision of every listed word is
+that of the whole model; and that it carries the words: with what its nodes add in the run of another word, every
+decision is that of the other word. An error is raised otherwise.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from unmask.bench.ablated_bert import AblatedBert, Edge, Node, Recorded
+from unmask.bench.loaded_model import BenchError
+from unmask.bench.reference_models import SEED, VERSION, ReferenceRow
+from unmask.errors import UnmaskError
+from unmask.limits import check
+
+FORMAT = "unmask-circuit/1"
+WORDS = 6
+AT_ONCE = 256  # variants of a pass that are computed together
+NOTHING = 1e-6  # a node that adds less than this in every column adds nothing
+
+
+@dataclass(frozen=True, eq=False)
+class Canvas:
+    """What a part reads before a pass of one word, and the rows whose decisions the pass uses."""
+
+    ids: np.ndarray
+    rows: np.ndarray
+
+
+@dataclass(frozen=True)
+class Circuit:
+    """Nodes with whether each is necessary, and edges, of one part in one pass."""
+
+    part: str
+    step: int
+    decides: tuple[int, ...]
+    nodes: dict[Node, bool]
+    edges: frozenset[Edge]
+
+
+def circuit_files(row: ReferenceRow, words: int = WORDS) -> dict[str, bytes]:
+    """Files of a circuit folder: `circuit.json`, and both parts of the model as BERT folders."""
+    from unmask.export.export_model import export_files
+    from unmask.export.folder_files import as_json
+    from unmask.samplers.benchmark_subject import Subject
+
+    if row.order == "work":
+        raise UnmaskError(f"{row.name} has read-only slots, which its planner does not know; choose another model")
+    subject = Subject.of(row.source, row.length, words=words, seed=SEED, hops=row.hops)
+    model, files, parts, found = subject.predictor.model, {}, {}, []
+    for part in ("planner", "predictor"):
+        made, report = export_files(model, "bert", part=part, order=row.order)
+        bert, slots = AblatedBert.of(made, len(model.vocabulary)), list(report["slots"])
+        files |= {f"{part}/{name}": content for name, content in made.items()}
+        parts[part] = {"folder": part, "layers": bert.layers, "heads": bert.heads}
+        passes = list(canvases_of(subject, part, slots))
+        found += [to_json(circuit, bert) for circuit in circuits_of(bert, passes, part, model.rows - model.padding)]
+    document = {
+        "format": FORMAT,
+        "version": VERSION,
+        "model": row.name,
+        "problem": row.problem,
+        "prompt_length": model.rows - model.padding,
+        "slots": model.padding,
+        "words": list(subject.words),
+        "parts": parts,
+        "circuits": found,
+        "pairs": counterfactual_pairs(subject, slots),
+    }
+    return {**files, "circuit.json": as_json(document)}
+
+
+def canvases_of(subject: Any, part: str, slots: Sequence[int]) -> Iterator[list[Canvas]]:
+    """For every pass of the model's own run, the canvas of every word; empty where the pass changes nothing."""
+    model, first = subject.predictor.model, subject.predictor.first_row
+    begin = [] if model.begin is None else [model.token[model.begin]]
+    for before, after in pairwise(subject.own.histories):
+        canvases = []
+        for word, old, new in zip(subject.predictor.words, before[:, slots], after[:, slots], strict=True):
+            decided = np.flatnonzero(old != new) if part == "predictor" else np.arange(len(slots))
+            canvases.append(Canvas(np.array([*begin, *word.tolist(), *old.tolist()]), first + decided))
+        yield canvases if any(len(canvas.rows) for canvas in canvases) else []
+
+
+@dataclass(frozen=True, eq=False)
+class Pass:
+    """The canvases of all words before a pass, the runs of the whole model on them, and what they decide."""
+
+    bert: AblatedBert
+    canvases: list[Canvas]
+    runs: list[Recorded]
+    wanted: list[np.ndarray]
+
+    @classmethod
+    def of(cls, bert: AblatedBert, canvases: list[Canvas]) -> "Pass":
+        runs = [bert.forward(canvas.ids) for canvas in canvases]
+        return cls(bert, canvases, runs, [decisions(*pair)[0] for pair in zip(runs, canvases, strict=True)])
+
+    def decided(self, off: frozenset[Node]) -> list[np.ndarray]:
+        """What every word decides with these nodes off."""
+        return [variants(self.bert, canvas, [off])[0] for canvas in self.canvases]
+
+    def changed(self, sets: list[frozenset[Node]], expected: list[np.ndarray]) -> np.ndarray:
+        """Which of these sets of nodes that are off change a decision of a word."""
+        found = np.zeros(len(sets), dtype=bool)
+        for canvas, target in zip(self.canvases, expected, strict=True):
+            if sets:
+                found |= (variants(self.bert, canvas, sets) != target).any(axis=1)
+        return found
+
+    def is_enough(self, nodes: set[Node], parts: frozenset[Node]) -> bool:
+        """Whether every decision is that of the whole model with all other parts off."""
+        return not self.changed([parts - nodes], self.wanted).any()
+
+
+def circuits_of(bert: AblatedBert, passes: list[list[Canvas]], part: str, first: int) -> Iterator[Circuit]:
+    """The circuit of every pass that changes something; `first` is the row of the first slot."""
+    made = {step: Pass.of(bert, canvases) for step, canvases in enumerate(passes, start=1) if canvases}
+    candidates = {step: candidate_nodes(bert, one.canvases, one.runs) for step, one in made.items()}
+    needed: dict[int, set[Node]] = {}
+    for step, one in made.items():
+        alone = one.changed([frozenset([node]) for node in candidates[step]], one.wanted)
+        needed[step] = {node for node, matters in zip(candidates[step], alone, strict=True) if matters}
+    somewhere = {node for nodes in needed.values() for node in nodes}
+    for step, one in made.items():
+        yield _circuit(one, part, step, first, candidates[step], needed[step], somewhere)
+
+
+def _circuit(
+    one: Pass, part: str, step: int, first: int, candidates: list[Node], necessary: set[Node], somewhere: set[Node]
+) -> Circuit:
+    bert, canvases = one.bert, one.canvases
+    parts = frozenset(node for node in bert.nodes(len(canvases[0].ids)) if node.kind != "token")
+    tokens = {node for node in candidates if node.kind == "token"}
+    bare = parts - somewhere
+    others = [node for node in candidates if node not in somewhere | tokens]
+    restores = one.changed([bare - {node} for node in others], one.decided(bare))
+    backup = {node for node, matters in zip(others, restores, strict=True) if matters}
+    edges = set(edges_of(bert, canvases, frozenset(), necessary | tokens))
+    around = somewhere | tokens
+    for node in sorted(backup):
+        edges |= {edge for edge in edges_of(bert, canvases, bare - {node}, around | {node}) if node in edge}
+    nodes = necessary | backup | {end for edge in edges for end in edge if end.kind != "output"}
+    if not one.is_enough(nodes, parts):
+        nodes = irreducible(nodes, candidates, lambda kept: one.is_enough(kept, parts))
+    _check_carries(one, nodes)
+    return Circuit(
+        part,
+        step,
+        tuple(sorted({int(row) - first for canvas in canvases for row in canvas.rows})),
+        {node: node in necessary for node in sorted(nodes)},
+        frozenset(edges),
+    )
+
+
+def irreducible(nodes: set[Node], candidates: list[Node], is_enough: Callable[[set[Node]], bool]) -> set[Node]:
+    """Add nodes until they are enough, then leave out each that is not needed for that."""
+    found = nodes | set(candidates)
+    if not is_enough(found):
+        raise BenchError("the nodes that reach a decision are not enough for it; this model has no circuit")
+    for node in reversed(candidates):
+        if node not in nodes and is_enough(found - {node}):
+            found.discard(node)
+    return found
+
+
+def _check_carries(one: Pass, nodes: set[Node]) -> None:
+    """In the run of a word, the nodes of a circuit add what they add in the run of the next word: its decisions."""
+    for number, canvas in enumerate(one.canvases):
+        other = (number + 1) % len(one.canvases)
+        if not np.array_equal(canvas.rows, one.canvases[other].rows):
+            continue
+        patched = one.bert.forward(canvas.ids, given={node: one.runs[other].added[node] for node in nodes})
+        if not np.array_equal(decisions(patched, canvas)[0], one.wanted[other]):
+            raise BenchError("a circuit does not carry another word; this is a fault of the bench, please report it")
+
+
+def decisions(run: Recorded, canvas: Canvas) -> np.ndarray:
+    """[variants, rows of the canvas that are decided]"""
+    return run.decided[:, canvas.rows]
+
+
+def variants(bert: AblatedBert, canvas: Canvas, off: list[frozenset[Node]]) -> np.ndarray:
+    """The decisions with each of these sets of nodes off."""
+    found = []
+    for start in range(0, len(off), AT_ONCE):
+        check()
+        found.append(decisions(bert.forward(canvas.ids, off[start : start + AT_ONCE]), canvas))
+    return np.concatenate(found)
+
+
+def candidate_nodes(bert: AblatedBert, canvases: list[Canvas], runs: list[Recorded]) -> list[Node]:
+    """Nodes that add something and from which attention leads to a decision, in some word."""
+    found: set[Node] = set()
+    for canvas, run in zip(canvases, runs, strict=True):
+        reach = {int(row) for row in canvas.rows}
+        live = {layer: set() for layer in range(-1, bert.layers)}
+        for layer in reversed(range(bert.layers)):
+            live[layer] = set(reach)
+            weights = run.patterns[layer][:, sorted(reach)].max(axis=(0, 1), initial=0)
+            reach |= set(np.flatnonzero(weights > NOTHING).tolist())
+        live[-1] = reach
+        found |= {
+            node for node, added in run.added.items() if node.row in live[node.layer] and np.abs(added).max() > NOTHING
+        }
+    return sorted(found)
+
+
+def edges_of(
+    bert: AblatedBert, canvases: list[Canvas], off: frozenset[Node], nodes: set[Node] | frozenset[Node]
+) -> Iterator[Edge]:
+    """Edges between these nodes, and to outputs, that change a decision when they are off beside `off`."""
+    found: set[Edge] = set()
+    for canvas in canvases:
+        before = bert.forward(canvas.ids, [off])
+        expected = decisions(before, canvas)[0]
+        asked = [edge for edge in _possible(nodes, canvas, before) if edge not in found]
+        for start in range(0, len(asked), AT_ONCE):
+            check()
+            part = asked[start : start + AT_ONCE]
+            run = bert.forward(canvas.ids, [off] * len(part), edges=part, before=before)
+            matters = (decisions(run, canvas) != expected).any(axis=1)
+            found |= {edge for edge, is_needed in zip(part, matters, strict=True) if is_needed}
+    yield from sorted(found)
+
+
+def _possible(nodes: set[Node] | frozenset[Node], canvas: Canvas, run: Recorded) -> Iterator[Edge]:
+    """Edges along which something can flow: in one row, or where attention has a weight."""
+    outputs = [Node("output", int(row), len(run.patterns)) for row in canvas.rows]
+    for reader in (*nodes, *outputs):
+        for source in nodes:
+            earlier = source.layer < reader.layer or (
+                source.layer == reader.layer and (source.kind, reader.kind) == ("head", "mlp")
+            )
+            same = source.row == reader.row
+            seen = reader.kind == "head" and run.patterns[reader.layer][reader.head, reader.row, source.row] > NOTHING
+            if earlier and (same or seen) and np.abs(run.added[source]).max() > NOTHING:
+                yield source, reader
+
+
+# Words that differ in one letter, and which slots that changes.
+
+
+def counterfactual_pairs(subject: Any, slots: Sequence[int], per_word: int = 4) -> list[dict[str, Any]]:
+    """For every word, other words that differ in one letter and for which some slot has another right value."""
+    from unmask.reasoners.run_words import run_batch
+
+    model = subject.predictor.model
+    letters = np.unique(subject.predictor.words)
+    found = []
+    for number, word in enumerate(subject.predictor.words):
+        tried, places = [], np.linspace(0, len(word) - 1, per_word).astype(int).tolist()
+        for place in dict.fromkeys(places):
+            other = word.copy()
+            other[place] = letters[(np.searchsorted(letters, word[place]) + 1) % len(letters)]
+            tried.append((place, other))
+        traces = run_batch(model, np.stack([other for _, other in tried]), engine=subject.predictor.engine)
+        for (place, other), trace in zip(tried, traces, strict=True):
+            differ = np.flatnonzero(trace.canvas[-1][slots] != subject.expected[number][slots]).tolist()
+            if differ:
+                symbols = [model.symbols(tokens.tolist()) for tokens in (word, other)]
+                found.append({"word": symbols[0], "counterfactual": symbols[1], "letter": place, "slots": differ})
+    return found
+
+
+# Documents, and the score of a proposed circuit.
+
+
+def to_json(circuit: Circuit, bert: AblatedBert) -> dict[str, Any]:
+    return {
+        "part": circuit.part,
+        "pass": circuit.step,
+        "decides": list(circuit.decides),
+        "nodes": [node_json(node, bert, necessary=necessary) for node, necessary in circuit.nodes.items()],
+        "edges": [[source.id, reader.id] for source, reader in sorted(circuit.edges)],
+    }
+
+
+def node_json(node: Node, bert: AblatedBert, *, necessary: bool) -> dict[str, Any]:
+    """`index` is the entry of the hook: the row, and for a head its number."""
+    index = {"row": node.row, **({"head": node.head} if node.kind == "head" else {})}
+    where = {"layer": node.layer} if node.kind in ("head", "mlp") else {}
+    return {
+        "id": node.id,
+        "kind": node.kind,
+        **where,
+        **index,
+        "hook": node.hook,
+        "role": role(node, bert),
+        "necessary": necessary,
+    }
+
+
+def role(node: Node, bert: AblatedBert) -> str:
+    """What a node compares, reads and writes, by the names of registers: a comment, not part of the truth."""
+    if node.kind == "token":
+        return "the symbol of this row"
+    layer = bert.registers["layers"][node.layer]
+    if node.kind == "mlp":
+        return f"MLP of {layer['does']}"
+    head = next((head for head in layer["heads"] if head["head"] == node.head), None)
+    if head is None:
+        return "a head without weights"
+    named = {key: ", ".join(head[key]) or "nothing" for key in ("queries", "keys", "reads", "writes")}
+    return f"looks up {named['queries']} = {named['keys']}; copies {named['reads']} to {named['writes']}"
+
+
+@dataclass(frozen=True)
+class CircuitScore:
+    """Recall counts necessary nodes (or edges) that were proposed, precision proposed ones that are in the circuit."""
+
+    precision: float
+    recall: float
+    missing: tuple[str, ...]
+    extra: tuple[str, ...]
+
+    @property
+    def f1(self) -> float:
+        both = self.precision + self.recall
+        return 2 * self.precision * self.recall / both if both else 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        shown = {"precision": self.precision, "recall": self.recall, "f1": self.f1}
+        return {**shown, "missing": list(self.missing), "extra": list(self.extra)}
+
+
+def score_circuit(proposed: Mapping[str, Any], truth: Mapping[str, Any]) -> dict[str, CircuitScore]:
+    """`nodes` and `edges` over all circuits of the truth; a circuit that is not proposed counts as empty.
+
+    Both are documents with `circuits`, a list of {"part", "pass", "nodes", "edges"}; a node is an id or an object with
+    an id, an edge a pair of ids.
+    """
+    wanted, offered = _by_pass(truth, "the truth"), _by_pass(proposed, "the proposal")
+    unknown = sorted(set(offered) - set(wanted))
+    if unknown:
+        part, step = unknown[0]
+        raise UnmaskError(f"the truth has no circuit of the {part} in pass {step}; leave it out of the proposal")
+    scores = {}
+    for kind in ("nodes", "edges"):
+        needed = {(key, item) for key, circuit in wanted.items() for item in circuit["necessary " + kind]}
+        allowed = {(key, item) for key, circuit in wanted.items() for item in circuit[kind]}
+        given = {(key, item) for key, circuit in offered.items() for item in circuit[kind]}
+        scores[kind] = CircuitScore(
+            len(given & allowed) / len(given) if given else float(not needed),
+            len(given & needed) / len(needed) if needed else 1.0,
+            _named(needed - given),
+            _named(given - allowed),
+        )
+    return scores
+
+
+def _named(items: set[tuple[tuple[str, int], Any]]) -> tuple[str, ...]:
+    return tuple(
+        f"{part} pass {step}: {' → '.join(item) if isinstance(item, tuple) else item}"
+        for (part, step), item in sorted(items)
+    )
+
+
+def _by_pass(document: Mapping[str, Any], what: str) -> dict[tuple[str, int], dict[str, set[Any]]]:
+    found: dict[tuple[str, int], dict[str, set[Any]]] = {}
+    try:
+        for circuit in document["circuits"]:
+            key = (circuit["part"], circuit["pass"])
+            if key in found or not isinstance(key[0], str) or type(key[1]) is not int:
+                raise UnmaskError(f"{what} has two circuits for {key}, or none that is named by a part and a pass")
+            nodes = [node if isinstance(node, dict) else {"id": node} for node in circuit["nodes"]]
+            ids = {node["id"] for node in nodes}
+            backup = {node["id"] for node in nodes if not node.get("necessary", True)}
+            edges = {(source, reader) for source, reader in circuit["edges"]}
+            if not all(isinstance(name, str) for name in (*ids, *(end for edge in edges for end in edge))):
+                raise TypeError("ids are strings")
+            found[key] = {
+                "nodes": ids,
+                "necessary nodes": ids - backup,
+                "edges": edges,
+                "necessary edges": {edge for edge in edges if not backup & set(edge)},
+            }
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        reason = f"no {error}" if isinstance(error, KeyError) else str(error)
+        raise UnmaskError(
+            f"{what} is not a document of circuits ({reason}); it has `circuits`, a list of objects with `part`, "
+            "`pass`, `nodes` (ids) and `edges` (pairs of ids)"
+        ) from None
+    return found
+
+
+def read_circuit(path: str | Path) -> dict[str, Any]:
+    """A document of circuits from a file, or from `circuit.json` of a folder."""
+    path = Path(path)
+    path = path / "circuit.json" if path.is_dir() else path
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UnmaskError(f"{path} cannot be read ({error.strerror}); check the path") from None
+    except ValueError as error:
+        raise UnmaskError(f"{path} is not JSON ({error}); check the file") from None
+    if not isinstance(document, dict):
+        raise UnmaskError(f"{path} does not contain a JSON object; check the file")
+    return document
