@@ -56,7 +56,7 @@ MAY_IMPORT = {
     "viewer": "api problems reasoners engines traces weights limits",
     "samplers": "api verification problems reasoners engines weights numerics files limits",
     "export": "api reasoners engines weights numerics files limits",
-    "bench": "samplers export recurrences",
+    "bench": "samplers export recurrences limits",
     "lab": (
         "samplers viewer programs problems recurrences expressions reasoners engines traces weights numerics files "
         "limits"

@@ -118,3 +118,31 @@ def test_edits_in_place_are_the_fastest(tmp_path):
         assert (found <= word.earliest).all()
         letters = model.tokenizer.convert_ids_to_tokens(word.values.tolist())
         assert letters == [min(word.text[: i + 1]) for i in range(4)]
+
+
+@pytest.mark.parametrize("form", ["bert", "eurobert", "llama"])
+def test_the_residual_stream_is_that_of_transformers(tmp_path, form):
+    row = ReferenceRow("regex", "(a|b)*abb", 4, "tree")
+    model = load_reference(write_bench_folder(row, tmp_path / "model", form))
+    with torch.no_grad():
+        states = model.module()(torch.from_numpy(model.words[0].ids[None]), output_hidden_states=True).hidden_states
+    streams = [state[0].numpy() for state in states[1:]]
+    assert model.wrong_layer(streams) is None
+    assert len(streams) == len(model.residual()) > 1
+    broken = [stream.copy() for stream in streams]
+    broken[1][3, 2] += 0.5
+    assert model.wrong_layer(broken).startswith("layer 1, row 3, column 2: ")
+    assert "layers instead of" in model.wrong_layer(streams[1:])
+
+
+def test_the_word_decides_the_order(tmp_path):
+    row = ReferenceRow("resets", "program:resets.py", 5, "in place, order depends on the word")
+    model = load_reference(write_bench_folder(row, tmp_path / "model"))
+    for word in model.words:
+        value = 0
+        for letter in word.text:
+            value = (value + 1) % 3 if letter == "+" else int(letter)
+        assert model.tokenizer.convert_ids_to_tokens(int(word.values[-1])) == str(value)
+        if "+" not in word.text:
+            assert word.least_passes == 1
+    assert len({tuple(word.earliest.tolist()) for word in model.words}) > 1

@@ -22,7 +22,7 @@ def test_the_document_of_an_exam(unmask):
     document = json.loads(out)
     assert (document["slots"], document["steps"], document["budgets"]) == (7, 3, [7, 4, 3])
     by_name = {entry["sampler"]: entry for entry in document["samplers"]}
-    assert len(by_name) == 23
+    assert len(by_name) == 29
     assert by_name["own planner"]["least"] == {"steps": None, "passes": 3}
     llada = by_name["llada low_confidence"]
     assert llada["least"] == {"steps": 4, "passes": 4}
@@ -34,6 +34,35 @@ def test_the_document_of_an_exam(unmask):
     assert cliff["first_wrong"]["sentence"].startswith("slot 6 written while slot 5 was masked")
     assert cliff["order_violated"] > 0
     assert by_name["fast-dllm threshold 0.9"]["runs"][0]["first_wrong"] is None
+
+
+def test_a_function_of_ones_own_is_examined_on_any_problem(unmask, tmp_path):
+    pytest.importorskip("torch")
+    file = tmp_path / "own.py"
+    file.write_text(
+        "import torch\n"
+        "def generate(model, tokenizer, input_ids, *, steps, mask_token_id):\n"
+        "    x = input_ids.clone()\n"
+        "    for _ in range(steps):\n"
+        "        best = model(x).logits.argmax(-1)\n"
+        "        x = torch.where(x == mask_token_id, best, x)\n"
+        "    return x\n"
+        "def broken(model, tokenizer, input_ids, *, steps, mask_token_id):\n"
+        "    raise RuntimeError('no')\n"
+    )
+    common = ("samplers", "group:S3", "--length", 8, "--words", 8, "--budget", "3")
+    code, out, err = unmask(*common, "--sampler", f"{file}:generate", "--sampler", "fast-dllm:threshold=0.9", "--json")
+    assert (code, err) == (0, "")
+    _, own, fast = json.loads(out)["samplers"]
+    assert own["sampler"].endswith("own.py:generate")
+    (run,) = own["runs"]
+    assert (run["passes"], run["right"], run["right_slots"] > 0.5) == (3, 0.0, True)
+    assert run["first_wrong"]["sentence"].startswith("slot 4 written while slots 0, 1 were masked")
+    assert fast["least"]["passes"] == 3
+    for name, message in (("broken", "RuntimeError: no"), ("missing", "cannot be loaded")):
+        code, out, err = unmask(*common, "--sampler", f"{file}:{name}")
+        assert (code, out) == (2, "")
+        assert message in err
 
 
 def test_the_table_of_an_exam(unmask):

@@ -46,11 +46,12 @@ Edge = tuple[Node, Node]
 
 @dataclass(eq=False)
 class Recorded:
-    """What a forward pass shows: logits [variants, rows, symbols], and what each node added in the first variant."""
+    """What a forward pass shows: logits [variants, rows, symbols], and what the first variant holds in between."""
 
     logits: np.ndarray
     added: dict[Node, np.ndarray] = field(default_factory=dict)
     patterns: list[np.ndarray] = field(default_factory=list)  # per layer [heads, rows, rows]
+    streams: list[np.ndarray] = field(default_factory=list)  # after each layer [rows, width]
 
     @property
     def decided(self) -> np.ndarray:
@@ -125,6 +126,7 @@ class AblatedBert:
             self._switch(added, "mlp", layer, off, given)
             found.added |= {Node("mlp", row, layer): added[0, row] for row in range(size)}
             stream = self._norm(stream + added, f"{name}.output")
+            found.streams.append(stream[0])
         found.logits = self._logits(stream)
         for b, (source, reader) in ((b, edge) for b, edge in enumerate(edges) if edge is not None):
             if reader.kind == "output":

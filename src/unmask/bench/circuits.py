@@ -19,7 +19,7 @@ decision is that of the other word. An error is raised otherwise.
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -262,7 +262,7 @@ def _possible(nodes: set[Node] | frozenset[Node], canvas: Canvas, run: Recorded)
 
 def counterfactual_pairs(subject: Any, slots: Sequence[int], per_word: int = 4) -> list[dict[str, Any]]:
     """For every word, other words that differ in one letter and for which some slot has another right value."""
-    from unmask.reasoners.run_words import run_batch
+    from unmask.samplers.sampled_predictors import CompiledPredictor
 
     model = subject.predictor.model
     letters = np.unique(subject.predictor.words)
@@ -273,9 +273,10 @@ def counterfactual_pairs(subject: Any, slots: Sequence[int], per_word: int = 4) 
             other = word.copy()
             other[place] = letters[(np.searchsorted(letters, word[place]) + 1) % len(letters)]
             tried.append((place, other))
-        traces = run_batch(model, np.stack([other for _, other in tried]), engine=subject.predictor.engine)
-        for (place, other), trace in zip(tried, traces, strict=True):
-            differ = np.flatnonzero(trace.canvas[-1][slots] != subject.expected[number][slots]).tolist()
+        others = CompiledPredictor(model, np.stack([other for _, other in tried]), subject.predictor.engine)
+        values = replace(subject, predictor=others).expected
+        for (place, other), value in zip(tried, values, strict=True):
+            differ = np.flatnonzero(value[slots] != subject.expected[number][slots]).tolist()
             if differ:
                 symbols = [model.symbols(tokens.tolist()) for tokens in (word, other)]
                 found.append({"word": symbols[0], "counterfactual": symbols[1], "letter": place, "slots": differ})

@@ -16,6 +16,7 @@ from unmask.errors import UnmaskError
 
 FORMAT = "unmask-bench/1"
 DESCRIPTION = "bench.json"
+RESIDUAL = "residual.safetensors"
 UNJUDGED = -1  # the value of a slot that has no right value
 
 
@@ -104,6 +105,30 @@ class LoadedModel:
         except (OverflowError, IndexError):
             name = None
         return f"the unknown token {token}" if name is None else str(name)
+
+    def residual(self) -> list[np.ndarray]:
+        """The residual stream after each layer, [rows, width], in the first pass of the first word."""
+        from safetensors.numpy import load_file
+
+        stored = load_file(self.folder / RESIDUAL)
+        return [stored[f"layers.{layer}"] for layer in range(len(stored))]
+
+    def wrong_layer(self, streams: Any, tolerance: float = 0.01) -> str | None:
+        """Where an engine's residual streams after each layer, [rows, width], first differ from the expected ones."""
+        expected = self.residual()
+        if len(streams) != len(expected):
+            return f"{len(streams)} layers instead of {len(expected)}"
+        for layer, (found, right) in enumerate(zip(streams, expected, strict=True)):
+            found = np.asarray(found, dtype=np.float32)
+            if found.shape != right.shape:
+                return f"layer {layer}: the shape is {list(found.shape)} instead of {list(right.shape)}"
+            differs = np.argwhere(~(np.abs(found - right) <= tolerance))
+            if len(differs):
+                row, column = differs[0].tolist()
+                return (
+                    f"layer {layer}, row {row}, column {column}: {found[row, column]} instead of {right[row, column]}"
+                )
+        return None
 
     def forget(self, dtype: str) -> None:
         """Load the module again when it is next asked for."""

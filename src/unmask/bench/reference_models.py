@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from unmask.bench.loaded_model import DESCRIPTION, FORMAT, UNJUDGED, BenchError
+from unmask.bench.loaded_model import DESCRIPTION, FORMAT, RESIDUAL, UNJUDGED, BenchError
 from unmask.errors import UnmaskError, shortened
 
-VERSION = 1
+VERSION = 2
 PROGRAMS = Path(__file__).parent / "programs"
 WORDS = 16
 SEED = 0
@@ -62,6 +62,7 @@ REFERENCE_MODELS = (
     ReferenceRow("rotary-16-reversed", "group:S3", 16, "tree", form="eurobert", order="reversed"),
     ReferenceRow("chain-12", "program:chain.py", 12, "chain"),
     ReferenceRow("grid-12", "program:grid.py", 12, "grid"),
+    ReferenceRow("resets-12", "program:resets.py", 12, "in place, order depends on the word"),
     ReferenceRow("addition-12", "program:addition.py", 12, "carry"),
     ReferenceRow("grammar-6", "cfg:brackets.cfg", 6, "CYK"),
 )
@@ -86,6 +87,8 @@ def chosen_rows(models: str) -> tuple[ReferenceRow, ...]:
 
 def reference_files(row: ReferenceRow, form: str | None = None) -> dict[str, bytes]:
     """Compile and export a model, and describe it: the files of a bench folder without `check.py`."""
+    from safetensors.numpy import save
+
     from unmask.export.export_model import export_files
     from unmask.export.export_task import work_slots
     from unmask.export.folder_files import as_json
@@ -98,7 +101,27 @@ def reference_files(row: ReferenceRow, form: str | None = None) -> dict[str, byt
     subject = replace(subject, read_only=work_slots(subject.predictor.model, row.order))
     files, report = export_files(subject.predictor.model, form, order=row.order)
     described = description(row, form, subject, files, report)
-    return {**files, DESCRIPTION: as_json(described)}
+    streams = residual_streams(files, form, np.array(described["words"][0]["input_ids"]))
+    stored = {f"layers.{layer}": np.ascontiguousarray(stream) for layer, stream in enumerate(streams)}
+    return {**files, DESCRIPTION: as_json(described), RESIDUAL: save(stored)}
+
+
+def residual_streams(files: dict[str, bytes], form: str, ids: np.ndarray) -> list[np.ndarray]:
+    """What the first pass of a word has in its residual stream after each layer, [rows, width], by NumPy."""
+    import json
+
+    from safetensors.numpy import load
+
+    from unmask.bench.ablated_bert import AblatedBert
+
+    if form == "bert":
+        return AblatedBert.of(files, 1).forward(ids).streams
+    from unmask.export.rope_folder import CONTAINERS
+    from unmask.export.rope_transformer import residual, rounding
+
+    weights = CONTAINERS[form].read_back(load(files["model.safetensors"]), json.loads(files["config.json"]))
+    exact = rounding("float32")
+    return [residual(weights, ids[None], layer + 1, exact)[0] for layer in range(len(weights.layers))]
 
 
 def description(
@@ -162,6 +185,7 @@ def description(
         "least_passes": max(word["least_passes"] for word in words),
         "most_frequent_answer": subject.chance,
         "reads": _lists(reads[0]) if same else None,
+        "residual": {"file": RESIDUAL, "word": 0},
         "words": words,
     }
 

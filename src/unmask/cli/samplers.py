@@ -52,7 +52,8 @@ SamplerOption = Annotated[
     typer.Option(
         "--sampler",
         metavar="NAME",
-        help="Test only this sampler, such as `llada:remasking=random` or `fast-dllm:threshold=0.8`. May be repeated.",
+        help="Test only this sampler: a name such as `fast-dllm:threshold=0.8`, or a function as in `bench run`. "
+        "May be repeated.",
         show_default=False,
     ),
 ]
@@ -168,13 +169,15 @@ def _exam(
     precision: int,
 ) -> tuple[Any, Iterator[Any]]:
     """An empty report, and what goes into it."""
+    from unmask.bench.own_function import is_function, own_function
     from unmask.samplers.benchmark_subject import Subject
     from unmask.samplers.sampler_benchmark import ExamReport, budgets_for, examine
     from unmask.samplers.sampler_names import EDITING_ZOO, ZOO, zoo
 
-    zoo(1, names)  # refuse an unknown sampler before anything is compiled
+    own = {name: own_function(name) for name in names if is_function(name)}
+    zoo(1, tuple(name for name in names if name not in own))  # refuse what is unknown before anything is compiled
     subject = Subject.of(problem, length, kind=kind, words=words, seed=seed, precision=precision)
-    entries = zoo(subject.slots, names or ZOO + EDITING_ZOO)
+    entries = [own[name] if name in own else zoo(subject.slots, (name,))[0] for name in names or ZOO + EDITING_ZOO]
     budgets = budgets or budgets_for(subject.slots, subject.predictor.model.steps)
     results = stage("sampling", examine(subject, entries, budgets, seed=seed), len(entries) + 1)
     return ExamReport(subject, budgets, []), results

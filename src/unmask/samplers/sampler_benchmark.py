@@ -3,15 +3,34 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from math import ceil
-from typing import Any
+from typing import Any, Protocol
 
 from unmask.samplers.benchmark_subject import Order, Subject, WrongWrite
 from unmask.samplers.report_page import Point, Series, Table, page, plot
-from unmask.samplers.rule_interface import Sampler
-from unmask.samplers.sampler_names import Entry
-from unmask.samplers.sampling_loop import Sample, sample
+from unmask.samplers.sampling_loop import Sample
 
 OWN = "own planner"
+
+
+class Contestant(Protocol):
+    """A sampler that is examined: an `Entry` of the zoo, or a function of the user's (`unmask.bench`)."""
+
+    @property
+    def label(self) -> str: ...
+
+    @property
+    def remasks(self) -> str:
+        """What remasking means to it."""
+        ...
+
+    @property
+    def takes_steps(self) -> bool:
+        """Whether a budget decides how many passes it makes."""
+        ...
+
+    def sampled(self, subject: Subject, budget: int, seed: int) -> Sample | None:
+        """A run on every word within a budget of passes; None if it cannot keep to the budget."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -66,7 +85,9 @@ def budgets_for(slots: int, steps: int) -> tuple[int, ...]:
     return tuple(sorted((b for b in wanted if b >= 1), reverse=True))
 
 
-def examine(subject: Subject, entries: Iterable[Entry], budgets: Iterable[int], *, seed: int = 0) -> Iterator[Result]:
+def examine(
+    subject: Subject, entries: Iterable[Contestant], budgets: Iterable[int], *, seed: int = 0
+) -> Iterator[Result]:
     """The model's own planner, then every sampler."""
     order = Order(subject)
     own = measured(order, None, subject.own)
@@ -91,18 +112,18 @@ def measured(order: Order, steps: int | None, sampled: Sample) -> Run:
     )
 
 
-def _examined(order: Order, entry: Entry, budgets: tuple[int, ...], seed: int) -> Result:
+def _examined(order: Order, entry: Contestant, budgets: tuple[int, ...], seed: int) -> Result:
     subject = order.subject
     known: dict[int, Run] = {}
 
     def run(steps: int) -> Run | None:
-        sampler: Sampler | None = entry.within(steps, subject.slots)
-        if sampler is not None and steps not in known:
-            sampled = sample(subject.predictor, sampler, subject.blank, seed=seed)
-            known[steps] = measured(order, steps if entry.takes_steps else None, sampled)
+        if steps not in known:
+            sampled = entry.sampled(subject, steps, seed)
+            if sampled is not None:
+                known[steps] = measured(order, steps if entry.takes_steps else None, sampled)
         return known.get(steps)
 
-    label, meaning = entry.make().label, entry.make().remasks
+    label, meaning = entry.label, entry.remasks
     if not entry.takes_steps:
         only = run(1)
         assert only is not None

@@ -9,9 +9,11 @@ from math import ceil
 from typing import Any
 
 from unmask.errors import shortened
+from unmask.samplers.benchmark_subject import Subject
 from unmask.samplers.editing_rules import BlockRefinement, DiffusionGemma, JointThreshold, Llada21
 from unmask.samplers.remasking_rules import P2, Remdm
 from unmask.samplers.rule_interface import Sampler, SamplerError, block_count, starts_from_noise
+from unmask.samplers.sampling_loop import Sample, sample
 from unmask.samplers.write_once_rules import Bisection, Dream, EntropyBound, FastDllm, Llada
 
 RULES: dict[str, type[Any]] = {
@@ -89,6 +91,19 @@ class Entry:
         given = {name: value for name, value in {**dict.fromkeys(STEPS, steps), **defaults}.items() if name in names}
         return self.rule(**{**given, **self.parameters})
 
+    @property
+    def label(self) -> str:
+        return self.make().label
+
+    @property
+    def remasks(self) -> str:
+        return self.make().remasks
+
+    def sampled(self, subject: Subject, budget: int, seed: int) -> Sample | None:
+        """A run on every word with at most this number of passes; None if it has more blocks than that."""
+        sampler = self.within(budget, subject.slots)
+        return None if sampler is None else sample(subject.predictor, sampler, subject.blank, seed=seed)
+
     def within(self, budget: int, slots: int, **defaults: Any) -> Sampler | None:
         """Return the sampler with at most this number of passes; None if it has more blocks than that.
 
@@ -111,7 +126,7 @@ def parse_sampler(text: str) -> Entry:
     name, _, rest = text.partition(":")
     if name.endswith(".py"):
         raise SamplerError(
-            f"{shortened(text)!r} is a function of your own; test it with `unmask bench run --sampler FILE.py:NAME`"
+            f"{shortened(text)!r} is a function of your own, which a law cannot be compared with; give a problem"
         )
     if name not in RULES:
         raise SamplerError(f"there is no sampler {shortened(name)!r}; use one of {', '.join(RULES)}")

@@ -1,0 +1,110 @@
+"""A function of the user's as a sampler of `unmask samplers`: generate × compiled problem → Sample.
+
+The function is called as by `unmask bench run`, word by word, with a torch module whose logits are those of the
+compiled predictor in F_p.
+"""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from unmask.bench.check_sampler import sampler_named
+from unmask.bench.observed_run import NotApplicable, ObservedRun, observe
+from unmask.bench.run_checks import SECONDS
+from unmask.bench.trial import PASSES_PER_SLOT, check_call
+from unmask.errors import UnmaskError
+from unmask.limits import check
+from unmask.samplers.benchmark_subject import Subject
+from unmask.samplers.sampled_predictors import CompiledPredictor
+from unmask.samplers.sampler_names import RULES
+from unmask.samplers.sampling_loop import Sample
+
+
+def is_function(name: str) -> bool:
+    """Whether a name of a sampler is FILE.py:NAME, package.module:NAME or diffusers:NAME."""
+    prefix, colon, _ = name.partition(":")
+    return bool(colon) and prefix not in RULES and (prefix.endswith(".py") or "=" not in name)
+
+
+def own_function(name: str) -> "OwnFunction":
+    """The function of this name; refuse one that cannot be called as the bench calls it."""
+    function = sampler_named(name)
+    check_call(function, {})
+    return OwnFunction(name, function)
+
+
+@dataclass(frozen=True)
+class OwnFunction:
+    """`generate` of `check_sampler`, with what `examine` asks of a sampler."""
+
+    label: str
+    generate: Callable[..., Any]
+
+    remasks: str = "unknown"
+    takes_steps: bool = True
+
+    def sampled(self, subject: Subject, budget: int, seed: int) -> Sample | None:
+        """A run on every word, one after the other; what the function does not do in `budget` passes is its own."""
+        import torch
+
+        runs: list[list[np.ndarray]] = []
+        for number in range(len(subject.words)):
+            check()
+            torch.manual_seed(seed + number)
+            runs.append(self._canvases(subject, number, budget))
+        longest = max(map(len, runs))
+        stacked = (np.concatenate([run[min(t, len(run) - 1)] for run in runs]) for t in range(longest))
+        return Sample(tuple(stacked), np.array([len(run) - 1 for run in runs]), subject.predictor.mask_id)
+
+    def _canvases(self, subject: Subject, number: int, budget: int) -> list[np.ndarray]:
+        import torch
+
+        whole = subject.predictor
+        predictor = CompiledPredictor(whole.model, whole.words[number : number + 1], whole.engine)
+        module, first = compiled_module(predictor), predictor.first_row
+        begin = [] if whole.model.begin is None else [whole.model.token[whole.model.begin]]
+        ids = np.array([[*begin, *whole.words[number].tolist(), *[whole.mask_id] * subject.slots]], dtype=np.int64)
+        run = ObservedRun(ids, first, whole.mask_id)
+        named = "prompt_length" in inspect.signature(self.generate).parameters
+        more = {"prompt_length": first} if named else {}
+        tokenizer = SimpleNamespace(mask_token_id=whole.mask_id, all_special_ids=[whole.mask_id])
+        try:
+            observe(
+                module,
+                lambda: self.generate(
+                    module, tokenizer, torch.from_numpy(ids.copy()), steps=budget, mask_token_id=whole.mask_id, **more
+                ),
+                run,
+                most_passes=64 + PASSES_PER_SLOT * max(subject.slots, budget),
+                seconds=SECONDS,
+            )
+        except NotApplicable as why:
+            raise UnmaskError(f"{self.label} cannot be run with {budget} steps: {why}") from None
+        if run.error is not None or run.stopped is not None:
+            raise UnmaskError(f"{self.label} with {budget} steps: {run.error or run.stopped}")
+        canvases = run.canvases()
+        if canvases is None:
+            raise UnmaskError(
+                f"{self.label} does not show the model its whole canvas in every pass, so no pass is known"
+            )
+        return canvases
+
+
+def compiled_module(predictor: CompiledPredictor) -> Any:
+    """A torch module: input_ids [1, rows] → an object with `logits`, 0 for rows of the prompt."""
+    import torch
+
+    class CompiledModule(torch.nn.Module):
+        device, dtype = torch.device("cpu"), torch.float32
+
+        def forward(self, input_ids: Any, **_: Any) -> Any:
+            slots = predictor.logits(input_ids[:, predictor.first_row :].numpy())
+            before = np.zeros((*input_ids.shape, slots.shape[-1]), dtype=np.float32)
+            before[:, predictor.first_row :] = slots
+            return SimpleNamespace(logits=torch.from_numpy(before))
+
+    return CompiledModule().eval()
