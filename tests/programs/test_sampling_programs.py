@@ -3,15 +3,18 @@
 import random
 from fractions import Fraction
 from itertools import pairwise
+from math import ceil, log2
+from pathlib import Path
 
 import pytest
 
 from unmask import compile_problem
-from unmask.compilers.sampling_models import sampling_model
+from unmask.compilers.sampling_models import random_circuit_of, sampling_model
 from unmask.engines.fast import FastEngine
 from unmask.engines.reference import ReferenceEngine
 from unmask.errors import ProblemError, TooLarge
 from unmask.numerics.arithmetic import Precision
+from unmask.problems.catalogue import parse_problem
 from unmask.problems.random_circuits import (
     COPY,
     XOR,
@@ -116,13 +119,30 @@ def test_writing_once_cannot_do_it():
 
 
 def test_circuits_of_a_family():
-    from unmask.problems.catalogue import parse_problem
-
     circuit = with_random_inputs(parse_problem("family:parity").specification(3).circuit)
     assert circuit.law() == {"0": Fraction(1, 2), "1": Fraction(1, 2)}
     for kind in ("smdm", "mdm"):
         model = compile_problem("coins:family:parity", kind, length=3)
         assert law_of(model, FastEngine()) == circuit.law(heads(model.precision))
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "background" / "passes.md"
+
+
+@pytest.mark.parametrize(("family", "length"), [("parity", 4), ("parity", 16), ("majority", 7), ("reachability", 16)])
+def test_prices_are_within_the_bounds_and_are_those_of_the_page(family, length):
+    name = f"coins:family:{family}"
+    circuit = random_circuit_of(parse_problem(name.removeprefix("coins:")), length)
+    d, w, size = circuit.depth, circuit.width, len(circuit.nodes)
+    models = (compile_problem(name, kind, length=length) for kind in ("smdm", "mdm"))
+    measured = [(model.steps, model.padding) for model in models]
+    bounds = [(d, size), (d + 1, w + ceil(log2(d + 1)))]
+    assert all(
+        price <= bound for pair in zip(measured, bounds, strict=True) for price, bound in zip(*pair, strict=True)
+    )
+    prices = [f"{t}, {slots}" for pair in zip(measured, bounds, strict=True) for t, slots in pair]
+    row = " | ".join([f"`{name}`, length {length}", str(d), str(w), str(size), *prices])
+    assert f"| {row} |" in PAGE.read_text("utf-8")
 
 
 @pytest.mark.parametrize(
