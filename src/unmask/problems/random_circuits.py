@@ -166,7 +166,7 @@ class RandomCircuit:
         return _pruned(nodes, outputs)
 
     def _last_reads(self, passes: int) -> list[int]:
-        """The last pass that reads each node, 0 if there is none; the last pass reads outputs that are older."""
+        """The last pass that reads each node, 0 if no pass does; the last pass reads outputs that are older."""
         last = [0] * len(self.nodes)
         needed = set(self.outputs)
         for k in reversed(range(len(self.nodes))):
