@@ -184,7 +184,7 @@ class RandomCircuit:
         return RandomCircuit(tuple(self._moved(k, number) for k in number), tuple(number[k] for k in self.outputs))
 
     def _lives(self) -> tuple[list[int], list[int]]:
-        """(the pass that writes each node, the last pass that reads it, 0 if there is none)
+        """(the pass that writes each node, the last pass that reads it, 0 if no pass does)
 
         The last pass reads outputs that are older, and tosses a coin that is output once and read by no gate.
         """

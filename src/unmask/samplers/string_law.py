@@ -3,7 +3,7 @@
     P_N(x) = α · A_{x1} · … · A_{xN} · ω / Z_N,        Z_N = Σ over all strings of length N
 
 α [states] are the weights to start in a state, A_a [states, states] those to write a and move, ω [states] those to end.
-N-grams, probabilistic automata and hidden Markov models are of this form; `law_file.py` reads them. The weights are
+N-grams, probabilistic automata and hidden Markov models are of this form. The weights are
 rational numbers (`exact`); the arrays of floats are made from them.
 """
 
