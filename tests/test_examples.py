@@ -43,6 +43,15 @@ slot 3 patched: changes [5]; the slot above it in the tree is 5
 slot 4 patched: changes [6]; the slot above it in the tree is 6
 slot 5 patched: changes [6]; the slot above it in the tree is 6
 """,
+    "score_a_circuit.py": """
+planner pass 1 decides slots [0, 1, 2] ['0.h0@6', '0.h1@6', '0.mlp@4', '0.mlp@5', '0.mlp@6', 'token@4', 'token@5']
+planner pass 2 decides slots [0, 1, 2] ['0.mlp@6', 'token@6']
+predictor pass 1 decides slots [0, 1] ['0.h0@4', '0.h1@4', '0.h0@5', '0.h1@5', '0.mlp@4', '1.mlp@4', '2.mlp@4', \
+'0.mlp@5', '1.mlp@5', '2.mlp@5', 'token@0', 'token@1', 'token@2', 'token@3']
+predictor pass 2 decides slots [2] ['0.h0@6', '0.h1@6', '0.mlp@6', '1.mlp@6', '2.mlp@6', 'token@4', 'token@5']
+nodes: precision 0.40, recall 0.57
+edges: precision 0.29, recall 0.25
+""",
     "one_model_four_frameworks.py": """
 Model(mdm, N = 4, P = 3, T = 2, F_2, regex:(a|b)*abb)
  plt by mdm_to_plt (thm:lts-can-simulate-mdms)
