@@ -261,7 +261,7 @@ def _weights(row: Any, names: list[str], where: str) -> dict[int, Fraction]:
 
 def _probability(value: Any, where: str) -> Fraction:
     try:
-        if isinstance(value, bool) or not isinstance(value, int | float | str | Fraction) or len(str(value)) > 60:
+        if isinstance(value, bool) or not isinstance(value, int | float | str | Fraction):
             raise ValueError
         number = _decimal(str(value)) if isinstance(value, float | str) else Fraction(value)
     except (ValueError, ZeroDivisionError):
