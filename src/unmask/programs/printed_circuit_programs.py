@@ -1,8 +1,8 @@
 """A circuit family that a metered machine prints → one planner and one predictor for every N.
 
 Statement:    a family of circuits of depth T(N) and size P(N) that a machine with logarithmic space prints is decided
-              by an L-uniform family of masked diffusion models with T(N) steps and P(N) slots, one per wire and gate; so
-              L-uniform AC^d ⊆ MDM[O(log^d N), poly(N)] (cor:mdms-with-constant-steps, cor:mdms-with-polylog-steps).
+              by an L-uniform family of masked diffusion models with T(N) steps and P(N) slots, one per wire and gate;
+              so L-uniform AC^d ⊆ MDM[O(log^d N), poly(N)] (cor:mdms-with-constant-steps, cor:mdms-with-polylog-steps).
 Construction: row N + k is item k, in the order in which the machine prints: a wire, or the gate whose wires came before
               it. The positional encoding of a row runs the machine again and counts to the item
               (`problems/circuits/printed_circuits.py`). A wire looks up its source; a gate attends to its wires and

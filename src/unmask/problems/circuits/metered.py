@@ -22,6 +22,7 @@ A parameter annotated `Machine` is a metered function, or an `Oracle`: a functio
 import ast
 import inspect
 import textwrap
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import FunctionType
 from typing import Any, NoReturn
@@ -70,8 +71,8 @@ class Machine:
 class Oracle(Machine):
     """A function of whole numbers whose values are given, such as the weights of a family of models."""
 
-    def __init__(self, function: FunctionType) -> None:
-        self.name, self._function = function.__name__, function
+    def __init__(self, name: str, function: Callable[..., int]) -> None:
+        self.name, self._function = name, function
 
     def __call__(self, *arguments: int) -> int:
         limit, *given = arguments

@@ -17,7 +17,7 @@ counting, as a machine with logarithmic space does. They are metered, too.
 | reachability  | ⌈log2 N⌉ + 1       | 4, 9, 16, … |
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from unmask.expressions import Expression, N, constant, log2_above
@@ -215,17 +215,18 @@ class PrintedFamily:
     def items(self, length: int) -> Iterator[int]:
         return self.machine(self.room.at(length), length)
 
-    def circuit(self, length: int) -> Circuit:
-        """The printed circuit, for comparison; the last gate is its output."""
-        gates: list[Gate] = []
-        wires: list[int] = []
-        for number in self.items(length):
-            if number >= 0:
-                wires.append(number)
-            else:
-                gates.append(Gate("and" if number == AND else "or", tuple(wires)))
-                wires = []
-        return Circuit(tuple(f"x{i}" for i in range(length)), tuple(gates), (2 * (length + len(gates)),), ("o0",))
+
+def printed_circuit(length: int, printed: Iterable[int]) -> Circuit:
+    """The circuit of these items, to run it; the last gate is its output."""
+    gates: list[Gate] = []
+    wires: list[int] = []
+    for number in printed:
+        if number >= 0:
+            wires.append(number)
+        else:
+            gates.append(Gate("and" if number == AND else "or", tuple(wires)))
+            wires = []
+    return Circuit(tuple(f"x{i}" for i in range(length)), tuple(gates), (2 * (length + len(gates)),), ("accepted",))
 
 
 PRINTED: dict[str, PrintedFamily] = {
