@@ -20,10 +20,10 @@ COMPUTABLE = (
 )
 UNIFORM_BOTH_WAYS = (
     "Uniformity: a metered machine prints the circuits of five families, and the positional encoding of one program "
-    "for every N calls it; back, a metered machine prints the circuit of a model gate by gate from its weights, without "
-    "pruning. That registers hold O(log N) bits is enforced while they run. By hand: that a metered function is a "
-    "machine with logarithmic space, that such a machine writes the weights of one program for every N, and that the "
-    "conversions between MDM and PLT keep this (docs/background/uniformity.md)."
+    "for every N calls it; back, a metered machine prints the circuit of a model gate by gate from its weights, "
+    "without pruning. That registers hold O(log N) bits is enforced while they run. By hand: that a metered "
+    "function is a machine with logarithmic space, that such a machine writes the weights of one program for every N, "
+    "and that the conversions between MDM and PLT keep this (docs/background/uniformity.md)."
 )
 CLASS_OF_D = (
     "This is a statement about classes: D is the width of a looped transformer that may be chosen. For a given model "
@@ -313,8 +313,8 @@ OTHERS = (
         title="constantly many steps",
         statement="MDM[O(1), poly(N)] = PLT[O(1), poly(N)] = L-uniform AC0, for T and P computable in logarithmic "
         "space. Circuits become models with as many steps as they are deep; models become circuits whose depth is "
-        "below a bound in which N does not occur, for every p: every sum of F_p is a cascade of flip-flops. Circuits are "
-        f"extracted, and tried, at p = 1 alone. {UNIFORM_BOTH_WAYS}",
+        "below a bound in which N does not occur, for every p: every sum of F_p is a cascade of flip-flops. Circuits "
+        f"are extracted, and tried, at p = 1 alone. {UNIFORM_BOTH_WAYS}",
         construction="programs/circuit_systems.py, verification/circuits/constant_depth.py, "
         "programs/printed_circuit_programs.py, verification/circuits/printed_extraction.py",
         claim="holds",

@@ -210,7 +210,7 @@ class _Form:
         self.known[node.id] = value
 
     def _refuse(self, node: ast.AST, why: str) -> NoReturn:
-        line = ast.unparse(node).splitlines()[0]
+        line = (ast.unparse(node) or f"operator {type(node).__name__}").splitlines()[0]
         raise NotMetered(f"{self.name} cannot be metered: `{line}`: {why}")
 
 
