@@ -76,7 +76,8 @@ def _one_program(name: str, effort: Effort) -> tuple[int, int]:
     family = printed_family(name, "mdm")
     models: list[Model] = []
     found = {}
-    for length in (4, 9) if name == "reachability" else (4, 9, 16):  # its circuits have N^1.5 gates
+    most = 2 if name == "reachability" else max(2, effort.of(3))  # its circuits have N^1.5 gates
+    for length in (4, 9, 16)[:most]:
         made = assembled(lambda n=length: models.append(family.model_at(n, Precision(2))))
         found[length] = [uniformity(program) for program in made]
     grown = growth(found)
