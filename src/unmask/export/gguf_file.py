@@ -62,13 +62,14 @@ def gguf_folder(
     _package()
     rope = RopeExport.of(model, part, words, order=order, choice=choice, shifted=False)
     task, weights = rope.task, rope.form.weights
-    data = gguf_bytes(weights, task.tokens, gguf)
+    data = gguf_bytes(weights, task.tokens, task.tokens.letters(model), gguf)
     checked = rope.check("gguf", read_back(data, weights, gguf.arch), position_error=LARGEST_POSITION_ERROR[gguf.dtype])
     report = {**checked, "arch": gguf.arch, "dtype": gguf.dtype, "tokens": list(task.tokens.names)}
     card = gguf_card(model, report, task.tokens, task.words)
     files = {
         "model.gguf": data,
         "registers.json": as_json(register_map(rope.form.real)),
+        **task.tokenizer(),
         "export.json": as_json(report),
         "README.md": as_text(card),
     }
@@ -77,14 +78,14 @@ def gguf_folder(
     return files, report
 
 
-def gguf_bytes(weights: RopeWeights, tokens: TokenNames, choice: GgufChoice) -> bytes:
-    """The file."""
+def gguf_bytes(weights: RopeWeights, tokens: TokenNames, letters: set[str], choice: GgufChoice) -> bytes:
+    """The file; `letters` are the tokens that are found in running text."""
     package = _package()
     with tempfile.TemporaryDirectory() as place:
         path = Path(place) / "model.gguf"
         writer = package.GGUFWriter(str(path), choice.arch)
         _metadata(writer, weights, choice)
-        _vocabulary(writer, tokens)
+        _vocabulary(writer, tokens, letters)
         for name, tensor in _named(weights, choice.arch).items():
             _add(writer, name, np.ascontiguousarray(tensor, dtype=np.float32), choice.dtype)
         writer.write_header_to_file()
@@ -190,13 +191,20 @@ def _metadata(writer: Any, weights: RopeWeights, choice: GgufChoice) -> None:
         writer.add_pooling_type(_package().PoolingType.NONE)
 
 
-def _vocabulary(writer: Any, tokens: TokenNames) -> None:
-    """Every symbol is found in running text. llama.cpp refuses a vocabulary without merges: there is an unused one."""
+def _vocabulary(writer: Any, tokens: TokenNames, letters: set[str]) -> None:
+    """Letters are found in running text; symbols of slots are not, because `ab` may be the name of one.
+
+    llama.cpp refuses a vocabulary without merges: there is an unused one.
+    """
     kinds, special = _package().TokenType, set(tokens.special.values())
+
+    def kind(name: str) -> Any:
+        return kinds.CONTROL if name in special else kinds.USER_DEFINED if name in letters else kinds.NORMAL
+
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre("default")
     writer.add_token_list(list(tokens.names))
-    writer.add_token_types([kinds.CONTROL if name in special else kinds.USER_DEFINED for name in tokens.names])
+    writer.add_token_types([kind(name) for name in tokens.names])
     writer.add_token_merges(["[ ["])
     for role in ("bos", "eos", "pad", "mask"):
         if role in tokens.special:
