@@ -272,7 +272,7 @@ GGUF_CANVAS = """Append the token `[MASK]` {padding} times, request the logits o
 GGUF_CHAIN = """Generate greedily: {steps} symbols, then `[EOS]`.
 """
 
-GGUF_CHECKED = """It was checked through the C API of the wheel xllamacpp 2026.10.11549. The file was read back and
+GGUF_CHECKED = """Such files were run through the C API of the wheel xllamacpp 2026.10.11549. This one was read back and
 compared with F_p. This comparison does not cover other roundings in a kernel, such as those of activations in q8_0.
 """
 
@@ -362,7 +362,7 @@ def _states(report: dict[str, Any]) -> list[str]:
 
 def _answer(model: Model, report: dict[str, Any]) -> str:
     count = model.answers_told
-    slots = report.get("answer_slots", [*range(model.padding - count, model.padding)])
+    slots = report.get("answer_slots") or [*range(model.padding - count, model.padding)]
     if count == 1:
         place = "the last one" if slots == [model.padding - 1] else f"slot {slots[0]}, counted from 0,"
         return f"{place} is the answer"
