@@ -39,7 +39,7 @@ def test_stems_are_names_of_theorems():
     assert named_theorem("mdm_to_plt", "mdm", "plt").label == "thm:lts-can-simulate-mdms"
     with pytest.raises(UnmaskError, match="takes mdm to plt, not cot to plt"):
         named_theorem("mdm_to_plt", "cot", "plt")
-    with pytest.raises(UnmaskError, match="there is no conversion 'magic'"):
+    with pytest.raises(UnmaskError, match="unknown conversion 'magic'"):
         named_theorem("magic", "cot", "plt")
     with pytest.raises(UnmaskError, match="of kind mdm already"):
         route("mdm", "mdm")

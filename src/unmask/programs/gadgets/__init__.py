@@ -1,9 +1,10 @@
-"""What one head or one MLP can do, over named registers: one name and one file for every gadget.
+"""Gadgets: what one head or one MLP can compute, over named registers.
 
-In come the head or the MLP that is being written and the columns it works on; the gadget adds columns or hidden units.
+A gadget is a function that gets the head or the MLP that is being built and the columns that it works on. It adds
+columns to the head or hidden units to the MLP.
 
-    what a head sees      equal (EQ), lookup (LOOKUP, SELF), focus (FOCUS), hide (HIDE), boost (BOOST), detection
-    what an MLP computes  logic (NOR, AND), threshold (THRESH), argmax (ARGMAX), one_hot (ONEHOT), gate (GATE, SELECT),
-                          projection, integers, decisions
-    whole layers          buffers (overwrite without clipping), binary_encoding
+    attention       which keys a head sees: EQ, LOOKUP, SELF, FOCUS, HIDE (hide a key), BOOST
+    mlp             NOR, AND, THRESH, ONEHOT, ARGMAX, GATE, SELECT, projection, decisions of a planner
+    integers        binary addition, subtraction, comparison and shift by MLPs
+    whole_layers    detection of symbols, overwriting without clipping, binary encoding
 """
