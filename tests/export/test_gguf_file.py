@@ -157,6 +157,13 @@ def test_the_card_says_what_is_written(exported):
     assert "Write the slots in the order above.\n" in topk
 
 
+def test_the_answers_of_a_program_in_another_order():
+    """Slots of the canvas, the first answer first."""
+    files, report = export_files(compile_problem(RULE_110, "mdm", length=4), "bert", order="2,3,1,0")
+    assert (report["answer_slots"], report["answer_slot"]) == ([3, 2, 0, 1], 1)
+    assert b"its 4 answers are, in this order, the `answer_slots` of `export.json`" in files["README.md"]
+
+
 def test_rows_of_halves_and_of_neighbours():
     rows = np.arange(24.0).reshape(8, 3)
     assert as_neighbours(rows, 2)[:, 0].tolist() == [0, 6, 3, 9, 12, 18, 15, 21]
