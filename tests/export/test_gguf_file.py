@@ -20,7 +20,7 @@ from unmask.export.export_model import export_files
 from unmask.export.gguf_file import ARCHS, GgufChoice, as_halves, as_neighbours, read_back
 from unmask.export.rope_transformer import rope_passes
 
-PROGRAM = Path(__file__).parents[2] / "examples" / "fill_in_llama_cpp.py"
+PROGRAM = Path(__file__).parents[2] / "examples" / "engines" / "fill_in_llama_cpp.py"
 llama_cpp = SimpleNamespace(**runpy.run_path(str(PROGRAM)))
 pytest.importorskip("gguf", reason="the package gguf is not installed")
 in_llama_cpp = pytest.mark.skipif(llama_cpp.why_not() is not None, reason=str(llama_cpp.why_not()))

@@ -1,4 +1,4 @@
-"""Fill the slots of a GGUF export in llama.cpp: `python examples/fill_in_llama_cpp.py FOLDER WORD`.
+"""Fill the slots of a GGUF export in llama.cpp: `python examples/engines/fill_in_llama_cpp.py FOLDER WORD`.
 
 It needs `pip install xllamacpp==2026.10.11549 tokenizers safetensors numpy`, and no unmask. The shared library of the
 wheel is called by ctypes. Parameters are blocks of bytes that the library fills with its defaults; the few that are
