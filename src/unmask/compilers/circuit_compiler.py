@@ -26,9 +26,11 @@ from unmask.compilers.model_families import (
 )
 from unmask.compilers.system_compiler import SystemCompiler, SystemFamily
 from unmask.errors import ProblemError
+from unmask.expressions import constant
 from unmask.numerics.arithmetic import Precision
 from unmask.problems.circuit_problems import FamilyProblem
 from unmask.problems.circuits.circuit import Circuit, collapsed
+from unmask.problems.circuits.printed_circuits import PRINTED
 from unmask.programs.circuit_systems import (
     CircuitSize,
     chain_gates,
@@ -38,6 +40,7 @@ from unmask.programs.circuit_systems import (
     uniform_system,
 )
 from unmask.programs.one_step_addition import ROWS, SLOTS, addition_planner, addition_predictor
+from unmask.programs.printed_circuit_programs import PrintedRows, printed_planner, printed_predictor
 from unmask.programs.program import Program, vocabulary_of
 from unmask.programs.reachability import squaring_loop, squaring_planner, squaring_predictor, squaring_slots, squarings
 from unmask.programs.recurrences.slot_rows import fixed
@@ -68,7 +71,7 @@ class Adder:
     def _design(self) -> Design:
         vocabulary = vocabulary_of(self.letters, 2, ("mask", "reject", "accept"))
         programs = {"planner": addition_planner(vocabulary), "predictor": addition_predictor(vocabulary)}
-        return Design(programs, vocabulary, 1, SLOTS)
+        return Design(programs, vocabulary, constant(1), SLOTS)
 
     def family(self, kind: Kind) -> AdditionFamily:
         return AdditionFamily(kind, LEAST_ADDITION_LENGTH, self._design, None, self.problem)
@@ -255,6 +258,16 @@ class FamilyCompiler:
 
     def compile(self, kind: Kind, length: int, precision: Precision) -> Model:
         return self.at(kind, length).compile(kind, length, precision)
+
+
+def printed_family(name: str, kind: Kind) -> ModelFamily:
+    """The mdm or smdm of a family whose circuits a metered machine prints: its positions call the machine."""
+    problem, family = FamilyProblem(name), PRINTED[name]
+    rows = PrintedRows(family)
+    vocabulary = vocabulary_of(problem.letters, 2, ("mask", "reject", "accept"))
+    programs = {"planner": printed_planner(rows, vocabulary), "predictor": printed_predictor(rows, vocabulary)}
+    design = Design(programs, vocabulary, family.depth, rows.slots)
+    return ModelFamily(kind, family.least, design, None, problem.to_json())
 
 
 IN_PLACE: tuple[Kind, ...] = ("mdm", "plt")

@@ -6,7 +6,8 @@ from math import ceil
 from typing import Any, Protocol
 
 from unmask.samplers.benchmark_subject import Order, Subject, WrongWrite
-from unmask.samplers.report_page import Point, Series, Table, page, plot
+from unmask.samplers.line_plot import Point, Series
+from unmask.samplers.report_page import Table, page, plot
 from unmask.samplers.sampling_loop import Sample
 
 OWN = "own planner"
