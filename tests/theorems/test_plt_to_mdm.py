@@ -30,7 +30,7 @@ from unmask.weights.matrices import Matrix
 from unmask.weights.model import Price
 from unmask.weights.transformer import Head, Layer, Mlp
 
-from .odd_sources import divides_by_zero, peaked
+from .odd_sources import divides_by_zero
 
 ENGINE = next(iter(ENGINES.values()))
 
@@ -344,33 +344,37 @@ def test_final_layers_that_are_not_watched_divide_by_zero_too_early(monkeypatch)
     assert all("the conversion divides by zero" in str(d.what) for d in found)
 
 
-def divided_at_last(precision, packed=False):
-    """(source, conversion, word) where a final layer of the source divides by zero; a source has several layers."""
-    for seed in range(40):
-        source = peaked(random_model(seed, "plt", 1 + seed % 2, layers=3, precision=precision, stochastic=False))
-        conversion = plt_to_mdm(source, packed=packed)
-        if conversion.undefined is None:
-            continue
-        word = sample_words(source, Draws(seed, 1), 1)[0].tolist()
-        if divides_by_zero(source, word) and not divides_by_zero(conversion.model, word):
-            yield source, conversion, word
+def blind_at_last(seed, precision):
+    """A source with one more final layer, whose head scores -q² for the sum q of a row."""
+    source = random_model(seed, "plt", 2, padding=1, width=4, layers=2, precision=precision, stochastic=False)
+    model = source.transformers["model"]
+    ones = np.full((model.width, 1), model.precision.bound)
+    head = Head(Matrix.of(ones), Matrix.of(-ones), Matrix.zeros((model.width, model.width)))
+    layers = (*model.layers, Layer((head,), Mlp.nothing(model.width)))
+    return replace(source, transformers={"model": replace(model, layers=layers)})
 
 
-@pytest.mark.parametrize(("precision", "packed"), [(1, True), (2, False)])
+@pytest.mark.parametrize(("precision", "packed"), [(1, True), (2, False), (2, True)])
 def test_where_a_final_layer_of_the_source_divides_by_zero_there_is_no_answer(precision, packed):
-    found = list(divided_at_last(precision, packed))
-    assert len(found) > 2
-    for source, conversion, word in found:
-        answer = run(conversion.model, word, engine=ENGINE()).output[-1]
-        assert answer == conversion.undefined
-        assert answer not in source.vocabulary
-        assert not answers(conversion.model, np.array([word]), engine=ENGINE()).accepted.any()
+    divided = 0
+    for seed in range(4):
+        source = blind_at_last(seed, precision)
+        conversion = plt_to_mdm(source, packed=packed)
+        assert check_source(source, conversion, seed=seed, engine=ENGINE()) is None
+        for word in ([0, 1], [1, 1]):
+            if not divides_by_zero(source, word):
+                continue
+            divided += 1
+            answer = run(conversion.model, word, engine=ENGINE()).output[-1]
+            assert answer == conversion.undefined
+            assert answer not in source.vocabulary
+    assert divided
 
 
 def test_an_answer_in_spite_of_a_division_by_zero_is_caught(monkeypatch):
     monkeypatch.setattr(LoopPredictor, "_answer_nothing", lambda *_: None)
-    source, conversion, _ = next(divided_at_last(2))
-    wrong = [check_source(source, conversion, seed=seed, engine=ENGINE()) for seed in range(4)]
+    sources = [blind_at_last(seed, 2) for seed in range(4)]
+    wrong = [check_source(source, plt_to_mdm(source), seed=0, engine=ENGINE()) for source in sources]
     assert "only the source divides by zero" in [d.what for d in wrong if d]
 
 
@@ -383,7 +387,7 @@ def packed(source, **options):
 
 @pytest.mark.parametrize("precision", [1, 2, 3])
 def test_a_packed_stream_takes_exactly_its_own_number_of_slots(precision):
-    for seed in range(600, 608):
+    for seed in range(600, 604):
         source = random_model(seed, "plt", seed % 4, precision=precision, layers=1 + seed % 3, stochastic=False)
         conversion = packed(source)
         assert conversion.model.padding == source.rows * source.transformers["model"].width
@@ -404,7 +408,7 @@ def test_narrow_streams_are_packed_too(width):
 
 def test_packed_streams_are_read_by_one_head():
     convert = partial(packed, most_heads=0)
-    assert disagreements(range(210, 216), convert=convert, priced=False) == []
+    assert disagreements(range(210, 213), convert=convert, priced=False) == []
 
 
 def test_several_answers_of_a_packed_stream():
@@ -417,12 +421,12 @@ def test_several_answers_of_a_packed_stream():
 
 
 def test_packed_noise():
-    assert disagreements(range(404, 410), convert=packed, priced=False, stochastic=True) == []
+    assert disagreements(range(404, 407), convert=packed, priced=False, stochastic=True) == []
 
 
 def test_the_slots_of_the_paper_up_to_64_letters():
     """By the formula, which `test_price` compares with models."""
-    size = SourceSize.of(random_model(5, "plt", 2, begin=False, stochastic=False))
+    size = replace(SourceSize.of(random_model(5, "plt", 2, stochastic=False)), begin=0)
     for length in range(1, 65):
         price = PLT_TO_MDM_PACKED.most(replace(size, length=length))
         assert price.padding == (length + size.padding) * size.model.width
@@ -431,7 +435,7 @@ def test_the_slots_of_the_paper_up_to_64_letters():
 
 def test_digits_without_a_sign_are_caught(monkeypatch):
     monkeypatch.setattr(Digits, "digit", lambda self, v, j: abs(v) >> self.bits * j & (1 << self.bits) - 1)
-    assert len(disagreements(range(8), convert=packed, priced=False, stochastic=False)) > 2
+    assert len(disagreements(range(5), convert=packed, priced=False, stochastic=False)) > 1
 
 
 def test_an_outside_reader_runs_a_packed_stream(tmp_path):
