@@ -5,6 +5,10 @@ other freely as long as there is no cycle.
 """
 
 import ast
+import io
+import keyword
+import re
+import tokenize
 
 import pytest
 from import_graph import SOURCE, cycles, files, imports, levels, module_graph, package_graph, package_of
@@ -141,6 +145,30 @@ def folders_without_docstring(root):
             yield f"{folder.relative_to(root)} has no __init__.py with a docstring"
 
 
+OUTSIDE = {"check.py", "nim.py", "right_shift_logits", "x3"}
+"""Names in backquotes that are not ours: files that users have or get, a function of another project, an example."""
+
+
+def stale_names(root):
+    """Report names in backquotes, in docstrings and comments, that occur nowhere in the code, such as old names."""
+    known, texts = set(OUTSIDE), []
+    for module, path in files(root).items():
+        known |= {*module.split("/"), path.name}
+        before = tokenize.NEWLINE
+        for token in tokenize.generate_tokens(io.StringIO(path.read_text(encoding="utf-8")).readline):
+            is_docstring = token.type == tokenize.STRING and before in (tokenize.NEWLINE, tokenize.INDENT)
+            if token.type == tokenize.COMMENT or is_docstring:
+                texts.append((module, token.start[0], token.string))
+            elif token.type in (tokenize.NAME, tokenize.STRING):
+                known |= set(re.findall(r"[\w-]+", token.string))
+            if token.type not in (tokenize.NL, tokenize.COMMENT):
+                before = token.type
+    for module, line, text in texts:
+        for name in re.findall(r"`([a-z_]\w*(?:\.py)?)`", text):
+            if name not in known and not keyword.iskeyword(name):
+                yield f"{module}.py:{line}: {name} does not exist"
+
+
 def floats(root):
     """Report float literals, float(…), f(float) and the float types of NumPy. Annotations are allowed, for seconds."""
     for module, package, tree in trees(root):
@@ -157,7 +185,7 @@ def floats(root):
                 yield f"{module}.py:{node.lineno}: {node.attr}"
 
 
-CHECKS = [wrong_imports, import_cycles, long_files, vague_names, floats]
+CHECKS = [wrong_imports, import_cycles, long_files, vague_names, stale_names, floats]
 
 
 @pytest.mark.parametrize("check", [*CHECKS, folders_without_docstring], ids=lambda check: check.__name__)
@@ -203,6 +231,8 @@ VIOLATIONS = [
     ("weights/helpers/x.py", "", vague_names, "weights/helpers does not say"),
     ("weights/x.py", "", folders_without_docstring, "weights has no __init__.py"),
     ("weights/__init__.py", "x = 1", folders_without_docstring, "weights has no __init__.py with a docstring"),
+    ("weights/x.py", '"""See `reading.py`."""', stale_names, "weights/x.py:1: reading.py does not exist"),
+    ("weights/x.py", "x = 1  # as in `reading`", stale_names, "weights/x.py:1: reading does not exist"),
     ("numerics/x.py", "half = 0.5", floats, "the literal 0.5"),
     ("numerics/x.py", "x = 1e3", floats, "the literal 1000.0"),
     ("engines/x.py", "x = float(3)", floats, "x.py:1: float"),

@@ -48,10 +48,10 @@ def uniform_distance(length: int) -> Fraction:
 
 
 def parity_plot() -> str:
-    """Distance from uniform strings of even parity in two passes: with editing, and the best that writes once."""
+    """Distance from uniform strings of even parity in two passes: with editing, and written once with fair coins."""
     edits = tuple(Point(n, round(float(uniform_distance(n)), 4)) for n in range(2, 9))
     once = tuple(Point(n, float(write_once_distance(n))) for n in range(2, 6))
-    series = [Series("slots rewritten (mdm, from weights)", edits), Series("written once, best found", once)]
+    series = [Series("slots rewritten (mdm, from weights)", edits), Series("written once, best with fair coins", once)]
     return styled(plot(series, "total variation distance", x_name="length", logarithmic=False))
 
 

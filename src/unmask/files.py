@@ -308,7 +308,7 @@ def make_folders(folder: Path, made: list[Path]) -> None:
 
 
 def remove_folders(made: list[Path]) -> None:
-    """Remove the folders that `make_folders` created, as far as they are empty."""
+    """Remove those folders that `make_folders` created and that are empty."""
     for path in reversed(made):
         with suppress(OSError):
             path.rmdir()

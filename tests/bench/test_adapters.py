@@ -99,7 +99,7 @@ def test_a_published_loop_is_called_with_its_own_names(tree):
     ("name", "message"),
     [
         ("nothing", "named FILE.py:NAME"),
-        ("missing.py:generate", "there is no file"),
+        ("missing.py:generate", "no such file: missing.py"),
         ("no_such_module:generate", "cannot be loaded (ModuleNotFoundError"),
         ("diffusers:Nothing", "diffusers has no"),
         ("math:pi", "not a function"),

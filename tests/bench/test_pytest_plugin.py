@@ -83,10 +83,10 @@ def test_a_failure_names_the_check_the_model_and_the_first_wrong_write(project):
 def test_a_wrong_name_is_one_message(project):
     code, shown = project("--unmask-sampler", "nowhere.py:generate")
     assert code == 4, shown
-    assert "ERROR: there is no file nowhere.py" in shown
+    assert "ERROR: no such file: nowhere.py" in shown
     code, shown = project("--unmask-sampler", "llada", "--unmask-models", "nothing")
     assert code == 4, shown
-    assert "there is no reference model 'nothing'" in shown
+    assert "unknown reference model 'nothing'" in shown
 
 
 TEST_FILE = """

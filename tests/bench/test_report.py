@@ -90,10 +90,10 @@ def test_what_a_sampler_prints_is_not_in_the_report(folder, unmask):
 def test_check_py_says_what_is_wrong_with_a_name(folder):
     done = grade(folder, "nothing.py:generate")
     assert done.returncode == 2
-    assert done.stderr == "error: there is no file nothing.py; check the path\n"
+    assert done.stderr == "error: no such file: nothing.py; check the path\n"
     done = grade(folder, f"{SAMPLERS}:plain", "--check", "nothing")
     assert done.returncode == 2
-    assert "there is no check 'nothing'" in done.stderr
+    assert "unknown check 'nothing'" in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -173,7 +173,7 @@ def test_planners(unmask, tmp_path, hand):
     canvases = [json.loads(out)["canvas"] for _, out, _ in (first, second)]
     assert canvases[0] == canvases[1]
     assert [sum(s != "m" for s in canvas) for canvas in canvases[0]] == [1, 2, 3]
-    refused(unmask("run", folder, "ab", "--planner", "oracle"), "there is no planner 'oracle'; use uniform:K")
+    refused(unmask("run", folder, "ab", "--planner", "oracle"), "unknown planner 'oracle'; use uniform:K")
     refused(unmask("run", folder, "ab", "--planner", "uniform:none"), "needs a positive integer")
     refused(unmask("run", hand, "ab", "--planner", "uniform:1"), "a plt has no planner that could be replaced")
 

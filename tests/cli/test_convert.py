@@ -72,7 +72,7 @@ def test_a_flipped_weight_is_seen_from_outside(unmask, tmp_path):
     ("kind", "arguments", "sentence"),
     [
         ("mdm", ["--to", "mdm"], "of kind mdm already"),
-        ("mdm", ["--to", "plt", "--by", "magic"], "there is no conversion 'magic'"),
+        ("mdm", ["--to", "plt", "--by", "magic"], "unknown conversion 'magic'"),
         ("mdm", ["--to", "plt", "--by", "mdm_to_pcot"], "takes mdm to pcot"),
         ("topk", ["--to", "mdm"], "ranks its slots"),
     ],

@@ -30,7 +30,7 @@ def said(line, folder):
         (f"unmask lab train S3-tree --out run --seed {10**30}", "Invalid value for '--seed'"),
         ("unmask lab train S3-tree --out run --threads 1000000", "Invalid value for '--threads'"),
         ("unmask lab train S3-tree --out run --device abacus", "--device takes cpu, or cuda"),
-        ("unmask lab table --preset big --out results", "there is no preset 'big'; use one of quick, paper"),
+        ("unmask lab table --preset big --out results", "unknown preset 'big'; use one of quick, paper"),
         ("unmask lab table --only nothing --out results", "--only 'nothing' matches no cell of the preset quick"),
         ("unmask lab report nowhere", "results.json cannot be read: No such file"),
         ("unmask lab view nowhere 'a b' --text", "nowhere is not a folder of `unmask lab train`"),

@@ -153,7 +153,7 @@ def test_what_failed_in_the_main_table_is_tried_at_two_other_rates_and_nothing_e
 
 
 def test_a_preset_that_is_not_there():
-    with pytest.raises(LabError, match="there is no preset 'big'; use one of quick, paper, rows, planners, questions"):
+    with pytest.raises(LabError, match="unknown preset 'big'; use one of quick, paper, rows, planners, questions"):
         preset("big")
     with pytest.raises(LabError, match="'S4-tree' is neither a file nor a preset"):
         run_preset("S4-tree")

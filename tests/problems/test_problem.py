@@ -42,7 +42,7 @@ def test_parsing_answers_and_round_trip(text: str, name: str, yes: str, no: str)
     [
         ("aiger:", "has no file name"),
         ("aiger:no-such-file", "cannot be read"),
-        ("family:unknown", "there is no family"),
+        ("family:unknown", "unknown family"),
         ("expr:a+", "ends where an operand is missing"),
         ("dfa:", "has no file name"),
         ("dfa:/no/such/file", "cannot be read"),

@@ -160,9 +160,9 @@ def test_names_of_planners(text, planner):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("", "there is no planner ''; use uniform:K"),
-        ("oracle", "there is no planner 'oracle'"),
-        ("Uniform:1", "there is no planner"),
+        ("", "unknown planner ''; use uniform:K"),
+        ("oracle", "unknown planner 'oracle'"),
+        ("Uniform:1", "unknown planner"),
         ("uniform:0", "needs a positive integer"),
         ("uniform:-1", "needs a positive integer"),
         ("uniform:x", "needs a positive integer"),
@@ -175,9 +175,9 @@ def test_names_of_planners(text, planner):
         ("threshold:nan", "needs a number"),
         ("threshold:1e999999999", "needs a number"),
         ("blockwise:x", "needs a positive integer"),
-        ("blockwise:2:oracle", "there is no planner 'oracle'"),
-        ("x" * 10000, "there is no planner 'xxx.*…"),
-        ("blockwise:1:" * 5000 + "uniform", "there is no planner|nested"),
+        ("blockwise:2:oracle", "unknown planner 'oracle'"),
+        ("x" * 10000, "unknown planner 'xxx.*…"),
+        ("blockwise:1:" * 5000 + "uniform", "unknown planner|nested"),
     ],
 )
 def test_unknown_planners_are_refused(text, sentence):

@@ -115,7 +115,7 @@ def test_the_table_and_the_page_of_a_law(unmask, law, tmp_path):
         (("group:A5",), "words of any length; give one with --length N"),
         (("law:missing.json", "--length", "3"), "the law missing.json cannot be read"),
         (("law:", "--length", "3"), "law: has no file name"),
-        (("group:A5", "--length", "4", "--sampler", "foo"), "there is no sampler 'foo'"),
+        (("group:A5", "--length", "4", "--sampler", "foo"), "unknown sampler 'foo'"),
         (("group:A5", "--length", "4", "--budget", "0"), "--budget takes numbers of passes"),
         (("group:A5", "--length", "4", "--budget", "3,x"), "--budget takes numbers of passes"),
         (("group:A5", "--length", "4", "--budget", ",".join(["1"] * 65)), "--budget takes at most 64 numbers"),

@@ -82,11 +82,21 @@ def test_approximated_beliefs_bound_the_truth_from_both_sides(name, most):
     assert (truth <= upper + 1e-9).all()
 
 
+@pytest.mark.parametrize("name", LAWS)
+def test_too_many_beliefs_of_short_strings_are_enumerated(monkeypatch, name):
+    followed = information_curve(LAWS[name], 7)
+    monkeypatch.setattr(masked_information, "MOST_NUMBERS", 1)
+    enumerated = information_curve(LAWS[name], 7)
+    assert followed.error == enumerated.error == 0
+    np.testing.assert_allclose(enumerated.entropy_of_sets, followed.entropy_of_sets, atol=1e-12)
+
+
 @pytest.mark.parametrize("name", ["hmm", "trigram"])
 def test_too_many_beliefs_give_a_curve_with_an_error_that_holds(monkeypatch, name):
     law, length = LAWS[name], 10
     exact = information_curve(law, length)
     monkeypatch.setattr(masked_information, "MOST_NUMBERS", 100)
+    monkeypatch.setattr(masked_information, "MOST_CANVASES", 0)
     monkeypatch.setattr(masked_information, "MOST_APPROXIMATE", 16 * len(law.initial) * (length + 1))
     rough = information_curve(law, length)
     assert exact.error == 0 < rough.error
@@ -192,6 +202,20 @@ def test_laws_that_are_not_linked():
     assert is_linked(forgets, 2)
     assert not is_linked(squared, 3)
     assert least_passes(LAWS["hmm"], 5) == 5  # in general an HMM allows one position per pass
+
+
+def test_a_chain_with_a_certain_first_letter_is_not_linked():
+    certain = chain([["9/10", "1/10"], ["1/5", "4/5"]], initial=[1, 0])
+    assert not is_linked(certain, 2)
+    assert (least_passes(certain, 2), bisection_passes(2)) == (1, 2)
+    assert (least_passes(certain, 4), bisection_passes(4)) == (2, 3)
+
+
+def test_rows_that_are_multiples_of_each_other_have_rank_one():
+    """Sums may miss 1 by rounding; the letters are independent although the rows differ."""
+    nearly = chain([[0.5, 0.5], [0.4999999999, 0.4999999999]])
+    assert not is_linked(nearly, 3)
+    assert least_passes(nearly, 3) == 1
 
 
 def test_bisection_samples_a_chain_exactly_and_others_not():

@@ -285,7 +285,7 @@ def test_samplers_that_decline_never_write_twice(name):
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("lada", "there is no sampler 'lada'; use one of llada,"),
+        ("lada", "unknown sampler 'lada'; use one of llada,"),
         ("llada:foo=1", "llada has no parameter 'foo=1'"),
         ("llada:steps", "llada has no parameter 'steps'"),
         ("llada:remasking=low", "remasking of llada must be one of low_confidence, random, not 'low'"),

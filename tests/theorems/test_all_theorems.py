@@ -39,7 +39,7 @@ def test_stems_are_names_of_theorems():
     assert named_theorem("mdm_to_plt", "mdm", "plt").label == "thm:lts-can-simulate-mdms"
     with pytest.raises(UnmaskError, match="takes mdm to plt, not cot to plt"):
         named_theorem("mdm_to_plt", "cot", "plt")
-    with pytest.raises(UnmaskError, match="there is no conversion 'magic'"):
+    with pytest.raises(UnmaskError, match="unknown conversion 'magic'"):
         named_theorem("magic", "cot", "plt")
     with pytest.raises(UnmaskError, match="of kind mdm already"):
         route("mdm", "mdm")
@@ -101,11 +101,11 @@ ODD = ("mdm_to_pcot", "mdm_to_fixed_k", "mdm_to_smdm", "planner_and_predictor_to
 @pytest.mark.parametrize("precision", [1, 2, 3])
 @pytest.mark.parametrize("theorem", ALL)
 def test_every_theorem_on_many_sources(theorem, precision):
-    assert check_theorem(theorem, range(24, 140), precision=precision) == []
+    assert check_theorem(theorem, range(8, 140), precision=precision) == []
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("precision", [1, 2, 3])
 @pytest.mark.parametrize("theorem", [param for param in ALL if param.id in ODD])
 def test_many_odd_sources(theorem, precision):
-    assert wrong(theorem.convert, odd_sources(precision, range(6, 24))) == 0
+    assert wrong(theorem.convert, odd_sources(precision, range(3, 24))) == 0

@@ -1,6 +1,7 @@
 """unmasked → causal: every block that has reached a layer holds the source's stream."""
 
 from dataclasses import replace
+from itertools import chain, islice
 
 import numpy as np
 import pytest
@@ -16,12 +17,20 @@ from unmask.theorems.causal_and_unmasked import UNMASKED_TO_CAUSAL
 from unmask.theorems.conversion_checks import check_transformers, random_transformer, transformer_disagreement
 
 
-@pytest.mark.parametrize("precision", [1, 2, 3])
-def test_unmasked_to_causal_correct(precision):
-    seeds = range(150 if precision > 1 else 40)
-    found, divided = check_transformers(UNMASKED_TO_CAUSAL, "unmasked", seeds, precision=precision)
+def wrong(theorem, precision, seeds=range(60), attention="causal"):
+    """How many of the seeds a conversion gets wrong; it is not counted beyond 4."""
+    each = (check_transformers(theorem, attention, range(s, s + 1), precision=precision)[0] for s in seeds)
+    return len(list(islice(chain.from_iterable(each), 4)))
+
+
+@pytest.mark.parametrize(
+    ("precision", "seeds"),
+    [(1, 40), (2, 50), (3, 50), *(pytest.param(p, 150, marks=pytest.mark.long) for p in (2, 3))],
+)
+def test_unmasked_to_causal_correct(precision, seeds):
+    found, divided = check_transformers(UNMASKED_TO_CAUSAL, "unmasked", range(seeds), precision=precision)
     assert found == []
-    assert len(seeds) - divided >= (100 if precision > 1 else 20)
+    assert seeds - divided >= {40: 20, 50: 33, 150: 100}[seeds]
     assert divided > 0, "some sources must divide by zero, and their conversions with them"
 
 
@@ -43,7 +52,7 @@ def test_more_layers_and_none():
 )
 def test_a_wrong_construction_is_caught(monkeypatch, gadget, instead, precision):
     monkeypatch.setattr(module, gadget, instead)
-    assert len(check_transformers(UNMASKED_TO_CAUSAL, "unmasked", range(40), precision=precision)[0]) > 3
+    assert wrong(UNMASKED_TO_CAUSAL, precision, range(40), "unmasked") > 3
 
 
 def test_what_cannot_be_converted_is_refused():
@@ -65,12 +74,12 @@ def test_what_cannot_be_converted_is_refused():
 @pytest.mark.parametrize(
     ("theorem", "precision", "seeds"),
     [
-        (BY_COPIES, 1, 40),
-        (BY_COPIES, 2, 80),
-        (BY_COPIES, 3, 80),
+        (BY_COPIES, 1, 30),
+        (BY_COPIES, 2, 40),
+        (BY_COPIES, 3, 40),
         (BY_BLOCKS, 1, 20),
-        (BY_BLOCKS, 2, 60),
-        (BY_BLOCKS, 3, 60),
+        (BY_BLOCKS, 2, 40),
+        (BY_BLOCKS, 3, 40),
         pytest.param(BY_COPIES, 2, 220, marks=pytest.mark.long),
         pytest.param(BY_COPIES, 3, 220, marks=pytest.mark.long),
         pytest.param(BY_BLOCKS, 2, 300, marks=pytest.mark.long),
@@ -106,10 +115,6 @@ def one_hide(head, flag, *, copies=2):  # noqa: ARG001
     hide(head, flag, copies=1)
 
 
-def wrong(theorem, precision, seeds=range(60)):
-    return len(check_transformers(theorem, "causal", seeds, precision=precision)[0])
-
-
 @pytest.mark.parametrize("precision", [2, 3])
 class TestWrongConstructionsAreCaught:
     def test_no_boost(self, monkeypatch, precision):
@@ -133,6 +138,8 @@ class TestWrongConstructionsAreCaught:
             with monkeypatch.context() as patch:
                 patch.setattr(module, "overwrite", in_place)
                 found += wrong(BY_BLOCKS, precision, range(seed, seed + 1))
+            if found > 3:
+                break
         assert found > 3
 
     def test_b_for_r(self, monkeypatch, precision):
@@ -149,6 +156,8 @@ class TestWrongConstructionsAreCaught:
             with monkeypatch.context() as patch:
                 patch.setattr(module, "eq", asks_for_b)
                 found += wrong(BY_BLOCKS, precision, range(seed, seed + 1))
+            if found > 3:
+                break
         assert found > 3
 
     def test_no_hide_by_copies(self, monkeypatch, precision):

@@ -15,7 +15,7 @@ from unmask.theorems.cot_and_pcot import COT_TO_PCOT, PCOT_TO_COT, PCOT_TO_COT_A
 
 @pytest.mark.parametrize("precision", [1, 2, 3])
 def test_cot_to_pcot_correct(precision):
-    assert check_theorem(COT_TO_PCOT, range(24), precision=precision) == []
+    assert check_theorem(COT_TO_PCOT, range(12), precision=precision) == []
 
 
 def test_a_mask_row_without_boost_divides_by_zero(monkeypatch):
@@ -44,7 +44,7 @@ def _check_cot(seed, length=2, steps=3):
 
 @pytest.mark.parametrize("precision", [1, 2, 3])
 def test_pcot_to_cot_correct(precision):
-    assert check_theorem(PCOT_TO_COT, range(24), precision=precision) == []
+    assert check_theorem(PCOT_TO_COT, range(12), precision=precision) == []
 
 
 def test_twice_the_steps_and_no_more():
@@ -83,13 +83,13 @@ def _check_pcot(seed):
 
 @pytest.mark.parametrize("precision", [1, 2, 3])
 def test_pcot_to_cot_answer_only_correct(precision):
-    assert check_theorem(PCOT_TO_COT_ANSWER_ONLY, range(16), precision=precision, engine=engine()) == []
+    assert check_theorem(PCOT_TO_COT_ANSWER_ONLY, range(8), precision=precision, engine=engine()) == []
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("precision", [2, 3])
 def test_many_sources(precision):
-    assert check_theorem(PCOT_TO_COT_ANSWER_ONLY, range(16, 300), precision=precision) == []
+    assert check_theorem(PCOT_TO_COT_ANSWER_ONLY, range(8, 300), precision=precision) == []
 
 
 @pytest.mark.parametrize("steps", [1, 2, 4])

@@ -40,12 +40,12 @@ from unmask.weights.model import Price
 
 @pytest.mark.parametrize("precision", [1, 2, 3])
 def test_planner_and_predictor_to_topk_correct(precision):
-    assert check_theorem(PLANNER_AND_PREDICTOR_TO_TOPK, range(24 if precision > 1 else 20), precision=precision) == []
+    assert check_theorem(PLANNER_AND_PREDICTOR_TO_TOPK, range(12), precision=precision) == []
 
 
 @pytest.mark.parametrize("precision", [1, 2, 3])
 def test_any_source_is_converted(precision):
-    assert wrong(PLANNER_AND_PREDICTOR_TO_TOPK.convert, odd_sources(precision, range(6))) == 0
+    assert wrong(PLANNER_AND_PREDICTOR_TO_TOPK.convert, odd_sources(precision, range(3))) == 0
 
 
 def test_the_conversion_divides_by_zero_where_the_source_does():
@@ -92,12 +92,14 @@ def test_the_form_is_kept():
 
 def test_subtracting_once_is_caught(monkeypatch):
     monkeypatch.setattr(module, "SUBTRACTIONS", 1)
-    assert wrong(PLANNER_AND_PREDICTOR_TO_TOPK.convert, (random_model(seed, "mdm", 2) for seed in range(20))) > 5
+    assert (
+        wrong(PLANNER_AND_PREDICTOR_TO_TOPK.convert, (random_model(seed, "mdm", 2) for seed in range(20)), enough=6) > 5
+    )
 
 
 def test_a_slot_without_preference_is_told_apart(monkeypatch):
     monkeypatch.setattr(module, "no_preference", lambda *_: None)
-    assert wrong(PLANNER_AND_PREDICTOR_TO_TOPK.convert, odd_sources(2)) > 5
+    assert wrong(PLANNER_AND_PREDICTOR_TO_TOPK.convert, odd_sources(2), enough=6) > 5
 
 
 def test_a_compiled_language_survives():
@@ -127,18 +129,18 @@ def hardly_sure(seed, precision):
 
 @pytest.mark.parametrize("precision", [1, 2, 3])
 def test_mdm_to_fixed_k_correct(precision):
-    assert check_theorem(MDM_TO_FIXED_K, range(20 if precision > 1 else 8), precision=precision, engine=engine()) == []
+    assert check_theorem(MDM_TO_FIXED_K, range(12 if precision > 1 else 8), precision=precision, engine=engine()) == []
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("precision", [2, 3])
 def test_many_sources(precision):
-    assert check_theorem(MDM_TO_FIXED_K, range(20, 400), precision=precision) == []
+    assert check_theorem(MDM_TO_FIXED_K, range(12, 400), precision=precision) == []
 
 
 @pytest.mark.parametrize("precision", [1, 2, 3])
 def test_any_source_is_converted_to_a_fixed_k(precision):
-    assert wrong(MDM_TO_FIXED_K.convert, odd_sources(precision, range(6))) == 0
+    assert wrong(MDM_TO_FIXED_K.convert, odd_sources(precision, range(3))) == 0
 
 
 @pytest.mark.parametrize("precision", [1, 2, 3])
@@ -175,22 +177,22 @@ def test_compiled_languages_survive(problem):
 def test_slots_that_are_hardly_sure_must_be_lifted(monkeypatch):
     """A chosen slot whose largest logit is -B + 2^-p would be as sure as a dummy, and the lower slot wins."""
     monkeypatch.setattr(module, "barely_preferred", lambda *_: None)
-    assert wrong(MDM_TO_FIXED_K.convert, (hardly_sure(seed, 2) for seed in range(1, 40, 3))) > 2
+    assert wrong(MDM_TO_FIXED_K.convert, (hardly_sure(seed, 2) for seed in range(1, 40, 3)), enough=3) > 2
 
 
 def test_slots_without_preference_must_be_lifted(monkeypatch):
     monkeypatch.setattr(module, "no_preference", lambda *_: None)
-    assert wrong(MDM_TO_FIXED_K.convert, odd_sources(2)) > 5
+    assert wrong(MDM_TO_FIXED_K.convert, odd_sources(2), enough=6) > 5
 
 
 def test_subtracting_once_with_a_fixed_k_is_caught(monkeypatch):
     monkeypatch.setattr(module, "SUBTRACTIONS", 1)
-    assert wrong(MDM_TO_FIXED_K.convert, (random_model(seed, "mdm", 2) for seed in range(12))) > 2
+    assert wrong(MDM_TO_FIXED_K.convert, (random_model(seed, "mdm", 2) for seed in range(12)), enough=3) > 2
 
 
 def test_dummies_must_be_hidden(monkeypatch):
     monkeypatch.setattr(module, "hide", lambda *_: None)
-    assert wrong(MDM_TO_FIXED_K.convert, (random_model(seed, "mdm", 2) for seed in range(12))) > 2
+    assert wrong(MDM_TO_FIXED_K.convert, (random_model(seed, "mdm", 2) for seed in range(12)), enough=3) > 2
 
 
 # topk → mdm by threshold; a fixed k is refused, because it counts.

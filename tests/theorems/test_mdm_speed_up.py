@@ -49,5 +49,5 @@ def test_refusals():
     source = compile_problem("(a|b)*abb", "mdm", length=4)
     with pytest.raises(UnmaskError, match="1 … 16 steps per pass, not 0"):
         list(convert_model(source, "mdm", by="mdm_speed_up:0"))
-    with pytest.raises(UnmaskError, match="there is no conversion"):
+    with pytest.raises(UnmaskError, match="unknown conversion"):
         list(convert_model(source, "mdm", by="mdm_speed_up:x"))

@@ -11,7 +11,7 @@ from unmask.theorems.mdm_to_plt import MDM_TO_PLT
 
 @pytest.mark.parametrize("precision", [1, 2, 3])
 def test_mdm_to_plt_correct(precision):
-    assert check_theorem(MDM_TO_PLT, range(24 if precision > 1 else 20), precision=precision) == []
+    assert check_theorem(MDM_TO_PLT, range(12), precision=precision) == []
 
 
 @pytest.mark.parametrize("precision", [2, 3])

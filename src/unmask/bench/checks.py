@@ -242,7 +242,7 @@ def blocks(trial: Trial) -> str:
 
 
 def block_width(slots: int) -> int:
-    """The least divisor from 3 on, which every sampler accepts; 4 where there is none."""
+    """The least divisor from 3 on, which every sampler accepts; 4 if there is no such divisor."""
     return next((width for width in range(3, slots) if slots % width == 0), min(4, slots))
 
 

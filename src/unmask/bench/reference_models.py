@@ -73,7 +73,7 @@ def reference_row(name: str) -> ReferenceRow:
         if row.name == name:
             return row
     raise UnmaskError(
-        f"there is no reference model {shortened(name)!r}; `unmask bench list` names {len(REFERENCE_MODELS)} models"
+        f"unknown reference model {shortened(name)!r}; `unmask bench list` names {len(REFERENCE_MODELS)} models"
     )
 
 

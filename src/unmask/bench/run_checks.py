@@ -114,7 +114,7 @@ def named_checks(names: Iterable[str] | None) -> list[Check]:
     chosen = list(names)
     for name in chosen:
         if name not in known:
-            raise BenchError(f"there is no check {name!r}; use {', '.join(known)}")
+            raise BenchError(f"unknown check {name!r}; use {', '.join(known)}")
     return [known[name] for name in chosen]
 
 
@@ -214,7 +214,7 @@ def _module_named(name: str) -> Any:
 
 def _module_of_file(path: Path) -> Any:
     if not path.is_file():
-        raise BenchError(f"there is no file {path}; check the path")
+        raise BenchError(f"no such file: {path}; check the path")
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None

@@ -1,4 +1,4 @@
-"""The variables of a certificate: letters, and tables of earlier variables.
+"""The variables of a certificate, and their tables computed again from the weights.
 
 part      a table over a few variables, and a label for each of their values
 network   all variables; several parts together are a label each, in every assignment of a basis

@@ -1,4 +1,6 @@
-"""Pairs (what a row holds, the map of its letters): closed under the table of a row, with the automaton's answer.
+"""Tables of a family: what rows hold and which letters they cover, for trees, chains and loops.
+
+Pairs (what a row holds, the map of its letters) are closed under the table of a row, with the automaton's answer:
 
 start: (letter, its map)          (x, f), (y, g)  →  (table[x][y], f·g), which must be listed too
 """

@@ -1,4 +1,6 @@
-"""A head of a family → which code it asks for, and of whom: for any number of bits.
+"""Weights of a family: are those of a model folder the family's, which row does a head read, what does a row compute?
+
+The read of a head, for any number of bits:
 
     score(query, key)  =  SUM over the bits, each bit's columns in order                a fold over F_p, from 0
     equal codes        →  exactly 0,     other codes  →  exp(score) = 0                 its states are listed and closed

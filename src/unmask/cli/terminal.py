@@ -98,7 +98,7 @@ def working(label: str) -> AbstractContextManager[Any]:
 
 @contextmanager
 def bars(label: str | None, patience: int = 0) -> Generator[Callable[[list[Any]], None] | None]:
-    """Show a bar with an estimate for every open stage of a budget, or a spinner if there is none.
+    """Show a bar with an estimate for every open stage of a budget, or a spinner if no stage is open.
 
     Nothing is shown in a pipe or without a label. With patience, bars appear after that many seconds.
     """

@@ -1,6 +1,7 @@
-"""Problem → Model: one compiler per kind of problem, and in `compiler.py` the one place that chooses among them.
+"""Problem → Model: one compiler per kind of problem.
 
-A compiler knows which program each kind of reasoner takes and what frame it runs in; `model.py` is what all share:
-programs and a vocabulary come in, a `Model` goes out. Where a problem has one program for every N, that is a `Family`
-(`family.py`, `every_length.py`), and a model is its member. `request.py` is what `compile` calls, `extent.py` counts.
+`compiler` chooses the compiler: `regular_compiler`, `circuit_compiler`, `expression_compiler` or `system_compiler`
+(programs, grammars, circuit families). A compiler says which programs a kind of model consists of, and how many steps
+and slots it has. `model_families` turns these into a `Model`; where there is one program for every N, it is a
+`ModelFamily`, and a compiled model is its instance at N. `sampling_models` compiles `coins:PROBLEM`.
 """

@@ -131,7 +131,7 @@ def compiler_with_hops(problem: Problem, compiler: Compiler, hops: int) -> Compi
 def compiled(problem: Problem, compiler: Compiler, text: str, kind: Kind, length: int | None, precision: int) -> Model:
     """What was asked for is checked; `text` is the problem as it was written."""
     if kind not in KINDS:
-        raise ProblemError(f"there is no kind {kind!r}; use one of {', '.join(KINDS)}")
+        raise ProblemError(f"unknown kind {kind!r}; use one of {', '.join(KINDS)}")
     if length is not None and length < 0:
         raise ProblemError(f"the length must be 0 or more, not {length}")
     if not 1 <= precision <= 8:

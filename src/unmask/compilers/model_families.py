@@ -96,7 +96,7 @@ class ForEveryLength:
 
     family: ModelFamily | None
     why_none: str
-    """The reason, where there is no family."""
+    """The reason for `family` being None."""
     system: System | None = None
     """The recurrence that the family computes; a regular language has an automaton instead."""
     circuits: str | None = None

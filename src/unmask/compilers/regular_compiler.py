@@ -87,7 +87,7 @@ class RegularCompiler:
         return f"one slot per node: the monoid has {coding.size} elements, coded by {coding.name}"
 
     def with_hops(self, hops: int) -> "RegularCompiler":
-        """Return the compiler whose models compute so many levels of the tree in one pass."""
+        """Return the compiler whose models compute `hops` levels of the tree in one pass."""
         if self.products is None:
             raise ProblemError(
                 f"--hops needs one slot per node, but this problem has {self.layout}; leave out --hops, or use a "

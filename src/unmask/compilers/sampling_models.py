@@ -56,9 +56,9 @@ def sampling_model(source: RandomCircuit | Layout, precision: int, name: str) ->
     check_precision(numbers, LEAST_PRECISION)
     if isinstance(source, RandomCircuit):
         kind: Kind = "smdm"
-        circuit = source.with_outputs_last()
-        programs, outputs = write_once_programs(circuit), len(circuit.outputs)
-        steps, slots = circuit.depth, len(circuit.nodes)
+        nodes = source.once()
+        programs, outputs = write_once_programs(nodes), len(source.outputs)
+        steps, slots = source.passes, len(nodes)
     else:
         kind, programs = "mdm", in_place_programs(source)
         steps, slots, outputs = len(source.passes), len(with_counter(source)[0]), source.outputs

@@ -90,7 +90,7 @@ def system_family(
     most_added: int,
     described: "Described",
 ) -> SystemFamily | None:
-    """None where what positions say is no formula, or no formula was found for the depth."""
+    """Return the family of a system; None if a position or the depth has no formula in N."""
     if system.edits or not _boxes(system):
         return None
     seen = _valid(unfold)
@@ -158,7 +158,7 @@ def _steps(system: System, seen: Sequence[Unfolding]) -> Expression | None:
 
 
 def affine_fit(columns: Sequence[Sequence[int]], values: Sequence[int]) -> list[int] | None:
-    """The coefficients, 0 for a column that depends on earlier ones; None if there are none that are whole."""
+    """Return whole coefficients c with Σ c_k·column_k = values, 0 for dependent columns; None if they do not exist."""
     rows = [[Fraction(x) for x in (*line, value)] for *line, value in zip(*columns, values, strict=True)]
     pivots: list[int] = []
     for column in range(len(columns)):
@@ -366,7 +366,7 @@ class SystemCompiler:
         return self._plan(length, {**ROLES, "cot": begin}.get(kind, ("mask",)), most_added(precision))
 
     def _repeating(self, length: int) -> "SystemCompiler":
-        """The compiler of the system whose answers nobody reads."""
+        """Return the compiler of the system in which no slot reads an answer."""
         return self._repeat(length)
 
     @cached_property

@@ -1,10 +1,11 @@
 """One forward pass of one transformer: tokens → logits, or layers [a, b) of a residual stream.
 
-Every engine gives the same integers: `reference` is the definition, equation by equation; `fast` detects from values
-what it need not compute, layer by layer (`layer_state`, `head_state`) and head by head (`attention`, with `classes/`
-where no code decides), and hands chains of thought to `chains/`. `engine` says what every engine offers, `footprint`
-the memory that a run will take; the loops are not here but in reasoners/. `shared/` is what the fast engine and the
-prover both rest on: a proof trusts it.
+All engines compute the same integers. `reference` is the definition, equation by equation. `fast` skips what it can
+prove unnecessary from the values at hand; it uses `prepared_weights`, `head_attention`, `visible_keys` (which keys a
+query can see) and `class_attention` (equal queries and keys computed once), and `chain_kernel` for chains of thought.
+`engine` is the interface, `footprint` the memory that a run takes. The loops over steps are in reasoners/.
+
+The prover uses `visible_keys` and `prepared_weights`, too, so a proof trusts them.
 """
 
 from typing import TYPE_CHECKING

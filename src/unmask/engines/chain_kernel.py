@@ -1,4 +1,6 @@
-"""What the kernel is given, field by field as in kernel.c: the weights, what is kept of earlier rows, the codes.
+"""Chains of thought by a C kernel (kernel.c): its input, its compilation, and the run of a chain.
+
+The records hold the same fields as in kernel.c: the weights, what is kept of earlier rows, and the codes.
 
 Matrices stand one after another in compressed rows: entry e of matrix m's row k, for starts[first + k] <= e <
 starts[first + k + 1] with (first, rows) = matrices[m], adds to column columns[e] with weight values[e]. They are
@@ -195,7 +197,7 @@ def _laid_out(transformer: Transformer) -> KernelWeights:
 
 # kernel.c as functions: compiled once by the C compiler at hand, then kept in the user's cache.
 #
-# Without a compiler, or with UNMASK_COMPILER set to nothing, there is no kernel, and NumPy does the work.
+# Without a compiler, or with UNMASK_COMPILER set to nothing, NumPy does the work.
 
 
 SOURCE = Path(__file__).with_name("kernel.c")

@@ -1,4 +1,9 @@
-"""A join by signs, where 0 goes with anything: each query with the keys that are opposite to it in no sign."""
+"""Attention by classes: equal queries, and keys that no query distinguishes, are computed once.
+
+`SignIndex` finds, for each query, the keys that are opposite to it in no sign; a sign of 0 is opposite to none.
+`KeyClasses` groups keys that are equal in all columns that count. `ClassAttention` computes the rows of a head from
+these classes.
+"""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -202,8 +207,8 @@ def by_kind(kind: np.ndarray, kinds: int) -> tuple[np.ndarray, np.ndarray]:
 #
 #     queries   that have forgotten their differences, or never had any, are one query
 # (`visible_keys.forgotten`)
-#     keys      that are equal in all columns that such queries remember are one class         (`key_classes`)
-#     pairs     (query, class) that no sign excludes have a score, for any key of the class    (`opposites`, `signs`)
+#     keys      that are equal in all columns that such queries remember are one class         (`KeyClasses`)
+#     pairs     (query, class) that no sign excludes have a score, for any key of the class    (`SignIndex`)
 #
 # A row then sees, of every class with exp(score) > 0, the keys up to its own (all, if it is unmasked). If their
 # exponentials add up to B or more, Z is B and the weights do not depend on how many there are: where no two classes of

@@ -1,4 +1,4 @@
-"""Attention of some queries to listed keys, in blocks: scores, exponentials, weights, values."""
+"""One head at some rows: which keys each row sees, then scores, exponentials, weights and values, in blocks."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -1,4 +1,6 @@
-"""Grid: the rows of all words of a batch in one line, with room for words that grow.
+"""Weights in the form in which the fast engine multiplies them: `RowGrid`, `SparseProduct`, `Prepared`.
+
+A `RowGrid` numbers the rows of all words of a batch consecutively, with room for words that grow.
 
 What is computed for rows is stored column by column, [columns, rows]: one operation then runs over all rows.
 """
@@ -360,7 +362,7 @@ class Prepared:
             self.layers.append(PreparedLayer(layer, self.compact, self.places[-1], self.columns))
             self.places.append(self.layers[-1].place)
             self.columns = self.layers[-1].free
-        # after the attention of the last layer that has a head, no row reads another; -1 if there is none
+        # after the attention of the last layer that has a head, no row reads another; -1 without heads
         self.last_head = max((i for i, layer in enumerate(self.layers) if layer.heads), default=-1)
 
     @cached_property

@@ -1,4 +1,9 @@
-"""Columns of arrays that are equal: found by a hash, then compared, so that a collision costs time and nothing else."""
+"""Queries × keys → which keys each query can see, with a proof from the values that no other key has a weight.
+
+`distinct` finds equal columns by a hash and compares them, so that a collision costs time only. `find_bits` finds
+columns that hold signed bits, `CodeIndex` joins queries and keys with the same bits, and `prove_code` proves that keys
+with other bits have no weight.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass

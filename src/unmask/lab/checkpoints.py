@@ -1,4 +1,4 @@
-"""Progress: how a run went, as its folder keeps it."""
+"""The folder of a training run: its config, its checkpoint, its progress and its result."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Cell: one run and what is measured of it → one record of results.json."""
+"""The runs of the lab: one cell of a table (`SweepCell`), the named presets, and the names that users give to runs."""
 
 import hashlib
 import json
@@ -366,7 +366,7 @@ PRESETS: dict[str, Callable[[], Iterator[SweepCell]]] = {
 
 def preset(name: str) -> list[SweepCell]:
     if name not in PRESETS:
-        raise LabError(f"there is no preset {name!r}; use one of {', '.join(PRESETS)}")
+        raise LabError(f"unknown preset {name!r}; use one of {', '.join(PRESETS)}")
     return list(PRESETS[name]())
 
 

@@ -16,11 +16,9 @@ from unmask.lab.task_layouts import MASK, PAD, ChainLayout, DirectLayout, LoopLa
 from unmask.lab.task_sources import Algebra, ProgramSource, TaskSource, algebra_of, unlike
 from unmask.problems.program_problems import ProgramProblem
 
-# Problem × N × framework → what every row holds after every step, exactly: what a network is taught, and judged by.
-#
-# A source says what the symbols are and what the answer is: `algebra`, the finite monoid of a regular problem, or
-# `program`, a system of recurrences. One file per framework says where its rows stand and what they fetch (`direct`,
-# `chain`, `tree`, `scan`, `loop`, `program_slots`); `task` joins the two, `words` draws what is read.
+# A source (`task_sources`) defines the symbols and the answer: the finite monoid of a regular problem, or a system of
+# recurrences. A layout (`task_layouts`, `program_layout`) defines the rows of a framework and what each row reads. A
+# task joins the two. Networks are trained on it and scored by it.
 
 
 # Task: source × layout, in tokens.
@@ -73,7 +71,7 @@ class LabTask:
             return cls._of_program(problem, length, framework, factors, program)
         if framework not in FRAMEWORKS:
             names = ", ".join(FRAMEWORKS)
-            raise UnmaskError(f"there is no framework {framework!r} for {problem} in the lab; use one of {names}")
+            raise UnmaskError(f"unknown framework {framework!r} for {problem} in the lab; use one of {names}")
         return cls(framework, _algebra(problem), layout_of(framework, length, factors), factors)
 
     @classmethod

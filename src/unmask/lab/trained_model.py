@@ -194,7 +194,7 @@ class NetworkMedium(TokenArrays):
         return surest(sure, np.ones(sure.shape, dtype=bool), k)
 
     def above_least(self, logits: Reading, *, without: int) -> np.ndarray:  # noqa: ARG002
-        """Every slot of a trained model is written; there is no smaller number."""
+        """The number of all slots, because a trained model writes every slot."""
         return np.ones(logits.logits.shape[:2], dtype=bool)
 
     def embed(self, tokens: np.ndarray) -> Tensor:

@@ -22,7 +22,7 @@ from unmask.lab.tasks import LabTask
 
 # Positional inputs of a row: numbers that depend only on (step, row), never on what is written.
 #
-#     bits        ±1 for every bit of its own place and of each operand's, 0 where there is no operand
+#     bits        ±1 for every bit of its own place and of each operand's, 0 without an operand
 #     positions   ±1 for every bit of its own place
 #     learned     its place, one-hot
 #     none        nothing

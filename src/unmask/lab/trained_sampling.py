@@ -1,4 +1,4 @@
-"""TrainedPredictor: a trained model as the samplers of the field know a predictor, bound to words.
+"""A trained model as a predictor for samplers (`TrainedPredictor`), and planners for trained models.
 
 logits(canvas) = those of one pass, the mask's column −∞
 correctness    = of the same pass, how sure the network is that its likeliest symbol is right

@@ -35,8 +35,8 @@ from unmask.lab.training_batches import Batch, Scored, training_batch
 from unmask.limits import check, foresee
 from unmask.problems.program_problems import ProgramProblem
 
-# Config → a trained network: what a batch teaches (`lessons`), how it is scored (`loss`), and the loop around it
-# (`train`), which keeps checkpoints (`checkpoint`) and goes on from them to the same numbers.
+# The loop over batches (`train`) writes checkpoints and continues from them to the same numbers. `training_batches`
+# makes the batches and scores them.
 
 
 # Freed tensors stay with the process: the C library would return them and ask for the same pages in every batch.

@@ -1,12 +1,12 @@
-"""Lessons: what one batch gives and what it teaches.
+"""Batches of training examples (inputs and targets), and the loss of a network on a batch.
 
     canvas    x = the true canvas before step t, t drawn per word;     target = the canvas after it
     chain     x = the word and all of its products;                    target = the next one, all steps in one pass
     latent    x = the word and the pads;                               target = all rows after every loop, or the last
     masking   x = the last canvas, a random share of it masked;        target = what stood there
 
-A mask-dominated framework (tree) teaches masked slots alone: the mask, while a slot must wait. Batch i of a seed is the
-same whatever was drawn before it, and every process takes its own part of it.
+In a mask-dominated framework (tree) only masked slots have targets, and the target is the mask while a slot must wait.
+Batch i of a seed does not depend on what was drawn before it, and every process takes its own part of it.
 """
 
 from collections.abc import Iterator
@@ -131,7 +131,7 @@ def _lesson(
     )
 
 
-# Network × Lesson → loss: cross-entropy, a mean over what an example teaches, then over examples.
+# Network × Batch → loss: cross-entropy, a mean over the targets of an example, then over examples.
 #
 #     loss = Σ_b w_b · mean over taught rows of -log p(target)  +  the same of every operand, with aux
 #            + the cross-entropy of "the likeliest symbol is right", whose gradient reaches its own read-out alone (the

@@ -1,8 +1,8 @@
 """Numbers of F_p: integers a with |a| <= 4^p - 1 that mean a / 2^p. The only place that rounds.
 
-`precision` says which numbers there are, `arithmetic` and `exponential` what is done with them, `compact` the same for
-large arrays; in come integers, out come integers. `noise` makes Gumbel noise out of random bits, `gumbel_law` says what
-it draws, and `lemmas` checks over every case what the paper says about such numbers.
+`arithmetic` defines the numbers, sums, products and exp. `compact` computes the same in small integer types, for large
+arrays. `noise` makes Gumbel noise from random bits. `array_types` is for annotations. `number_lemmas` checks what the
+paper states about these numbers.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""The figures and takeaways, which repeat the results."""
+"""All items of the paper, and the search among them. Figures and takeaways, which repeat results, are listed here."""
 
 from difflib import get_close_matches
 

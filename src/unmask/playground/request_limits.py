@@ -1,4 +1,4 @@
-"""What one request may ask for, and what its work may take; beyond, it is refused or stopped with a sentence."""
+"""What one request may ask for, and the limits of its work. A request beyond them gets an error message."""
 
 BODY = 64 * 1024  # bytes of a request
 PROBLEM = 1_000  # characters of a PROBLEM string

@@ -1,9 +1,9 @@
 """What is to be computed, without numbers or tensors: PROBLEM string → Problem.
 
-`problem.py` is the protocol: what every problem offers to the rest of the package. Each kind of problem is one file
-here (`regex.py`, `dfa.py`, `group.py`, `circuit.py`, `family.py`, `expression.py`, `grammar.py`, `program.py`,
-`law.py`, `random.py`) and one row for each of its prefixes in `catalogue.py`. The rooms hold what several kinds are
-made of: `automata/`, `regexes/`, `circuits/`, `expressions/`, `grammars/`.
+`problem` is the interface that every problem implements. `catalogue` has one row for every prefix of a PROBLEM string.
+The kinds of problems: `regular_problems`, `circuit_problems`, `expression_problems`, `grammar_problems`,
+`program_problems`, `random_circuits`. What they are made of: `automata`, `regexes`, `circuits`, `expression_shapes`,
+`context_free_grammars`. docs/how-to/add-a-problem.md says what a new kind of problem needs.
 """
 
 from typing import TYPE_CHECKING

@@ -23,7 +23,7 @@ from unmask.problems.problem import Outcome, Problem, Stored, Word
 from unmask.problems.program_problems import StoredProgram, parse_program
 from unmask.problems.regular_problems import GroupProblem, RegexProblem, StoredDfa, StoredGroup, StoredRegex, parse_dfa
 
-# law:FILE: a distribution over strings. It has no answers, so that it is no problem that could be compiled.
+# law:FILE: a distribution over strings. It has no answers, so it cannot be compiled.
 
 
 LAW_PREFIX = "law:"

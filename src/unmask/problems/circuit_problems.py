@@ -1,4 +1,4 @@
-"""aiger:FILE, blif:FILE: a word is a string of bits, the answer is the last output of the circuit."""
+"""aiger:FILE, blif:FILE and family:NAME: a word is a string of bits, and the answer is the last output of a circuit."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -114,7 +114,7 @@ class FamilyProblem(Problem):
 
     def __post_init__(self) -> None:
         if self.family not in FAMILIES:
-            raise ProblemError(f"there is no family {self.family[:40]!r}; use one of {', '.join(FAMILIES)}")
+            raise ProblemError(f"unknown family {self.family[:40]!r}; use one of {', '.join(FAMILIES)}")
 
     @property
     def name(self) -> str:

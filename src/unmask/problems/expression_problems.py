@@ -89,7 +89,7 @@ class ExpressionProblem(Problem):
         return (*(str(v) for v in range(self.operands[0], self.operands[1] + 1)), *PUNCTUATION)
 
     def outcome(self, word: Word) -> Outcome:
-        """The value of a word; rejected if it is no expression of this shape."""
+        """The value of a word; rejected unless it is an expression of this shape."""
         operands = self._operands_of(word)
         return REJECTED if operands is None else Outcome(value=str(self.shape.evaluate(operands)))
 

@@ -72,7 +72,7 @@ MOST_NONTERMINALS = 100
 
 @dataclass(frozen=True, eq=False)
 class GrammarProblem(Problem):
-    """Is the word derived? Oracle: Earley's algorithm, on the rules as they are written."""
+    """Is the word derived? Oracle: Earley's algorithm, on the rules of the file."""
 
     title: str
     text: str
@@ -111,7 +111,7 @@ class GrammarProblem(Problem):
         return Outcome.of_bits([derives(self.grammar, symbols_of(word, self.letters))])
 
     def specification(self, length: int) -> Grammar:  # noqa: ARG002
-        """The rules as they are written; what is compiled is their binary form."""
+        """The rules of the file; their binary form is what is compiled."""
         return self.grammar
 
     def stored(self) -> Stored:

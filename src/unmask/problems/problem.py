@@ -1,7 +1,7 @@
 """Problem: what is to be decided about words, and all that the rest of the package may ask about it.
 
 Only `name`, `letters`, `outcome` and `stored` must be given; everything else has a default. A problem whose words
-form a regular language gives an automaton instead of letters (`regular.py`).
+form a regular language gives an automaton instead of letters (`regular_problems`).
 """
 
 import random
@@ -29,7 +29,7 @@ class Outcome:
     bits        output bits, the last of them the answer     accepted; rejected; accepted, outputs 011
     value       a number, as it is written                   gives 19
     undecided   symbols that are neither                     undecided: q3 m
-    error       why there is no answer                       error: row 4 attends to nothing
+    error       why the answer is missing                   error: row 4 attends to nothing
     """
 
     bits: tuple[bool, ...] = ()
@@ -47,7 +47,7 @@ class Outcome:
         return self.bits[-1] if self.bits else True if self.value is not None else None
 
     def last(self, outputs: int) -> "Outcome":
-        """The same, with that many bits at most; of a value with several symbols, the last so many."""
+        """Return the outcome with its last `outputs` bits, or the last `outputs` symbols of its value."""
         value = None if self.value is None else " ".join(self.value.split(" ")[-outputs:])
         return Outcome(self.bits[-outputs:], value, self.undecided, self.error)
 
@@ -82,7 +82,7 @@ class Stored(msgspec.Struct, frozen=True, tag_field="kind", forbid_unknown_field
 # |-----------------|------------------------------------------------------|
 # | Automaton       | whether it is accepted                               |
 # | LetteredCircuit | the output bits, the last of them the answer         |
-# | Shape           | its value, or that it is no expression of this shape |
+# | Shape           | its value, or that it does not have this shape       |
 # | Recurrences     | the values of the answer slots                       |
 # | Grammar         | whether it is derived                                |
 # | DecisionGraph   | its outputs, as a function said of every word        |
@@ -152,7 +152,7 @@ def words_over(letters: Sequence[str], length: int, rng: random.Random, *, gap: 
 def words_of(automaton: Automaton, length: int, rng: random.Random) -> Iterator[str]:
     """In turn a member, a non-member, a word one edit away from a member, and any word.
 
-    So both answers occur even where one of them is rare; where there is none of a kind, any word stands in for it.
+    Both answers occur even if one of them is rare. If there is no member or no non-member, any word takes its turn.
     """
 
     def any_word() -> str:
@@ -241,7 +241,7 @@ class Problem(Protocol):
 
     @property
     def accepts(self) -> str | None:
-        """Which words are accepted, in a sentence for a card; None where the name says it."""
+        """Which words are accepted, as a phrase for a model card; None if the name of the problem says it."""
         return None
 
     @property
@@ -271,7 +271,7 @@ class Problem(Protocol):
         return None
 
     def specification(self, length: int) -> Specification | None:  # noqa: ARG002
-        """What a proof holds a model of this length against; None if there is none. Not what is compiled."""
+        """What a proof compares a model of this length with, or None. It shares nothing with what is compiled."""
         return self.automaton
 
     def symbols_in(self, word: str) -> int:

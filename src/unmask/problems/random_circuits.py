@@ -95,6 +95,11 @@ class RandomCircuit:
         """The number of levels, that of the coins included."""
         return max(self.levels[k] for k in self.outputs)
 
+    @property
+    def passes(self) -> int:
+        """The depth, and one more if a coin of a circuit without gates is output twice: it is tossed, then copied."""
+        return self.depth + (self.depth == 1 and len(set(self.outputs)) < len(self.outputs))
+
     def values(self, tosses: Sequence[bool]) -> list[bool]:
         """The value of every node for these tosses."""
         values: list[bool] = []
@@ -124,20 +129,20 @@ class RandomCircuit:
     def in_place(self) -> Layout:
         """Rewrite slots: a value keeps its slot until the last pass that reads it; the outputs come last.
 
-        Bounds: as many passes as levels (one more if a coin of a circuit without gates is output twice). As many slots
-        as values are alive after any pass, at least one per output.
+        A coin is tossed in the pass before the first that reads it. Bounds: `passes` passes; as many slots as there are
+        values alive after any pass, at least one per output.
         """
-        repeated = self.depth == 1 and len(set(self.outputs)) < len(self.outputs)
-        passes_needed = self.depth + repeated  # a coin that is output twice is tossed once, then copied
-        last_read = self._last_reads(passes_needed)
+        if (pruned := self.pruned()) != self:
+            return pruned.in_place()
+        written_in, last_read = self._lives()
         alive: dict[int, int] = {}  # node → slot
         passes: list[dict[int, Step]] = []
-        for level in range(1, passes_needed):
+        for level in range(1, self.passes):
             kept = {node: slot for node, slot in alive.items() if last_read[node] > level}
             steps: dict[int, Step] = {slot: TableGate(COPY, slot, slot) for slot in kept.values()}
             free = (slot for slot in range(len(self.nodes)) if slot not in kept.values())
             written = dict(kept)
-            for node, found in enumerate(self.levels):
+            for node, found in enumerate(written_in):
                 if found == level and last_read[node] > level:
                     written[node] = next(free)
                     steps[written[node]] = self._moved(node, alive)
@@ -152,36 +157,54 @@ class RandomCircuit:
         table = tuple(tuple(steps.get(slot) for slot in range(slots)) for steps in (*passes, last))
         return Layout(table, len(self.outputs))
 
-    def with_outputs_last(self) -> "RandomCircuit":
-        """The same circuit, its outputs the last nodes in order, without nodes that no output needs.
+    def once(self) -> tuple[Coin | TableGate, ...]:
+        """What every slot becomes if it is written once: gates read slots, in any order; the outputs come last.
 
-        An output that is not yet in its place is computed a second time; a coin is copied.
+        Bounds: a slot for each node that an output needs, and one more each time that a node is output again: a gate is
+        computed a second time, a coin is copied.
         """
-        nodes, outputs = list(self.nodes), list(self.outputs)
-        if outputs != list(range(len(nodes) - len(outputs), len(nodes))):
-            outputs = list(range(len(nodes), len(nodes) + len(outputs)))
-            for k in self.outputs:
-                node = self.nodes[k]
-                nodes.append(TableGate(COPY, k, k) if isinstance(node, Coin) else node)
-        return _pruned(nodes, outputs)
+        nodes, outputs = (pruned := self.pruned()).nodes, pruned.outputs
+        order = [k for k in range(len(nodes)) if k not in outputs] + list(outputs)
+        slots = {k: slot for slot, k in reversed(list(enumerate(order)))}  # the first slot of each node
 
-    def _last_reads(self, passes: int) -> list[int]:
-        """The last pass that reads each node, 0 if there is none; the last pass reads outputs that are older."""
-        last = [0] * len(self.nodes)
+        def written(slot: int, k: int) -> Coin | TableGate:
+            again = isinstance(nodes[k], Coin) and slots[k] != slot
+            return TableGate(COPY, slots[k], slots[k]) if again else pruned._moved(k, slots)
+
+        return tuple(written(slot, k) for slot, k in enumerate(order))
+
+    def pruned(self) -> "RandomCircuit":
+        """The same circuit without nodes that no output needs."""
         needed = set(self.outputs)
         for k in reversed(range(len(self.nodes))):
             node = self.nodes[k]
             if k in needed and isinstance(node, TableGate):
                 needed |= {node.left, node.right}
-                for operand in (node.left, node.right):
-                    last[operand] = max(last[operand], self.levels[k])
-        for k in self.outputs:
-            if self.levels[k] < passes:
-                last[k] = passes
-        return last
+        number = {k: i for i, k in enumerate(sorted(needed))}
+        return RandomCircuit(tuple(self._moved(k, number) for k in number), tuple(number[k] for k in self.outputs))
 
-    def _moved(self, k: int, slots: dict[int, int]) -> Step:
-        """The node, reading slots instead of nodes."""
+    def _lives(self) -> tuple[list[int], list[int]]:
+        """(the pass that writes each node, the last pass that reads it, 0 if no pass does)
+
+        The last pass reads outputs that are older, and tosses a coin that is output once and read by no gate.
+        """
+        readers: list[list[int]] = [[] for _ in self.nodes]
+        for k, node in enumerate(self.nodes):
+            for operand in (node.left, node.right) if isinstance(node, TableGate) else ():
+                readers[operand].append(self.levels[k])
+        written = list(self.levels)
+        for k, node in enumerate(self.nodes):
+            if isinstance(node, Coin):
+                copied = self.passes if self.outputs.count(k) > 1 else self.passes + 1
+                written[k] = min(readers[k], default=copied) - 1
+        last = [max(found, default=0) for found in readers]
+        for k in self.outputs:
+            if written[k] < self.passes:
+                last[k] = self.passes
+        return written, last
+
+    def _moved(self, k: int, slots: dict[int, int]) -> Coin | TableGate:
+        """The node, reading slots, or nodes of other numbers."""
         node = self.nodes[k]
         return node if isinstance(node, Coin) else TableGate(node.table, slots[node.left], slots[node.right])
 
@@ -207,7 +230,7 @@ def with_random_inputs(circuit: Circuit) -> RandomCircuit:
         else:
             nodes.append(TableGate(_negated(inner.table) if negated else inner.table, inner.left, inner.right))
         outputs.append(len(nodes) - 1)
-    return _pruned(nodes, outputs)
+    return RandomCircuit(tuple(nodes), tuple(outputs)).pruned()
 
 
 def _table_gate(is_and: bool, literals: tuple[int, ...], number: dict[int, int]) -> TableGate:
@@ -227,21 +250,6 @@ def _table_gate(is_and: bool, literals: tuple[int, ...], number: dict[int, int])
 def _negated(table: Table) -> Table:
     a, b, c, d = table
     return (not a, not b, not c, not d)
-
-
-def _pruned(nodes: list[Coin | TableGate], outputs: list[int]) -> RandomCircuit:
-    needed = set(outputs)
-    for k in reversed(range(len(nodes))):
-        node = nodes[k]
-        if k in needed and isinstance(node, TableGate):
-            needed |= {node.left, node.right}
-    kept = sorted(needed)
-    number = {k: i for i, k in enumerate(kept)}
-    moved = tuple(
-        node if isinstance(node, Coin) else TableGate(node.table, number[node.left], number[node.right])
-        for node in (nodes[k] for k in kept)
-    )
-    return RandomCircuit(moved, tuple(number[k] for k in outputs))
 
 
 def even_parity(length: int) -> Layout:

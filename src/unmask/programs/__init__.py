@@ -1,11 +1,16 @@
 """Problem → Program → Transformer: what a transformer does, over named registers, before numbers are chosen.
 
-`language/` is what programs are written in, `gadgets/` what one head or one MLP can do, `planners/` the programs that
-choose which slots to write. Each kind of problem has a room of programs (`regular/`, `circuits/`, `expressions/`,
-`reachability/`, `addition/`): a description of the problem and a vocabulary come in, a `Program` goes out.
-`recurrences/` does the same for any system of recurrences: a user's program, a grammar, and circuits, whose looped
-model is made there, too.
-`compilers/` puts programs into models. `simulation/` runs a given transformer inside a larger program, for theorems.
+program, declarations          the language: registers, heads and MLPs; positions in n and N
+instance, assembly             program in N → program of one N → weights
+gadgets                        what one head or one MLP can compute
+planner_programs               which slots are written next
+regular                        regular languages
+recurrences                    any system of recurrences: user programs, grammars, circuits
+circuit_systems                circuits and circuit families as systems of recurrences
+arithmetic_expressions, reachability, one_step_addition, sampling_programs       one kind of problem each
+simulation, residual_slots, addressed_rows, score_tables, mirrored_rows, hosted_masks
+                               a given transformer inside a larger program, for theorems
+uniform_positions              can positions be computed in logarithmic space?
 """
 
 from typing import TYPE_CHECKING

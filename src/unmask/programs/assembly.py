@@ -44,7 +44,7 @@ def placed_columns(program: Program) -> int:
 
 
 def _bytes(program: Program) -> int:
-    """At most so many bytes for the numbers: of vectors, and of the entries of positions and matrices.
+    """Return an upper bound of the bytes for the numbers of vectors, positions and matrices.
 
     A table that is stored dense takes no more than its entries would.
     """

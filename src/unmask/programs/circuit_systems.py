@@ -133,7 +133,7 @@ def least_length(family: str) -> int:
 
 
 def _parity(letters: Letters) -> System:
-    """For the tree to keep the order of the word, its last letters stand first where N is no power of two."""
+    """Parity by a tree. Unless N is a power of two, the last letters come first, so that the word keeps its order."""
     odd = Slots("odd", j.range(N - 1), BOOLEAN)
     early = 2 * (N - power_of_two_below(N))
 

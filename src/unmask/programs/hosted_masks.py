@@ -8,7 +8,7 @@ most B.
     mass         Z, by heads that count the keys whose score reaches a value at which exp grows (`AddressedRows`).
     Z = B        The head is a clipped walk over the letters [[e_j/B]·v_j]: first rows, then masks. A head over rows in
                  which BEGIN fixes Z = B gives the state F after the rows. A block of one mask adds one letter. For
-                 larger blocks there is a head over the masks for every number c of F_p, in which BEGIN starts the walk
+                 larger blocks there is a head over the masks for every number c of F_p, in which BEGIN starts a walk
                  at c; an MLP selects that of c = F, column by column.
     Z < B        Fewer than 2^(p+1) keys have a weight that is not 0. They are found one after the other, the last one
                  first: the addresses below x are dyadic blocks (bit k of x is 1: those that agree with x above k and
@@ -16,7 +16,7 @@ most B.
                  key of the lowest. Then a head per key adds its value with its weight, the first key first.
 
 BEGIN is row 0. If it is a row of the source, its stream is the same for every word. Then its key is read from
-constants, and its letter is where the walk over the rows starts.
+constants, and its letter is the start of the clipped walk over the rows.
 """
 
 from collections.abc import Sequence
@@ -386,7 +386,7 @@ class _HostedHead:
                 one_hot(layer.mlp, column[None], numbers, flags)
 
     def walks_over_masks(self, layer: LayerBuilder) -> None:
-        """From every number of F_p over the masks of the block; select the walk that starts at F."""
+        """Add a walk over the masks of the block for every start in F_p, and select that of F."""
         rows, width = self.rows, self.rows.masks.size
         if not rows.layout.parallel:
             return

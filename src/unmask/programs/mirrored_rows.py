@@ -8,7 +8,7 @@ simulates a layer of the source on both copies. The prefix 0 … i of a query is
                cut and shifted so that a key has the weight 2^-p if its score reaches the value, else 0, and a sentinel
                with exp = B fixes Z = B. Each head adds (growth)·(number of such keys); all add to one column.
     saturated  A = B, so Z = B in the source too and block k maps a running sum x to f_k(x), a clipped walk over the
-               letters [[e_j/B]·v_j]. Heads are summed one by one and clipped, so they can apply f_k: see `_saturated`.
+               letters [[e_j/B]·v_j]. Heads are summed one by one and clipped, so they can apply f_k: see `saturated`.
     unsaturated  A < B: fewer than 2^(p+1) keys have a weight that is not 0. They are found one after the other, in
                rising order, and added one after the other: see `_Search`.
 """
@@ -233,7 +233,7 @@ class _Search:
     def saturated(self, layer: LayerBuilder) -> None:
         """Apply the clipped walks f_k of the blocks of the prefix, one after the other, where A = B.
 
-        Let g_k be the walk over the same letters, negated and in reverse order, which the mirror has, and α = g_k(B),
+        Let g_k be a walk over the same letters, negated and in reverse order, which the mirror has, and α = g_k(B),
         β = g_k(-B). Then f_k(x) = min(max(x, β), α) - min(max(0, β), α) + f_k(0), because f_k is constant, and so is
         g_k, or f_k is x + s between β and α and constant outside. With P = B - max(α, 0), P' = max(-α, 0),
         Q = B + min(β, 0), Q' = max(β, 0) these summands, each the result of one head, lead from x to f_k(x):

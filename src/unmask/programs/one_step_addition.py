@@ -116,7 +116,7 @@ def _sum(program: Program, vocabulary: Vocabulary, halves: Columns, carry: Colum
         for copy in copies:
             _neither(mlp, halves[a], carry[b], beside, copy[a ^ b])
     program.read_out(vocabulary.everything, program.one, -B)
-    for column in program.flag("looks for a carry", IS_CARRY, 2):  # nobody reads these rows: any symbol will do
+    for column in program.flag("looks for a carry", IS_CARRY, 2):  # no row reads these rows: any symbol will do
         program.read_out(vocabulary["reject"], np.array([column]), B)
     for copy in copies:
         program.read_out(vocabulary.verdicts, copy, B)

@@ -33,7 +33,7 @@ def readiness_planner(
 ) -> Program:
     """Return the planner that writes a masked slot once no row that one of `children` names is masked.
 
-    `children` are formulas or tables. Addresses count to `rows`, or to `room`, which is no less.
+    `children` are formulas or tables. Addresses count to `rows`, or to `room` if it is given (room >= rows).
 
     Statement:    a slot is chosen if it is masked and none of the rows that it reads is. With h hops, a row that one of
                   h - 1 earlier hops would choose counts as written.

@@ -12,7 +12,7 @@ import numpy as np
 from unmask.expressions import n
 from unmask.numerics.arithmetic import Precision
 from unmask.numerics.noise import gumbel_law
-from unmask.problems.random_circuits import Coin, Layout, RandomCircuit, Step, TableGate, constant_table
+from unmask.problems.random_circuits import Coin, Layout, Step, TableGate, constant_table
 from unmask.programs.gadgets.attention import lookup, lookup_row
 from unmask.programs.planner_programs import symmetric_planner_logits
 from unmask.programs.program import (
@@ -102,17 +102,16 @@ def value_logits(bits: _Bits, says_zero: Columns, says_unit: Columns) -> None:
         bits.program.read_out(bits.vocabulary[role], says_zero, -sign)
 
 
-def write_once_programs(circuit: RandomCircuit) -> dict[str, Program]:
-    """Planner and predictor that write every node of a random circuit once.
+def write_once_programs(nodes: Sequence[Coin | TableGate]) -> dict[str, Program]:
+    """Planner and predictor that write a coin or gate in every slot once; gates read slots.
 
-    Statement:    the outputs of a random circuit of depth d (coins are level 1) with g nodes are sampled by a masked
-                  diffusion model with d passes and g slots that writes each slot once.
+    Statement:    the outputs of a random circuit of depth d (coins are level 1) with g nodes and distinct outputs are
+                  sampled by a masked diffusion model with d passes and g slots that writes each slot once.
     Construction: a slot looks up its two operands; the MLP holds the table. The planner takes coins at once, and gates
                   when no operand is masked.
     Bounds:       T = d, P = g; predictor 1 layer, 2 heads; planner 1 layer, 2 heads; width O(log g).
     Exactness:    p >= 2: exactly the law of the circuit with coins that are 1 with probability `heads(p)`.
     """
-    nodes = circuit.nodes
     left = [node.left if isinstance(node, TableGate) else k for k, node in enumerate(nodes)]
     right = [node.right if isinstance(node, TableGate) else k for k, node in enumerate(nodes)]
 

@@ -193,7 +193,7 @@ class CausalCopies:
                   and there is only one such k. So the copy of r on level k asks its queries for the bits of r above k,
                   for a 1 in bit k, and for nothing below: a FOCUS with a care bit per bit,
                       (c·b_i ¦ wanted_i), (c·one ¦ -care_i),          c = [B/2], two times (p = 1: three times)
-                  where wanted_i = ±care_i. Copies on level k >= 1 of rows with r_k = 1 are for nobody: HIDE. Level 0
+                  where wanted_i = ±care_i. Copies on level k >= 1 of rows with r_k = 1 are hidden (HIDE). Level 0
                   asks for r's bits above 0, and for bit 0 if r has it: that includes b = r. A query reads high levels
                   for early rows and low levels for late ones, so levels stand in falling order.
     Bounds:       K·N rows; 3K + 1 columns of positions, 4K + 2 of query and key (p = 1: 6K + 2).

@@ -29,7 +29,7 @@ from unmask.weights.matrices import Positions
 MOST_BITS = 62  # of an intermediate value: `evaluate` computes with 64 bits
 EXTRA_BITS = 16  # of a constant, beyond twice those of S
 MOST_HEIGHT = 32
-DEGREE = 3  # bits may grow by so many per bit of S
+DEGREE = 3  # the most by which the number of bits may grow per bit of S
 
 COMPARISONS = frozenset({"<=", "<", ">=", ">", "="})
 
@@ -149,7 +149,7 @@ def _expressions(declaration: Declaration) -> Iterator[Expression]:
 
 
 def flaw_of(expression: Expression, S: int) -> str | None:
-    """The first node that is no formula, or a number with too many bits for so many rows."""
+    """Describe the first node that is not a formula, or whose number has too many bits for S rows; else None."""
     for node in _nodes(expression):
         if ARITY.get(node.operator) != len(node.operands):
             return f"{node} is not a formula of the operators of positions"

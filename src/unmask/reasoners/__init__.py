@@ -1,8 +1,8 @@
 """The four ways to reason: model × input → what is written, step by step.
 
-One loop per framework (`masked_diffusion`, `looped`, `chain_of_thought`), over whatever `medium` the values live in:
-arrays when words are run (`arrays`, and `run` around it), tables over all words in verification/words, wires in
-verification/circuits. Around the loops: how logits become symbols (`decoding`), the noise of a seed (`tape`), planners
-that replace a model's own (`planners`), and words as people type them (`words`). In come a model and token ids, out go
-traces.
+`loops` has one loop per framework (masked diffusion, looped, chain of thought), over any medium. A medium is the form
+in which values are computed: arrays for runs (`array_medium`), tables over all words in verification/words, wires in
+verification/circuits. `run_words` runs a model on words, `cached_run` with a cache of keys and values. `decoding` turns
+logits into symbols, `planners` replace a model's own planner, `typed_words` reads words as people type them, and
+`sampled_law` computes the exact distribution of what sampling writes.
 """

@@ -1,4 +1,4 @@
-"""Frame: what every reasoner's loop is given."""
+"""Arrays as the medium of the loops: a batch of words, run by an engine, with its setup and its callbacks."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping

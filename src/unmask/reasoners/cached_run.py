@@ -12,7 +12,7 @@ integers of F_p, by the reference engine.
 | `refresh:K` | as in its other passes             | slots that the pass before has written; every K passes every row |
 
 The first pass of a run has nothing to take from a cache: every row is fresh. Each policy takes an interval (`dual:3`):
-then every row is fresh after so many passes, too. `refresh:1` is a run without a cache.
+then every row is also fresh after that number of passes. `refresh:1` is a run without a cache.
 
 In every pass the same canvas is also read without a cache. A *stale read* is a row that attends to another row (with
 a weight that is not 0, in either of the two passes) whose keys or values in the cache are not those of this pass. A

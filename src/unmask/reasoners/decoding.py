@@ -3,7 +3,7 @@
     decode = argmax over the logits, the lowest index wins a tie
     sample = argmax over clip(logits + noise): Gumbel-max, with the noise of a tape
 
-The paper adds the noise to a symbol that stands for probabilities; in F_p the softmax is no distribution and
+The paper adds the noise to a symbol that stands for probabilities; in F_p the softmax is not a distribution and
 has ties that the logits do not have, so both work on logits (def:gumbel-max-sampling, def:decoding-step).
 """
 

@@ -1,13 +1,13 @@
-"""Medium: what the loops need to know of the values that they run over.
+"""The loops of all kinds of models, over any medium, and the interface of a medium.
 
     the same loop over          tokens are                       one run of the loop is
-    arrays (`arrays`)           integers, a batch of words       a run
-    tables (symbolic/)          tables over the letters          all words at once
-    wires (circuits/)           one wire per symbol              a circuit
+    arrays (`array_medium`)     integers, a batch of words       a run
+    tables (verification/words) tables over the letters          all words at once
+    wires (…/circuits)          one wire per symbol              a circuit
     a network (lab/)            integers, a batch of words       a run of a trained model
 
-The loops say what is read, decided and written, and in which order; a medium says how. Rows and slots are always
-those at the end: the begin symbol and the input stand before whatever a loop hands over.
+A loop decides what is read and written, and in which order. A medium computes it. A loop passes the last rows and slots
+only; the medium adds the begin symbol and the input before them.
 """
 
 from collections.abc import Callable, Iterator, Mapping

@@ -130,7 +130,7 @@ def parse_planner(text: str, tape: Tape) -> Planner:
             width, _, inner = argument.partition(":")
             return Blockwise(_count(text, width), parse_planner(inner or "confidence:1", tape))
     raise PlannerError(
-        f"there is no planner {shortened(text)!r}; use uniform:K, confidence:K, threshold:X, left-to-right:K "
+        f"unknown planner {shortened(text)!r}; use uniform:K, confidence:K, threshold:X, left-to-right:K "
         "or blockwise:W:PLANNER"
     )
 

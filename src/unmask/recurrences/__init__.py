@@ -1,8 +1,8 @@
 """Systems of recurrences: programs for masked diffusion, as plain Python objects. No transformer is known here.
 
-Groups of slots (`slots.py`) over ranges of indices (`expressions.py`), with rules that read letters and other slots,
-make a `System` (`system.py`). `unfolding.py` writes it out for one N, `interpreter.py` says what every slot holds, and
-both find what is wrong with it.
+Groups of slots (`slots`) over ranges of indices (`unmask.expressions`), with rules that read letters and other slots,
+make a `System` (`system`). `unfolding` lists all slots and reads for one N, and `interpreter` computes what every slot
+holds. Both report what is wrong with a system. `rule_functions` calls the user's rules and checks that they are pure.
 
 >>> i, = indices("i")
 >>> prefix = Slots("prefix", i.range(N), BOOLEAN)

@@ -286,7 +286,7 @@ def _instead_of_read(given: object) -> str:
 
 
 def _default(read: Read, value: Value) -> Value:
-    """The value of `or_else`, which is no read: it is given where nothing can be read."""
+    """Check and return the value of `or_else`, a constant that is used where nothing can be read."""
     if isinstance(value, Read | Expression):
         raise ProblemError(
             f"{read}.or_else(…) takes a constant, such as 0, but {value} is read or computed; to read it instead, "

@@ -18,8 +18,16 @@ written position between them are dependent, whatever is written outside. Then
 
 Lower bound: a pass can write at most one position of each gap, since two of one gap are dependent. A gap of m positions
 leaves one of at least ⌈(m − 1)/2⌉, and m = N at first. Upper bound: the middle of each gap; positions of different gaps
-are independent given what separates them (`bisection`). A chain is linked if its transition probabilities are positive
-and no power of the transition matrix up to N − 1 has rank one (`is_linked`).
+are independent given what separates them (`bisection`).
+
+A chain is linked if its initial and its transition probabilities are positive and no power of the transition matrix M
+up to N − 1 has rank one (`is_linked`). Proof: for positions i < j of one gap,
+
+    P(x_i, x_j | what is written) = u(x_i) · M^(j − i)[x_i, x_j] · v(x_j)        with u, v > 0,
+
+and this is a product of a function of x_i and one of x_j if and only if M^(j − i) has rank one. ∎ Almost all chains are
+such: M^d has rank one only if all eigenvalues of M but one are 0. Without positive initial probabilities the formula
+can fail: a first letter that is certain is independent of all others.
 """
 
 from collections.abc import Iterator
@@ -143,9 +151,9 @@ def _moved(flow: dict[int, Fraction], step: tuple[dict[int, Fraction], ...]) -> 
 def is_linked(law: Law, length: int) -> bool:
     """Whether the law is a first-order chain for which the formula is proved, at this length.
 
-    Its states but the first are letters (an ngram of order 2), its transition probabilities are positive, and no power
-    of the transition matrix up to length − 1 has rank one. False means that the formula is not claimed, not that it
-    fails.
+    Its states but the first are letters (an ngram of order 2), its initial and its transition probabilities are
+    positive, and no power of the transition matrix up to length − 1 has rank one. False means that the formula is not
+    claimed, not that it fails.
     """
     exact, symbols = law.exact, len(law.alphabet)
     chain = (
@@ -160,8 +168,8 @@ def is_linked(law: Law, length: int) -> bool:
         return False
     power = matrix
     for _ in range(length - 1):
-        if all(row == power[0] for row in power):
-            return False  # stochastic rows: rank one means that they are equal
+        if all(row[j] * power[0][0] == row[0] * power[0][j] for row in power for j in range(symbols)):
+            return False  # rank one: the rows are multiples of the first, and equal if they sum to exactly one
         power = [
             [sum((x * matrix[k][j] for k, x in enumerate(row)), Fraction(0)) for j in range(symbols)] for row in power
         ]

@@ -59,7 +59,7 @@ def slotwise_law(predictor: Predictor, sampler: Slotwise, slots: int) -> tuple[n
 #
 # States that go on alike (same canvas, same pass, same memory) are merged, so that this is a dynamic program over
 # canvases. Within a pass each question to chance is answered in every possible way, by running the rule again with a
-# longer script; `slotwise.py` does the same at once for rules that move every slot by itself. A rule that asks for
+# longer script; `Slotwise` rules, which move every slot by itself, are enumerated at once. A rule that asks for
 # numbers from a continuum cannot be enumerated.
 
 

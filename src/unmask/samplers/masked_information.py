@@ -9,7 +9,8 @@ g needs one pass from left to right. By the chain rule H(X_S) is the sum of H(X_
 the revealed letters before s say about the rest is a belief: a distribution over the states of the automaton. A
 dynamic program follows all beliefs, weighed by how likely they are for each number of revealed letters. In a
 first-order chain a revealed letter fixes the state, and there are few beliefs. In a hidden Markov model there may be
-too many. Then they are approximated from both sides, and the curve has a proved error:
+too many. For short strings all sets of positions and all their letters are then enumerated. For others the beliefs are
+approximated from both sides, and the curve has a proved error:
 
     merging beliefs forgets something,            which can only raise an entropy: an upper bound
     splitting a belief into several               is to be told something more: a lower bound
@@ -20,7 +21,7 @@ Bounds of g bound f, because g is concave: f(i) is at most a mean of f to its le
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from math import lgamma
+from math import comb, lgamma
 
 import numpy as np
 
@@ -33,6 +34,7 @@ MOST_LENGTH = 1024
 MOST_NUMBERS = 4_000_000  # labels × numbers of revealed letters × states, where beliefs are exact
 MOST_APPROXIMATE = 1_000_000  # the same where beliefs are approximated
 FEWEST_LABELS = 16
+MOST_CANVASES = 1 << 24  # strings with any of their letters masked, where these are enumerated
 MOST_GRID_STATES = 3  # a grid of beliefs over more states has too many points
 
 
@@ -103,6 +105,9 @@ def information_curve(law: Law, length: int) -> InformationCurve:
         exact = _entropies(initial, steps, length, _merge_equal, MOST_NUMBERS // per_label)
         return InformationCurve(exact, exact)
     except _TooManyBeliefs:
+        if (len(law.alphabet) + 1) ** length <= MOST_CANVASES:
+            exact = _entropies_by_enumeration(initial, steps)
+            return InformationCurve(exact, exact)
         most = MOST_APPROXIMATE // per_label
         upper = _entropies(initial, steps, length, _merge, most)
         lower = _entropies(initial, steps, length, _split, most)
@@ -157,6 +162,21 @@ def _entropies(initial: np.ndarray, steps: list[np.ndarray], length: int, compre
         after = after.reshape(-1, s + 2, len(initial))
         masses = compress(after[after.any(axis=(1, 2))], most)
     return np.array([_mean_entropy(given, size) for size in range(length + 1)])
+
+
+def _entropies_by_enumeration(initial: np.ndarray, steps: list[np.ndarray]) -> np.ndarray:
+    """g(0) … g(N), from the probabilities of all strings with any of their letters masked."""
+    flow = initial
+    for step in steps:
+        flow = np.einsum("...u,aut->...at", flow, step)
+    masses, revealed = flow.sum(axis=-1), np.zeros((), dtype=np.int8)
+    for axis in range(len(steps)):
+        check()
+        letters = masses.shape[axis]
+        masses = np.concatenate([masses, masses.sum(axis=axis, keepdims=True)], axis=axis)
+        revealed = np.add.outer(revealed, np.array([1] * letters + [0], dtype=np.int8))
+    totals = -np.bincount(revealed.ravel(), weights=_plogp(masses).ravel(), minlength=len(steps) + 1)
+    return np.array([total / comb(len(steps), size) for size, total in enumerate(totals)])
 
 
 def _mean_entropy(given: np.ndarray, size: int) -> float:

@@ -91,7 +91,7 @@ def parse_sampler(text: str) -> Entry:
             f"{shortened(text)!r} is a function of your own; test it with `unmask bench run --sampler FILE.py:NAME`"
         )
     if name not in RULES:
-        raise SamplerError(f"there is no sampler {shortened(name)!r}; use one of {', '.join(RULES)}")
+        raise SamplerError(f"unknown sampler {shortened(name)!r}; use one of {', '.join(RULES)}")
     known = [field.name for field in fields(RULES[name]) if field.name not in NOT_TYPED]
     parameters: dict[str, Any] = {}
     for part in rest.split(",") if rest else ():

@@ -3,7 +3,7 @@
     P_N(x) = α · A_{x1} · … · A_{xN} · ω / Z_N,        Z_N = Σ over all strings of length N
 
 α [states] are the weights to start in a state, A_a [states, states] those to write a and move, ω [states] those to end.
-N-grams, probabilistic automata and hidden Markov models are of this form; `law_file.py` reads them. The weights are
+N-grams, probabilistic automata and hidden Markov models are of this form. The weights are
 rational numbers (`exact`); the arrays of floats are made from them.
 """
 
@@ -261,7 +261,7 @@ def _weights(row: Any, names: list[str], where: str) -> dict[int, Fraction]:
 
 def _probability(value: Any, where: str) -> Fraction:
     try:
-        if isinstance(value, bool) or not isinstance(value, int | float | str | Fraction) or len(str(value)) > 60:
+        if isinstance(value, bool) or not isinstance(value, int | float | str | Fraction):
             raise ValueError
         number = _decimal(str(value)) if isinstance(value, float | str) else Fraction(value)
     except (ValueError, ZeroDivisionError):

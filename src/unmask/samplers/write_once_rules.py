@@ -299,7 +299,7 @@ class EntropyBound:
 #     ⌈log2(N + 1)⌉ passes for N masked slots
 #
 # For a first-order Markov chain this samples exactly: slots of different gaps are independent given the slots between
-# them. `laws/least_passes.py` says for which chains no exact write-once sampler takes fewer passes.
+# them. `exact_passes` says for which chains no exact write-once sampler takes fewer passes.
 
 
 @dataclass(frozen=True)

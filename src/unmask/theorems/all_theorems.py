@@ -85,7 +85,7 @@ def named_theorem(stem: str, source: Kind, target: Kind) -> Theorem:
                 raise UnmaskError(f"{stem} takes {theorem.source} to {theorem.target}, not {source} to {target}")
             return theorem
     known = ", ".join(theorem.stem for theorem in (*THEOREMS, *VARIANTS))
-    raise UnmaskError(f"there is no conversion {stem!r}; use one of {known}")
+    raise UnmaskError(f"unknown conversion {stem!r}; use one of {known}")
 
 
 def convert(model: Model, target: Kind, *, by: str | None = None) -> Iterator[tuple[Theorem, Conversion]]:

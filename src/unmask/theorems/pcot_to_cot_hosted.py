@@ -6,7 +6,7 @@ Statement:    pCoT[T, P] ⊆ CoT[P]: every parallel chain of thought is a chain 
 Construction: the row before a mask hosts it: it has the mask's stream beside its own and predicts the mask's symbol.
               `programs.hosted_masks` simulates a layer on both. A row has one key per head, so the keys of symbols and
               of hosted masks are seen by different heads; their one softmax is put together from the sum Z of all
-              exponentials, the walk of the clipped sum where Z = B, and the few keys that are heard where Z < B.
+              exponentials, the clipped sum where Z = B, and the few keys that are heard where Z < B.
               Row 0 fixes Z = B in these heads. It is the begin symbol of the source, or a new one.
 Bounds:       P steps, L·(2m + 4) layers, where m = 2, 7, 15 for p = 1, 2, 3 is the most keys that are heard; a symbol
               more if the source has no begin symbol; width O(D) + O(log N), and 2T more if P' > 1; for H heads at
@@ -16,7 +16,7 @@ Exactness:    bit by bit: after every layer, rows and masks of every step have t
               divides by zero if and only if the source does. N = 0: there is one word, and the chain is written into
               the positions.
 Deviations:   the paper calls the statement clear. A mask attends to symbols, to masks of its block and to itself in one
-              softmax, and there is no row for it when its symbol is predicted. For P' > 1 the symbols of the current
+              softmax, and it has no row when its symbol is predicted. For P' > 1 the symbols of the current
               block must be hidden from its masks, which takes a column per block here. Whether O(log N) columns are
               enough for every T is open.
 """

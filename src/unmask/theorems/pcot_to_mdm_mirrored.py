@@ -144,7 +144,7 @@ def _masks_of_the_chain(
 
 
 def _planner(source: Model, mask: str) -> Program:
-    """Masked output slots whose block before is written; the first block is told by a flag."""
+    """Select the masked output slots whose previous block is written; a flag marks the first block."""
     block = source.block or 1
     program, _, count = _program(source, mask, 2)
     output = count * 2 + SENTINELS - source.padding

@@ -1,5 +1,5 @@
-"""Everything that happened in a run, by stable name.
+"""Everything that happened in a run, by stable names.
 
-A run of reasoners/ comes in; a `Trace` goes out, which reads and writes JSON and says where it first differs from
-another (`compare`). Traces do not import the viewer: it registers itself (`notebook`).
+`trace` has the `Trace` of a run, which can be written to JSON and read again. `trace_differences` says where two traces
+first differ.
 """

@@ -1,8 +1,8 @@
-"""Is a model correct? Model × reference → Verdict (`verify.py`); measured resources and their bounds (`compare.py`).
+"""Is a model correct? Model × reference → Verdict (`verify`, `verdict`); resources and their bounds (`compare`).
 
 `words/` decides about one model and every word of its length, `lengths/` about a problem, a kind and every N,
 `conversions/` about a theorem, every source and every N. `circuits/` writes models as circuits of AND, OR and NOT.
-`trusted.py` lists the modules that a proof of a model trusts.
+`trusted` lists the modules that a proof of a model trusts; `answer_tables` answers many words by extracted tables.
 """
 
 from typing import TYPE_CHECKING

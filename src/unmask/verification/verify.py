@@ -188,7 +188,7 @@ def verify(
     When the time of the budget is over, the verdict is unknown.
     """
     if letters not in (None, *LETTERS):
-        raise UnmaskError(f"there is no choice of letters {shortened(letters)!r}; use {', '.join(LETTERS)}")
+        raise UnmaskError(f"unknown choice of letters {shortened(letters)!r}; use {', '.join(LETTERS)}")
     try:
         right = compared_with(model, against)
         reference = FunctionReference(model, right) if isinstance(right, Oracle) else reference_of(model, right, engine)
@@ -211,9 +211,9 @@ def _answer(comparison: Comparison, method: str | None, cases: int, seed: int, p
     if method is None:
         method = "exhaustive" if every.count <= FEW_WORDS else "sample"
     if method not in METHODS:
-        raise UnmaskError(f"there is no method {method!r}; use {', '.join(METHODS)}")
+        raise UnmaskError(f"unknown method {method!r}; use {', '.join(METHODS)}")
     if comparison.by not in (None, *WAYS):
-        raise UnmaskError(f"there is no proof by {shortened(comparison.by)!r}; use {' or '.join(WAYS)}")
+        raise UnmaskError(f"unknown way to prove {shortened(comparison.by)!r}; use {' or '.join(WAYS)}")
     if method == "prove":
         return _checked(comparison, prove(comparison))
     if comparison.certified or comparison.by is not None:

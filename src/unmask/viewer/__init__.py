@@ -1,8 +1,8 @@
 """Model × word, or trace → one self-contained HTML page, a picture, or plain text.
 
-A `Recording` watches a run and stores it compactly. With its `RunHistory` it becomes a `Panel`, and panels side by
-side a `View`, which `html_page` writes as a page or as text and `svg_picture` as an SVG. `model_view` runs the
-models; the other modules only show what happened.
+`run_recording` watches a run and stores it compactly; `run_history` derives from it what every step wrote, and from
+what. `panel` is one run as data for a page. `html_page` writes panels as a page or as text, and `svg_picture` as an
+SVG. `model_view` runs the models; the other modules only show what happened.
 """
 
 from typing import TYPE_CHECKING

@@ -1,9 +1,8 @@
-"""Transformer weights: integers and shapes, and the folder they live in.
+"""Transformer weights: integers and shapes, and the model folder that stores them.
 
-A Transformer (`transformer`, over `matrix`, `positions`, `registers`) in the frame of its kind is a Model (`model`,
-`kinds`). `storage` turns a Model into a folder and any folder, from anywhere, into a Model or an error message, with
-`config`, `tensors` and `characters` for its parts and `limits` for its sizes. `price` counts what a model takes, `card`
-says it.
+A Transformer (`transformer`, made of `matrices`) together with the frame of its kind is a Model (`model`, `kinds`).
+`storage` writes a model folder, and reads any folder into a Model or an error message. `config_json` and `tensors`
+handle its two files, `size_limits` the largest sizes.
 """
 
 from typing import TYPE_CHECKING

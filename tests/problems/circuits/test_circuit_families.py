@@ -56,7 +56,7 @@ def test_reachability_squares_the_matrix():
 
 
 def test_bad_names_lengths_and_letters_are_refused():
-    with pytest.raises(ProblemError, match="there is no family 'parrity'; use one of contains-aba"):
+    with pytest.raises(ProblemError, match="unknown family 'parrity'; use one of contains-aba"):
         parse_problem("family:parrity")
     with pytest.raises(ProblemError, match="words of length 2, 4, 6"):
         FamilyProblem("addition").circuit(7)

@@ -51,7 +51,7 @@ def test_what_is_not_reached_is_unknown():
 
 def test_what_is_no_question_is_an_error():
     for arguments, sentence in (
-        ({"stem": "abb"}, "there is no theorem"),
+        ({"stem": "abb"}, "unknown theorem"),
         ({"stem": "cot_to_pcot", "kind": "mdm"}, "to a pcot"),
         ({"stem": "cot_to_pcot", "precision": 9}, "1 … 8"),
         ({"stem": "cot_to_pcot", "like": random_model(0, "mdm", 1)}, "takes a cot"),
@@ -82,7 +82,7 @@ def test_the_command(unmask, tmp_path):
     assert "every source" in page.read_text()
     for arguments, sentence in (
         (("abb", "--to", "mdm", "--every-length", "--like", str(tmp_path / "cot")), "--like is for a theorem"),
-        (("theorem:abb", "--every-length"), "there is no theorem"),
+        (("theorem:abb", "--every-length"), "unknown theorem"),
     ):
         code, _, errors = unmask("prove", *arguments)
         assert (code, sentence in errors, len(errors.strip().splitlines())) == (2, True, 1)

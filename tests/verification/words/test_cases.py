@@ -68,7 +68,7 @@ def test_random_models_name_no_problem():
 
 
 def test_methods_that_do_not_exist():
-    with pytest.raises(UnmaskError, match="there is no method 'magic'"):
+    with pytest.raises(UnmaskError, match="unknown method 'magic'"):
         verify_model(compile_problem("a*", "mdm", length=2), method="magic")
 
 

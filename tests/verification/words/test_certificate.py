@@ -157,7 +157,7 @@ def test_a_problem_without_an_automaton_has_no_induction(unmask, tmp_path):
     assert "needs an automaton" in out
     code, _, error = unmask(*proving, "--by", "magic")
     assert code == 2
-    assert "there is no proof by 'magic'; use induction or sat" in error
+    assert "unknown way to prove 'magic'; use induction or sat" in error
 
 
 def test_the_clauses_are_tied_to_the_folder(unmask, tmp_path):

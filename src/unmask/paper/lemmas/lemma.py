@@ -1,4 +1,4 @@
-"""Lemma: one statement about a gadget of every width, how it is decided, and the variants that are wrong."""
+"""Lemma: a statement about a gadget of every width, how it is decided, and variants of it that are wrong."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

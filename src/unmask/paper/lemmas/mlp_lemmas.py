@@ -1,4 +1,4 @@
-"""MLP gadgets run as assembled weights, and what their sums end in; the folds stand in `gates`, `columns`, `selection`.
+"""Lemmas about MLP gadgets of every width: NOR, AND, THRESH, ONEHOT, ARGMAX, SELECT, PROJECT and GATE.
 
     unit = ReLU(SUM_i [w·x_i] + b1),        column = ReLU(SUM_h [w·unit_h] + b2)
 

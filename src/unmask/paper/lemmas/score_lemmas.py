@@ -7,7 +7,7 @@ blocks of any width can do, and a further pass over the same columns is the same
     score after the head = after ∘ f_word ∘ … ∘ f_word ∘ before (score),      one f_word per pass
 
 What is proved by closure: `flaw` is None for every reachable function and every content of the single columns. What is
-read off the code: that weights of every width are `assembled.repeated` (checked for widths up to 8).
+read off the code: that the weights of every width are one repeated block (`lemma.repeated`, checked up to width 8).
 """
 
 from collections.abc import Callable, Iterable

@@ -6,7 +6,7 @@ from unmask.recurrences import BOOLEAN, N, Slots, System, indices, letter
 
 
 def step(height, move):
-    """The height after a move; None once the walk has left the corridor."""
+    """The height after a move; None once the height has left the corridor."""
     if height is None:
         return None
     height += 1 if move == "u" else -1

@@ -1,6 +1,5 @@
-"""Complete deterministic automata, and all that is made of them.
+"""Complete deterministic finite automata. Nothing here depends on models.
 
-In comes a table of transitions, from a regex, a file (`dfa_file`) or a group (`group`, `permutation_group`); out go the
-least automaton (`minimisation`), its transition monoid (`monoid`), words counted and drawn (`words`), and sets of
-characters as ranges (`characters`). Nothing here knows of models.
+`automaton` has the automata, their minimisation, the format of dfa: files, and the counting and drawing of words.
+`groups_and_monoids` has transition monoids and permutation groups, `characters` sets of characters as ranges.
 """

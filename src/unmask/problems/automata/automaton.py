@@ -144,7 +144,7 @@ class WordCounts:
         return self._levels[length][state]
 
     def draw(self, length: int, state: int, *, accepted: bool, rng: random.Random) -> list[int] | None:
-        """A uniformly drawn word of this length that is accepted (or not); None if there is none."""
+        """Return a uniformly drawn word of this length that is accepted (or not), or None if no such word exists."""
         if self._number(length, state, accepted=accepted) == 0:
             return None
         ids: list[int] = []
@@ -239,7 +239,7 @@ class Automaton:
     def minimal(self) -> "Automaton":
         """The least complete DFA of the same language, in canonical form.
 
-        States are numbered breadth first. Where `characters` is given, tokens that no state tells apart
+        States are numbered breadth first. Where `characters` is given, tokens that no state distinguishes
         become one token, and tokens are numbered and named by their characters.
         """
         delta, start, accepting = minimal_table(self.delta, self.start, self.accepting)
@@ -267,7 +267,7 @@ class Automaton:
         return self._counts.accepted(length, self.start)
 
     def random_word(self, length: int, *, accepted: bool, rng: random.Random) -> str | None:
-        """A member (or non-member) of this length, uniform over token sequences; None if there is none."""
+        """Return a member (or non-member) of this length, uniform over token sequences, or None if none exists."""
         ids = self._counts.draw(length, self.start, accepted=accepted, rng=rng)
         return None if ids is None else self.spelled(ids, rng=rng)
 

@@ -1,4 +1,4 @@
-"""Automaton → its transition monoid: the maps state → state that words induce."""
+"""Automaton → its transition monoid, the set of maps state → state that words induce; and permutation groups."""
 
 import math
 import re

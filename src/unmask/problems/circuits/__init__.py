@@ -1,6 +1,6 @@
-"""Circuits of AND and OR over literals: files, shapes, families, and what families are proved against.
+"""Circuits of AND and OR over literals.
 
-In come AIGER and BLIF (`aiger`, `blif`, `file`) or a family and a length (`families`); out goes a `Circuit` with its
-`shape` checked. `plain` has the textbook circuit of every family, which shares nothing with the one that is compiled
-(`arithmetic` is a part of the latter).
+`circuit` is the data type. `circuit_files` reads and writes AIGER and BLIF. `circuit_families` has a circuit of low
+depth for every family and length; `textbook_circuits` has the plain circuit that proofs compare it with, and the two
+share nothing.
 """

@@ -1,4 +1,6 @@
-"""AIGER files, ASCII (aag) and binary (aig), combinational: and-inverter graphs with symbol tables.
+"""AIGER and BLIF files ↔ Circuit, combinational only.
+
+AIGER, ASCII (aag) and binary (aig): and-inverter graphs with symbol tables. BLIF is described further below.
 
 aag M I L O A        M the largest variable, I inputs, L latches (must be 0), O outputs, A and-gates
 i0 name, o0 name     symbol table;  `c` starts the comments

@@ -1,5 +1,6 @@
 """Pattern → tree → nondeterministic automaton → Automaton, exactly as Python's `re.fullmatch` reads the pattern.
 
-`parser` makes `nodes` of what Python's own parser understood (`columns` finds the places for its sentences), `nfa` and
-`determinisation` make the automaton, `lookaround` where a pattern looks around; `regex` is the walk, with its limits.
+`regex_parser` makes a tree from what Python's own parser returns, `nfa` an automaton with assertions, and
+`determinisation` a minimal automaton, where a pattern looks ahead or behind, too. The entry point is
+`determinisation.regex_automaton`.
 """

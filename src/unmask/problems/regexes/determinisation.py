@@ -451,7 +451,7 @@ def regex_automaton(
     """The minimal automaton of the words that `re.fullmatch` accepts, over all of Unicode.
 
     The flags are re.ASCII, unless `ascii` is False or the pattern says `(?u)`, and re.IGNORECASE if
-    asked; inline flags work. Characters that no state tells apart share a token.
+    asked; inline flags work. Characters that no state distinguishes share a token.
     """
     try:
         tree = parse_regex(pattern, ascii=ascii, ignore_case=ignore_case)

@@ -56,7 +56,7 @@ _NAME = re.compile(r"\(\?(?:P<[^>]*>|P=[^)]*\)|\([^)]*\)|<?[=!]|>)|\(")
 
 
 def column_of(pattern: str, construct: str, *, verbose: bool = False, occurrence: int = 0) -> int | None:
-    """The column, from 1, of an occurrence (from 0) of a construct; None if there is none."""
+    """The column, from 1, of an occurrence (from 0) of a construct; None if it does not occur."""
     columns = [column for name, column in constructs(pattern, verbose=verbose) if name == construct]
     return columns[occurrence] if occurrence < len(columns) else None
 

@@ -1,9 +1,10 @@
-"""What one head or one MLP can do, over named registers: one name for every gadget.
+"""Gadgets: what one head or one MLP can compute, over named registers.
 
-In come the head or the MLP that is being written and the columns it works on; the gadget adds columns or hidden units.
+A gadget is a function that gets the head or the MLP that is being built and the columns that it works on. It adds
+columns to the head or hidden units to the MLP.
 
-    attention      what a head sees: EQ, LOOKUP, SELF, FOCUS, HIDE, BOOST, AT MOST, LATEST
-    mlp            what an MLP computes: NOR, AND, THRESH, ONEHOT, ARGMAX, GATE, SELECT, PROJECT, decisions
-    integers       numbers in binary: add, subtract, compare, shift
-    whole_layers   a head and an MLP together: DETECT, EMPTY, overwrite without clipping, binary encoding
+    attention       which keys a head sees: EQ, LOOKUP, SELF, FOCUS, HIDE (hide a key), BOOST, AT MOST, LATEST
+    mlp             NOR, AND, THRESH, ONEHOT, ARGMAX, GATE, SELECT, projection, decisions of a planner
+    integers        binary addition, subtraction, comparison and shift by MLPs
+    whole_layers    DETECT, EMPTY (does a head see anything?), overwriting without clipping, binary encoding
 """

@@ -28,7 +28,7 @@ class NoFormula(Exception):
 
 
 def formula(expression: Expression, indices: Mapping[str, Expression]) -> Expression:
-    """Return the expression with a positional formula in place of every index; raise NoFormula if there is none."""
+    """Return the expression with a positional formula in place of every index; raise NoFormula if none exists."""
 
     def positional(node: Expression, parts: list[Expression]) -> Expression:
         if node.operator == "variable":
@@ -63,7 +63,7 @@ def product(sizes: Sequence[Expression]) -> Expression:
 
 
 def in_length(expression: Expression) -> Expression:
-    """Return an expression in N alone as a positional formula; raise NoFormula if there is none."""
+    """Return an expression in N alone as a positional formula; raise NoFormula if none exists."""
     return formula(expression, {"N": N})
 
 

@@ -263,7 +263,7 @@ class SlotResults:
     def read_out(self) -> None:
         program, plan = self.program, self.plan
         program.read_out(plan.symbols.vocabulary.everything, program.one, -B)
-        for column in self.finds:  # nobody reads these rows: a sampler that fills all slots may fill them at once
+        for column in self.finds:  # no row reads these rows: a sampler that fills all slots may fill them at once
             program.read_out(plan.symbols.vocabulary["reject"], np.array([column]), B)
         for group in plan.groups:
             tokens = np.array(plan.symbols.tokens(group.values))

@@ -1,6 +1,6 @@
 """Regular language → programs, for one length or for every N at once.
 
-In come an automaton and, where it is small enough, its transition monoid; out go programs over a tree of products
-(`products/`), or over states where the monoid is too large (`states/`). `tree` says where the factors of a node stand,
-as expressions in N.
+`product_tree` multiplies elements of the transition monoid along a tree, one slot per node, and `product_loop` does the
+same in a looped transformer. `monoid_codes` represents the elements. Where the monoid is too large, `state_tree` has
+one row per node and state. `state_chain` is the chain of thought with one state per letter.
 """

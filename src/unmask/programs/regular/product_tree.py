@@ -328,7 +328,7 @@ _Undecided = list[tuple[Columns, Coefficient]]
 
 
 def _embed(program: Program, products: Products, vocabulary: Vocabulary, registers: _ProductRegisters) -> None:
-    """Every symbol as a left and as a right factor; a mask that may be filled is none."""
+    """Embed every symbol as a left and as a right factor; a mask that may be filled is not a factor."""
     if "mask" in vocabulary.special:
         program.embed(vocabulary["mask"], registers.masked)
     symbols, elements = symbols_with_elements(products, vocabulary)

@@ -182,7 +182,7 @@ def _follow_left(layer: LayerBuilder, automaton: Automaton, registers: _StateReg
         arrive.held(fetched.state, [(absent, -ONE)])
         arrive.moved(registers.own, fetched.letter)
         arrive.stayed(registers.own, absent)
-    # while the left factor is masked there is no r: look at state 0, so that some row is attended to
+    # while the left factor is masked r is unknown: look at state 0, so that some row is attended to
     nowhere = conjunction(layer.mlp, fetched.masked, [np.concatenate([registers.fixed, absent])])
     layer.mlp.write(nowhere, registers.middle_address[:1])
 
@@ -248,7 +248,7 @@ class _Arrival:
         self._units(self.automaton.delta.ravel(), [state[r], letter[a]], self.blocks, bias=-ONE)
 
     def stayed(self, state: Columns, absent: Columns) -> None:
-        """There is no factor: arrive where one was."""
+        """Without a factor: the state stays the same."""
         self._units(np.arange(state.size), [state, absent], self.blocks, bias=-ONE)
 
     def _units(

@@ -112,7 +112,7 @@ class Machine:
 
     def columns(self, register: str) -> tuple[int, ...]:
         if register not in self.program.registers:
-            raise NotShown(f"there is no register {register}")
+            raise NotShown(f"unknown register {register}")
         return tuple(self.program.columns(register).tolist())
 
     def cells(self, transformer: str, layer: int) -> list[Value]:

@@ -44,7 +44,7 @@ SAMPLE = (
 TRUSTED = (
     "Python, NumPy, and the SMT solver's answers `unsat`; with a certificate these can be asked of another solver.",
     "`verification/conversions`: that its obligations imply the statement. The argument stands at the top of the file "
-    "of each theorem; that rows are run as the engines run them, in `machine.py` and `values.py`.",
+    "of each theorem; that rows are run as the engines run them, in `machine.py`.",
     "That a construction, which moves weights that it cannot look at, moves those of every source of this shape alike. "
     "Entries that are 0 are not stored in a folder; for the sizes that were compared, the conversion of a random "
     "source, a third of it 0, was compared with the program entry by entry, by other code.",
@@ -94,7 +94,7 @@ def every_source(
     """The front door: a theorem by its stem; sources have the shape of `like`, or a small one."""
     theorem = next((t for t in THEOREMS if t.stem == stem), None)
     if theorem is None:
-        raise ProblemError(f"there is no theorem {stem!r}; use one of {', '.join(PROVERS)}")
+        raise ProblemError(f"unknown theorem {stem!r}; use one of {', '.join(PROVERS)}")
     if to not in (None, theorem.target):
         raise ProblemError(f"{stem} takes a {theorem.source} to a {theorem.target}, not to a {to}")
     if not 1 <= precision <= 8:

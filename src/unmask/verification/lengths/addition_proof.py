@@ -28,7 +28,7 @@ BITS = (0, 1)
 
 
 def said(x: int, y: int) -> int:
-    """What a pair of bits says of the carry: 1 it is one, -1 it is none, 0 it stays as it was."""
+    """Return the effect of a pair of bits on the carry: 1 generates it, -1 kills it, 0 passes it on."""
     return (1 if x else -1) if x == y else 0
 
 
@@ -63,7 +63,7 @@ class Kinds:
 
 def prove_addition(family: AdditionFamily, precision: Precision, arithmetic: Arithmetic) -> None:
     """All obligations."""
-    arithmetic.facts.append(arithmetic.N % 2 == 0)  # other words there are none
+    arithmetic.facts.append(arithmetic.N % 2 == 0)  # a word has an even number of bits
     _frame(family, arithmetic)
     require_copies(precision, arithmetic)
     kinds = Kinds.of(arithmetic)

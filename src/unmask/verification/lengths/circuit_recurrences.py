@@ -1,10 +1,10 @@
 """Families of circuits that are compiled as recurrences in N: what the recurrence computes, for every N.
 
-That the model computes the recurrence is shown by `recurrence.py`. Here the recurrence is held against what the family
-is, which knows no recurrence:
+`system_proof` shows that the model computes the recurrence. Here the recurrence is compared with the definition of the
+family, which does not mention a recurrence:
 
-parity      the automaton of two states. A slot multiplies two entries of a queue (`queue.py`), which cover adjacent
-            letters, and the last slot covers the word. So pairs (bit, map of the automaton), closed under the rule.
+parity      the automaton of two states. A slot multiplies two entries of a queue, which cover adjacent letters, and the
+            last slot covers the word (`letter_coverage`). So pairs (bit, map of the automaton), closed under the rule.
 
 formula     value(first, l) of circuit_families.py: the letter for l = 0; else value(first, l - 1), joined
             with value(first + h, l - 1), h = 2^(l - 1), if first + h < N: by AND if l is odd, by OR if it is even.

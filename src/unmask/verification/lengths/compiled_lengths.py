@@ -60,7 +60,7 @@ def lengths_to_compare(
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """(lengths at which models are compared, lengths that are left out because the models are large).
 
-    At lengths below the family's least there is no family; those models are proved one by one.
+    Models of lengths below the family's least are proved one by one.
     """
     least, padding = family.least, family.design.padding
     small, large = [], []

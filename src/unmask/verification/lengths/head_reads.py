@@ -26,7 +26,7 @@ ONE = "1"
 
 @dataclass(frozen=True)
 class HeadRead:
-    """Row n reads the row whose code `key` is `address` of n; codes have room for so many numbers."""
+    """Row n reads the row whose code `key` is `address` of n; codes have room for `room` numbers."""
 
     name: str
     address: Expression
@@ -214,7 +214,7 @@ def _value(form: Sequence[tuple[str, Weight]], bit: int, precision: Precision) -
 
 @dataclass(frozen=True)
 class SeenRows:
-    """A head sees the rows with the query's code `target` (all rows, where there is none) that are not `hidden`.
+    """A head sees the rows with the query's code `target` (all rows, without a target) that are not `hidden`.
 
     Each of these has the exponential `weight`, all others 0.
     """

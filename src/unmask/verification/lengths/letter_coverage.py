@@ -1,4 +1,6 @@
-"""The queue (masked diffusion), for every N >= 2: which letters a slot covers, and in which step it is written.
+"""For every N: which letters a node of a product tree covers, and in which step it is written.
+
+The queue (masked diffusion), for every N >= 2:
 
 Row N + j multiplies the entries 2j and 2j + 1 of a queue of 2N - 1: entry e < N is the letter e - 2c, or e - 2c + N
 where that is negative, c = N - K; entry e >= N is row e. An entry e >= 2c belongs to the level q, a power of two, with

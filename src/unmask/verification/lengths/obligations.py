@@ -1,4 +1,7 @@
-"""Ledger: the obligations of a proof, each with how it was settled. What is not proved ends the proof."""
+"""What proofs for every N are made of: the ledger of obligations, closures of finite state sets, and an SMT solver.
+
+A `Ledger` records each obligation and how it was settled. An obligation that cannot be proved ends the proof.
+"""
 
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -130,7 +133,7 @@ def _way(before: dict[State, tuple[State, Letter] | None], state: State, flaw: F
 #     K    the power of two with K <= N < 2K            (what `power_of_two_below(N)` means)
 #     T    ⌈log2 N⌉                                      (what `log2_above(N)` means)
 #
-# x mod y by a y that is no constant is only known by its range and where x lies in [-y, 2y); x div y by such a y is
+# x mod y by a y that is not constant is only known by its range and where x lies in [-y, 2y); x div y by such a y is
 # only known where a proof names quotient and remainder (`Euclid`). So a claim that is proved holds, and a claim that is
 # not may hold all the same.
 

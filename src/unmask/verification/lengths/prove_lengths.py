@@ -57,7 +57,7 @@ TRIED = 10
 """Lengths at which a refutation is looked for."""
 LONGEST_TRIED = 600
 HELD = 3
-"""Lengths from the least of a family of circuits on, at which its folder is held against the textbook."""
+"""Lengths from the least of a family of circuits on, at which its model is compared with the textbook circuit."""
 
 TRUSTED = (
     "`compile` at the lengths that were not compared: the compilers' `compile`, `Family.model_at`, `program_at`, "
@@ -123,7 +123,7 @@ def every_length(
 ) -> Verdict:
     """Prove a problem for any kind and precision; `lengths` are compared in addition to those of every proof."""
     if kind not in KINDS:
-        raise ProblemError(f"there is no kind {kind!r}; use one of {', '.join(KINDS)}")
+        raise ProblemError(f"unknown kind {kind!r}; use one of {', '.join(KINDS)}")
     if not 1 <= precision <= 8:
         raise ProblemError(f"the precision must lie in 1 … 8, not {precision}")
     p = Precision(precision)
@@ -152,7 +152,7 @@ def prove_every_length(
     """
     offered = compiler.for_every_length(kind, precision)
     if offered is None:
-        raise ValueError(f"{problem.name} is compiled separately for each length, so there is no family to prove")
+        raise ValueError(f"{problem.name} is compiled separately for each length, so it has no family to prove")
     own = family in (None, offered.family)
     attempt = _Attempt(problem, compiler, offered, kind, precision, engine, family or offered.family, own)
     if attempt.family is not None:
@@ -270,7 +270,7 @@ class _Attempt:
         """Folders below it are proved by themselves.
 
         Of a family of circuits these are also the first that the proof covers: it holds them against a definition that
-        is written there once more, and here they are held against the problem.
+        is written there once more, and here they are compared with the problem.
         """
         assert self.family is not None
         least = max(self.family.least, LEAST_ASKED)

@@ -1,4 +1,7 @@
-"""Looped (plt), for every N >= 2: N rows and a pad, each loop replaces row i by the product of the rows 2i and 2i + 1.
+"""Regular languages for every N: the proofs of the looped transformer (plt) and of the chain of thought (cot).
+
+Looped, for every N >= 2: there are N rows and a pad, and each loop replaces row i by the product of the rows 2i and
+2i + 1.
 
 A row is a vector. What it was itself makes no difference to what it becomes: a column that a head writes is cleared by
 the row's own head, whatever number of its range stands there, and every other column never changes. So a loop is a
@@ -149,9 +152,9 @@ class LoopTable:
         return made[back.reshape(-1)]
 
     def _looped(self, left: Brought, right: Brought) -> tuple[np.ndarray, np.ndarray]:
-        """One loop of rows that were the first letter's, say: `forgets` shows that this makes no difference.
+        """Run one loop on rows that held the first letter; `forgets` shows that any other content gives the same.
 
-        (different rows, which of them each is): rows that later layers do not tell apart, nor those who read them.
+        Return (different rows, which of them each row is); rows that no later layer distinguishes count as equal.
         """
         own = np.repeat(self.vectors[0][:, None], left.values.shape[1], axis=1)
         by_head = dict(zip(self.heads, (left, right, self.rows.fetched(0, self.heads[2], own)), strict=True))

@@ -1,4 +1,8 @@
-"""Claim: a family, what its words are made of, and the automaton that it is held against."""
+"""Regular languages for every N: the proofs of product trees, by masked diffusion and by parallel chains of thought.
+
+A `LanguageClaim` consists of a family, the letters of its words and the automaton that it is compared with. A
+`ProductRow` is the table of a row that multiplies what two other rows hold.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -256,7 +260,7 @@ def _every_case(node: ProductRow) -> Iterator[tuple[np.ndarray, bool, np.ndarray
 # Parallel chain of thought (pcot), for every N >= 2: step t writes the W = ⌈N/2⌉ entries of level t, row by row.
 #
 # Row N + W·t + j, 0 <= j < W, is entry j of block t; while it is written it holds m, which is the identity. It reads
-# the entries 2j and 2j + 1 of the level before, letters for t = 0, or itself where there is none. The very last row,
+# the entries 2j and 2j + 1 of the level before, letters for t = 0, or itself if that is missing. The very last row,
 # entry W - 1 of block ⌈log2 N⌉ - 1, reads the entries 0 and 1 instead, of a level with at most two that are not empty
 # (`halves`).
 

@@ -1,4 +1,4 @@
-"""What a row computes from itself and from what its heads fetched: a finite matter, the same for every N.
+"""Tables of a row: what it computes from itself and from what its heads read, which is the same for every N.
 
 The columns of codes are read by no MLP, no value map and no logit (`instance.program_at` refuses that for every N), so
 that rows are vectors over the other columns, and the weights are those of the smallest length. Products, sums and MLPs
@@ -168,7 +168,7 @@ class RowVectors:
         return self.last_layers(self.layer(0, own, brought), 1)
 
     def last_layers(self, rows: np.ndarray, done: int) -> tuple[np.ndarray, np.ndarray]:
-        """(logits, which of them each row has), after so many layers; the others have no heads."""
+        """Return (logits, which of them each row has), where `done` layers are done and the others have no heads."""
         state, which = self.after(done - 1, rows)
         for layer in range(done, len(self._layers)):
             state = self.layer(layer, state, ())

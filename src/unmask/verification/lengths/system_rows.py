@@ -1,4 +1,6 @@
-"""Reads over a range, for every N: which rows a slot sees, and what it can tell of them, however many they are.
+"""Rows of a system for every N: which rows a head reads, all cases of what they hold, and the result in each case.
+
+Reads over a range (`Gathers`): a slot sees any number of rows, and what it computes depends on little of them.
 
     score     the rows that find for the slot are weighed alike, no other has a weight     closure over bits, then HIDE
     Z         e + e + …, once for every row that is seen, clipped                          closure: at least one row
@@ -231,7 +233,7 @@ class Gathers:
 
 # Branch → Cases: all that a row of a branch may read and hear, every combination of it.
 #
-# axis     what one operand may be, or what a head hears that nobody asked: symbols, or what a search tells
+# axis     what one operand may be, or what a head reads that no rule asks for: symbols, or what a search finds
 # case     one choice on every axis; operands that are one and the same row hold one symbol
 
 
@@ -273,7 +275,7 @@ def letter_axis(claim: SystemClaim) -> CaseAxis:
 
 
 def told_axis(told: Sequence[Told], search: Search | None, mask: int) -> CaseAxis:
-    """What a search tells; nothing is asked of it where there is none."""
+    """Return the axis of what a search finds; without a search no rule uses it."""
     given = tuple(None if search is None else gathered(search.over, one.found) for one in told)
     waits = tuple(search is not None and one.waits for one in told)
     return CaseAxis((mask,) * len(told), given, waits, tuple(told))
@@ -300,7 +302,7 @@ class BranchCases:
         return self.tokens.shape[1]
 
     def signs(self, axis: int) -> np.ndarray:
-        """[shares, cases]: of an axis of what is told."""
+        """Return the signs of the shares [shares, cases], for the axis of a search."""
         told = self.axes[axis].told
         signs = np.array([one.signs for one in told], dtype=bool).reshape(len(told), len(told[0].signs))
         return signs[self.chosen[axis]].T

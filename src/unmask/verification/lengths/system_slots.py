@@ -331,7 +331,7 @@ def _combined(digits: Sequence[Term], sides: Sequence[Term], arithmetic: Arithme
     return total
 
 
-# SystemClaim: a family, the system of recurrences that it is held against, and its slots for every N.
+# SystemClaim: a family, the system of recurrences that it is compared with, and its slots for every N.
 
 
 @dataclass(frozen=True, eq=False)

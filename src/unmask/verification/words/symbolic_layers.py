@@ -5,7 +5,7 @@ applies the integer arithmetic of the engine to every case:
 
     heads   the output of each, over the cases of the rows that it reads (`symbolic_heads`)
     MLP     case by case
-    merge   cases with equal vectors become one; columns that nothing reads later are dropped (`live_columns`)
+    merge   cases with equal vectors become one; columns that nothing reads later are dropped
 
 Scores are needed at every row, because a row that attends to nothing is an error. The other columns of a row are
 computed only if a logit depends on them.
