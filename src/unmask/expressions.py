@@ -1,7 +1,7 @@
 """Whole-number expressions in N, a position n and indices: one syntax tree, one `fold`.
 
     e ::= constant | variable | e + e | e - e | e·e | e div e | e mod e | pos(e) | 2^e | [e <= e] | if e then e else e
-        | table(e) | power_of_two_below(e) | log2_above(e)
+        | table(e) | power_of_two_below(e) | log2_above(e) | machine(e, …)
 
 A system of recurrences uses expressions in N and its indices to say where a slot reads. A program uses expressions in N
 and n to say what position n of a word of length N holds. Numbers, printed formulas, SMT terms, JSON and bounds are
@@ -59,6 +59,7 @@ class Expression:
     name: str = ""  # of a variable
     value: int = 0  # of a constant
     entries: tuple[int, ...] = ()  # of a table
+    machine: Callable[..., int] | None = None  # that computes the number from those of the operands
 
     def evaluate(self, values: Values) -> Number:
         """Return the number for these values of the variables; raise KeyError for a variable without a value."""
@@ -313,6 +314,11 @@ def table(entries: Sequence[int]) -> Callable[[Expression | int], Expression]:
     return lambda place: Expression("table", (lifted(place),), entries=listed)
 
 
+def computed_by(machine: Callable[..., int], *operands: Expression | int) -> Expression:
+    """Return the number that a function computes from the numbers of the operands, one position at a time."""
+    return Expression("machine", tuple(map(lifted, operands)), machine=machine)
+
+
 def _binary(left: Expression | int, sign: str, right: Expression | int) -> Expression:
     return Expression(sign, (lifted(left), lifted(right)))
 
@@ -371,7 +377,8 @@ def _printed(node: Expression, parts: list[tuple[str, int]]) -> tuple[str, int]:
             f"({text})" if binds < least else text for (text, binds), least in zip(parts, (rank, rank + 1), strict=True)
         )
         return f"{left}{gap}{sign}{gap}{right}", rank
-    return f"{sign.replace(' ', '_')}({', '.join(text for text, _ in parts)})", 2
+    called = str(node.machine) if sign == "machine" else sign.replace(" ", "_")
+    return f"{called}({', '.join(text for text, _ in parts)})", 2
 
 
 # ---- numbers: fold to a function of the values of the variables
@@ -453,6 +460,15 @@ def _entry(of: Expression, place: Number) -> Number:
     return entries[place] if 0 <= place < len(entries) else 0
 
 
+def _computed(of: Expression, *operands: Number) -> Number:
+    assert of.machine is not None
+    if not any(isinstance(operand, np.ndarray) for operand in operands):
+        return of.machine(*map(int, operands))
+    listed = np.broadcast_arrays(*operands)
+    found = [of.machine(*each) for each in zip(*(column.ravel().tolist() for column in listed), strict=True)]
+    return np.array(found, dtype=np.int64).reshape(listed[0].shape)
+
+
 def _too_large(of: Expression, bits: int = BITS) -> ProblemError:
     return ProblemError(
         f"{shortened(str(of))} is beyond {bits} bits, and the positions of a model are computed with 64; "
@@ -475,6 +491,7 @@ _OPERATIONS: dict[str, Callable[..., Number]] = {
     "pos": lambda _, a: np.maximum(a, 0) if isinstance(a, np.ndarray) else max(a, 0),
     "2^": _power,
     "table": _entry,
+    "machine": _computed,
     "power of two below": _power_below,
     "log2 above": _log2_above,
 }

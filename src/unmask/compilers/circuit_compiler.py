@@ -29,6 +29,7 @@ from unmask.errors import ProblemError
 from unmask.numerics.arithmetic import Precision
 from unmask.problems.circuit_problems import FamilyProblem
 from unmask.problems.circuits.circuit import Circuit, collapsed
+from unmask.problems.circuits.printed_circuits import PRINTED
 from unmask.programs.circuit_systems import (
     CircuitSize,
     chain_gates,
@@ -38,6 +39,7 @@ from unmask.programs.circuit_systems import (
     uniform_system,
 )
 from unmask.programs.one_step_addition import ROWS, SLOTS, addition_planner, addition_predictor
+from unmask.programs.printed_circuit_programs import PrintedRows, printed_planner, printed_predictor
 from unmask.programs.program import Program, vocabulary_of
 from unmask.programs.reachability import squaring_loop, squaring_planner, squaring_predictor, squaring_slots, squarings
 from unmask.programs.recurrences.slot_rows import fixed
@@ -255,6 +257,16 @@ class FamilyCompiler:
 
     def compile(self, kind: Kind, length: int, precision: Precision) -> Model:
         return self.at(kind, length).compile(kind, length, precision)
+
+
+def printed_family(name: str, kind: Kind) -> ModelFamily:
+    """The mdm or smdm of a family whose circuits a metered machine prints: its positions call the machine."""
+    problem, family = FamilyProblem(name), PRINTED[name]
+    rows = PrintedRows(family)
+    vocabulary = vocabulary_of(problem.letters, 2, ("mask", "reject", "accept"))
+    programs = {"planner": printed_planner(rows, vocabulary), "predictor": printed_predictor(rows, vocabulary)}
+    design = Design(programs, vocabulary, family.depth, rows.slots)
+    return ModelFamily(kind, family.least, design, None, problem.to_json())
 
 
 IN_PLACE: tuple[Kind, ...] = ("mdm", "plt")

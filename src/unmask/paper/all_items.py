@@ -55,12 +55,14 @@ FIGURES = (
         "verification/circuits/constant_depth.py",
         claim="holds",
         against_print="open",
-        difference="the equalities are shown without the uniformity that the corollaries require. The figure draws "
-        "CoT[log N] within AC0 as a strict inclusion without a reference; that it is strict is neither shown nor "
-        "refuted.",
+        difference="the figure draws CoT[log N] within AC0 as a strict inclusion without a reference. That it is "
+        "strict for L-uniform families is neither shown nor refuted. Without uniformity it is strict if heads are "
+        "constantly many and hidden units polylogarithmically many, by counting (docs/paper/our-results.md). The "
+        "equalities hold for T and P that are computable in logarithmic space.",
         run="unmask paper thm:regular-languages-in-mdm-efficient --check",
         check=several(ONE_SLOT_PER_NODE, own_result_checks.chains_in_parallel, CONSTANT_STEPS, POLYLOG_STEPS),
-        erratum="10: a strict inclusion without a reference. See also 4: the text places chains of log N steps within "
+        erratum="10: a strict inclusion without a reference; 1 for the corollaries. See also 4: "
+        "the text places chains of log N steps within "
         "TC0, the figure within AC0, which is right.",
     ),
     Item(
@@ -135,13 +137,13 @@ TAKEAWAYS = (
         label="takeaway:takeaway-5",
         kind="takeaway",
         title="steps and circuit depth",
-        statement="cor:mdms-with-constant-steps and cor:mdms-with-polylog-steps, without uniformity. That constantly "
-        "many steps do not recognise all regular languages, as parity is not in AC0, is cited.",
+        statement="cor:mdms-with-constant-steps and cor:mdms-with-polylog-steps. That constantly many steps do not "
+        "recognise all regular languages, as parity is not in AC0, is cited.",
         construction="programs/circuit_systems.py, verification/circuits/constant_depth.py",
         claim="holds",
-        against_print="open",
-        difference="the equalities are shown without the uniformity that the corollaries require. Besides, *standard "
-        "transformers* must be *padded transformers*: AC0 needs polynomial padding.",
+        against_print="repaired",
+        difference="*standard transformers* must be *padded transformers*: AC0 needs polynomial padding. T and P must "
+        "be computable in logarithmic space, as in the corollaries.",
         run="unmask compile family:majority --length 8 --to mdm --out circuit && unmask verify circuit",
         check=several(CONSTANT_STEPS, POLYLOG_STEPS),
         bound="depth at most c·T",

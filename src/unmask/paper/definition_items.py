@@ -72,9 +72,10 @@ NUMBERS = (
         "numbers of O(log N) bits. This holds for regular languages in both layouts (one slot per node, |Q| slots "
         "per node), reachability, addition, and families and programs that are recurrences in N. It holds for "
         "conversions if it holds for their source. A circuit, an expression or a program that is stored as a table "
-        "cannot be claimed to be uniform. For the first machine: where a compiler writes one program for every N, "
-        "the weights are one finite table whose positions depend on N through the bits of codes only, and models are "
-        "compared with it entry by entry.",
+        "cannot be claimed to be uniform; five families of circuits are printed by a metered machine, which positions "
+        "call (programs/printed_circuit_programs.py). For the first machine: where a compiler writes one program for "
+        "every N, the weights are one finite table whose positions depend on N through the bits of codes only, and "
+        "models are compared with it entry by entry.",
         construction="paper/lemmas/uniform_models.py",
         check=framework_checks.uniformity,
         against_print="open",

@@ -1,16 +1,29 @@
 """The theorems, corollaries, the proposition and the remark."""
 
 from unmask.paper import rocq_proofs
-from unmask.paper.checks import circuit_checks, own_result_checks, problem_checks, space_checks, theorem_checks
+from unmask.paper.checks import (
+    circuit_checks,
+    own_result_checks,
+    problem_checks,
+    space_checks,
+    theorem_checks,
+    uniform_circuit_checks,
+)
 from unmask.paper.checks.evidence import ItemProof, several
 from unmask.paper.checks.gadget_checks import with_lemmas
 from unmask.paper.checks.problem_checks import with_every_length
 from unmask.paper.item import Item
 
-UNIFORM = (
-    "the paper claims equality with L-uniform circuits. What is shown is the equality of the classes without "
-    "uniformity. Besides, T and P must be computable in logarithmic space, or the left side contains undecidable "
-    "languages (erratum 1)"
+COMPUTABLE = (
+    "T and P must be computable in logarithmic space from 1^N. The paper does not restrict them, and then the left "
+    "side contains undecidable languages (erratum 1)"
+)
+UNIFORM_BOTH_WAYS = (
+    "Uniformity: a metered machine prints the circuits of five families, and the positional encoding of one program "
+    "for every N calls it; back, a metered machine prints the circuit of a model gate by gate from its weights, "
+    "without pruning. That registers hold O(log N) bits is enforced while they run. By hand: that a metered "
+    "function is a machine with logarithmic space, that such a machine writes the weights of one program for every N, "
+    "and that the conversions between MDM and PLT keep this (docs/background/uniformity.md)."
 )
 FOR_THE_GIVEN_D = (
     "This holds for the given model of width D ≥ 2, for every T: `plt_to_mdm_packed` writes exactly (N + P)·D slots, "
@@ -51,8 +64,18 @@ PCOT_TO_MDM = theorem_checks.converter("pcot_to_mdm")
 ONE_BY_ONE = theorem_checks.converter("pcot_to_cot_hosted", seeds=25, precisions=(1, 2), block=1)
 HOSTED = theorem_checks.converter("pcot_to_cot_hosted", seeds=25, precisions=(1, 2), growth=False)
 MDM_TO_PCOT = theorem_checks.converter("mdm_to_pcot")
-CONSTANT_STEPS = several(circuit_checks.constant_depth, circuit_checks.constantly_many_steps)
-POLYLOG_STEPS = several(circuit_checks.logarithmic_depth, circuit_checks.depth_per_step)
+CONSTANT_STEPS = several(
+    circuit_checks.constant_depth,
+    circuit_checks.constantly_many_steps,
+    uniform_circuit_checks.printed("contains-aba", "equal-halves"),
+    uniform_circuit_checks.printed_by_counters,
+)
+POLYLOG_STEPS = several(
+    circuit_checks.logarithmic_depth,
+    circuit_checks.depth_per_step,
+    uniform_circuit_checks.printed("formula", "parity", "reachability"),
+    uniform_circuit_checks.printed_by_counters,
+)
 BACK_AND_FORTH = theorem_checks.chain(
     "cot → pcot → mdm → pcot → cot", ("cot_to_pcot", "pcot_to_mdm", "mdm_to_pcot", "pcot_to_cot"), seeds=3, steps=1
 )
@@ -290,13 +313,15 @@ OTHERS = (
         label="cor:mdms-with-constant-steps",
         kind="corollary",
         title="constantly many steps",
-        statement="MDM[O(1), poly(N)] = PLT[O(1), poly(N)] = AC0, without uniformity. Circuits become models with as "
-        "many steps as they are deep; models become circuits whose depth is below a bound in which N does not occur, "
-        "for every p: every sum of F_p is a cascade of flip-flops. Circuits are extracted, and tried, at p = 1 alone.",
-        construction="programs/circuit_systems.py, verification/circuits/constant_depth.py",
+        statement="MDM[O(1), poly(N)] = PLT[O(1), poly(N)] = L-uniform AC0, for T and P computable in logarithmic "
+        "space. Circuits become models with as many steps as they are deep; models become circuits whose depth is "
+        "below a bound in which N does not occur, for every p: every sum of F_p is a cascade of flip-flops. Circuits "
+        f"are extracted, and tried, at p = 1 alone. {UNIFORM_BOTH_WAYS}",
+        construction="programs/circuit_systems.py, verification/circuits/constant_depth.py, "
+        "programs/printed_circuit_programs.py, verification/circuits/printed_extraction.py",
         claim="holds",
-        against_print="open",
-        difference=f"{UNIFORM}.",
+        against_print="repaired",
+        difference=f"{COMPUTABLE}.",
         erratum="1.",
         run="unmask compile family:contains-aba --length 8 --to mdm --out circuit && unmask verify circuit",
         check=CONSTANT_STEPS,
@@ -306,12 +331,14 @@ OTHERS = (
         label="cor:mdms-with-polylog-steps",
         kind="corollary",
         title="polylogarithmically many steps",
-        statement="MDM[O(log^d N), poly(N)] = PLT[O(log^d N), poly(N)] = AC^d, without uniformity. As with constantly "
-        "many steps: a step costs the circuit a constant number of levels.",
-        construction="programs/circuit_systems.py, verification/circuits/constant_depth.py",
+        statement="MDM[O(log^d N), poly(N)] = PLT[O(log^d N), poly(N)] = L-uniform AC^d, for T and P computable in "
+        "logarithmic space. As with constantly many steps: a step costs the circuit a constant number of levels, and "
+        f"steps beyond the depth change nothing. {UNIFORM_BOTH_WAYS}",
+        construction="programs/circuit_systems.py, verification/circuits/constant_depth.py, "
+        "programs/printed_circuit_programs.py, verification/circuits/printed_extraction.py",
         claim="holds",
-        against_print="open",
-        difference=f"{UNIFORM}.",
+        against_print="repaired",
+        difference=f"{COMPUTABLE}.",
         erratum="1.",
         run="unmask compile family:majority --length 8 --to mdm --out circuit && unmask verify circuit",
         check=POLYLOG_STEPS,

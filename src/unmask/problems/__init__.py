@@ -14,26 +14,38 @@ if TYPE_CHECKING:
     from unmask.problems.automata.automaton import Automaton
     from unmask.problems.catalogue import CATALOGUE, Row
     from unmask.problems.circuits.circuit_files import write_aiger
+    from unmask.problems.circuits.metered import Room, metered
+    from unmask.problems.circuits.printed_circuits import AND, OR, printed_circuit
     from unmask.problems.problem import Outcome, Stored
     from unmask.problems.regular_problems import RegularProblem
 
 __all__ = [
+    "AND",
     "CATALOGUE",
+    "OR",
     "Automaton",
     "Outcome",
     "RegularProblem",
+    "Room",
     "Row",
     "Stored",
+    "metered",
+    "printed_circuit",
     "write_aiger",
 ]
 
 _MODULES = {
+    "AND": "unmask.problems.circuits.printed_circuits",
     "Automaton": "unmask.problems.automata.automaton",
     "CATALOGUE": "unmask.problems.catalogue",
+    "OR": "unmask.problems.circuits.printed_circuits",
     "Outcome": "unmask.problems.problem",
     "RegularProblem": "unmask.problems.regular_problems",
+    "Room": "unmask.problems.circuits.metered",
     "Row": "unmask.problems.catalogue",
     "Stored": "unmask.problems.problem",
+    "metered": "unmask.problems.circuits.metered",
+    "printed_circuit": "unmask.problems.circuits.printed_circuits",
     "write_aiger": "unmask.problems.circuits.circuit_files",
 }
 __getattr__, __dir__ = lazy_names(__name__, _MODULES)

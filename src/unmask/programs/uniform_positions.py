@@ -6,9 +6,13 @@ and a formula takes as much for every level of its height: the branches of an `i
 the same space. What is bounded, with S = max(rows, N, 2):
 
     value   |n|, |N| <= S;  |constant| = c;  e + e, e - e: the sum;  e·e: the product;  e mod m: m;  e div d: e;
-            pos(e), the power of two below e: e;  ⌈log2 e⌉: 62;  [e <= e]: 1;  if: the larger branch     → c·S^d
+            pos(e), the power of two below e: e;  ⌈log2 e⌉: 62;  [e <= e]: 1;  if: the larger branch;
+            machine(e, …): the room of its registers                                                    → c·S^d
     height  1 + that of the operands; of an `if` the larger of 1 + the condition's and the branches'
     nodes   how long the formula is
+
+A metered function (`problems/circuits/metered.py`) keeps constantly many registers within its room, which is enforced
+while it runs. Any other Python function is refused.
 
 One program shows that its numbers are small; `growth` compares the programs of several N and refuses what does not grow
 like a formula: numbers whose bits grow faster than log S, formulas that get longer faster than that, or higher.
@@ -22,6 +26,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from unmask.expressions import Expression, fold, fold_parts
+from unmask.problems.circuits.metered import MachineCall
 from unmask.programs.declarations import Declaration, TableBits, TableFlag, TableRows
 from unmask.programs.program import Program
 from unmask.weights.matrices import Positions
@@ -151,6 +156,10 @@ def _expressions(declaration: Declaration) -> Iterator[Expression]:
 def flaw_of(expression: Expression, S: int) -> str | None:
     """Describe the first node that is not a formula, or whose number has too many bits for S rows; else None."""
     for node in _nodes(expression):
+        if node.operator == "machine":
+            if not isinstance(node.machine, MachineCall):
+                return f"{node} calls a function that is not metered"
+            continue
         if ARITY.get(node.operator) != len(node.operands):
             return f"{node} is not a formula of the operators of positions"
         if node.operator == "variable" and node.name not in ("n", "N"):
@@ -214,6 +223,10 @@ def _bound(node: Expression, operands: list[FormulaSize]) -> tuple[int, int]:
         return 1, 0
     if operator == "log2 above":
         return MOST_BITS, 0
+    if operator == "machine":
+        assert isinstance(node.machine, MachineCall)
+        room = node.machine.room  # (N + 2)^d <= (2S)^d
+        return room.coefficient << room.degree, room.degree
     if operator == "·":
         return operands[0].coefficient * operands[1].coefficient, operands[0].degree + operands[1].degree
     if operator in ("+", "-"):

@@ -6,6 +6,7 @@ cases. A check that fails raises (`evidence`). `unmask paper ITEM --check` runs 
     number_checks, gadget_checks              numbers of F_p, layers, decoding; the gadget lemmas
     framework_checks, masking_process         the frameworks, compared with their definitions
     theorem_checks, space_checks              conversions between frameworks; space
-    circuit_checks, problem_checks            circuits; regular languages and other problems
+    circuit_checks, uniform_circuit_checks    circuits, and that both directions are uniform
+    problem_checks                            regular languages and other problems
     own_result_checks                         results that are not in the paper
 """

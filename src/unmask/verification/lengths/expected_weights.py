@@ -230,6 +230,9 @@ def _computed(node: Expression, parts: list[np.ndarray], n: np.ndarray, length: 
             return np.where(y == 0, 0, x - y * _quotient(x, y))
         case "div", [x, y]:
             return _quotient(x, y)
+        case "machine", _ if node.machine is not None:
+            each = zip(*(part.tolist() for part in parts), strict=True)
+            return np.array([node.machine(*numbers) for numbers in each], dtype=np.int64)
         case operator, [x, y] if operator in OPERATIONS:
             return OPERATIONS[operator](x, y).astype(np.int64)
     raise NotShown(f"{node} is not a formula of the operators of positions")

@@ -1,0 +1,238 @@
+"""Families of circuits, each printed by one metered function: uniform in logarithmic space.
+
+A machine prints a circuit as a sequence of numbers, its *items*:
+
+    literal    2·node + negated: a wire of the gate that comes next. Nodes 1 … N are the inputs, the gates follow
+    AND, OR    the gate whose wires came before it
+
+The last gate is the output. `item` and the functions below it find out about one item by running the machine again and
+counting, as a machine with logarithmic space does. They are metered, too.
+
+| family        | depth at most      | N        |
+|---------------|--------------------|----------|
+| contains-aba  | 2                  | N >= 3   |
+| equal-halves  | 2                  | N >= 2   |
+| formula       | ⌈log2 N⌉           | N >= 2   |
+| parity        | 2⌈log2 N⌉          | N >= 2   |
+| reachability  | ⌈log2 N⌉ + 1       | 4, 9, 16, … |
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from unmask.expressions import Expression, N, constant, log2_above
+from unmask.problems.circuits.circuit import Circuit, Gate
+from unmask.problems.circuits.metered import Machine, Metered, Room, metered
+
+AND, OR = -1, -2
+
+# ---- what is known about one item of a circuit: run the machine again and count
+
+
+@metered
+def items(circuit: Machine, N: int) -> int:
+    """How many numbers the machine prints."""
+    count = 0
+    for _ in circuit(N):
+        count += 1
+    return count
+
+
+@metered
+def item(circuit: Machine, N: int, place: int) -> int:
+    """The number in this place; 0 in a place that does not exist."""
+    count = 0
+    for printed_item in circuit(N):
+        if count == place:
+            return printed_item
+        count += 1  # noqa: SIM113
+    return 0
+
+
+@metered
+def gate_of(circuit: Machine, N: int, place: int) -> int:
+    """The place of the gate to which an item belongs; of the last gate if there is none."""
+    count = 0
+    for printed_item in circuit(N):
+        if place >= 0 and count >= place and printed_item < 0:
+            return count
+        count += 1
+    return count - 1
+
+
+@metered
+def place_of_gate(circuit: Machine, N: int, gate: int) -> int:
+    """The place of a gate, gates being counted from 0."""
+    count = 0
+    for printed_item in circuit(N):
+        if printed_item < 0:
+            if gate == 0:
+                return count
+            gate -= 1
+        count += 1  # noqa: SIM113
+    return 0
+
+
+@metered
+def source_row(circuit: Machine, N: int, place: int) -> int:
+    """The row that a wire reads: 0 … N - 1 is a letter, N + k is item k; the row of the item itself for a gate."""
+    literal = item(circuit, N, place)
+    if literal < 0:
+        return N + place
+    if literal // 2 <= N:
+        return literal // 2 - 1 if literal > 1 else 0
+    return N + place_of_gate(circuit, N, literal // 2 - N - 1)
+
+
+@metered
+def deciding_bit(circuit: Machine, N: int, place: int) -> int:
+    """The bit that decides the gate if the wire's source has it; 2 for an item that is no wire."""
+    literal = item(circuit, N, place)
+    if literal <= 1:
+        return 2
+    return (literal + (1 if item(circuit, N, gate_of(circuit, N, place)) == OR else 0)) % 2
+
+
+# ---- the families
+
+
+@metered
+def contains_aba(N: int) -> Iterator[int]:
+    """∃ i: ¬x_i ∧ x_(i+1) ∧ ¬x_(i+2)."""
+    for i in range(N - 2):
+        yield 2 * (i + 1) + 1
+        yield 2 * (i + 2)
+        yield 2 * (i + 3) + 1
+        yield AND
+    for i in range(N - 2):
+        yield 2 * (N + 1 + i)
+    yield OR
+
+
+@metered
+def equal_halves(N: int) -> Iterator[int]:
+    """∀ i: (x_i ∨ ¬y_i) ∧ (¬x_i ∨ y_i); x_0 ∧ ¬x_0 if N is odd."""
+    if N % 2 == 1:
+        yield 2
+        yield 3
+        yield AND
+    else:
+        half = N // 2
+        for i in range(N):
+            yield 2 * (i // 2 + 1) + i % 2
+            yield 2 * (i // 2 + half + 1) + 1 - i % 2
+            yield OR
+        for i in range(N):
+            yield 2 * (N + 1 + i)
+        yield AND
+
+
+@metered
+def formula(N: int) -> Iterator[int]:
+    """Level by level, AND and OR in turn; of an odd level the last gate has one wire."""
+    first = 1
+    width = N
+    free = N + 1
+    level = 0
+    while width > 1:
+        for i in range(0, width, 2):
+            yield 2 * (first + i)
+            if i + 1 < width:
+                yield 2 * (first + i + 1)
+            yield OR if level % 2 == 1 else AND
+        first = free
+        width = (width + 1) // 2
+        free += width
+        level += 1
+
+
+@metered
+def parity_entry(e: int, N: int) -> int:
+    """The literal of an entry of the queue: the letters, then the sums."""
+    return 2 * (e + 1) if e < N else 2 * (N + 3 * (e - N) + 3)
+
+
+@metered
+def parity(N: int) -> Iterator[int]:
+    """Sum j is entry 2j ⊕ entry 2j + 1 of a queue: (a ∨ b) ∧ (¬a ∨ ¬b)."""
+    for j in range(N - 1):
+        for sign in range(2):
+            yield parity_entry(2 * j, N) + sign
+            yield parity_entry(2 * j + 1, N) + sign
+            yield OR
+        yield 2 * (N + 3 * j + 1)
+        yield 2 * (N + 3 * j + 2)
+        yield AND
+
+
+@metered
+def reachability(N: int) -> Iterator[int]:
+    """⌈log2 v⌉ squarings of the matrix, v = √N: v³ ANDs, then v² ORs. Every vertex reaches itself."""
+    v = 0
+    while (v + 1) * (v + 1) <= N:
+        v += 1
+    matrix = 1
+    products = N + 1
+    reach = 1
+    while reach < v:
+        for cell in range(v * v):
+            for k in range(v):
+                i = cell // v
+                j = cell % v
+                if reach == 1 and i == k and k == j:
+                    yield 2
+                    yield 3
+                    yield OR
+                else:
+                    if reach > 1 or i != k:
+                        yield 2 * (matrix + v * i + k)
+                    if reach > 1 or k != j:
+                        yield 2 * (matrix + v * k + j)
+                    yield AND
+        for cell in range(v * v):
+            for k in range(v):
+                yield 2 * (products + v * cell + k)
+            yield OR
+        matrix = products + v * v * v
+        products = matrix + v * v
+        reach = 2 * reach
+    yield 2 * (matrix + v - 1)
+    yield AND
+
+
+ROOM = Room(2)
+
+
+@dataclass(frozen=True, eq=False)
+class PrintedFamily:
+    """A machine, the room of its registers, and a depth that its circuits do not exceed, as a formula in N."""
+
+    machine: Metered
+    depth: Expression
+    least: int = 2
+    room: Room = ROOM
+
+    def items(self, length: int) -> Iterator[int]:
+        return self.machine(self.room.at(length), length)
+
+
+def printed_circuit(length: int, printed: Iterable[int]) -> Circuit:
+    """The circuit of these items, to run it; the last gate is its output."""
+    gates: list[Gate] = []
+    wires: list[int] = []
+    for number in printed:
+        if number >= 0:
+            wires.append(number)
+        else:
+            gates.append(Gate("and" if number == AND else "or", tuple(wires)))
+            wires = []
+    return Circuit(tuple(f"x{i}" for i in range(length)), tuple(gates), (2 * (length + len(gates)),), ("accepted",))
+
+
+PRINTED: dict[str, PrintedFamily] = {
+    "contains-aba": PrintedFamily(contains_aba, constant(2), least=3),
+    "equal-halves": PrintedFamily(equal_halves, constant(2)),
+    "formula": PrintedFamily(formula, log2_above(N)),
+    "parity": PrintedFamily(parity, 2 * log2_above(N)),
+    "reachability": PrintedFamily(reachability, log2_above(N) + 2, least=4, room=Room(3)),
+}
