@@ -41,7 +41,7 @@ def check_random_model(seed, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("part", range(6))
+@pytest.mark.parametrize("part", [0, 1, 2, *(pytest.param(part, marks=pytest.mark.long) for part in (3, 4, 5))])
 def test_random_models(kind, part):
     for seed in range(6 * part, 6 * part + 6):
         check_random_model(seed, kind)
@@ -142,7 +142,7 @@ def check_loop(transformer, rng, batch):
 
 
 @pytest.mark.parametrize("p", [1, 2, 3, 4])
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", [0, 1, *(pytest.param(part, marks=pytest.mark.long) for part in (2, 3))])
 def test_planted_structure(p, part):
     for seed in range(40 * part, 40 * part + 40):
         check_planted(seed, p)

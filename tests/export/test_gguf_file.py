@@ -1,12 +1,18 @@
-"""GGUF files in llama.cpp: logits of every row, words of A5; and what is refused."""
+"""GGUF files in llama.cpp: logits of every row, words of A5, regexes, circuits, programs; and what is refused."""
+
+import itertools
+import re
+import runpy
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
+from tokenizers import Tokenizer
 
-from export import llama_cpp
 from export.permutations import words as a5_words
-from unmask.api import compile_problem
+from unmask.api import compile_problem, run_word
 from unmask.errors import UnmaskError
 from unmask.export import gguf_file as gguf_module
 from unmask.export.agreement import ExportDisagreement
@@ -14,6 +20,8 @@ from unmask.export.export_model import export_files
 from unmask.export.gguf_file import ARCHS, GgufChoice, as_halves, as_neighbours, read_back
 from unmask.export.rope_transformer import rope_passes
 
+PROGRAM = Path(__file__).parents[2] / "examples" / "engines" / "fill_in_llama_cpp.py"
+llama_cpp = SimpleNamespace(**runpy.run_path(str(PROGRAM)))
 pytest.importorskip("gguf", reason="the package gguf is not installed")
 in_llama_cpp = pytest.mark.skipif(llama_cpp.why_not() is not None, reason=str(llama_cpp.why_not()))
 
@@ -88,6 +96,72 @@ def test_a_causal_chain_in_llama_cpp(exported):
             assert written[-2] == report["accept" if word.endswith("abb") else "reject"]
     finally:
         engine.close()
+
+
+RULE_110 = "program:examples/programs/rule_110.py"
+
+
+@in_llama_cpp
+def test_a_regex_whose_slots_have_names_made_of_letters(exported):
+    """`ab` is the name of a symbol of a slot, and two letters where it is typed."""
+    _, folder, report = exported("(ab|ba)*", "mdm", "gguf", length=6)
+    assert {"a", "b", "ab", "ba"} <= set(report["tokens"])
+    words = ["".join(word) for word in itertools.product("ab", repeat=6)]
+    drawn = [(word, re.fullmatch("(ab|ba)*", word) is not None) for word in [*words, "ab1aba", "abé mm"]]
+    mask, read = report["tokens"].index("[MASK]"), Tokenizer.from_file(str(folder / "tokenizer.json"))
+    engine = llama_cpp.LlamaCpp(folder / "model.gguf", rows=report["max_rows"])
+    try:
+        assert [engine.tokens(word) for word in words] == [read.encode(word).ids for word in words]
+        engine.tokens = lambda word: read.encode(word).ids
+        assert solved(engine, None, {**report, "names": report["tokens"]}, drawn, 5, mask) == (1.0, 3)
+    finally:
+        engine.close()
+
+
+@in_llama_cpp
+@pytest.mark.parametrize("dtype", ["f32", "q8_0"])
+@pytest.mark.parametrize(("problem", "length"), [(RULE_110, 5), ("family:parity", 5)])
+def test_the_example_fills_in_the_order_of_the_planner(problem, length, dtype, exported):
+    """A program that edits in place, and a circuit: every answer."""
+    model, folder, report = exported(problem, "mdm", "gguf", length=length, gguf=GgufChoice("dream", dtype))
+    for word in ("".join(word) for word in itertools.product("01", repeat=length)):
+        *_, slots = llama_cpp.filled(folder, word)
+        answers = [slots[slot] for slot in report["answer_slots"]]
+        assert answers == list(run_word(model, word).output[-len(answers) :])
+
+
+def test_a_gate_in_eight_bits_is_refused(monkeypatch):
+    """A row of the gate holds biases many times as large as its other weights."""
+    monkeypatch.setattr(gguf_module, "KEPT_IN_F16", ())
+    with pytest.raises(ExportDisagreement, match="computes a wrong position in row"):
+        export_files(compile_problem(RULE_110, "mdm", length=5), "gguf", gguf=GgufChoice("llada", "q8_0"))
+
+
+def test_the_card_says_what_is_written(exported):
+    cards = {
+        (problem, kind, part): (exported(problem, kind, "gguf", length=5, part=part)[1] / "README.md").read_text()
+        for problem, kind, part in (
+            (RULE_110, "mdm", None),
+            ("(ab|ba)*", "mdm", None),
+            ("(ab|ba)*", "mdm", "planner"),
+            ("(ab|ba)*", "topk", None),
+        )
+    }
+    program, regex, planner, topk = cards.values()
+    assert "slots 0 to 4, counted from 0, hold its 5 answers: `⊤` means true, `⊥` means false" in program
+    assert "A sampler that writes every slot once is not enough." in program
+    assert "Write the slots in the order above.\n" in program
+    assert "Write the slots in the order above, or every slot whose probability is above 0.9" in regex
+    assert "for words over `a`, `b`; do not use it for others" in regex
+    assert "those where `[TAKE]` has the largest logit" in planner
+    assert "Write the slots in the order above.\n" in topk
+
+
+def test_the_answers_of_a_program_in_another_order():
+    """Slots of the canvas, the first answer first."""
+    files, report = export_files(compile_problem(RULE_110, "mdm", length=4), "bert", order="2,3,1,0")
+    assert (report["answer_slots"], report["answer_slot"]) == ([3, 2, 0, 1], 1)
+    assert b"its 4 answers are, in this order, the `answer_slots` of `export.json`" in files["README.md"]
 
 
 def test_rows_of_halves_and_of_neighbours():

@@ -277,6 +277,8 @@ REFUSED = [
     ({"order": "0,1,2"}, r"must name each of the slots 0 to 6 exactly once; the list given has 3 entries"),
     ({"order": "0,1,2,3,4,5,5"}, "exactly once"),
     ({"rope": RopeChoice(1e4, 64)}, "--rope-theta 10000 and --head-dim 64 has .* planes that turn slowly enough"),
+    ({"rope": RopeChoice(None, 16)}, "no head with --head-dim 16 has .* leave these options out"),
+    ({"rope": RopeChoice(1.5, None)}, r"no head with --rope-theta 1\.5 has"),
     ({"rope": RopeChoice(None, 33)}, "--head-dim must be a multiple of 8"),
     ({"rope": RopeChoice(0.5, None)}, "--rope-theta must be above 1"),
     ({"form": "bert", "rope": RopeChoice(1e4, None)}, "--rope-theta and --head-dim are for"),

@@ -77,7 +77,7 @@ def decide_lines(
 
 def _lines(decided: "Decided") -> tuple[list[str], bool]:
     """Return one line per word, and whether every word has an answer."""
-    said = _sayings(decided, answers_told(decided.model))
+    said = _sayings(decided, decided.model.answers_told)
     lines = [line for line, _ in said]
     for i, error in decided.errors.items():
         lines[i] = f"error: {error}"
@@ -98,7 +98,7 @@ def _documents(decided: "Decided", outputs: int, seconds: float) -> tuple[list[s
     """Return the documents of `--json --no-canvas`; `by` is given if it is not the engine."""
     from unmask.traces.trace import outputs_of
 
-    model, said = decided.model, _sayings(decided, answers_told(decided.model))
+    model, said = decided.model, _sayings(decided, decided.model.answers_told)
     lines, all_answered = [], True
     for i, (accepted, slots) in enumerate(zip(decided.accepted, decided.slots.tolist(), strict=True)):
         if i in decided.errors:
@@ -388,9 +388,9 @@ def _run_lines(runner: _Runner, tables: bool | None, *, as_json: bool) -> int:
 
 def said_of(model: "Model", output: Sequence[str]) -> tuple[str, bool]:
     """Return (description of the result of a run that ends with these symbols, whether it is an answer)."""
-    answers = model.plain(list(output[-answers_told(model) :]))
+    answers = model.plain(list(output[-model.answers_told :]))
     verdict = verdict_of(model, output[-1])
-    if len(answers) == 1 and (verdict[1] or not notes_answers(model)):
+    if len(answers) == 1 and (verdict[1] or not model.notes_answers):
         return verdict
     allowed = model.problem.get("symbols")
     if isinstance(allowed, list):  # the possible answers; folders of older versions do not list them
@@ -413,23 +413,10 @@ def verdict_of(model: "Model", last: str) -> tuple[str, bool]:
     return f"undecided: the last symbol is {last!r}{stands_for}, neither {model.accept!r} nor {model.reject!r}", False
 
 
-def notes_answers(model: "Model") -> bool:
-    """Return whether the model says how many slots answer, as the model of a program does."""
-    stored = model.problem  # may be any JSON value in a folder from elsewhere
-    return isinstance(stored, dict) and isinstance(stored.get("slots"), list) and type(stored.get("outputs")) is int
-
-
 def answers_in_symbols(model: "Model") -> bool:
     """Return whether answers may be other symbols than accept and reject: for a program or an expression."""
     stored = model.problem
-    return notes_answers(model) or (isinstance(stored, dict) and stored.get("kind") == "expression")
-
-
-def answers_told(model: "Model") -> int:
-    """Return the number of symbols at the end of a run that are its answers."""
-    if model.outputs is not None and notes_answers(model):
-        return model.outputs
-    return max(1, model.problem["outputs"]) if notes_answers(model) else 1
+    return model.notes_answers or (isinstance(stored, dict) and stored.get("kind") == "expression")
 
 
 def show_run(model: "Model", trace: "Trace", *, canvas: bool) -> None:

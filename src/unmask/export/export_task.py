@@ -69,10 +69,9 @@ class StockCanvas:
         """Row i of the canvas, without the begin symbol, is this row of the model."""
         return np.append(np.arange(self.first_slot), self.first_slot + np.array(self.order, dtype=np.int64))
 
-    @property
-    def answer_slot(self) -> int:
-        """The slot of the canvas that holds the answer, which is the last slot of the model."""
-        return self.order.index(len(self.order) - 1)
+    def answer_slots(self, count: int) -> list[int]:
+        """The slots of the canvas that hold the answers, in order: those are the last slots of the model."""
+        return [self.order.index(slot) for slot in range(len(self.order) - count, len(self.order))]
 
     def slots(self, steps: list[list[int]] | None) -> list[list[int]] | None:
         """Slots of the model, step by step → slots of the canvas."""
@@ -299,6 +298,7 @@ class ExportTask:
         """What export.json says."""
         model, tokens, canvas = self.model, self.tokens, self.canvas
         steps = planned_order(model, self.words)
+        answers = canvas.answer_slots(model.answers_told) if model.kind in DIFFUSION else None
         work = {"token": tokens.special["work"], "slots": canvas.work} if canvas.work else None
         if work:
             steps = _order_with_work(model, self.words, canvas.order[: canvas.work])
@@ -311,12 +311,18 @@ class ExportTask:
             "order": canvas.slots(steps),
             **({"work": work} if work else {}),
             "slots": list(canvas.order) if model.kind in DIFFUSION else None,
-            "answer_slot": canvas.answer_slot if model.kind in DIFFUSION else None,
+            "answer_slot": answers[-1] if answers else None,
+            "answer_slots": answers,
             "max_rows": canvas.max_rows,
             "accept": tokens.names[model.token[model.accept]],
             "reject": tokens.names[model.token[model.reject]],
             "parameters": parameters,
         }
+
+    def tokenizer(self) -> Files:
+        """The files of the tokenizer."""
+        documents = tokenizer_files(self.model, self.tokens, self.canvas.max_rows)
+        return {name: as_json(content) for name, content in documents.items()}
 
     def folder(
         self, tensors: dict[str, np.ndarray], config: dict[str, Any], real: RealTransformer, report: dict[str, Any]
@@ -327,10 +333,7 @@ class ExportTask:
             "config.json": as_json(config),
             "model.safetensors": save(tensors, metadata={"format": "pt"}),
             "registers.json": as_json(register_map(real)),
-            **{
-                name: as_json(content)
-                for name, content in tokenizer_files(self.model, self.tokens, self.canvas.max_rows).items()
-            },
+            **self.tokenizer(),
             "export.json": as_json(report),
             "README.md": as_text(card),
         }

@@ -261,33 +261,51 @@ def _precisions(report: dict[str, Any]) -> list[str]:
     return [" ".join(told) + "\n"]
 
 
-GGUF = """Load `model.gguf` (architecture `{arch}`, {dtype}) with llama.cpp. `llama_tokenize` with `add_special` and
-`parse_special` reads `{word}`; append the token `[MASK]` {padding} times. Request the logits of every row, and
-{causal}. Write the slots in the order above, or every slot whose probability is above 0.9, until no mask is left.
-{head}It was checked through the C API of the wheel xllamacpp 2026.10.11549. The file was read back and compared
-with F_p. This comparison does not cover other roundings in a kernel, such as those of activations in q8_0.
+GGUF = """Load `model.gguf` (architecture `{arch}`, {dtype}) with llama.cpp. The tokens of a word such as `{word}` are
+those of `Tokenizer.from_file("tokenizer.json").encode(word).ids` (package `tokenizers`). `llama_tokenize` with
+`add_special` and `parse_special` returns the same ones for words over {letters}; do not use it for others.
+"""
+
+GGUF_CANVAS = """Append the token `[MASK]` {padding} times, request the logits of every row, and {before}. {write}.
+"""
+
+GGUF_CHAIN = """Generate greedily: {steps} symbols, then `[EOS]`.
+"""
+
+GGUF_CHECKED = """Such files were run through the C API of the wheel xllamacpp 2026.10.11549. This one was read back and
+compared with F_p. This comparison does not cover other roundings in a kernel, such as those of activations in q8_0.
 """
 
 
 def gguf_card(model: Model, report: dict[str, Any], tokens: TokenNames, words: np.ndarray) -> str:
     """The card of a GGUF file."""
-    clear = "clear the memory (`llama_memory_clear`) and call `llama_set_causal_attn(context, false)` before each pass"
-    causal = {"llama": clear, "qwen2": clear}.get(report["arch"], "nothing else is needed: there is no cache")
-    shown = GGUF.format(
-        arch=report["arch"],
-        dtype=report["dtype"],
-        word=written_word(model, tokens, words),
-        padding=model.padding,
-        causal=causal,
-        head="This architecture ends with the residual stream: multiply it by `lm_head.safetensors`.\n"
-        * (report["arch"] == "eurobert"),
-    )
+    arch, letters = report["arch"], sorted(tokens.letters(model))
+    typed = f"{', '.join(f'`{letter}`' for letter in letters[:MOST_STATES])}{', …' * (len(letters) > MOST_STATES)}"
+    run = [
+        GGUF.format(arch=arch, dtype=report["dtype"], word=written_word(model, tokens, words), letters=typed or "none")
+    ]
     if model.kind == "cot":
-        shown = (
-            f"Load `model.gguf` (architecture `{report['arch']}`, {report['dtype']}) with llama.cpp and generate "
-            f"greedily: {model.steps} symbols, then `[EOS]`.\n"
+        run.append(GGUF_CHAIN.format(steps=model.steps))
+    else:
+        clear = "clear the memory (`llama_memory_clear`) and call `llama_set_causal_attn(context, false)` before each"
+        before = f"{clear} pass" if arch in ("llama", "qwen2") else "do nothing else: there is no cache"
+        run.append(
+            GGUF_CANVAS.format(padding=model.padding, before=before, write=_what_to_write(model, report, tokens))
         )
-    return _card(model, report, "gguf", [shown], [])
+    if arch == "eurobert":
+        run.append("This architecture ends with the residual stream: multiply it by `lm_head.safetensors`.\n")
+    return _card(model, report, "gguf", [*run, GGUF_CHECKED], [])
+
+
+def _what_to_write(model: Model, report: dict[str, Any], tokens: TokenNames) -> str:
+    """Which slots are written in a pass, as a sentence."""
+    if report["part"] == "planner":
+        return f"The slots to write are those where `{tokens.special['take']}` has the largest logit"
+    sure = "every slot whose probability is above 0.9, until no mask is left"
+    if report["order"] is None:
+        return f"Write {sure}"
+    once = model.kind != "topk" and not _rewrites(report)
+    return "Write the slots in the order above" + f", or {sure}" * once
 
 
 def plain_card(model: Model, report: dict[str, Any], code: str) -> str:
@@ -319,15 +337,11 @@ def _what(model: Model, report: dict[str, Any]) -> list[str]:
         "plt": f"loops {model.steps} times over them and {model.padding} padding rows, and {answers}",
         "cot": f"writes {model.steps} symbols, one per step; the last is the answer",
         "pcot": f"writes {model.padding} symbols, {model.block} per step; the last is the answer",
-    }.get(
-        model.kind, f"fills {model.padding} masked slots in {model.steps} steps; {_answer(model, report)} is the answer"
-    )
-    accept, reject = (report.get(name, getattr(model, name)) for name in ("accept", "reject"))
+    }.get(model.kind, f"fills {model.padding} masked slots in {model.steps} steps; {_answer(model, report)}")
     return [
         f"# {title}\n",
-        f"{_part(report)} compiled {model.kind}. It reads {reads}{begin}, {does}: `{accept}` means "
-        f"accepted, `{reject}` "
-        f"means rejected. Its numbers are those of F_{model.precision.p}.\n",
+        f"{_part(report)} compiled {model.kind}. It reads {reads}{begin}, {does}: {_meaning(model, report)}. "
+        f"Its numbers are those of F_{model.precision.p}.\n",
         *([f"{report['accepts']}\n"] if report["accepts"] else []),
         *_states(report),
     ]
@@ -347,8 +361,28 @@ def _states(report: dict[str, Any]) -> list[str]:
 
 
 def _answer(model: Model, report: dict[str, Any]) -> str:
-    slot = report.get("answer_slot")
-    return "the last one" if slot in (None, model.padding - 1) else f"slot {slot}, counted from 0,"
+    count = model.answers_told
+    slots = report.get("answer_slots") or [*range(model.padding - count, model.padding)]
+    if count == 1:
+        place = "the last one" if slots == [model.padding - 1] else f"slot {slots[0]}, counted from 0,"
+        return f"{place} is the answer"
+    if slots == sorted(slots):
+        return f"slots {_ranges(slots)}, counted from 0, hold its {count} answers"
+    return f"its {count} answers are, in this order, the `answer_slots` of `export.json`"
+
+
+def _meaning(model: Model, report: dict[str, Any]) -> str:
+    """What the symbols of an answer say: a value, or accepted and rejected."""
+    problem = model.problem if isinstance(model.problem, dict) else {}
+    values = problem.get("symbols") if model.notes_answers else None
+    if isinstance(values, list) and values:
+        told = ", ".join(f"`{value}`" for value in values[:MOST_STATES]) + ", …" * (len(values) > MOST_STATES)
+        return f"{'each' if model.answers_told > 1 else 'it'} is one of {told}"
+    if problem.get("kind") == "expression":
+        return "it is the value of the expression"
+    accept, reject = (report.get(name, getattr(model, name)) for name in ("accept", "reject"))
+    yes, no = ("accepted", "rejected") if model.answers_told == 1 else ("true", "false")
+    return f"`{accept}` means {yes}, `{reject}` means {no}"
 
 
 def _part(report: dict[str, Any]) -> str:
@@ -370,6 +404,8 @@ def _order(model: Model, report: dict[str, Any]) -> list[str]:
             f"The first {slots} slots belong to the prompt: put the token `{token}` there. They are read like masks "
             "and never written.\n"
         ]
+    if _rewrites(report):
+        rest.append("Slots are written again in later steps. A sampler that writes every slot once is not enough.\n")
     steps = [f"{i + 1}. {_ranges(slots)}" for i, slots in enumerate(report["order"])]
     return [
         "## Order of the slots\n\nSlots are counted from 0. The model's own planner writes these slots in "
@@ -378,6 +414,12 @@ def _order(model: Model, report: dict[str, Any]) -> list[str]:
         "",
         *rest,
     ]
+
+
+def _rewrites(report: dict[str, Any]) -> bool:
+    """Whether a step writes a slot that an earlier one has written."""
+    steps = report["order"] or []
+    return sum(map(len, steps)) > len(set().union(*steps))
 
 
 def _ranges(slots: list[int]) -> str:

@@ -3,7 +3,8 @@
 llada, llama   llama.cpp turns neighbouring components of a head, not its two halves: rows of q and k are permuted
 dream, qwen2   have biases for q, k and v, which are 0; dream's logits are not shifted (`diffusion.shift_logits` false)
 eurobert       has no logits in llama.cpp: the file ends with the residual stream, `lm_head.safetensors` is beside it
-q8_0           keeps `ffn_gate` in f16: its rows hold both large and small weights, which eight bits round most
+q8_0           keeps `ffn_gate` in f16: a row holds biases many times as large as its other weights, and eight bits per
+               block lose those. Without this the check refuses programs and circuits; A5 at N = 16 stays right
 """
 
 import tempfile
@@ -40,6 +41,7 @@ TENSORS = {
     "mlp_norm": "ffn_norm",
 }
 LARGEST_POSITION_ERROR: dict[GgufType, float] = {"f32": 2.0**-16, "f16": 2.0**-16, "q8_0": 2.0**-6}
+KEPT_IN_F16 = ("ffn_gate",)
 HEAD_FILE = "lm_head.safetensors"
 
 
@@ -62,13 +64,14 @@ def gguf_folder(
     _package()
     rope = RopeExport.of(model, part, words, order=order, choice=choice, shifted=False)
     task, weights = rope.task, rope.form.weights
-    data = gguf_bytes(weights, task.tokens, gguf)
+    data = gguf_bytes(weights, task.tokens, task.tokens.letters(model), gguf)
     checked = rope.check("gguf", read_back(data, weights, gguf.arch), position_error=LARGEST_POSITION_ERROR[gguf.dtype])
     report = {**checked, "arch": gguf.arch, "dtype": gguf.dtype, "tokens": list(task.tokens.names)}
     card = gguf_card(model, report, task.tokens, task.words)
     files = {
         "model.gguf": data,
         "registers.json": as_json(register_map(rope.form.real)),
+        **task.tokenizer(),
         "export.json": as_json(report),
         "README.md": as_text(card),
     }
@@ -77,14 +80,14 @@ def gguf_folder(
     return files, report
 
 
-def gguf_bytes(weights: RopeWeights, tokens: TokenNames, choice: GgufChoice) -> bytes:
-    """The file."""
+def gguf_bytes(weights: RopeWeights, tokens: TokenNames, letters: set[str], choice: GgufChoice) -> bytes:
+    """The file; `letters` are the tokens that are found in running text."""
     package = _package()
     with tempfile.TemporaryDirectory() as place:
         path = Path(place) / "model.gguf"
         writer = package.GGUFWriter(str(path), choice.arch)
         _metadata(writer, weights, choice)
-        _vocabulary(writer, tokens)
+        _vocabulary(writer, tokens, letters)
         for name, tensor in _named(weights, choice.arch).items():
             _add(writer, name, np.ascontiguousarray(tensor, dtype=np.float32), choice.dtype)
         writer.write_header_to_file()
@@ -161,7 +164,7 @@ def _named(weights: RopeWeights, arch: Arch) -> dict[str, np.ndarray]:
 def _add(writer: Any, name: str, tensor: np.ndarray, dtype: GgufType) -> None:
     if dtype == "f32" or tensor.ndim == 1:
         writer.add_tensor(name, tensor)
-    elif dtype == "f16" or "ffn_gate" in name:
+    elif dtype == "f16" or any(kept in name for kept in KEPT_IN_F16):
         writer.add_tensor(name, tensor.astype(np.float16))
     else:
         package = _package()
@@ -190,13 +193,20 @@ def _metadata(writer: Any, weights: RopeWeights, choice: GgufChoice) -> None:
         writer.add_pooling_type(_package().PoolingType.NONE)
 
 
-def _vocabulary(writer: Any, tokens: TokenNames) -> None:
-    """Every symbol is found in running text. llama.cpp refuses a vocabulary without merges: there is an unused one."""
+def _vocabulary(writer: Any, tokens: TokenNames, letters: set[str]) -> None:
+    """Letters are found in running text; symbols of slots are not, because `ab` may be the name of one.
+
+    llama.cpp refuses a vocabulary without merges: there is an unused one.
+    """
     kinds, special = _package().TokenType, set(tokens.special.values())
+
+    def kind(name: str) -> Any:
+        return kinds.CONTROL if name in special else kinds.USER_DEFINED if name in letters else kinds.NORMAL
+
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre("default")
     writer.add_token_list(list(tokens.names))
-    writer.add_token_types([kinds.CONTROL if name in special else kinds.USER_DEFINED for name in tokens.names])
+    writer.add_token_types([kind(name) for name in tokens.names])
     writer.add_token_merges(["[ ["])
     for role in ("bos", "eos", "pad", "mask"):
         if role in tokens.special:

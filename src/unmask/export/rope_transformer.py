@@ -451,8 +451,8 @@ def _layout(flat: RealTransformer, layers: list[RealLayer], canvas: StockCanvas,
         found.append((size, layout))
     if not found:
         columns = max((head.wq.shape[1] for layer in layers for head in layer.heads), default=0)
-        given = [f"--rope-theta {choice.theta:g}"] * (choice.theta is not None)
-        given += [f"--head-dim {choice.head_dim}"] * (choice.head_dim is not None)
+        fixed = {"--rope-theta": choice.theta, "--head-dim": choice.head_dim}
+        given = [f"{option} {value:g}" for option, value in fixed.items() if value is not None]
         raise UnmaskError(
             f"no head with {' and '.join(given) or 'up to 64 rotary planes'} has {columns} planes that turn slowly "
             f"enough over {canvas.max_rows} rows, and enough fast ones to distinguish the rows; "

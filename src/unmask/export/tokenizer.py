@@ -52,6 +52,11 @@ class TokenNames:
     def id(self, role: str) -> int | None:
         return self.names.index(self.special[role]) if role in self.special else None
 
+    def letters(self, model: Model) -> set[str]:
+        """The tokens that a word is made of, without the one for all other characters."""
+        read = {self.names[model.token[symbol]] for symbol in model.input_symbols}
+        return read - {self.special["unk"]} if self.catch_all else read
+
 
 def token_names(model: Model, more: tuple[str, ...] = ()) -> TokenNames:
     """The tokens of the model, then [PAD], [EOS], and `more`; [UNK] where nothing catches every character."""

@@ -108,6 +108,19 @@ class Model:
         return self.answer_rows if self.kind == "plt" else self.padding
 
     @property
+    def notes_answers(self) -> bool:
+        """Whether the folder says how many slots answer, as that of a program does."""
+        stored = self.problem  # may be any JSON value in a folder from elsewhere
+        return isinstance(stored, dict) and isinstance(stored.get("slots"), list) and type(stored.get("outputs")) is int
+
+    @property
+    def answers_told(self) -> int:
+        """The number of symbols at the end of a run that are its answers, as far as the folder says it."""
+        if not self.notes_answers:
+            return 1
+        return max(1, self.problem["outputs"]) if self.outputs is None else self.outputs
+
+    @property
     def loop(self) -> tuple[int, int, int]:
         """(l1, l2, the number of layers) of a looped model."""
         transformer = self.transformers["model"]

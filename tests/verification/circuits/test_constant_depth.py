@@ -56,18 +56,19 @@ def wrong_cases(circuit, transformer, words):
     return int(wrong), undefined
 
 
-def test_every_input_of_random_layers():
+@pytest.mark.parametrize("seeds", [10, pytest.param(30, marks=pytest.mark.long)])
+def test_every_input_of_random_layers(seeds):
     """D = 2, one head, an MLP, p = 1; some inputs divide by zero, others do not."""
     cases = undefined = 0
-    for seed in range(30):
+    for seed in range(seeds):
         for rows in (1, 2, 3, 4, 5):
             transformer = random_transformer(seed, rows)
             words = words_of(3, rows)
             wrong, without = wrong_cases(constant_depth_circuit(transformer), transformer, words)
             assert wrong == 0, (seed, rows)
             cases, undefined = cases + len(words), undefined + without
-    assert undefined >= 10
-    assert cases > 10_000
+    assert undefined >= seeds / 3
+    assert cases > 350 * seeds
 
 
 @pytest.mark.parametrize("seed", [7, 11, 13])

@@ -1,15 +1,20 @@
-"""llama.cpp through the shared library of the wheel xllamacpp, by ctypes: tokens in, logits of every row out.
+"""Fill the slots of a GGUF export in llama.cpp: `python examples/engines/fill_in_llama_cpp.py FOLDER WORD`.
 
-Parameters are blocks of bytes that the library fills with its defaults; the few that are changed are found at offsets
-that belong to one version of the wheel and are compared with the expected defaults first.
+It needs `pip install xllamacpp==2026.10.11549 tokenizers safetensors numpy`, and no unmask. The shared library of the
+wheel is called by ctypes. Parameters are blocks of bytes that the library fills with its defaults; the few that are
+changed are found at offsets that belong to this version of the wheel and are compared with the expected defaults first.
 """
 
 import ctypes
 import importlib.metadata
 import importlib.util
+import json
+import sys
 from pathlib import Path
 
 import numpy as np
+from safetensors.numpy import load_file
+from tokenizers import Tokenizer
 
 VERSION = "2026.10.11549"
 CONTEXT_DEFAULTS = {0: 512, 4: 2048, 8: 512}  # n_ctx, n_batch, n_ubatch
@@ -140,3 +145,29 @@ def _number(parameters, at, value=None):
     if value is not None:
         place[0] = value
     return place[0]
+
+
+def filled(folder, word):
+    """Yield the symbols of the slots after each step, written in the order of the model's planner."""
+    folder = Path(folder)
+    report = json.loads((folder / "export.json").read_text())
+    names, hidden = report["tokens"], report["arch"] == "eurobert"
+    tokens = Tokenizer.from_file(str(folder / "tokenizer.json")).encode(word).ids
+    first = len(tokens)
+    tokens += [names.index("[MASK]")] * report["padding"]
+    engine = LlamaCpp(folder / "model.gguf", rows=report["max_rows"], embeddings=hidden)
+    for slots in report["order"]:
+        logits = engine.rows(tokens)
+        if hidden:  # llama.cpp has no logits for this architecture
+            logits = logits @ load_file(folder / "lm_head.safetensors")["lm_head.weight"].T
+        for slot in slots:
+            tokens[first + slot] = int(logits[first + slot].argmax())
+        yield [names[token] for token in tokens[first:]]
+    engine.close()
+
+
+if __name__ == "__main__":
+    if reason := why_not():
+        sys.exit(reason)
+    for written in filled(*sys.argv[1:]):
+        print(*written)
