@@ -6,26 +6,13 @@ from pathlib import Path
 from unmask import compile_problem
 from unmask.api import sample_law
 from unmask.samplers import write_once_distance
+from unmask.samplers.line_plot import Point, Series
 from unmask.samplers.pass_schedules import ScheduleReport
-from unmask.samplers.report_page import Point, Series, plot
+from unmask.samplers.report_page import plot
 from unmask.samplers.string_law import read_law
 
 ROOT = Path(__file__).parents[2]
 PICTURES = ROOT / "docs" / "pictures"
-STYLE = (
-    "<style>.paper{fill:#fff}text{font:12px sans-serif;fill:#444}.mid{text-anchor:middle}.end{text-anchor:end}"
-    ".rule{stroke:#ccc;fill:none}.c0{stroke:#1b6ca8}.c1{stroke:#c1440e}.c2{stroke:#3b7d3b}.c3{stroke:#7b4ea8}"
-    ".c4{stroke:#a8831b}path{fill:none;stroke-width:1.6}"
-    "@media (prefers-color-scheme: dark){.paper{fill:#1e2129}text{fill:#ccc}.rule{stroke:#444}.c0{stroke:#6fb7e8}"
-    ".c1{stroke:#f08a5d}.c2{stroke:#7fc97f}.c3{stroke:#c2a5f0}.c4{stroke:#e0bf5a}}</style>"
-    '<rect class="paper" x="-10" y="-10" width="100%" height="110%"/>'
-)
-
-
-def styled(svg: str) -> str:
-    """Return the plot with a background and colours of its own."""
-    head, rest = svg.split(">", 1)
-    return f"{head}>{STYLE}{rest}\n"
 
 
 def schedule_plot() -> str:
@@ -37,7 +24,7 @@ def schedule_plot() -> str:
             point = Point(one.passes, round(one.kl, 4))
             if one.name != "even" and point not in by_name.setdefault(one.name, []):
                 by_name[one.name].append(point)
-    return styled(plot([Series(name, tuple(points)) for name, points in by_name.items()], "expected KL in nats"))
+    return plot([Series(name, tuple(points)) for name, points in by_name.items()], "expected KL in nats")
 
 
 def uniform_distance(length: int) -> Fraction:
@@ -52,7 +39,7 @@ def parity_plot() -> str:
     edits = tuple(Point(n, round(float(uniform_distance(n)), 4)) for n in range(2, 9))
     once = tuple(Point(n, float(write_once_distance(n))) for n in range(2, 6))
     series = [Series("slots rewritten (mdm, from weights)", edits), Series("written once, best with fair coins", once)]
-    return styled(plot(series, "total variation distance", x_name="length", logarithmic=False))
+    return plot(series, "total variation distance", x_name="length", logarithmic=False)
 
 
 if __name__ == "__main__":

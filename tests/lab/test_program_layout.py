@@ -344,7 +344,7 @@ def test_a_problem_is_a_run_with_the_settings_of_the_table(tmp_path):
         (f"unmask lab train regex:{'ab' * 200} --length 1 --out run", "must be an integer from 2 to 128, not 1"),
         ("unmask lab train group:S3 --length 1 --out run", "its length must be an integer from 2 to 128, not 1"),
         ("unmask lab train group:S3 --framework rnn --out run", "its framework must be direct, cot, tree, scan"),
-        ("unmask lab train group:S3 --framework program --out run", "no framework 'program' for group:S3"),
+        ("unmask lab train group:S3 --framework program --out run", "unknown framework 'program' for group:S3"),
         (
             "unmask lab train S3-tree --program parity.py --out run",
             "the run uses group:S3, which is not a program; leave out --program",

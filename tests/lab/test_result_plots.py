@@ -4,10 +4,21 @@ import re
 
 import pytest
 
-from unmask.lab.line_plot import COLOURS, SHAPES, PlotPanel, Series, level, names, panels, plot, powers, shares
 from unmask.lab.result_plots import PLOTS
-from unmask.lab.result_rows import Spread
 from unmask.lab.result_tables import TABLES
+from unmask.samplers.line_plot import (
+    COLOURS,
+    SHAPES,
+    PlotPanel,
+    Point,
+    Series,
+    level,
+    names,
+    panels,
+    plot,
+    powers,
+    shares,
+)
 
 from .test_result_tables import CELLS, cell, ran
 
@@ -45,20 +56,20 @@ def test_every_plot_is_shown_under_a_table():
 
 
 def test_a_bar_reaches_from_the_smallest_to_the_largest():
-    drawn = plot("<t>", powers("x", [1, 4]), shares("y"), [Series("s", ((2.0, Spread((0.0, 1.0))),))])
+    drawn = plot("<t>", powers("x", [1, 4]), shares("y"), [Series("s", (Point(2, 0.5, ends=(0.0, 1.0)),))])
     (low, high) = re.search(r'<path d="M[\d.]+ ([\d.]+)V([\d.]+)" stroke="#0072b2"/>', drawn).groups()
     assert float(low) > float(high)
     assert "&lt;t&gt;" in drawn
 
 
 def test_numbers_stand_above_their_labels():
-    lines = [Series(name, ((2.0, Spread((0.5,))), (4.0, Spread((0.75,))))) for name in "abcde"]
+    lines = [Series(name, (Point(2, 0.5), Point(4, 0.75))) for name in "abcde"]
     drawn = plot("t", powers("x", [1, 4]), shares("y"), lines)
     assert {x for *_, x, _ in marks(drawn)} == {labels(drawn)["2"], labels(drawn)["4"]}
 
 
 def test_series_stand_apart_around_a_name():
-    lines = [Series(name, ((1.0, Spread((0.5,))),)) for name in "abc"]
+    lines = [Series(name, (Point(1, 0.5),)) for name in "abc"]
     drawn = plot("t", names("x", ["one", "two"]), shares("y"), lines)
     left, middle, right = [x for *_, x, _ in marks(drawn)]
     assert left < middle == labels(drawn)["two"] < right
@@ -66,13 +77,13 @@ def test_series_stand_apart_around_a_name():
 
 
 def test_no_two_series_look_alike():
-    lines = [Series(str(place), ((1.0, Spread((0.5,))),)) for place in range(len(COLOURS) * len(SHAPES))]
+    lines = [Series(str(place), (Point(1, 0.5),)) for place in range(len(COLOURS) * len(SHAPES))]
     looks = [(shape, colour) for shape, colour, *_ in marks(plot("t", powers("x", [1, 4]), shares("y"), lines))]
     assert len(set(looks)) == len(lines)
 
 
 def test_a_mark_that_is_covered_is_larger():
-    lines = [Series(name, ((1.0, Spread((0.5,))),)) for name in "ab"]
+    lines = [Series(name, (Point(1, 0.5),)) for name in "ab"]
     drawn = plot("t", powers("x", [1, 4]), shares("y"), lines)
     below, above = (float(scale) for scale in re.findall(r"translate\([1-9][^)]*\) scale\(([\d.]+)\)", drawn))
     assert below > above == 1
@@ -80,7 +91,7 @@ def test_a_mark_that_is_covered_is_larger():
 
 def test_a_panel_of_nothing_says_so():
     across = powers("x", [1, 4])
-    one = PlotPanel("full", (Series("s", ((1.0, Spread((0.5,))),)), level("chance", across, 0.5)))
+    one = PlotPanel("full", (Series("s", (Point(1, 0.5),)), level("chance", across, 0.5)))
     drawn = panels(
         "t", across, shares("y"), [[one, PlotPanel("empty", (level("chance", across, 0.5),))]], size=(100, 100)
     )

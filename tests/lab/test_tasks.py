@@ -197,7 +197,7 @@ def test_what_is_no_task():
     for problem in ("aiger:/dev/zero", "law:x", "random:1", "expr:" + "a*" * 1000):
         with pytest.raises(ProblemError, match="is not regular; use"):
             LabTask.of(problem, 8, "tree")
-    with pytest.raises(UnmaskError, match="no framework 'rnn' for group:S3 in the lab; use one of direct"):
+    with pytest.raises(UnmaskError, match="unknown framework 'rnn' for group:S3 in the lab; use one of direct"):
         LabTask.of("group:S3", 8, "rnn")
     with pytest.raises(ProblemError, match="lengths from 2"):
         LabTask.of("group:S3", 1, "tree")

@@ -56,7 +56,7 @@ def test_the_page_asks_for_nothing(unmask, tmp_path, open_page):
     observed = open_page(out.as_uri())
     assert observed.complaints == []
     assert observed.requests == [out.as_uri()]
-    assert observed.page.locator("svg circle").count() > 20
+    assert observed.page.locator("svg path > title").count() > 20
     assert observed.page.locator("svg text", has_text="llada low_confidence").count() >= 1
     assert observed.page.locator("table tr").count() > 50
     text = out.read_text()

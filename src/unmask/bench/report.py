@@ -3,7 +3,8 @@
 from html import escape
 
 from unmask.bench.run_checks import CHECKS, FAILED, MeasuredRun, Report
-from unmask.samplers.report_page import Point, Series, Table, plot
+from unmask.samplers.line_plot import Point, Series
+from unmask.samplers.report_page import Table, plot
 from unmask.samplers.report_page import page as report_page
 
 CELL = 16

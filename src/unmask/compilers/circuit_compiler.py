@@ -26,6 +26,7 @@ from unmask.compilers.model_families import (
 )
 from unmask.compilers.system_compiler import SystemCompiler, SystemFamily
 from unmask.errors import ProblemError
+from unmask.expressions import constant
 from unmask.numerics.arithmetic import Precision
 from unmask.problems.circuit_problems import FamilyProblem
 from unmask.problems.circuits.circuit import Circuit, collapsed
@@ -70,7 +71,7 @@ class Adder:
     def _design(self) -> Design:
         vocabulary = vocabulary_of(self.letters, 2, ("mask", "reject", "accept"))
         programs = {"planner": addition_planner(vocabulary), "predictor": addition_predictor(vocabulary)}
-        return Design(programs, vocabulary, 1, SLOTS)
+        return Design(programs, vocabulary, constant(1), SLOTS)
 
     def family(self, kind: Kind) -> AdditionFamily:
         return AdditionFamily(kind, LEAST_ADDITION_LENGTH, self._design, None, self.problem)

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from unmask.errors import ProblemError
+from unmask.expressions import Expression
 from unmask.numerics.arithmetic import Precision
 from unmask.programs.assembly import assemble_all
 from unmask.programs.declarations import SignedBits, TableBits
 from unmask.programs.instance import program_at
-from unmask.programs.program import Program, Size, Vocabulary, bits_for
+from unmask.programs.program import Program, Vocabulary, bits_for
 from unmask.recurrences.system import System
 from unmask.weights.kinds import Kind
 from unmask.weights.model import Extent, Model
@@ -59,13 +60,13 @@ def check_precision(precision: Precision, least: int) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """Programs, vocabulary and frame, for one length or for N itself."""
+    """Programs, vocabulary and frame; sizes are expressions in N."""
 
     programs: dict[str, Program]
     vocabulary: Vocabulary
-    steps: Size
-    padding: Size
-    block: Size | None = None
+    steps: Expression
+    padding: Expression
+    block: Expression | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,24 +113,19 @@ def model_of_design(
     problem: dict[str, Any],
 ) -> Model:
     """The model of a design for one length."""
-    frame: dict[str, Any] = {} if design.block is None else {"block": number_at(design.block, length)}
+    frame: dict[str, Any] = {} if design.block is None else {"block": design.block.at(length)}
     return model_of(
         kind,
         design.programs,
         precision,
         design.vocabulary,
-        steps=number_at(design.steps, length),
+        steps=design.steps.at(length),
         length=length,
-        padding=number_at(design.padding, length),
+        padding=design.padding.at(length),
         characters=characters,
         problem=problem,
         **frame,
     )
-
-
-def number_at(size: Size, length: int) -> int:
-    """A number, or the value of an expression in N."""
-    return size if isinstance(size, int) else size.at(length)
 
 
 def extent_of(programs: Iterable[Program], symbols: int, places: int) -> Extent:

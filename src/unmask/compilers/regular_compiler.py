@@ -18,14 +18,13 @@ from unmask.compilers.model_families import (
     ModelFamily,
     check_precision,
     model_of_design,
-    number_at,
 )
 from unmask.errors import ProblemError
-from unmask.expressions import N
+from unmask.expressions import Expression, N, constant, log2_above
 from unmask.numerics.arithmetic import Precision
 from unmask.problems.automata.automaton import Automaton, renumbered
 from unmask.problems.automata.groups_and_monoids import PermutationGroup
-from unmask.programs.program import Size, Vocabulary, bits_for, vocabulary_of
+from unmask.programs.program import Vocabulary, bits_for, vocabulary_of
 from unmask.programs.regular.monoid_codes import Products, products_vocabulary, try_products
 from unmask.programs.regular.product_loop import matrix_loop, product_loop, reachable_pairs
 from unmask.programs.regular.product_tree import (
@@ -35,6 +34,7 @@ from unmask.programs.regular.product_tree import (
     level_tree,
     level_width,
     queue_slots,
+    queue_tree,
     tree_levels,
     tree_planner,
     tree_predictor,
@@ -115,11 +115,13 @@ class RegularCompiler:
 
     def bound(self, kind: Kind, length: int) -> tuple[int, int]:
         """(steps, padding) that the constructions promise at most."""
-        log, size = least_steps(length, self.hops), 1 if self.products is not None else self.automaton.states
+        letters = constant(length)
+        log = least_steps(letters, self.hops).at(length)
+        size = 1 if self.products is not None else self.automaton.states
         return {
             "plt": (tree_steps(length), 1),
             "cot": (length + 1, length + 1),
-            "pcot": (log, log * level_width(length) * size),
+            "pcot": (log, log * level_width(letters).at(length) * size),
         }.get(kind, (log, max(1, length) * size))
 
     def extent(self, kind: Kind, length: int) -> Extent:
@@ -136,9 +138,9 @@ class RegularCompiler:
             fixed = 16 + 3 * letters + 8 * states + 3 * bits_for(states)
             return Extent(2, symbols, fixed, per_bit=3, places=geometry.nodes)
         left, right, elements = self._codes
-        places = number_at(level_tree(length).room, length) if kind == "pcot" else length + queue_slots(length)
+        tree = level_tree(constant(length)) if kind == "pcot" else queue_tree(constant(length))
         fixed = 11 + 3 * left + 2 * right + 2 * elements + (2 if self.hops > 1 else 0)
-        return Extent(2 * self.hops, symbols, fixed, per_bit=3, places=places)
+        return Extent(2 * self.hops, symbols, fixed, per_bit=3, places=tree.room.at(length))
 
     def _loop_extent(self, length: int) -> Extent:
         if self.products is None:
@@ -163,7 +165,7 @@ class RegularCompiler:
         family = self.family(kind)
         if family is not None and length >= family.least:
             return family.model_at(length, precision)
-        design = self._design(kind, length)
+        design = self._design(kind, constant(length))
         return model_of_design(kind, design, length, precision, self._characters(design.vocabulary), self.problem)
 
     def family(self, kind: Kind) -> ModelFamily | None:
@@ -181,17 +183,17 @@ class RegularCompiler:
         why = "the compiler has no family for this kind: its monoid has more than 1,024 elements"
         return ForEveryLength(self.family(kind), why)
 
-    def _design(self, kind: Kind, length: Size) -> Design:
+    def _design(self, kind: Kind, length: Expression) -> Design:
         if kind == "cot":
             return self._chain(length)
         if kind == "plt":
             return self._loop(length)
         if self.products is None:
-            assert isinstance(length, int), "nodes that are spread over |Q| rows are laid out for one length"
-            return self._spread(kind, length)
+            assert length.operator == "constant", "nodes that are spread over |Q| rows are laid out for one length"
+            return self._spread(kind, length.value)
         return self._levels(length) if kind == "pcot" else self._diffusion(kind, length)
 
-    def _diffusion(self, kind: Kind, length: Size) -> Design:
+    def _diffusion(self, kind: Kind, length: Expression) -> Design:
         assert self.products is not None
         vocabulary = self._tree_vocabulary()
         predictor = tree_predictor(self.products, vocabulary, length, own_slot=kind == "topk", hops=self.hops)
@@ -208,7 +210,7 @@ class RegularCompiler:
         tokens = self.automaton.tokens
         return vocabulary_of((*tokens, *state_names(self.automaton)), len(tokens), roles)
 
-    def _levels(self, length: Size) -> Design:
+    def _levels(self, length: Expression) -> Design:
         assert self.products is not None
         vocabulary, steps, block = self._tree_vocabulary(), least_steps(length), level_width(length)
         program = tree_levels(self.products, vocabulary, length)
@@ -216,30 +218,31 @@ class RegularCompiler:
 
     def _spread(self, kind: Kind, length: int) -> Design:
         """|Q| rows per node."""
-        vocabulary, states, steps = self._tree_vocabulary(), self.automaton.states, least_steps(length)
+        vocabulary, states, steps = self._tree_vocabulary(), self.automaton.states, max(1, tree_steps(length))
         if kind == "pcot":
             block = parallel_block(length, states)
             program = state_node(self.automaton, vocabulary, parallel_geometry(length, states))
-            return Design({"model": program}, vocabulary, steps, steps * block, block)
+            return Design({"model": program}, vocabulary, constant(steps), constant(steps * block), constant(block))
         geometry = diffusion_geometry(length, states)
         predictor = state_node(self.automaton, vocabulary, geometry, own_slot=kind == "topk")
         planner = {} if kind == "topk" else {"planner": state_planner(vocabulary, geometry)}
         name = "model" if kind == "topk" else "predictor"
-        return Design({**planner, name: predictor}, vocabulary, steps, diffusion_slots(length, states))
+        slots = diffusion_slots(length, states)
+        return Design({**planner, name: predictor}, vocabulary, constant(steps), constant(slots))
 
-    def _loop(self, length: Size) -> Design:
+    def _loop(self, length: Expression) -> Design:
         if self.products is not None:
             vocabulary = products_vocabulary(self.products, ("pad",))
             program = product_loop(self.products, vocabulary, length)
         else:
             vocabulary = vocabulary_of(self.automaton.tokens, len(self.automaton.tokens), ("pad", "reject", "accept"))
             program = matrix_loop(self.automaton, vocabulary, length)
-        return Design({"model": program}, vocabulary, tree_steps(length), 1)
+        return Design({"model": program}, vocabulary, log2_above(length), constant(1))
 
-    def _chain(self, length: Size) -> Design:
-        begin = isinstance(length, int) and length == 0
+    def _chain(self, length: Expression) -> Design:
+        begin = length.is_constant(0)
         vocabulary = self._state_vocabulary((*(("begin",) if begin else ()), "reject", "accept"))
-        steps = 1 if begin else length
+        steps = constant(1) if begin else length
         return Design({"model": state_chain(self.automaton, vocabulary, length)}, vocabulary, steps, steps)
 
     def _characters(self, vocabulary: Vocabulary) -> tuple[tuple[int, int, str], ...] | None:

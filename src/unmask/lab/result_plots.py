@@ -8,14 +8,19 @@ from pathlib import Path
 from statistics import linear_regression
 
 from unmask.files import write_file
-from unmask.lab.line_plot import PlotAxis, PlotPanel, Series, level, names, panels, plot, powers, shares
 from unmask.lab.result_rows import Cells, ResultRow, Spread, rows_of
 from unmask.lab.result_tables import GROUP_SIZES, TABLES, THRESHOLD, layers_of, passes_rows
 from unmask.lab.sweep import read_results
 from unmask.lab.tasks import FRAMEWORKS
+from unmask.samplers.line_plot import PlotAxis, PlotPanel, Point, Series, level, names, panels, plot, powers, shares
 
 CHANCE = "chance"
 BY_FRAMEWORK = names("framework", list(FRAMEWORKS))
+
+
+def point_of(x: float, spread: Spread) -> Point:
+    """Return the mean over seeds, with a bar from the smallest to the largest seed."""
+    return Point(x, spread.mean, ends=(spread.low, spread.high))
 
 
 def main(cells: Cells) -> str | None:
@@ -53,9 +58,9 @@ def _without_aux(rows: list[ResultRow]) -> list[ResultRow]:
 def _by_framework(name: str, rows: list[ResultRow], lengths: list[int]) -> PlotPanel:
     """A series per length, and the share that guesses get right."""
     order = list(FRAMEWORKS)
-    points: dict[int, list[tuple[float, Spread]]] = {length: [] for length in lengths}
+    points: dict[int, list[Point]] = {length: [] for length in lengths}
     for row in rows:
-        points[row["length"]].append((float(order.index(row["framework"])), row.of("right")))
+        points[row["length"]].append(point_of(order.index(row["framework"]), row.of("right")))
     series = [Series(f"N = {length}", tuple(placed), joined=False) for length, placed in points.items()]
     chances = sorted({round(row.of("chance").mean, 6) for row in rows})
     return PlotPanel(name, (*series, *(level(CHANCE, BY_FRAMEWORK, chance) for chance in chances)))
@@ -73,16 +78,14 @@ def planners(cells: Cells) -> str | None:
             name, _, k = entry["planner"].partition(" k=")
             points[name].setdefault(k, []).append(entry)
     lines = [Series(name, tuple(_point(entries) for entries in by_k.values())) for name, by_k in points.items()]
-    across = powers("passes", [1, *(x for line in lines for x, _ in line.points)])
+    across = powers("passes", [1, *(point.x for line in lines for point in line.points)])
     title = f"Planners: {row.group}, N = {row['length']}, {layers_of(row)}, {row.seeds} seed{'s' * (row.seeds > 1)}"
     return plot(title, across, shares("right"), [*lines, level(CHANCE, across, row.of("chance").mean)])
 
 
-def _point(entries: list[dict]) -> tuple[float, Spread]:
-    return (
-        Spread(tuple(entry["passes"] for entry in entries)).mean,
-        Spread(tuple(entry["right"] for entry in entries)),
-    )
+def _point(entries: list[dict]) -> Point:
+    passes = Spread(tuple(entry["passes"] for entry in entries)).mean
+    return point_of(passes, Spread(tuple(entry["right"] for entry in entries)))
 
 
 def layers(cells: Cells) -> str | None:
@@ -92,7 +95,7 @@ def layers(cells: Cells) -> str | None:
         return None
     groups, lengths = _groups(rows), sorted({row["length"] for row in rows})
     beside = [_by_layers(length, [row for row in rows if row["length"] == length], groups) for length in lengths]
-    most = max(spread.high for panel in beside for one in panel.series for _, spread in one.points)
+    most = max(point.high for panel in beside for one in panel.series for point in one.points)
     up = PlotAxis("passes", 0, most + 1, tuple((float(t), str(t)) for t in range(int(most) + 2)))
     across = powers("layers", [row.shape["layers"] for row in rows])
     return panels(f"Passes of {THRESHOLD} against layers", across, up, [beside], size=(120, 200))
@@ -100,12 +103,13 @@ def layers(cells: Cells) -> str | None:
 
 def _by_layers(length: int, rows: list[ResultRow], groups: list[str]) -> PlotPanel:
     """A series per group, and the law."""
-    points: dict[str, list[tuple[float, Spread]]] = {group: [] for group in groups}
+    points: dict[str, list[Point]] = {group: [] for group in groups}
     for row in rows:
-        points[row.group].append((float(row.shape["layers"]), row.of_planner(THRESHOLD, "passes")))
+        points[row.group].append(point_of(row.shape["layers"], row.of_planner(THRESHOLD, "passes")))
     series = [Series(group, tuple(placed)) for group, placed in points.items()]
-    law = {float(row.shape["layers"]): Spread((row.least_passes,)) for row in rows}
-    return PlotPanel(f"N = {length}", (*series, Series("⌈log2 N / L⌉", tuple(sorted(law.items())), measured=False)))
+    law = sorted({row.shape["layers"]: row.least_passes for row in rows}.items())
+    band = Series("⌈log2 N / L⌉", tuple(Point(count, passes) for count, passes in law), measured=False)
+    return PlotPanel(f"N = {length}", (*series, band))
 
 
 def signal(cells: Cells) -> str | None:
@@ -117,7 +121,10 @@ def signal(cells: Cells) -> str | None:
     if not series:
         return None
     masses, pulls = zip(*(point for points in series.values() for point in points), strict=True)
-    lines = [Series(f"{name}{_slope(points)}", tuple(points)) for name, points in series.items()]
+    lines = [
+        Series(f"{name}{_slope(points)}", tuple(point_of(*point) for point in points))
+        for name, points in series.items()
+    ]
     across, up = powers("attention on an operand", masses), powers("signal", _above_zero(pulls))
     return plot("The pull on uniform attention", across, up, lines)
 

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from unmask.expressions import constant
 from unmask.lab.task_sources import Algebra, TaskSource
 from unmask.programs.regular.product_tree import loop_child, queue_child, queue_slots, tree_steps
 from unmask.weights.kinds import Kind
@@ -186,7 +187,7 @@ class TreeLayout:
 
     @property
     def padding(self) -> int:
-        return queue_slots(self.length)
+        return queue_slots(constant(self.length)).at(self.length)
 
     @property
     def steps(self) -> int:
@@ -196,7 +197,8 @@ class TreeLayout:
     def factors(self) -> np.ndarray:
         """[slots, 2]: the rows of the two factors of each slot."""
         rows = self.length + np.arange(self.padding)
-        return np.stack([queue_child(self.length, side).at_positions(self.length, rows) for side in (0, 1)], axis=1)
+        children = [queue_child(constant(self.length), side) for side in (0, 1)]
+        return np.stack([child.at_positions(self.length, rows) for child in children], axis=1)
 
     @cached_property
     def level(self) -> np.ndarray:

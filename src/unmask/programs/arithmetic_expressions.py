@@ -30,7 +30,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from unmask.expressions import n
+from unmask.expressions import constant, n
 from unmask.problems.expression_problems import ExpressionProblem
 from unmask.problems.expression_shapes import PUNCTUATION, ExpressionShape, applied
 from unmask.programs.gadgets.attention import clear, hide, itself, lookup
@@ -365,7 +365,7 @@ def expression_planner(plan: ExpressionPlan, symbols: ExpressionSymbols) -> Prog
     """u = masked ∧ none of the three rows that it reads is masked."""
     inputs = np.arange(plan.length)
     sources = tuple(np.concatenate([inputs, plan.sources[:, side]]) for side in range(3))
-    return readiness_planner(symbols.vocabulary, plan.length, plan.rows, sources)
+    return readiness_planner(symbols.vocabulary, constant(plan.rows), sources)
 
 
 def expression_node(

@@ -18,7 +18,7 @@ import numpy as np
 from unmask.expressions import Expression, N, both, choose, n
 from unmask.programs.gadgets.attention import at_most, hide, latest, lookup
 from unmask.programs.planner_programs import planner_logits
-from unmask.programs.program import ONE, B, Columns, MlpBuilder, Program, Vocabulary, program_for
+from unmask.programs.program import ONE, B, Columns, MlpBuilder, Program, Vocabulary, program_in_length
 
 HALF = N // 2
 SLOTS = N + HALF + 1
@@ -34,7 +34,7 @@ def _no(condition: Expression) -> Expression:
 
 def addition_planner(vocabulary: Vocabulary) -> Program:
     """Every slot that is masked."""
-    program = program_for(vocabulary.symbols, 2, N, ROWS)
+    program = program_in_length(vocabulary.symbols, 2, ROWS)
     masked, take = program.register("masked"), program.register("take")
     program.embed(vocabulary["mask"], masked)
     mlp = program.layer().mlp
@@ -48,7 +48,7 @@ def addition_planner(vocabulary: Vocabulary) -> Program:
 
 def addition_predictor(vocabulary: Vocabulary) -> Program:
     """The bits of the sum."""
-    program = program_for(vocabulary.symbols, len(vocabulary.symbols), N, ROWS)
+    program = program_in_length(vocabulary.symbols, len(vocabulary.symbols), ROWS)
     here = program.code("here", n, room=ROWS)
     place = choose(IS_CARRY, (n - N) // 2, choose(IS_SUM, n - 2 * N, 0))
     asked = [choose(IS_LETTER, n, place), choose(IS_LETTER, n, place + choose(IS_LAST, 0, HALF))]

@@ -5,7 +5,7 @@ import numpy as np
 from unmask.expressions import Expression, N, choose, n
 from unmask.programs.gadgets.attention import clear, itself, lookup
 from unmask.programs.gadgets.mlp import conjunction
-from unmask.programs.program import ONE, B, Columns, HeadBuilder, LayerBuilder, Program, Size, Vocabulary, program_for
+from unmask.programs.program import ONE, B, Columns, HeadBuilder, LayerBuilder, Program, Vocabulary, program_in_length
 
 
 def planner_logits(program: Program, chosen: Columns) -> None:
@@ -24,11 +24,10 @@ def symmetric_planner_logits(program: Program, chosen_twice: Columns) -> None:
 
 def readiness_planner(
     vocabulary: Vocabulary,
-    length: Size,
-    rows: Size,
+    rows: Expression,
     children: tuple[Expression | np.ndarray, ...],
     *,
-    room: int | None = None,
+    room: Expression | None = None,
     hops: int = 1,
 ) -> Program:
     """Return the planner that writes a masked slot once no row that one of `children` names is masked.
@@ -45,7 +44,7 @@ def readiness_planner(
                   Least p: 1.
     Exactness:    exact. The logits are ±B: no noise can turn the decision round.
     """
-    program = program_for(vocabulary.symbols, 2, length, rows)
+    program = program_in_length(vocabulary.symbols, 2, rows)
     masked = program.register("masked")
     program.embed(vocabulary["mask"], masked)
     take = program.register("take", 2)

@@ -21,7 +21,17 @@ from unmask.problems.circuits.printed_circuits import PrintedFamily, deciding_bi
 from unmask.programs.gadgets.attention import eq, hide, lookup
 from unmask.programs.gadgets.mlp import conjunction, nor
 from unmask.programs.planner_programs import symmetric_planner_logits
-from unmask.programs.program import ONE, TOP, B, Columns, HeadBuilder, LayerBuilder, Program, Vocabulary, program_for
+from unmask.programs.program import (
+    ONE,
+    TOP,
+    B,
+    Columns,
+    HeadBuilder,
+    LayerBuilder,
+    Program,
+    Vocabulary,
+    program_in_length,
+)
 from unmask.programs.recurrences.slot_registers import tell_apart
 
 
@@ -59,7 +69,7 @@ class PrintedRows:
 
 def printed_planner(rows: PrintedRows, vocabulary: Vocabulary) -> Program:
     """The masked gates none of whose wires has a masked source."""
-    program = program_for(vocabulary.symbols, 2, N, rows.rows)
+    program = program_in_length(vocabulary.symbols, 2, rows.rows)
     masked, absent = program.register("masked"), program.register("source is masked")
     share, take = program.register("share of masked", 2), program.register("take", 2)
     program.embed(vocabulary["mask"], masked)
@@ -78,7 +88,7 @@ def printed_planner(rows: PrintedRows, vocabulary: Vocabulary) -> Program:
 
 def printed_predictor(rows: PrintedRows, vocabulary: Vocabulary) -> Program:
     """The value of every gate whose wires have a value."""
-    program = program_for(vocabulary.symbols, len(vocabulary.symbols), N, rows.rows)
+    program = program_in_length(vocabulary.symbols, len(vocabulary.symbols), rows.rows)
     bits, fetched = (program.register(name, ("0", "1")) for name in ("bit", "bit of the source"))
     program.embed((0, 1), bits)
     program.embed(vocabulary.verdicts, bits)

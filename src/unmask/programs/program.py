@@ -260,10 +260,6 @@ class LayerBuilder:
         return self.heads[-1]
 
 
-Size = int | Expression
-"""A number of rows or letters, or an expression for it in N: that of every N."""
-
-
 @dataclass
 class Program:
     """A transformer under construction. `symbols` and `outputs` name the rows of embed and out."""
@@ -315,19 +311,22 @@ class Program:
         bits: int | None = None,
         *,
         only: Expression | None = None,
-        room: Size | None = None,
+        room: Expression | None = None,
     ) -> Columns:
-        """A register with the signed bits of a number that a formula or a table gives: as many as `room` needs."""
+        """Add a register with the signed bits of a number that a formula or a table gives.
+
+        It has `bits` columns, or as many as the numbers below `room` need. `room` is the number of rows by default.
+        """
         if isinstance(number, Expression):
             declaration: Declaration = SignedBits(number, only)
         else:
             assert only is None, "a table says itself where its code is 0"
             declaration = TableBits(number, n)
-        room = room if room is not None else self.every if self.every is not None else self.rows
-        if bits is None and isinstance(room, Expression):
-            self.codes[name] = room
+        if bits is None and self.every is not None:
+            self.codes[name] = self.every if room is None else room
             return self.register(name, ("every bit",), declaration)
-        return self.register(name, bits_for(int(room)) if bits is None else bits, declaration)
+        assert room is None, "a program of one length has codes for its rows"
+        return self.register(name, bits_for(self.rows) if bits is None else bits, declaration)
 
     def columns(self, name: str) -> Columns:
         first = self._first[name]
@@ -346,14 +345,11 @@ class Program:
         self.readout.append(Edges.between(outputs, columns, weight))
 
 
-def program_for(
-    symbols: tuple[str, ...], outputs: int, length: Size, rows: Size, attention: Attention = "unmasked"
+def program_in_length(
+    symbols: tuple[str, ...], outputs: int, rows: Expression, attention: Attention = "unmasked"
 ) -> Program:
-    """A program of one length, or that of every length where `length` and `rows` are expressions in N."""
-    if isinstance(length, Expression) or isinstance(rows, Expression):
-        assert isinstance(rows, Expression), "the rows of a program of every N are an expression in N"
-        return Program(symbols, outputs, 0, 0, attention, every=rows)
-    return Program(symbols, outputs, length, rows, attention)
+    """Return an empty program in N, whose number of rows is an expression in N; `program_at` instantiates it."""
+    return Program(symbols, outputs, 0, 0, attention, every=rows)
 
 
 def bits_for(count: int) -> int:

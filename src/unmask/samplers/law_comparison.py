@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from unmask.samplers.exact_sampler_law import TooMany, exact_law
-from unmask.samplers.report_page import Point, Series, Table, page, plot
+from unmask.samplers.line_plot import Point, Series
+from unmask.samplers.report_page import Table, page, plot
 from unmask.samplers.rule_interface import Sampler
 from unmask.samplers.sampler_names import Entry
 from unmask.samplers.sampling_loop import masks, sample

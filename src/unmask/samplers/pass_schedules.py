@@ -27,8 +27,9 @@ import numpy as np
 
 from unmask.errors import TooLarge, UnmaskError
 from unmask.samplers.exact_passes import bisection_passes, is_linked, least_passes
+from unmask.samplers.line_plot import Point, Series
 from unmask.samplers.masked_information import InformationCurve, information_curve
-from unmask.samplers.report_page import Point, Series, Table, page, plot
+from unmask.samplers.report_page import Table, page, plot
 from unmask.samplers.rule_interface import SCHEDULES, quotas
 from unmask.samplers.string_law import Law
 

@@ -6,7 +6,8 @@ from math import ceil
 from typing import Any
 
 from unmask.samplers.benchmark_subject import Order, Subject, WrongWrite
-from unmask.samplers.report_page import Point, Series, Table, page, plot
+from unmask.samplers.line_plot import Point, Series
+from unmask.samplers.report_page import Table, page, plot
 from unmask.samplers.rule_interface import Sampler
 from unmask.samplers.sampler_names import Entry
 from unmask.samplers.sampling_loop import Sample, sample

@@ -8,7 +8,16 @@ import numpy as np
 from unmask.expressions import Expression, N, both, choose, n
 from unmask.programs.assembly import assemble, assemble_all
 from unmask.programs.gadgets.attention import boost, focus, focus_copies, hide, lookup
-from unmask.programs.program import SPECIAL_NAMES, B, Columns, HeadBuilder, Program, bits_for, free_name, program_for
+from unmask.programs.program import (
+    SPECIAL_NAMES,
+    B,
+    Columns,
+    HeadBuilder,
+    Program,
+    bits_for,
+    free_name,
+    program_in_length,
+)
 from unmask.programs.simulation import Simulation, column_labels, source_positions
 from unmask.theorems.alignment import Alignment, layer_copies, slots
 from unmask.theorems.theorem import Conversion, ConversionSource, SourceSize, Theorem, converted, programs_at
@@ -31,7 +40,7 @@ def cot_to_pcot_programs(source: ConversionSource) -> dict[str, Program]:
     mask = len(source.symbols)
     vocabulary = (*source.symbols, free_name(SPECIAL_NAMES["mask"], source.symbols))
 
-    program = program_for(vocabulary, len(vocabulary), N, N + source.begin + source.steps, "causal")
+    program = program_in_length(vocabulary, len(vocabulary), N + source.begin + source.steps, "causal")
     masked = program.register("masked")
     here = program.code("here", n)
     before = program.code("row before", (n - 1).positive_part())

@@ -18,7 +18,7 @@ from unmask.programs.program import (
     Program,
     bits_for,
     free_name,
-    program_for,
+    program_in_length,
 )
 from unmask.programs.simulation import Simulation, shared_attention, source_positions
 from unmask.theorems.alignment import Alignment, layer_copies, slots
@@ -101,7 +101,7 @@ class _LookBack:
     def of(cls, source: ConversionSource, vocabulary: tuple[str, ...], outputs: int) -> "_LookBack":
         first = N + source.begin
         earliest = n < first + source.slots
-        program = program_for(vocabulary, outputs, N, first + source.steps * source.slots)
+        program = program_in_length(vocabulary, outputs, first + source.steps * source.slots)
         here = program.code("here", n)
         back = program.code("one block back", choose(earliest, n, n - source.slots))
         first_block = program.flag("first block", both(n >= first, earliest))
@@ -149,9 +149,8 @@ class _BlockPredictor:
         # an ignored row of a causal model must see something: a row before all slots
         given, rows, causal = list(source.transformers.values()), 0, True
         if source.rows is not None:
-            assert isinstance(source.steps, int)
-            assert isinstance(source.slots, int)
-            rows, causal = source.rows + (source.steps - 1) * source.slots, source.rows > source.slots
+            steps, slots = source.steps.value, source.slots.value
+            rows, causal = source.rows + (steps - 1) * slots, source.rows > slots
         self.shared = shared_attention(program, given, position, source.rows or 0, causal=causal, rows=rows)
         program.attention = self.shared.kind
         self._look_back()

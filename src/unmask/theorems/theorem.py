@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from unmask.errors import TooLarge, UnmaskError
+from unmask.expressions import Expression, constant
 from unmask.programs.instance import program_at
-from unmask.programs.program import Program, Size
+from unmask.programs.program import Program
 from unmask.theorems.alignment import Alignment
 from unmask.weights.kinds import Kind
 from unmask.weights.model import Model, Price
@@ -155,8 +156,8 @@ class BoundGrowth:
         O(log)         the bound on the width at most doubles with k: w(2k) <= 2·w(k) for k = 16 … 512; a polynomial in
                        N, or log² N, grows faster
 
-    A bound is a formula of a few numbers (`Size`), so that it is evaluated where no model could be built. What was
-    measured is below the bound, so that it grows no faster.
+    A bound is a formula of a few numbers (`SourceSize`), so that it is evaluated where no model could be built. What
+    was measured is below the bound, so that it grows no faster.
     """
 
     width_is_logarithmic: bool
@@ -237,13 +238,13 @@ def rounded_up(x: Fraction) -> str:
 
 @dataclass(frozen=True, eq=False)
 class ConversionSource:
-    """Transformers and symbols; [is there a begin symbol?], steps T and slots P as numbers or expressions."""
+    """Transformers and symbols; [is there a begin symbol?], steps T and slots P as expressions."""
 
     transformers: dict[str, Transformer]
     symbols: tuple[str, ...]
-    begin: Size
-    steps: Size
-    slots: Size
+    begin: Expression
+    steps: Expression
+    slots: Expression
     mask: int | None = None
     rows: int | None = None
     """Of one model, how many rows it has; None where it is every N's."""
@@ -253,9 +254,9 @@ class ConversionSource:
         return cls(
             model.transformers,
             model.vocabulary,
-            int(model.begin is not None),
-            model.steps,
-            model.padding,
+            constant(int(model.begin is not None)),
+            constant(model.steps),
+            constant(model.padding),
             None if model.mask is None else model.token[model.mask],
             model.rows,
         )

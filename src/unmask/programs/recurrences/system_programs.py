@@ -28,7 +28,7 @@ from unmask.expressions import constant
 from unmask.programs.gadgets.attention import clear, itself, lookup
 from unmask.programs.gadgets.mlp import threshold
 from unmask.programs.planner_programs import planner_logits, symmetric_planner_logits
-from unmask.programs.program import ONE, TOP, B, Columns, HeadBuilder, MlpBuilder, Program, program_for
+from unmask.programs.program import ONE, TOP, B, Columns, HeadBuilder, MlpBuilder, Program, program_in_length
 from unmask.programs.recurrences.rule_tables import Feature
 from unmask.programs.recurrences.slot_registers import (
     Features,
@@ -46,7 +46,7 @@ from unmask.recurrences.slots import Slots
 def system_planner(plan: SystemPlan) -> Program:
     """u = masked slot ∧ nothing that it reads is masked; every slot where slots are rewritten."""
     vocabulary = plan.symbols.vocabulary
-    program = program_for(vocabulary.symbols, 2, plan.length, plan.rows)
+    program = program_in_length(vocabulary.symbols, 2, plan.rows)
     slots = [plan.blocks[group] for group in plan.groups]
     if plan.system.edits:
         planner_logits(program, program.flag("is a slot", plan.in_blocks(slots, 1)))
@@ -109,7 +109,7 @@ def _choose(
 def system_predictor(plan: SystemPlan, *, own_slot: bool = False) -> Program:
     """The value of every slot whose reads are written; with `own_slot` (a topk model) of masked slots only."""
     vocabulary = plan.symbols.vocabulary
-    program = program_for(vocabulary.symbols, len(vocabulary.symbols), plan.length, plan.rows)
+    program = program_in_length(vocabulary.symbols, len(vocabulary.symbols), plan.rows)
     return predictor_of(program, plan, waits=plan.waits and not plan.system.edits, own_slot=own_slot)
 
 
@@ -295,7 +295,7 @@ class SlotResults:
 def system_loop(plan: SystemPlan) -> Program:
     """One or three looped layers; the last rows hold the answers, in order."""
     vocabulary = plan.symbols.vocabulary
-    program = program_for(vocabulary.symbols, len(vocabulary.symbols), plan.length, plan.rows)
+    program = program_in_length(vocabulary.symbols, len(vocabulary.symbols), plan.rows)
     node = SlotRegisters.of(program, plan)
     listed = dict.fromkeys(f for group in plan.groups for f in plan.result_features(group))
     result = features(program, "value", list(listed))
@@ -368,5 +368,5 @@ def system_string(placement: Placement) -> Program:
     """The program of all steps."""
     plan = placement.plan
     symbols = plan.symbols.vocabulary.symbols
-    program = program_for(symbols, len(symbols), plan.length, constant(placement.rows), "causal")
+    program = program_in_length(symbols, len(symbols), constant(placement.rows), "causal")
     return predictor_of(program, plan, placement, waits=False)

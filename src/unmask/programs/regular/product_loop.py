@@ -16,16 +16,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from unmask.expressions import n
+from unmask.expressions import Expression, n
 from unmask.problems.automata.automaton import Automaton
 from unmask.programs.gadgets.attention import clear, itself, lookup, lookup_row
-from unmask.programs.program import ONE, B, Columns, Program, Size, Vocabulary, program_for
+from unmask.programs.program import ONE, B, Columns, Program, Vocabulary, program_in_length
 from unmask.programs.regular.monoid_codes import Products, symbols_with_elements
 from unmask.programs.regular.product_tree import fetch_features, loop_child, multiply_features, recognise
 from unmask.weights.size_limits import check_units
 
 
-def product_loop(products: Products, vocabulary: Vocabulary, length: Size) -> Program:
+def product_loop(products: Products, vocabulary: Vocabulary, length: Expression) -> Program:
     """Two looped layers: fetch both factors, then recognise their product."""
     coding = products.coding
     program, here, address = _rows_of_a_level(vocabulary, length)
@@ -49,7 +49,7 @@ def product_loop(products: Products, vocabulary: Vocabulary, length: Size) -> Pr
     return program
 
 
-def matrix_loop(automaton: Automaton, vocabulary: Vocabulary, length: Size) -> Program:
+def matrix_loop(automaton: Automaton, vocabulary: Vocabulary, length: Expression) -> Program:
     """One looped layer: fetch the maps of both factors, and compose them; refused where the paths are too many."""
     check_units(path_count(automaton), f"a loop over the maps of {automaton.states:,} states")
     pairs = reachable_pairs(automaton)
@@ -132,9 +132,9 @@ def _paths(pairs: list[tuple[int, int]], states: int) -> tuple[np.ndarray, np.nd
     return first, number[middle, last], number[source[first], last]
 
 
-def _rows_of_a_level(vocabulary: Vocabulary, length: Size) -> tuple[Program, Columns, dict[str, Columns]]:
+def _rows_of_a_level(vocabulary: Vocabulary, length: Expression) -> tuple[Program, Columns, dict[str, Columns]]:
     """A program over the N rows and the pad, the code of its rows, and the addresses of their two factors."""
-    program = program_for(vocabulary.symbols, len(vocabulary.symbols), length, length + 1)
+    program = program_in_length(vocabulary.symbols, len(vocabulary.symbols), length + 1)
     here = program.code("here", n)
     address = {side: program.code(f"{side} address", loop_child(i)) for i, side in enumerate(("left", "right"))}
     return program, here, address

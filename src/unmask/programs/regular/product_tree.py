@@ -1,8 +1,8 @@
 """Regular languages by a tree of products: one slot per node, which holds an element of the transition monoid.
 
 `tree_planner` and `tree_predictor` are the masked diffusion model (thm:regular-languages-in-mdm-efficient),
-`tree_levels` is the parallel chain of thought. Positions are expressions in N; a length is a number, or N itself: then
-the layout is that of every N from 2 on.
+`tree_levels` is the parallel chain of thought. All sizes and positions are expressions in N. A length is N itself, and
+then the layout is that of every N from 2 on, or a constant.
 
 Queue (masked diffusion). Slot j = 0 … N-2 is at position N + j and multiplies the entries 2j and 2j + 1 of a queue:
 first the N inputs, beginning with the last 2c of them (c = N - 2^⌊log2 N⌋), then the slots. So after the first c slots
@@ -20,11 +20,10 @@ Least p: 2 (left + right = 2 must fit). Everything is 0 or 1, and a sum of exclu
 """
 
 from dataclasses import dataclass
-from typing import overload
 
 import numpy as np
 
-from unmask.expressions import Expression, N, both, choose, log2_above, n, power_of_two_below
+from unmask.expressions import Expression, N, both, choose, constant, log2_above, n, power_of_two_below
 from unmask.programs.gadgets.attention import clear, itself, lookup
 from unmask.programs.gadgets.mlp import conjunction
 from unmask.programs.planner_programs import fetch_absence, readiness_planner
@@ -37,9 +36,8 @@ from unmask.programs.program import (
     LayerBuilder,
     MlpBuilder,
     Program,
-    Size,
     Vocabulary,
-    program_for,
+    program_in_length,
 )
 from unmask.programs.regular.monoid_codes import Coding, Disjunct, Products, symbols_with_elements
 from unmask.weights.transformer import Attention
@@ -47,67 +45,52 @@ from unmask.weights.transformer import Attention
 
 @dataclass(frozen=True)
 class ProductTree:
-    """A tree of products: its rows, where the two factors of a row stand, and how rows are written."""
+    """A tree of products: its rows, the positions of the two factors of a row, and how rows are written."""
 
-    length: Size
-    rows: Size
-    room: Size  # how many rows the addresses have room for
+    rows: Expression
+    room: Expression  # how many rows the addresses have room for
     factors: tuple[Expression, Expression]
     waits: bool  # a row may be read before it is written
     attention: Attention
 
 
 LEAST_TREE_LENGTH = 2
-"""From which length on a layout in expressions is meant."""
+"""From which length on a layout in N is meant."""
 
 
-def has_products(length: Size) -> bool:
-    """Is there something to multiply?"""
-    return isinstance(length, Expression) or length >= LEAST_TREE_LENGTH
+def has_products(length: Expression) -> bool:
+    """Return True if there is something to multiply: for N itself, and for constants from 2 on."""
+    return length.operator != "constant" or length.value >= LEAST_TREE_LENGTH
 
 
-@overload
-def tree_steps(length: int) -> int: ...
-@overload
-def tree_steps(length: Size) -> Size: ...
-def tree_steps(length: Size) -> Size:
+def tree_steps(length: int) -> int:
     """⌈log2 N⌉, and 0 for N <= 1."""
-    if isinstance(length, Expression):
-        return log2_above(length)
-    return (length - 1).bit_length() if length > 1 else 0
+    return log2_above(N).at(length)
 
 
-@overload
-def least_steps(length: int, hops: int = 1) -> int: ...
-@overload
-def least_steps(length: Size, hops: int = 1) -> Size: ...
-def least_steps(length: Size, hops: int = 1) -> Size:
+def least_steps(length: Expression, hops: int = 1) -> Expression:
     """⌈log2 N / h⌉, at least 1."""
     if not has_products(length):
-        return 1
-    levels = tree_steps(length)
+        return constant(1)
+    levels = log2_above(length)
     return levels if hops == 1 else (levels + (hops - 1)) // hops
 
 
-@overload
-def queue_slots(length: int) -> int: ...
-@overload
-def queue_slots(length: Size) -> Size: ...
-def queue_slots(length: Size) -> Size:
-    """N - 1 products, the last of which is the answer; one slot where there is nothing to multiply."""
-    return length - 1 if has_products(length) else 1
+def queue_slots(length: Expression) -> Expression:
+    """N - 1 products, the last of which is the answer; one slot if there is nothing to multiply."""
+    return length - 1 if has_products(length) else constant(1)
 
 
-def queue_child(length: Size, side: int) -> Expression:
-    """The position of a slot's left (0) or right (1) factor; everything without one points to itself."""
-    return n if not isinstance(length, Expression) and length == 0 else choose(n < N, n, queue_factor(n - N, side))
+def queue_child(length: Expression, side: int) -> Expression:
+    """The position of a slot's left (0) or right (1) factor; a row without factors points to itself."""
+    return n if length.is_constant(0) else choose(n < N, n, queue_factor(n - N, side))
 
 
-def queue_tree(length: Size) -> ProductTree:
+def queue_tree(length: Expression) -> ProductTree:
     """Masked diffusion: N letters and a slot per product."""
     rows = length + queue_slots(length)
     factors = queue_child(length, 0), queue_child(length, 1)
-    return ProductTree(length, rows, rows, factors, waits=has_products(length), attention="unmasked")
+    return ProductTree(rows, rows, factors, waits=has_products(length), attention="unmasked")
 
 
 def queue_factor(slot: Expression, side: int) -> Expression:
@@ -122,31 +105,21 @@ def loop_child(side: int) -> Expression:
     return choose(both(n < N, entry < N), entry, N)
 
 
-@overload
-def level_width(length: int) -> int: ...
-@overload
-def level_width(length: Size) -> Size: ...
-def level_width(length: Size) -> Size:
+def level_width(length: Expression) -> Expression:
     """P' = ⌈N/2⌉, at least 1: room for the first level, and more than enough for the others."""
-    return (length + 1) // 2 if has_products(length) else 1
+    return (length + 1) // 2 if has_products(length) else constant(1)
 
 
-@overload
-def level_room(length: int, rows: int) -> int: ...
-@overload
-def level_room(length: Size, rows: Size) -> Size: ...
-def level_room(length: Size, rows: Size) -> Size:
+def level_room(length: Expression, rows: Expression) -> Expression:
     """How many rows the addresses of a parallel chain of thought have room for: at least `rows`.
 
     There are about N·(1 + T/2) of them, and T grows like log N; 16·N is enough up to N = 2^30, so that a doubling
     of N adds one bit.
     """
-    if isinstance(length, Expression) or isinstance(rows, Expression):
-        return choose(16 * length >= rows, 16 * length, rows)  # ty: ignore
-    return max(rows, 16 * length)
+    return choose(16 * length >= rows, 16 * length, rows)
 
 
-def level_child(length: Size, steps: Size, side: int) -> Expression:
+def level_child(length: Expression, steps: Expression, side: int) -> Expression:
     """The position of a factor of row i in block t of a parallel chain of thought; missing ones are the row itself.
 
     The very last row is the root: entry 0 of its level.
@@ -160,12 +133,12 @@ def level_child(length: Size, steps: Size, side: int) -> Expression:
     return choose(n < N, n, choose(level.equals(0), from_input, from_block))
 
 
-def level_tree(length: Size) -> ProductTree:
+def level_tree(length: Expression) -> ProductTree:
     """Parallel chain of thought: N letters and a block of products per level; every step finds its factors written."""
     steps = least_steps(length)
     rows = length + steps * level_width(length)
     factors = level_child(length, steps, 0), level_child(length, steps, 1)
-    return ProductTree(length, rows, level_room(length, rows), factors, waits=False, attention="causal")
+    return ProductTree(rows, level_room(length, rows), factors, waits=False, attention="causal")
 
 
 LEAST_PRECISION = 2
@@ -249,7 +222,7 @@ def product_node(
     before the residual stream is added: new - old lies in {-1, 0, 1}, so clearing and fetching share a layer.
     """
     assert hops == 1 or tree.waits, "a tree whose factors are always written has nothing to fill"
-    program = program_for(vocabulary.symbols, len(vocabulary.symbols), tree.length, tree.rows, tree.attention)
+    program = program_in_length(vocabulary.symbols, len(vocabulary.symbols), tree.rows, tree.attention)
     registers = _ProductRegisters.of(program, products, tree, hops)
     undecided = [(flag, -ONE) for flag in registers.absent] if tree.waits else []
     if own_slot:
@@ -389,15 +362,15 @@ def _suppress(program: Program, vocabulary: Vocabulary, written: Columns, regist
     program.read_out(sorted(others), program.one, -B)
 
 
-def tree_planner(vocabulary: Vocabulary, length: Size, *, hops: int = 1) -> Program:
+def tree_planner(vocabulary: Vocabulary, length: Expression, *, hops: int = 1) -> Program:
     """u = masked ∧ ¬(left factor masked) ∧ ¬(right factor masked), where earlier hops count as written."""
     tree = queue_tree(length)
     hops = hops if tree.waits else 1
-    return readiness_planner(vocabulary, length, tree.rows, tree.factors if tree.waits else (), hops=hops)
+    return readiness_planner(vocabulary, tree.rows, tree.factors if tree.waits else (), hops=hops)
 
 
 def tree_predictor(
-    products: Products, vocabulary: Vocabulary, length: Size, *, own_slot: bool = False, hops: int = 1
+    products: Products, vocabulary: Vocabulary, length: Expression, *, own_slot: bool = False, hops: int = 1
 ) -> Program:
     """Return the predictor of ⌈log2 N / h⌉ steps: the product of a slot's two factors, or accept/reject in the root.
 
@@ -413,7 +386,7 @@ def tree_predictor(
                   per layer, three where a hop clears what the one before left; width O(log N), two columns more for
                   h > 1 (planner: one).
     Exactness:    for every N >= 0 and p >= 2. The planner chooses masked slots only: the same weights are an smdm.
-    Deviations:   the order of the leaves (see `regular.tree`); child addresses are absolute; the answer is emitted by
+    Deviations:   the order of the leaves (see above); child addresses are absolute; the answer is emitted by
                   the root itself, which saves a slot; m is embedded as the identity, so that N = 0 and N = 1 need no
                   case of their own (for h > 1 it is embedded as no element, and these two have one hop).
     """
@@ -421,7 +394,7 @@ def tree_predictor(
     return product_node(products, vocabulary, tree, own_slot=own_slot, hops=hops if tree.waits else 1)
 
 
-def tree_levels(products: Products, vocabulary: Vocabulary, length: Size) -> Program:
+def tree_levels(products: Products, vocabulary: Vocabulary, length: Expression) -> Program:
     """Return the parallel chain of thought of ⌈log2 N⌉ steps.
 
     Statement:    a regular language is decided by a parallel chain of thought with ⌈log2 N⌉ steps of ⌈N/2⌉ symbols (one

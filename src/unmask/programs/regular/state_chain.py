@@ -11,21 +11,21 @@ Exactness:    for every N >= 0 and p >= 2.
 
 import numpy as np
 
-from unmask.expressions import Expression, N, choose, n
+from unmask.expressions import Expression, N, choose, constant, n
 from unmask.problems.automata.automaton import Automaton
 from unmask.programs.declarations import OneHot
 from unmask.programs.gadgets.attention import lookup
-from unmask.programs.program import ONE, B, Columns, LayerBuilder, Program, Size, Vocabulary, program_for
+from unmask.programs.program import ONE, B, Columns, LayerBuilder, Program, Vocabulary, program_in_length
 
 
-def state_chain(automaton: Automaton, vocabulary: Vocabulary, length: Size) -> Program:
-    """States are the symbols after the letters; a begin symbol, where there is one, is a letter that does nothing.
+def state_chain(automaton: Automaton, vocabulary: Vocabulary, length: Expression) -> Program:
+    """Return the chain of thought for words of `length` letters: N for every N from 1 on, or the constant 0.
 
-    N itself as the length means every N from 1 on.
+    States are the symbols after the letters. A begin symbol, which the empty word has, is a letter that does nothing.
     """
-    steps = length if isinstance(length, Expression) else max(1, length)
+    steps = constant(1) if length.is_constant(0) else length
     begin = int("begin" in vocabulary.special)
-    program = program_for(vocabulary.symbols, len(vocabulary.symbols), length, begin + length + steps, "causal")
+    program = program_in_length(vocabulary.symbols, len(vocabulary.symbols), begin + length + steps, "causal")
     letters = [*vocabulary.input_symbols, *(["begin"] if begin else [])]
     states = [f"q{q}" for q in range(automaton.states)]
     # symbol t is emitted by the row before the one it will stand in, and depends on letter t

@@ -38,7 +38,7 @@ from unmask.programs.program import (
     Vocabulary,
     bits_for,
 )
-from unmask.programs.regular.product_tree import level_room, level_width, queue_factor, tree_steps
+from unmask.programs.regular.product_tree import queue_factor, tree_steps
 from unmask.weights.transformer import Attention
 
 
@@ -296,17 +296,22 @@ def state_planner(vocabulary: Vocabulary, geometry: StateLayout) -> Program:
     first_row = [choose(f < N, f, N + states * (f - N)) for f in (geometry.left, geometry.right)]
     children = (first_row[0] + geometry.left_state, first_row[1]) if geometry.waits else ()
     room = max(geometry.rows, (states + 1) * geometry.length)
-    return readiness_planner(vocabulary, geometry.length, geometry.rows, children, room=room)
+    return readiness_planner(vocabulary, constant(geometry.rows), children, room=constant(room))
 
 
 def parallel_block(length: int, states: int) -> int:
     """P'; where one step is enough, only the root."""
-    return 1 if tree_steps(length) <= 1 else level_width(length) * states
+    return 1 if tree_steps(length) <= 1 else _level_width(length) * states
+
+
+def _level_width(length: int) -> int:
+    """⌈N/2⌉, at least 1: the number of entries of a level."""
+    return max(1, (length + 1) // 2)
 
 
 def parallel_geometry(length: int, states: int) -> StateLayout:
-    """The levels of `regular.tree`, each entry spread over |Q| rows."""
-    steps, block, width = max(1, tree_steps(length)), parallel_block(length, states), level_width(length)
+    """The levels of `product_tree`, each entry spread over |Q| rows."""
+    steps, block, width = max(1, tree_steps(length)), parallel_block(length, states), _level_width(length)
     rows = length + steps * block
     slot, root = n >= N, n.equals(rows - 1)
     level = (n - N) // block
@@ -325,7 +330,7 @@ def parallel_geometry(length: int, states: int) -> StateLayout:
     return StateLayout(
         length=length,
         rows=rows,
-        nodes=level_room(length, length + steps * width + 1),
+        nodes=max(16 * length, length + steps * width + 1),
         states=states,
         node=node,
         state=state,

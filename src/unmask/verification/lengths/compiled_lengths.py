@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from unmask.compilers.compiler import Compiler
-from unmask.compilers.model_families import ModelFamily, number_at
+from unmask.compilers.model_families import ModelFamily
 from unmask.errors import ProblemError, TooLarge
 from unmask.expressions import Expression
 from unmask.numerics.arithmetic import Precision
@@ -68,7 +68,7 @@ def lengths_to_compare(
         for length in (first, first + 1) if first > 100 else (first,):  # words of even length alone: the next one
             if length < least:
                 continue
-            if number_at(padding, length) > MOST_SLOTS:
+            if padding.at(length) > MOST_SLOTS:
                 large.append(length)
                 break
             if problem.has_length(length):
@@ -133,7 +133,7 @@ def check_formulas(family: ModelFamily, ledger: Ledger) -> None:
         for length in LONG_LENGTHS:
             if length < family.least:
                 continue
-            rows = length + number_at(family.design.padding, length)
+            rows = length + family.design.padding.at(length)
             if not length <= rows < MOST_ROWS:
                 break  # beyond the positions that are computed with 64 bits
             near = {0, 1, 2, length - 2, length - 1, length, length + 1, (length + rows) // 2, rows - 2, rows - 1}

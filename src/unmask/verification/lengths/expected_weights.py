@@ -15,7 +15,7 @@ from unmask.expressions import Expression, fold
 from unmask.limits import check
 from unmask.numerics.arithmetic import Precision
 from unmask.programs.declarations import Flag, OneHot, SignedBits, TableRows
-from unmask.programs.program import Coefficient, Edges, HeadBuilder, Program, Size, Weight
+from unmask.programs.program import Coefficient, Edges, HeadBuilder, Program, Weight
 from unmask.verification.lengths.obligations import NotShown
 from unmask.weights.matrices import Matrix
 from unmask.weights.model import Model
@@ -31,9 +31,9 @@ def compare(family: ModelFamily, model: Model) -> int:
     length, design = model.length, family.design
     frame = {
         "reasoner": (model.kind, family.kind),
-        "steps": (model.steps, _size(design.steps, length)),
-        "padding": (model.padding, _size(design.padding, length)),
-        "block": (model.block, None if design.block is None else _size(design.block, length)),
+        "steps": (model.steps, value_at(design.steps, 0, length)),
+        "padding": (model.padding, value_at(design.padding, 0, length)),
+        "block": (model.block, None if design.block is None else value_at(design.block, 0, length)),
         "vocabulary": (model.vocabulary, design.vocabulary.symbols),
         "input_symbols": (model.input_symbols, design.vocabulary.input_symbols),
         "transformers": (tuple(model.transformers), tuple(design.programs)),
@@ -258,10 +258,6 @@ def _quotient(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 def _each_number(x: np.ndarray, of: Callable[[int], int]) -> np.ndarray:
     different, back = np.unique(x, return_inverse=True)
     return np.array([of(v) for v in different.tolist()], dtype=np.int64)[back.reshape(x.shape)]
-
-
-def _size(size: Size, length: int) -> int:
-    return size if isinstance(size, int) else value_at(size, 0, length)
 
 
 def _bits(room: int) -> int:

@@ -176,10 +176,8 @@ def certificate_of(claim: LanguageClaim) -> dict[str, Any]:
     return {**json.loads(plain), "seal": sha256(plain.encode()).hexdigest()}
 
 
-def formula(size: Expression | int) -> Any:
-    """A formula as a list, its operands in order where they may be swapped."""
-    if isinstance(size, int):
-        return size
+def formula(size: Expression) -> Any:
+    """Return a formula as nested lists; operands that may be swapped are sorted."""
 
     def node(expression: Expression, parts: list[Any]) -> Any:
         if expression.operator == "variable" and expression.name in ("n", "N"):

@@ -16,7 +16,7 @@ from unmask.expressions import Expression, n
 from unmask.expressions import N as LENGTH
 from unmask.numerics.arithmetic import Precision
 from unmask.problems.automata.automaton import Automaton
-from unmask.programs.program import Program, Size
+from unmask.programs.program import Program
 from unmask.verification.lengths.head_reads import reads_of, require_copies
 from unmask.verification.lengths.letter_coverage import Level, require_claims, require_halving, require_queue
 from unmask.verification.lengths.obligations import AnyRow, Arithmetic, Euclid, NotShown, Term
@@ -66,7 +66,7 @@ class LanguageClaim:
         """Steps, slots and rows are exactly these, for every N."""
         design, arithmetic = self.family.design, self.arithmetic
         row = arithmetic.row()
-        sizes: list[tuple[str, Size | None, Term | None]] = [
+        sizes: list[tuple[str, Expression | None, Term | None]] = [
             ("steps", design.steps, steps),
             ("slots or pads", design.padding, padding),
             ("symbols per step", design.block, block),

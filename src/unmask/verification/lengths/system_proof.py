@@ -19,7 +19,6 @@ from typing import Any
 from unmask.compilers.model_families import ModelFamily
 from unmask.compilers.system_compiler import bounds_of
 from unmask.expressions import Expression, N, constant, log2_above, power_of_two_below
-from unmask.programs.program import Size
 from unmask.recurrences.slots import Slots
 from unmask.recurrences.system import System
 from unmask.recurrences.unfolding import Key, Unfolding
@@ -351,7 +350,7 @@ def system_statement(subject: str, what: str, family: ModelFamily | None) -> str
     return f"{subject} gives {what} for every word of length N, if there are words of this length{price}."
 
 
-def _readable(size: Size) -> str:
+def _readable(size: Expression) -> str:
     """A formula with names for powers and logarithms."""
     K = str(power_of_two_below(N))
     named = str(size).replace(str(log2_above(N)), "⌈log2 N⌉")

@@ -1,11 +1,12 @@
-"""Series → an SVG plot that stands alone: points with their spread, joined by lines, in panels of the same axes."""
+"""Series → a self-contained SVG plot: points with error bars, joined by lines, in panels of the same axes.
+
+All line plots of the package are drawn here: those of the lab, of the reports about samplers, and of the pages.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from math import floor, hypot, log2
-
-from unmask.lab.result_rows import Spread
 
 LEFT, TOP, BOTTOM, BETWEEN, INSET = 60, 52, 46, 16, 10
 LINE, LETTER, TITLE_LETTER = 16, 7, 9  # a line of the legend; the widest that a letter is, on average
@@ -25,7 +26,10 @@ HOLLOW = "a seed is not above 0"
 
 @dataclass(frozen=True)
 class PlotAxis:
-    """From `low` to `high`, with labels at some values; by powers of two if `log`; of names, series stand apart."""
+    """An axis from `low` to `high` with labels at some values: linear, logarithmic (`log`), or of names (`apart`).
+
+    On an axis of names, the marks of different series are placed side by side.
+    """
 
     name: str
     low: float
@@ -35,22 +39,23 @@ class PlotAxis:
     apart: bool = False
 
     def share(self, value: float) -> float:
-        """0 at `low`, 1 at `high`; a logarithm has no place below `low`."""
+        """Return 0 at `low` and 1 at `high`; on a logarithmic axis, values below `low` count as `low`."""
         if not self.log:
             return (value - self.low) / (self.high - self.low)
         return log2(max(value, self.low) / self.low) / log2(self.high / self.low)
 
-    def holds(self, spread: Spread) -> bool:
-        """Whether every seed has a place: on an axis by powers, those above 0."""
-        return not self.log or spread.low > 0
+    def holds(self, point: "Point") -> bool:
+        """Return True if the whole bar of a point is on the axis: a logarithmic axis has values above 0 only."""
+        return not self.log or point.low > 0
 
 
 def shares(name: str) -> PlotAxis:
+    """Return an axis from 0 to 1."""
     return PlotAxis(name, 0, 1, tuple((tick / 4, f"{tick / 4:g}") for tick in range(5)))
 
 
 def powers(name: str, values: Sequence[float]) -> PlotAxis:
-    """Ticks at powers of two, or of four where they are many, that hold all values."""
+    """Return a logarithmic axis for these values, with ticks at powers of two; not at all of them if they are many."""
     low, high = floor(log2(min(values))), -floor(-log2(max(values)))
     high = max(high, low + 1)
     every = 1 + (high - low) // 9
@@ -63,22 +68,51 @@ def _power(exponent: int) -> str:
 
 
 def names(title: str, values: Sequence[str]) -> PlotAxis:
+    """Return an axis with a place for each name."""
     return PlotAxis(title, -0.5, len(values) - 0.5, tuple(enumerate(values)), apart=True)
+
+
+def from_zero(name: str, values: Sequence[float], *, whole: bool = False) -> PlotAxis:
+    """Return a linear axis from 0 to the largest value; ticks at whole numbers, or at quarters of the axis."""
+    high = max(values, default=0) or 1
+    if whole:
+        step = max(1, 1 << max(0, int(high).bit_length() - 3))
+        return PlotAxis(name, 0, high, tuple((float(tick), str(tick)) for tick in range(0, int(high) + 1, step)))
+    return PlotAxis(name, 0, high, tuple((high * tick / 4, f"{high * tick / 4:.2f}") for tick in range(5)))
+
+
+@dataclass(frozen=True)
+class Point:
+    """A value y at x, with a bar of `error` up and down, or between two `ends`; `title` is shown as a tooltip."""
+
+    x: float
+    y: float
+    error: float = 0.0
+    ends: tuple[float, float] | None = None
+    title: str = ""
+
+    @property
+    def low(self) -> float:
+        return self.ends[0] if self.ends else self.y - self.error
+
+    @property
+    def high(self) -> float:
+        return self.ends[1] if self.ends else self.y + self.error
 
 
 @dataclass(frozen=True)
 class Series:
-    """Points with a mark of their own; what was not measured is a band without marks."""
+    """Points that share a colour and a shape; a series that was not measured is drawn as a band without marks."""
 
     name: str
-    points: tuple[tuple[float, Spread], ...]
+    points: tuple[Point, ...]
     joined: bool = True
     measured: bool = True
 
 
 def level(name: str, across: PlotAxis, value: float) -> Series:
-    """The same from one end of the axis to the other."""
-    return Series(name, tuple((x, Spread((value,))) for x in (across.low, across.high)), measured=False)
+    """Return a horizontal band from one end of the axis to the other."""
+    return Series(name, (Point(across.low, value), Point(across.high, value)), measured=False)
 
 
 @dataclass(frozen=True)
@@ -91,17 +125,18 @@ class PlotPanel:
 
 @dataclass(frozen=True)
 class Mark:
-    """How a series looks, and how far right of its values it stands."""
+    """The colour and shape of a series, and how far to the right of its values it is drawn."""
 
     colour: str
     shape: str
     aside: float = 0.0
 
-    def at(self, x: float, y: float, *, scale: float = 1.0, hollow: bool = False) -> str:
+    def at(self, x: float, y: float, *, scale: float = 1.0, hollow: bool = False, title: str = "") -> str:
         fill, stroke = ("white", self.colour) if hollow else (self.colour, "white")
         place = f"translate({x:.1f} {y:.1f}) scale({scale:.2f})"
         line = f'stroke="{stroke}" stroke-width="{0.8 / scale:.2f}"'
-        return f'<path d="{self.shape}" transform="{place}" fill="{fill}" {line}/>'
+        mark = f'<path d="{self.shape}" transform="{place}" fill="{fill}" {line}'
+        return f"{mark}><title>{escape(title)}</title></path>" if title else f"{mark}/>"
 
 
 @dataclass(frozen=True)
@@ -122,7 +157,7 @@ class PlotFrame:
         return self.top + self.height - self.up.share(value) * self.height
 
     def drawn(self, panel: PlotPanel, marks: dict[str, Mark], *, first: bool) -> Iterator[str]:
-        """The grid, lines, bars, marks; values are named in the first panel of a row."""
+        """Draw the grid, lines, bars and marks; the first panel of a row has labels at its left."""
         right, bottom = self.left + self.width, self.top + self.height
         yield f'<path d="M{self.left} {self.top}V{bottom}H{right}V{self.top}" fill="none" stroke="#e4e4e4"/>'
         for value, label in self.up.ticks:
@@ -140,16 +175,16 @@ class PlotFrame:
         yield from self._marks(panel, marks)
 
     def _lines(self, one: Series, mark: Mark) -> Iterator[str]:
-        """Between points that have a place, and from the smallest seed to the largest."""
+        """Draw lines between points that are on the axis, and the bars of all points."""
         runs: list[list[str]] = [[]]
-        for value, spread in one.points:
-            x = self.x_of(value) + mark.aside
-            if self.up.holds(spread):
-                runs[-1].append(f"{x:.1f},{self.y_of(spread.mean):.1f}")
+        for point in one.points:
+            x = self.x_of(point.x) + mark.aside
+            if self.up.holds(point):
+                runs[-1].append(f"{x:.1f},{self.y_of(point.y):.1f}")
             else:
                 runs.append([])
-            if spread.low < spread.high:
-                ends = f"M{x:.1f} {self.y_of(spread.low):.1f}V{self.y_of(spread.high):.1f}"
+            if point.low < point.high:
+                ends = f"M{x:.1f} {self.y_of(point.low):.1f}V{self.y_of(point.high):.1f}"
                 yield f'<path d="{ends}" stroke="{mark.colour}"/>'
         line = f'stroke="{mark.colour}"' if one.measured else BAND
         for run in runs:
@@ -157,26 +192,29 @@ class PlotFrame:
                 yield f'<polyline points="{" ".join(run)}" fill="none" {line}/>'
 
     def _marks(self, panel: PlotPanel, marks: dict[str, Mark]) -> Iterator[str]:
-        """A mark that another will cover is larger, so that it is seen around it."""
+        """Draw the marks; one that another mark will cover is larger, so that it remains visible."""
         placed = []
         for one in panel.series:
-            for value, spread in one.points if one.measured else ():
-                holds = self.up.holds(spread)
-                y = self.y_of(spread.mean if holds else self.up.low)
-                placed.append((self.x_of(value) + marks[one.name].aside, y, marks[one.name], not holds))
-        for place, (x, y, mark, hollow) in enumerate(placed):
+            for point in one.points if one.measured else ():
+                holds = self.up.holds(point)
+                y = self.y_of(point.y if holds else self.up.low)
+                placed.append((self.x_of(point.x) + marks[one.name].aside, y, marks[one.name], not holds, point.title))
+        for place, (x, y, mark, hollow, title) in enumerate(placed):
             covering = sum(hypot(x - other[0], y - other[1]) < 2 for other in placed[place + 1 :])
-            yield mark.at(x, y, scale=1 + 0.35 * covering, hollow=hollow)
+            yield mark.at(x, y, scale=1 + 0.35 * covering, hollow=hollow, title=title)
 
 
-def plot(title: str, across: PlotAxis, up: PlotAxis, series: Sequence[Series]) -> str:
-    return panels(title, across, up, [[PlotPanel("", tuple(series))]], size=(354, 240))
+def plot(
+    title: str, across: PlotAxis, up: PlotAxis, series: Sequence[Series], *, size: tuple[int, int] = (354, 240)
+) -> str:
+    """Return a plot with a single panel."""
+    return panels(title, across, up, [[PlotPanel("", tuple(series))]], size=size)
 
 
 def panels(
     title: str, across: PlotAxis, up: PlotAxis, rows: Sequence[Sequence[PlotPanel]], *, size: tuple[int, int]
 ) -> str:
-    """Rows of panels of one size, one legend; points are means, bars reach from the smallest to the largest seed."""
+    """Return rows of panels of one size, with one legend."""
     wide, high = size
     every = [one for row in rows for panel in row for one in panel.series]
     marks = _marks_of(every, across, wide)
@@ -204,19 +242,19 @@ def panels(
 
 
 def _legend(every: Sequence[Series], marks: dict[str, Mark], up: PlotAxis) -> dict[str, str]:
-    """Name → look: series, then what was not measured, then what a hollow mark says if there is one."""
+    """Return the marks of the legend by name: series, bands, and the meaning of a hollow mark if one occurs."""
     bands = {one.name for one in every if not one.measured}
     looks = {
         name: f'<path d="M-9 0H9" {BAND}/>' if name in bands else mark.at(0, 0, scale=1.2)
         for name, mark in marks.items()
     }
-    if not all(up.holds(spread) for one in every for _, spread in one.points):
+    if not all(up.holds(point) for one in every for point in one.points):
         looks[HOLLOW] = Mark(GREY, SHAPES[0]).at(0, 0, scale=1.2, hollow=True)
     return looks
 
 
 def _marks_of(every: Sequence[Series], across: PlotAxis, wide: int) -> dict[str, Mark]:
-    """One look per name, in all panels; on an axis of names those that were measured share the room around a label."""
+    """Return one mark per name for all panels; on an axis of names, measured series are placed around a label."""
     measured = list(dict.fromkeys(one.name for one in every if one.measured))
     room = 0.6 * (wide - 2 * INSET) / len(across.ticks) / max(1, len(measured)) if across.apart else 0.0
     marks = {
