@@ -298,9 +298,9 @@ def test_16_there_are_fewer_hosts_than_rows():
     model = random_model(1, "plt", 1, padding=1)
     source = replace(model, transformers={"model": replace(model.transformers["model"], noise=None)})
     assert source.length < source.rows, "the first N positions cannot hold N + P rows"
-    slots = plt_to_mdm(source).model.padding
     rows, width = source.rows, source.transformers["model"].width
-    assert slots == rows * width + 1
+    assert plt_to_mdm(source).model.padding == rows * width + 1
+    assert plt_to_mdm(source, packed=True).model.padding == rows * width
 
 
 def order_of_the_inputs(N):

@@ -36,13 +36,8 @@ def test_a_circuit_that_grows_with_the_steps_is_refuted(monkeypatch):
 
 
 def test_a_conversion_with_more_slots_is_refuted(monkeypatch):
+    """The default conversion has one slot more than the packed one."""
     right = theorem_checks.built
-
-    class Wasteful:
-        def convert(self, model):
-            made = right("plt_to_mdm").convert(model)
-            return type("Made", (), {"model": type("Model", (), {"padding": made.model.padding + 100})})
-
-    monkeypatch.setattr(theorem_checks, "built", lambda _: Wasteful())
-    with pytest.raises(Refuted, match="slots are more than"):
-        theorem_checks.spare_column(FEW)
+    monkeypatch.setattr(theorem_checks, "built", lambda _: right("plt_to_mdm"))
+    with pytest.raises(Refuted, match="slots instead of"):
+        theorem_checks.exact_slots(FEW)

@@ -1,10 +1,16 @@
+from itertools import product
+
 import numpy as np
 import pytest
 
+from unmask.engines.reference import ReferenceEngine
 from unmask.expressions import constant, n
+from unmask.numerics.arithmetic import Precision, exp
+from unmask.programs.assembly import assemble
+from unmask.programs.gadgets import whole_layers
 from unmask.programs.gadgets.attention import clear, eq, focus, focus_copies, itself
-from unmask.programs.gadgets.whole_layers import Buffers, binary_encoding, detect, everywhere, overwrite
-from unmask.programs.program import ONE, bits_for
+from unmask.programs.gadgets.whole_layers import Buffers, binary_encoding, detect, empty, everywhere, overwrite
+from unmask.programs.program import ONE, B, bits_for
 from unmask.testing.gadget_runs import PRECISIONS, bits, blank, run_words, settle, vectors
 
 SYMBOLS = ("a", "b", "c", "d", "e")
@@ -210,3 +216,57 @@ def test_without_clearing_the_gathered_columns_pile_up(precision):
     assert exact[:, :4, pointer.reached].max() > precision.one, "the rows before it do not"
     later = run_words(program, precision, pointers(4), loops=5)
     assert later[:, 4, pointer.bits].max() > precision.one
+
+
+# EMPTY
+
+
+def seen_or_not(precision, scores, place):
+    """(what EMPTY says, is there an exponential above 0 among the others?) for batches of scores; one row per score.
+
+    The sentinel stands in row `place` and has one of the scores, too.
+    """
+    rows = scores.shape[1]
+    program = blank(rows)
+    score, sentinel, share, alone = (program.register(name) for name in ("score", "sentinel", "share", "alone"))
+    layer = program.layer()
+    head = layer.head()
+    head.column([(program.one, ONE)], [(score, ONE)])
+    empty(head, layer.mlp, sentinel, share, alone)
+    residual = np.zeros((len(scores), rows, program.width), dtype=np.int64)
+    residual[..., program.one] = precision.one
+    residual[..., score] = scores[..., None]
+    residual[:, place, sentinel] = precision.one
+    after = ReferenceEngine().session(assemble(program, precision)).layers(residual, 0, 1)
+    others = np.delete(exp(scores, precision), place, axis=1)
+    return after[..., alone][..., 0], ~others.any(axis=1)
+
+
+@pytest.mark.parametrize(("p", "rows"), [(1, 1), (1, 2), (1, 3), (1, 4), (2, 2), (2, 3)])
+def test_empty_for_all_scores(p, rows):
+    precision = Precision(p)
+    scores = np.array(list(product(precision.numbers(), repeat=rows)))
+    for place in range(rows):
+        found, expected = seen_or_not(precision, scores, place)
+        assert np.array_equal(found, np.repeat(precision.one * expected[:, None], rows, axis=1))
+
+
+@each_precision
+def test_empty_for_many_rows_of_saturating_scores(precision):
+    rng = np.random.default_rng(3)
+    spread = rng.integers(-precision.bound, precision.bound + 1, (60, 40))
+    faint = rng.choice([-precision.bound, -precision.bound + 1, -2 * precision.one], (60, 40))
+    none = np.full((1, 40), -precision.bound)
+    for scores in (spread, faint, none):
+        found, expected = seen_or_not(precision, scores, 17)
+        assert np.array_equal(found[:, 0] == precision.one, expected)
+        assert set(np.unique(found)) <= {0, precision.one}
+    assert expected.all()
+
+
+def test_a_sentinel_that_is_not_faint_is_caught(monkeypatch):
+    monkeypatch.setattr(whole_layers, "ABOVE_FAINTEST", B)
+    precision = Precision(2)
+    scores = np.array(list(product(precision.numbers(), repeat=2)))
+    found, expected = seen_or_not(precision, scores, 0)
+    assert not np.array_equal(found[:, 0], precision.one * expected)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from unmask.numerics.arithmetic import Precision
 from unmask.numerics.noise import DRAWS, gumbel_law, noise_counts
 from unmask.programs.gadgets.attention import hide
 from unmask.programs.program import ONE, B
-from unmask.programs.residual_slots import noise_distance, noise_logits
+from unmask.programs.residual_slots import Digits, noise_distance, noise_logits
 from unmask.reasoners.decoding import PLANNER, Tape
 from unmask.reasoners.run_words import answers, run
 from unmask.testing import random_model
@@ -23,11 +24,13 @@ from unmask.theorems import plt_to_mdm as looped_in_slots
 from unmask.theorems.alignment import aligned_difference
 from unmask.theorems.conversion_checks import check_source, check_theorem
 from unmask.theorems.mdm_to_plt import mdm_to_plt
-from unmask.theorems.plt_to_mdm import PLT_TO_MDM, plt_to_mdm
-from unmask.theorems.theorem import LawDistance
+from unmask.theorems.plt_to_mdm import PLT_TO_MDM, PLT_TO_MDM_PACKED, LoopPredictor, plt_to_mdm
+from unmask.theorems.theorem import LawDistance, SourceSize
 from unmask.weights.matrices import Matrix
 from unmask.weights.model import Price
 from unmask.weights.transformer import Head, Layer, Mlp
+
+from .odd_sources import divides_by_zero
 
 ENGINE = next(iter(ENGINES.values()))
 
@@ -243,14 +246,6 @@ def test_a_select_that_clips_is_caught(monkeypatch):
     assert len(disagreements(range(16), stochastic=False)) > 3
 
 
-def test_final_layers_without_a_clock_divide_by_zero_too_early(monkeypatch):
-    """On the stream of an earlier loop they meet scores that the source never has."""
-    of = looped_in_slots.LoopShape.of
-    monkeypatch.setattr(looped_in_slots.LoopShape, "of", lambda *a: replace(of(*a), clock=1))
-    found = [caught(seed, 1 + seed % 2, layers=3) for seed in (21, 27)]
-    assert all("the conversion divides by zero" in str(d.what) for d in found)
-
-
 def caught(seed, length, **sizes):
     source = random_model(seed, "plt", length, stochastic=False, **sizes)
     return check_source(source, plt_to_mdm(source), seed=seed, words=1, engine=ENGINE())
@@ -319,36 +314,134 @@ def test_there_and_back_again(seed):
     assert symbols[0] == symbols[1] == symbols[2]
 
 
-def clocked(steps):
-    """A source whose final layer attends, so that the last step must be told from the others."""
-    source = random_model(26, "plt", 2, layers=3, stochastic=False)
-    assert any(layer.heads for layer in source.transformers["model"].layers[source.transformers["model"].loop[1] :])
-    return replace(source, steps=steps)
+# Without a clock: final layers run in every step
 
 
-def test_the_clock_is_binary():
-    """T = 2 … 64: the same alphabet, the same layers, ⌈log2 T⌉ slots more and a width that grows by 2 per bit."""
-    sizes = {}
-    for steps in (2, 3, 4, 8, 9, 32, 33, 64):
-        model = plt_to_mdm(clocked(steps)).model
-        bits = (steps - 1).bit_length()
-        predictor = model.transformers["predictor"]
-        addresses = 6 * (model.rows - 1).bit_length()
-        sizes[steps] = (len(model.vocabulary), len(predictor.layers), model.padding - bits)
-        assert predictor.width - 2 * bits - addresses < 300
-    assert len(set(sizes.values())) == 1
-    widths = [plt_to_mdm(clocked(steps)).model.transformers["predictor"].width for steps in (2, 64)]
-    assert widths[1] - widths[0] <= 2 * 5 + 4
+def attending(seed=26, **changes):
+    """A source whose final layer attends."""
+    source = random_model(seed, "plt", 2, layers=3, stochastic=False)
+    assert PLT_TO_MDM.bound(source).layers > len(source.transformers["model"].layers) + 3
+    return replace(source, **changes)
 
 
-@pytest.mark.parametrize("steps", [2, 3, 4, 5, 7, 8, 9])
-def test_the_clock_counts_to_the_last_step(steps):
-    """Every slot of the counter after every step, and the answer when it is due."""
-    source = clocked(steps)
-    conversion = plt_to_mdm(source)
-    assert check_source(source, conversion, seed=26, words=2, engine=ENGINE()) is None
-    bits = (steps - 1).bit_length()
-    trace = run(conversion.model, [0, 1], engine=ENGINE())
-    for t, canvas in enumerate(trace.canvas, start=1):
-        held = [trace.vocabulary[token] for token in canvas[-1 - bits : -1]]
-        assert held == [f"⟨{t >> k & 1}⟩" for k in range(bits)]
+def test_the_weights_do_not_depend_on_the_number_of_steps(tmp_path):
+    for steps in (2, 64):
+        save_model(plt_to_mdm(attending(steps=steps)).model, tmp_path / str(steps))
+    folders = [{f.name: f.read_bytes() for f in sorted((tmp_path / n).glob("*.safetensors"))} for n in ("2", "64")]
+    assert folders[0] == folders[1]
+    assert folders[0]
+
+
+@pytest.mark.parametrize("steps", [2, 5, 9])
+def test_final_layers_answer_as_if_every_step_were_the_last(steps):
+    assert check_source(attending(steps=steps), plt_to_mdm(attending(steps=steps)), seed=26, engine=ENGINE()) is None
+
+
+def test_final_layers_that_are_not_watched_divide_by_zero_too_early(monkeypatch):
+    """On the stream of an earlier loop they meet scores that the source never has."""
+    monkeypatch.setattr(looped_in_slots, "empty", lambda *where: None)  # noqa: ARG005
+    found = [caught(seed, 1 + seed % 2, layers=3) for seed in (21, 27)]
+    assert all("the conversion divides by zero" in str(d.what) for d in found)
+
+
+def blind_at_last(seed, precision):
+    """A source with one more final layer, whose head scores -q² for the sum q of a row."""
+    source = random_model(seed, "plt", 2, padding=1, width=4, layers=2, precision=precision, stochastic=False)
+    model = source.transformers["model"]
+    ones = np.full((model.width, 1), model.precision.bound)
+    head = Head(Matrix.of(ones), Matrix.of(-ones), Matrix.zeros((model.width, model.width)))
+    layers = (*model.layers, Layer((head,), Mlp.nothing(model.width)))
+    return replace(source, transformers={"model": replace(model, layers=layers)})
+
+
+@pytest.mark.parametrize(("precision", "packed"), [(1, True), (2, False), (2, True)])
+def test_where_a_final_layer_of_the_source_divides_by_zero_there_is_no_answer(precision, packed):
+    divided = 0
+    for seed in range(4):
+        source = blind_at_last(seed, precision)
+        conversion = plt_to_mdm(source, packed=packed)
+        assert check_source(source, conversion, seed=seed, engine=ENGINE()) is None
+        for word in ([0, 1], [1, 1]):
+            if not divides_by_zero(source, word):
+                continue
+            divided += 1
+            answer = run(conversion.model, word, engine=ENGINE()).output[-1]
+            assert answer == conversion.undefined
+            assert answer not in source.vocabulary
+    assert divided
+
+
+def test_an_answer_in_spite_of_a_division_by_zero_is_caught(monkeypatch):
+    monkeypatch.setattr(LoopPredictor, "_answer_nothing", lambda *_: None)
+    sources = [blind_at_last(seed, 2) for seed in range(4)]
+    wrong = [check_source(source, plt_to_mdm(source), seed=0, engine=ENGINE()) for source in sources]
+    assert "only the source divides by zero" in [d.what for d in wrong if d]
+
+
+# Packed: (N + P)·D slots
+
+
+def packed(source, **options):
+    return plt_to_mdm(source, packed=True, **options)
+
+
+@pytest.mark.parametrize("precision", [1, 2, 3])
+def test_a_packed_stream_takes_exactly_its_own_number_of_slots(precision):
+    for seed in range(600, 604):
+        source = random_model(seed, "plt", seed % 4, precision=precision, layers=1 + seed % 3, stochastic=False)
+        conversion = packed(source)
+        assert conversion.model.padding == source.rows * source.transformers["model"].width
+        assert check_source(source, conversion, seed=seed, words=1, engine=ENGINE()) is None
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 4])
+def test_narrow_streams_are_packed_too(width):
+    """One column takes two slots; two columns, pairs of numbers."""
+    for seed, precision in ((0, 1), (1, 2), (2, 2)):
+        source = random_model(seed, "plt", 2, precision=precision, width=width, layers=2, stochastic=False)
+        conversion = packed(source)
+        assert conversion.model.padding == source.rows * max(width, 2)
+        assert check_source(source, conversion, seed=seed, words=2, engine=ENGINE()) is None
+        if width == 2:
+            assert len(conversion.model.vocabulary) == len(source.vocabulary) + source.precision.size**2 + 1
+
+
+def test_packed_streams_are_read_by_one_head():
+    convert = partial(packed, most_heads=0)
+    assert disagreements(range(210, 213), convert=convert, priced=False) == []
+
+
+def test_several_answers_of_a_packed_stream():
+    """The first of k answers takes the place of the last number."""
+    for seed in range(4):
+        source = replace(random_model(seed, "plt", 2, padding=2, stochastic=False), outputs=3)
+        conversion = packed(source)
+        assert conversion.model.padding == source.rows * source.transformers["model"].width + 2
+        assert check_source(source, conversion, seed=seed, words=2, engine=ENGINE()) is None
+
+
+def test_packed_noise():
+    assert disagreements(range(404, 407), convert=packed, priced=False, stochastic=True) == []
+
+
+def test_the_slots_of_the_paper_up_to_64_letters():
+    """By the formula, which `test_price` compares with models."""
+    size = replace(SourceSize.of(random_model(5, "plt", 2, stochastic=False)), begin=0)
+    for length in range(1, 65):
+        price = PLT_TO_MDM_PACKED.most(replace(size, length=length))
+        assert price.padding == (length + size.padding) * size.model.width
+        assert PLT_TO_MDM.most(replace(size, length=length)).padding == price.padding + 1
+
+
+def test_digits_without_a_sign_are_caught(monkeypatch):
+    monkeypatch.setattr(Digits, "digit", lambda self, v, j: abs(v) >> self.bits * j & (1 << self.bits) - 1)
+    assert len(disagreements(range(5), convert=packed, priced=False, stochastic=False)) > 1
+
+
+def test_an_outside_reader_runs_a_packed_stream(tmp_path):
+    source = random_model(3, "plt", 2, padding=1, width=4, layers=3, stochastic=False)
+    save_model(source, tmp_path / "plt")
+    save_model(packed(source).model, tmp_path / "mdm")
+    for word in ("aa", "ba"):
+        found = [outside_reader.run(tmp_path / kind, word)["output"][-1] for kind in ("plt", "mdm")]
+        assert found[0] == found[1]

@@ -25,11 +25,12 @@ UNIFORM_BOTH_WAYS = (
     "function is a machine with logarithmic space, that such a machine writes the weights of one program for every N, "
     "and that the conversions between MDM and PLT keep this (docs/background/uniformity.md)."
 )
-CLASS_OF_D = (
-    "This is a statement about classes: D is the width of a looped transformer that may be chosen. For a given model "
-    "of width D₀ the conversion writes (N + P)·D₀ + 1 slots, and ⌈log2 T⌉ more for a clock if final layers attend. "
-    "That is at most (N + P)·D for D = D₀ + 1, one unused column more, if ⌈log2 T⌉ + 1 ≤ N + P. A "
-    "larger T needs the clock only because division by zero ends a run here; in the paper it is an incorrect output."
+FOR_THE_GIVEN_D = (
+    "This holds for the given model of width D ≥ 2, for every T: `plt_to_mdm_packed` writes exactly (N + P)·D slots, "
+    "because the last slot is free for the answer if the other slots of the last row hold the last number digit by "
+    "digit. `plt_to_mdm` writes one slot more and has fewer symbols. Neither has a clock: final layers run in every "
+    "step, and rows that see nothing are found by the gadget EMPTY. Where a final layer of the source divides by zero "
+    "after the last loop, the answer is no symbol of the source."
 )
 
 ONE_SLOT_PER_NODE = with_every_length(problem_checks.one_slot_per_node, "mdm", "smdm", "topk")
@@ -56,6 +57,7 @@ def by_theorem(source: str, target: str, stem: str) -> str:
 
 TO_PLT = theorem_checks.converter("mdm_to_plt")
 TO_MDM = theorem_checks.converter("plt_to_mdm", lengths=(1, 2), padding=1)
+PACKED = theorem_checks.converter("plt_to_mdm_packed", precisions=(1, 2, 3), lengths=(1, 2), padding=1)
 COT_TO_PCOT = theorem_checks.converter("cot_to_pcot")
 PCOT_TO_COT = theorem_checks.converter("pcot_to_cot")
 PCOT_TO_MDM = theorem_checks.converter("pcot_to_mdm")
@@ -99,14 +101,14 @@ THEOREMS = (
         label="thm:lts-mdms",
         kind="theorem",
         title="masked diffusion and looped transformers",
-        statement=f"MDM[T, P] ⊆ PLT[T, P], and PLT[T, P] ⊆ MDM[T, (N + P)·D]. {CLASS_OF_D}",
+        statement=f"MDM[T, P] ⊆ PLT[T, P], and PLT[T, P] ⊆ MDM[T, (N + P)·D]. {FOR_THE_GIVEN_D}",
         construction="theorems/mdm_to_plt.py, theorems/plt_to_mdm.py",
         claim="holds",
         against_print="as printed",
-        run=by_theorem("plt", "mdm", "plt_to_mdm"),
-        check=several(TO_PLT, TO_MDM, theorem_checks.spare_column),
-        bound="T steps each (one more from a stochastic looped transformer); P pads, (N + P)·D + ⌈log2 T⌉ + 1 slots; "
-        "width O(log), a constant alphabet",
+        run=by_theorem("plt", "mdm", "plt_to_mdm_packed"),
+        check=several(TO_PLT, TO_MDM, PACKED, theorem_checks.exact_slots),
+        bound="T steps each (one more from a stochastic looped transformer); P pads, (N + P)·D slots; width O(log), a "
+        "constant alphabet",
         erratum="16.",
     ),
     Item(
@@ -128,16 +130,16 @@ THEOREMS = (
         kind="theorem",
         title="a looped transformer inside masked diffusion",
         statement="PLT[T, P] ⊆ MDM[T, (N + P)·D]: the slots hold the residual stream, one number each, and one step is "
-        f"one loop. {CLASS_OF_D} A stochastic source is followed bit by bit for what the slots draw; each number "
+        f"one loop. {FOR_THE_GIVEN_D} A stochastic source is followed bit by bit for what the slots draw; each number "
         "of noise is drawn within d of its law, in total variation, d < 0.296, 0.0991, 0.0234 for p = 1, 2, 3, so that "
         "runs are within 1 - (1 - d)^n of each other if n numbers are drawn.",
         construction="theorems/plt_to_mdm.py",
         claim="holds",
         against_print="as printed",
-        run=by_theorem("plt", "mdm", "plt_to_mdm"),
-        check=several(TO_MDM, theorem_checks.spare_column, theorem_checks.distance_of_noise),
-        bound="max(T, 1) steps, (N + P)·D + ⌈log2 T⌉ + 1 slots; with noise T + 1 steps and a slot more per row and "
-        "noise column; width O(log), a constant alphabet",
+        run=by_theorem("plt", "mdm", "plt_to_mdm_packed"),
+        check=several(TO_MDM, PACKED, theorem_checks.exact_slots, theorem_checks.distance_of_noise),
+        bound="max(T, 1) steps, (N + P)·D slots; with noise T + 1 steps and a slot more per row and noise column; "
+        "width O(log), a constant alphabet",
         erratum="16: hosts for the P further rows, no clock, a slot for the answer; the proof ends with another count.",
     ),
     Item(
@@ -270,7 +272,7 @@ OTHERS = (
         label="cor:mdm-lt-equivalence",
         kind="corollary",
         title="the same up to logarithms",
-        statement="For K >= 1, MDM[T, Õ(N^K)] = PLT[T, Õ(N^K)], for T with log T = Õ(N^K).",
+        statement="For K >= 1, MDM[T, Õ(N^K)] = PLT[T, Õ(N^K)].",
         construction="theorems/plt_to_mdm.py, theorems/mdm_to_plt.py",
         claim="holds",
         against_print="repaired",
@@ -288,7 +290,7 @@ OTHERS = (
             space_checks.machine_in_slots,
             space_checks.periodic_loops,
         ),
-        bound="(N + P)·D + ⌈log2 T⌉ + 1 slots there, as many pads back",
+        bound="(N + P)·D + 1 slots there, as many pads back",
         erratum="2.",
     ),
     Item(

@@ -8,7 +8,8 @@
     frame       attention, the looped layers, the columns that receive noise
 
 A weight is a named number (`Coefficient`): ONE = 1, B = the largest number of F_p, NEXT_TO_B = B - 2^-p, HALF = [B/2],
-ULP = 2^-p, TOP = 2^(p-1), or a whole multiple of 1. Edges between columns are added in bulk, as arrays. `assemble`
+ULP = 2^-p, TOP = 2^(p-1), ONE_HALF = 1/2, or a whole multiple of 1; ABOVE_FAINTEST leads from -B to the least score
+whose exponential is not 0. Edges between columns are added in bulk, as arrays. `assemble`
 turns a program into weights for one precision.
 
 A program may be the program of every N at once: `every` is then the number of its rows as an expression in N, and a
@@ -24,9 +25,15 @@ import numpy as np
 
 from unmask.errors import ProblemError
 from unmask.expressions import Expression, constant, n
-from unmask.numerics.arithmetic import Precision
+from unmask.numerics.arithmetic import Precision, exp_table
 from unmask.programs.declarations import Declaration, Flag, SignedBits, TableBits, TableFlag
 from unmask.weights.transformer import Attention, Noise
+
+
+def faintest_score(precision: Precision) -> int:
+    """The least score whose exponential is not 0; it is 2^-p."""
+    return int(np.flatnonzero(exp_table(precision))[0]) - precision.bound
+
 
 _UNITS: dict[str, Callable[[Precision], int]] = {
     "1": lambda precision: precision.one,
@@ -35,6 +42,8 @@ _UNITS: dict[str, Callable[[Precision], int]] = {
     "[B/2]": lambda precision: precision.half_bound,
     "2^-p": lambda precision: 1,  # noqa: ARG005
     "2^(p-1)": lambda precision: precision.one * precision.one // 2,
+    "1/2": lambda precision: precision.one // 2,
+    "B+s": lambda precision: precision.bound + faintest_score(precision),
 }
 
 
@@ -70,6 +79,8 @@ NEXT_TO_B = Coefficient("B-2^-p")
 HALF = Coefficient("[B/2]")
 ULP = Coefficient("2^-p")
 TOP = Coefficient("2^(p-1)")
+ONE_HALF = Coefficient("1/2")
+ABOVE_FAINTEST = Coefficient("B+s")  # s is `faintest_score`
 
 
 def whole(k: int) -> Coefficient:

@@ -1,4 +1,4 @@
-"""A residual stream that is kept in slots: reading and writing it, a clock for the steps, slots that draw noise."""
+"""A residual stream that is kept in slots: read and written, a number spread over slots, slots that draw noise."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,32 +9,21 @@ from typing import Protocol
 
 import numpy as np
 
-from unmask.expressions import Expression, both, choose, constant, n
+from unmask.expressions import Expression, both, choose, n
 from unmask.numerics.arithmetic import DIGITS, Precision, clip
 from unmask.numerics.noise import DRAWS, gumbel_law, noise_counts
-from unmask.programs.declarations import AllBut, OneHot, Thermometer
-from unmask.programs.gadgets.attention import constant_code, eq, hide, hide_later, lookup, match, scaled
-from unmask.programs.gadgets.mlp import conjunction, threshold, veto
-from unmask.programs.gadgets.whole_layers import detect, everywhere
-from unmask.programs.program import (
-    ONE,
-    B,
-    Coefficient,
-    Columns,
-    HeadBuilder,
-    LayerBuilder,
-    MlpBuilder,
-    Program,
-    bits_for,
-)
+from unmask.programs.declarations import AllBut
+from unmask.programs.gadgets.attention import constant_code, eq, lookup, match, scaled
+from unmask.programs.gadgets.mlp import conjunction, threshold
+from unmask.programs.program import B, Coefficient, Columns, HeadBuilder, LayerBuilder, Program, bits_for
 
 
 @dataclass(frozen=True)
 class SlotLayout:
     """Where a residual stream is stored in slots: `rows` rows of `entries` numbers each, from position `first` on.
 
-    After them come `between` slots of the last row, then one slot for each of the last `answers` rows
-    (lem:idenitity-dump).
+    After them comes one slot for each of the last `answers` rows (lem:idenitity-dump). If `packed`, the first of these
+    takes the place of the last number, which the other slots of its row hold as `Digits`.
 
     Statement:    R rows of E numbers are stored as symbols in R·E slots, and read back by the rows that host them.
     Construction: the alphabet is F_p itself. Slot (r, e) is number r·E + e; row r has one host.
@@ -54,13 +43,23 @@ class SlotLayout:
     first: Expression
     rows: Expression
     entries: int
-    between: int = 0
     answers: int = 1
+    packed: bool = False
+
+    @property
+    def first_answer(self) -> Expression:
+        return self.first + self.rows * self.entries - int(self.packed)
 
     @property
     def storing(self) -> Expression:
         """[this is a slot that stores a number]."""
-        return both(n >= self.first, n < self.first + self.rows * self.entries)
+        return both(n >= self.first, n < self.first_answer)
+
+    @property
+    def stored(self) -> Expression:
+        """The row to whose group of slots this one belongs; a row that does not exist for other positions."""
+        grouped = both(n >= self.first, n < self.first + self.rows * self.entries)
+        return choose(grouped, (n - self.first) // self.entries, self.rows)
 
     @property
     def entry(self) -> Expression:
@@ -68,11 +67,8 @@ class SlotLayout:
 
     @property
     def row(self) -> Expression:
-        """The row whose number is stored here; a given row is its own; behind, the row of the answer, or the last."""
-        behind = self.rows - 1
-        if self.answers > 1:
-            first_answer = self.first + self.rows * self.entries + self.between
-            behind = choose(n < first_answer, behind, self.rows - self.answers + (n - first_answer))
+        """The row whose number is stored here; a given row is its own; behind, the row of the answer."""
+        behind = self.rows - 1 if self.answers == 1 else self.rows - self.answers + (n - self.first_answer)
         return choose(n < self.first, n, choose(self.storing, (n - self.first) // self.entries, behind))
 
     @property
@@ -99,7 +95,7 @@ class SlotAddresses:
         nowhere = layout.rows
         return cls(
             row=program.code("row", layout.row, bits),
-            stored=program.code("stored row", choose(layout.storing, layout.row, nowhere), bits),
+            stored=program.code("stored row", layout.stored, bits),
             hosted=program.code("hosted row", choose(layout.hosting, layout.row, nowhere), bits),
             entry=program.code("entry", layout.entry, bits_for(layout.entries)),
             others=program.register("other entries", layout.entries, AllBut(layout.entry)),
@@ -125,6 +121,55 @@ class SlotAddresses:
         return head
 
 
+@dataclass(frozen=True)
+class Digits:
+    """How `count` slots hold one more number v: slot j holds the j-th group of `bits` bits of |v|, with the sign of v.
+
+    A digit is one of -(2^bits - 1) … 2^bits - 1, and v = Σ_j digit_j·2^(bits·j): all terms have one sign, so that no
+    sum clips. A slot with a digit d ≠ 0 beside its number w holds a symbol for the pair (w, d). For one slot these are
+    all pairs of numbers; for 2p slots and more there are three digits.
+    """
+
+    count: int
+    bits: int
+
+    @classmethod
+    def of(cls, slots: int, p: int) -> "Digits":
+        bits = -(-2 * p // slots)
+        return cls(-(-2 * p // bits), bits)
+
+    @property
+    def values(self) -> list[int]:
+        """The digits but 0."""
+        largest = (1 << self.bits) - 1
+        return [*range(-largest, 0), *range(1, largest + 1)]
+
+    def digit(self, number: int, j: int) -> int:
+        """The digit of a number, an integer of F_p, in slot j."""
+        size = abs(number) >> self.bits * j & (1 << self.bits) - 1
+        return size if number > 0 else -size
+
+    def weight(self, digit: int, j: int) -> int:
+        """What a digit in slot j adds to the number."""
+        return digit << self.bits * j
+
+
+@dataclass(frozen=True, eq=False)
+class SpreadNumber:
+    """A number that is held as digits: by the slots of `carriers`, in place of the slot of `entry`, of one row."""
+
+    digits: Digits
+    carriers: np.ndarray
+    entry: int
+    digit: Columns
+    """[the symbol has digit d], for every d but 0."""
+
+    @classmethod
+    def of(cls, program: Program, digits: Digits, carriers: np.ndarray, entry: int) -> "SpreadNumber":
+        digit = program.register("digit", [f"{d:+}" for d in digits.values])
+        return cls(digits, carriers[: digits.count], entry, digit)
+
+
 class StreamReader(Protocol):
     """How hosts get the stored numbers: expand, in an earlier layer than fetch, in an earlier one than restore."""
 
@@ -146,8 +191,8 @@ class HeadPerEntry:
 
     expands = False
 
-    def __init__(self, program: Program, at: SlotAddresses, entries: int) -> None:
-        self.at = at
+    def __init__(self, program: Program, at: SlotAddresses, entries: int, spread: SpreadNumber | None = None) -> None:
+        self.at, self.spread = at, spread
         self.number = program.register("stored number")
         self.fetched = program.register("fetched", entries)
 
@@ -158,8 +203,15 @@ class HeadPerEntry:
         """Nothing to prepare."""
 
     def fetch(self, layer: LayerBuilder) -> None:
-        for entry, column in enumerate(self.fetched):
-            self.at.slot(layer, entry).copy(self.number, column)
+        heads = [self.at.slot(layer, entry) for entry in range(self.fetched.size)]
+        for head, column in zip(heads, self.fetched, strict=True):
+            head.copy(self.number, column)
+        if self.spread is None:
+            return
+        target, digits = self.fetched[self.spread.entry], self.spread.digits
+        for j, entry in enumerate(self.spread.carriers):
+            for digit, column in zip(digits.values, self.spread.digit, strict=True):
+                heads[entry].copy(column, target, Coefficient("2^-p", digits.weight(digit, j)))
 
     def restore(self, head: HeadBuilder, entries: np.ndarray, target: Columns) -> None:
         head.copy(self.fetched[entries], target)
@@ -170,8 +222,10 @@ class OneHead:
 
     expands = True
 
-    def __init__(self, program: Program, at: SlotAddresses, entries: int, planes: int) -> None:
-        self.at, self.entries = at, entries
+    def __init__(
+        self, program: Program, at: SlotAddresses, entries: int, planes: int, spread: SpreadNumber | None = None
+    ) -> None:
+        self.at, self.entries, self.number = at, entries, spread
         self.plane = program.register("bit planes", [f"{sign}{k}" for sign in "+-" for k in range(planes)])
         labels = [f"{sign}{k} of {e}" for sign in "+-" for k in range(planes) for e in range(entries)]
         self.spread, self.averaged, self.bit = (
@@ -188,6 +242,15 @@ class OneHead:
     def expand(self, layer: LayerBuilder) -> None:
         negated = np.tile(self.at.others, self.plane.size)[:, None]
         layer.mlp.write(conjunction(layer.mlp, np.repeat(self.plane, self.entries), negated), self.spread)
+        if self.number is None:
+            return
+        digits, bits = self.number.digits, self.spread.reshape(2, self.planes, self.entries)[..., self.number.entry]
+        for j, entry in enumerate(self.number.carriers):
+            units = conjunction(layer.mlp, self.number.digit, [[self.at.others[entry]]] * self.number.digit.size)
+            for digit, unit in zip(digits.values, units, strict=True):
+                size = digits.weight(abs(digit), j)
+                planes = [k for k in range(self.planes) if size >> k & 1]
+                layer.mlp.write(unit, bits[int(digit < 0), planes])
 
     def fetch(self, layer: LayerBuilder) -> None:
         self.at.slots(layer).copy(self.spread, self.averaged)
@@ -198,87 +261,6 @@ class OneHead:
         for sign, planes in ((1, bit[0]), (-1, bit[1])):
             for k, columns in enumerate(planes):
                 head.copy(columns[entries], target, Coefficient("2^-p", sign * (1 << k)))
-
-
-@dataclass(frozen=True, eq=False)
-class BinaryClock:
-    """A clock for T steps in ⌈log2 T⌉ slots from one position on: the number of steps taken so far, in binary.
-
-        slot k holds bit k of the number of steps taken so far: the symbols of two numbers, ⟨0⟩ and ⟨1⟩; masked is 0
-        blocked(k) = some slot j < k is off              one head, THRESH
-        next(k)    = off(k) XOR blocked(k)               an MLP of a later layer; XOR is a sum of two exclusive ANDs
-        waiting    = some slot that is on in T - 1 is off: the count is at most T - 1, so exactly before the last step
-
-    Bounds:       ⌈log2 T⌉ slots, no symbol; 2·⌈log2 T⌉ + 9 columns: what a slot sees is a thermometer code.
-    Exactness:    exact for T steps, for p >= 1. Nobody counts beyond T - 1.
-    """
-
-    off: Columns
-    counting: Columns
-    elsewhere: Columns
-    lowest: Columns
-    not_due: Columns
-    place: Columns
-    after: Columns
-    averages: Columns
-    waiting: Columns
-    blocked: Columns
-
-    @classmethod
-    def of(cls, program: Program, first: Expression, steps: int) -> "BinaryClock":
-        """A clock of `steps` >= 2 steps, lowest bit first."""
-        places = clock_slots(steps)
-        counting = both(n >= first, n < first + places)
-        place = n - first
-        due = constant(0)
-        for k in range(places):
-            due = choose(place.equals(k), constant((steps - 1) >> k & 1), due)
-        seen = choose(counting, (place - 1).positive_part(), places)  # the lowest sees itself, others what is below
-        return cls(
-            off=program.register("bit is off"),
-            counting=program.flag("counting", counting),
-            elsewhere=program.flag("not counting", counting.equals(0)),
-            lowest=program.flag("lowest bit", place.equals(0)),
-            not_due=program.flag("not on at the end", due.equals(0)),
-            place=program.register("place of the bit", places, OneHot(place, counting)),
-            after=program.register("places not below", places, Thermometer(seen)),
-            averages=program.register("how many are off", ("at the end", "below")),
-            waiting=program.register("not the last step"),
-            blocked=program.register("no carry"),
-        )
-
-    def embed(self, program: Program, *off: int) -> None:
-        """The symbols that a slot of the clock holds where its bit is 0."""
-        program.embed(off, self.off)
-
-    def look(self, layer: LayerBuilder) -> None:
-        """Every row: is this not the last step? Every slot of the clock: is there no carry?"""
-        at_the_end = everywhere(layer)
-        hide(at_the_end, self.not_due, copies=1)
-        detect(at_the_end, layer.mlp, self.off, self.averages[:1], self.waiting)
-        below = everywhere(layer)
-        hide_later(below, self.after, self.place)
-        hide(below, self.elsewhere)
-        detect(below, layer.mlp, self.off, self.averages[1:], self.blocked)
-        veto(layer.mlp, self.lowest, self.blocked)
-
-    def tick(self, mlp: MlpBuilder, codes: list[tuple[int, int]]) -> None:
-        """In a layer after `look`: the next bit; each of `codes` is the column of ⟨0⟩ and that of ⟨1⟩."""
-        flips = [
-            conjunction(mlp, self.off, [[self.blocked[0], self.elsewhere[0]]]),
-            conjunction(mlp, self.blocked, [[self.off[0], self.elsewhere[0]]]),
-        ]
-        next_on = np.concatenate(flips)
-        here = conjunction(mlp, self.counting, [[]])
-        for zero, one in codes:
-            mlp.write(next_on, np.array([one]))
-            mlp.write(next_on, np.array([zero]), -ONE)
-            mlp.write(here, np.array([zero]))
-
-
-def clock_slots(steps: int) -> int:
-    """⌈log2 T⌉: what a clock of `steps` steps takes."""
-    return (steps - 1).bit_length()
 
 
 def noise_logits(precision: Precision) -> np.ndarray:

@@ -6,7 +6,7 @@ and key columns first; then come BOOST, FOCUS, HIDE as `guard` adds them. `Causa
 causal attention.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +17,7 @@ from unmask.programs.gadgets.attention import focus, hide, hide_later
 from unmask.programs.program import Columns, Edges, HeadBuilder, LayerBuilder, Program, bits_for
 from unmask.weights.matrices import Matrix
 from unmask.weights.size_limits import check_table
-from unmask.weights.transformer import Attention, Transformer
+from unmask.weights.transformer import Attention, Head, Transformer
 
 Guard = Callable[[HeadBuilder], None]
 """Adds the columns that restrict what a simulated head sees."""
@@ -79,15 +79,21 @@ class Simulation:
             return
         work = self.work if work is None else work
         keys = work if keys is None else keys
-        source = self.source.layers[number]
-        for given in source.heads:
+        for given, head in self.scores(number, layer, work, keys):
+            head.value.append(Edges(keys[given.wv.row], work[given.wv.column], given.wv.value))
+            guard(head)
+        self.mlp(number, layer, work)
+
+    def scores(
+        self, number: int, layer: LayerBuilder, work: Columns, keys: Columns
+    ) -> Iterator[tuple[Head, HeadBuilder]]:
+        """A head for each head of layer `number` of the source: it has the same scores, and no values yet."""
+        for given in self.source.layers[number].heads:
             head = layer.head()
             head.width = given.wq.shape[1]
             head.query.append(moved(given.wq, work))
             head.key.append(moved(given.wk, keys))
-            head.value.append(Edges(keys[given.wv.row], work[given.wv.column], given.wv.value))
-            guard(head)
-        self.mlp(number, layer, work)
+            yield given, head
 
     def mlp(self, number: int, layer: LayerBuilder, work: Columns | None = None) -> None:
         """The MLP of layer `number` of the source."""

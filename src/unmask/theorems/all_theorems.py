@@ -15,7 +15,7 @@ from unmask.theorems.mdm_to_plt import MDM_TO_PLT
 from unmask.theorems.pcot_to_cot_hosted import PCOT_TO_COT_HOSTED
 from unmask.theorems.pcot_to_mdm import PCOT_TO_MDM
 from unmask.theorems.pcot_to_mdm_mirrored import COT_TO_MDM_MIRRORED, PCOT_TO_MDM_MIRRORED
-from unmask.theorems.plt_to_mdm import PLT_TO_MDM
+from unmask.theorems.plt_to_mdm import PLT_TO_MDM, PLT_TO_MDM_PACKED
 from unmask.theorems.theorem import Conversion, Theorem, TransformerTheorem
 from unmask.weights.kinds import Kind
 from unmask.weights.model import Model
@@ -34,6 +34,7 @@ THEOREMS: tuple[Theorem, ...] = (
 )
 
 VARIANTS: tuple[Theorem, ...] = (
+    PLT_TO_MDM_PACKED,
     MDM_TO_PCOT_PADDED,
     MDM_TO_FIXED_K,
     PCOT_TO_COT_ANSWER_ONLY,

@@ -1,38 +1,43 @@
 """A padded looped transformer inside masked diffusion (thm:emdms-can-simulate-fplts, with lem:idenitity-dump).
 
-Statement:    PLT[T, P] ⊆ MDM[T, (N + P)·D + ⌈log2 T⌉ + 1]: every looped transformer of width D is a masked diffusion
-              model that takes one step per loop and keeps the residual stream of all N + P rows in its slots. Its
-              alphabet does not depend on N and T, its width only by logarithms.
+Statement:    PLT[T, P] ⊆ MDM[T, (N + P)·D + 1], and packed PLT[T, P] ⊆ MDM[T, (N + P)·D] for D >= 2: every looped
+              transformer of width D is a masked diffusion model that takes one step per loop and keeps the residual
+              stream of all N + P rows in its slots. Its weights do not depend on T, its alphabet not on N, its width on
+              N only by a logarithm.
 Construction: the alphabet is that of the source and F_p; slot (r, d) holds entry d of row r as after the last loop,
               the last slots the answers, one for each row that the source decodes. The planner takes every slot in
-              every step. The predictor
-              (`simulation.looped_in_slots`) reads the stored stream, or takes the initial one where nothing is stored
-              yet, runs the looped layers on it, stores the result, and answers by the final layers.
-Bounds:       max(T, 1) steps, (F + P)·D + k slots with k answers and F = N, or N + 1 with a begin symbol; 3 layers
-              more than the source; 4 if it has no final layers; 1 more for the single-head read (D > 32) if it has no
-              initial layers. 2^(2p+1) symbols more, whatever N and T are. If final layers attend, ⌈log2 T⌉ slots
-              and 2·⌈log2 T⌉ + 9 columns more for the clock. Width O(D + |Σ| + 4^p + log(N + P) + log T); a causal
-              source costs two columns per row, which is not logarithmic.
+              every step. The predictor (`LoopPredictor`) reads the stored stream, or takes the initial one where
+              nothing is stored yet, runs the looped layers on it, stores the result, and answers by the final layers.
+              Packed: the first answer stands in the slot of the last number of the stream; the other slots of its row
+              hold that number as well, a digit each, so that pairs of a number and a digit are symbols, too
+              (`residual_slots.Digits`).
+Bounds:       max(T, 1) steps, (F + P)·D + k slots with k answers and F = N, or N + 1 with a begin symbol; packed, one
+              slot less (for D = 1, 2·(F + P) + k - 1). 3 layers more than the source, and 1 for each final layer that
+              attends; 1 more if it has no final layers; 1 more for the single-head read (D > 32) if it has no initial
+              layers. 2^(2p+1) symbols more; packed, 2·(2^b - 1)·(2^(2p+1) - 1) more than that, b = ⌈2p/(D - 1)⌉. Width
+              O(D + |Σ| + 4^p + log(N + P)), and a column for each head of the final layers; a causal source costs two
+              columns per row, which is not logarithmic.
               Stochastic: T + 1 steps, one more slot per row and noise column.
-Exactness:    bit by bit after every loop, for p >= 1; Z = 0 in the same loop. For p >= 2 no tape can change
-              what a deterministic source's conversion writes: its logits are ±B.
+Exactness:    bit by bit after every loop, for p >= 1; Z = 0 in the same loop, and where it is in a final layer after
+              the last loop, all answers are ⟨0⟩, which is no symbol of the source. For p >= 2 no tape can change what
+              a deterministic source's conversion writes: its logits are ±B.
               Stochastic sources: exact without a tape. With one, noise slots draw what the next loop adds, so that
               the first step only stores the initial stream; the source, given what the slots drew as its noise, takes
               the same path bit by bit. The same tape gives another path, since addresses differ.
 Law:          not exactly that of a stochastic source. A noise slot draws a number of noise within d of its law, in
-              total variation: d < 0.296, 0.0991, 0.0234, 0.0117 for p = 1, 2, 3, 4 (`simulation.noise_slots`, computed
-              exactly). The (N + P)·C·T numbers of a run, with C noisy columns, are drawn independently, so that the
-              laws of its paths and answers are within 1 - (1 - d)^((N + P)·C·T); `unmask convert` prints both.
-Deviations:   only N rows are given but N + P are to be hosted; the answer needs a slot of its own (+ 1); the stream
-              is in F_p, not in {0, 1}; the proof ends with T·P·D slots. The initial layers must run once, the final
-              ones after the last loop, but there is no clock: the initial stream is let through where nothing is
-              stored yet, the answer rewritten in every step as if it were the last. That is still wrong where a
-              final layer divides by zero on the stream of an earlier loop, which the source never does; if final
-              layers attend, a binary counter in ⌈log2 T⌉ slots (`simulation.binary_clock`) tells when the answer is
-              due, and earlier steps BOOST.
+              total variation: d < 0.296, 0.0991, 0.0234, 0.0117 for p = 1, 2, 3, 4 (`residual_slots.noise_logits`,
+              computed exactly). The (N + P)·C·T numbers of a run, with C noisy columns, are drawn independently, so
+              that the laws of its paths and answers are within 1 - (1 - d)^((N + P)·C·T); `unmask convert` prints both.
+Deviations:   only N rows are given but N + P are to be hosted; the stream is in F_p, not in {0, 1}; the proof ends with
+              T·P·D slots and has none for the answer. The initial layers must run once, the final ones after the last
+              loop, but there is no clock: the initial stream is let through where nothing is stored yet, the answer
+              rewritten in every step as if it were the last. On the stream of an earlier loop a final layer may divide
+              by zero where the source never does. So the heads of a final layer are first asked by EMPTY whether they
+              see anything, and rows in which one does not BOOST.
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -40,16 +45,27 @@ from unmask.expressions import N, both, n
 from unmask.numerics.arithmetic import Precision
 from unmask.programs.assembly import assemble_all
 from unmask.programs.gadgets.attention import boost, hide, itself
-from unmask.programs.gadgets.mlp import also, argmax, gate, merge, one_hot, select, veto
-from unmask.programs.program import SPECIAL_NAMES, B, Columns, HeadBuilder, LayerBuilder, Program, bits_for, free_name
+from unmask.programs.gadgets.mlp import also, argmax, conjunction, gate, merge, one_hot, outweigh, select, veto
+from unmask.programs.gadgets.whole_layers import detect, empty, everywhere
+from unmask.programs.program import (
+    ONE,
+    SPECIAL_NAMES,
+    B,
+    Columns,
+    HeadBuilder,
+    LayerBuilder,
+    Program,
+    bits_for,
+    free_name,
+)
 from unmask.programs.residual_slots import (
-    BinaryClock,
+    Digits,
     HeadPerEntry,
     OneHead,
     SlotAddresses,
     SlotLayout,
+    SpreadNumber,
     StreamReader,
-    clock_slots,
     noise_distance,
     noise_logits,
 )
@@ -66,53 +82,59 @@ MOST_HEADS = 32  # beyond this width, one head reads all entries
 class LoopShape:
     """The sizes of a conversion: layers, rows and columns of the source, noise columns, steps of the result.
 
-    `clock` is the number of steps that the clock counts (1: the model has no clock).
+    `final_heads` are the heads of each final layer that attends; `digits`, how a packed row holds its last number.
     """
 
     initial: int
     loop: int
     final: int
+    final_heads: tuple[int, ...]
     rows: int
     width: int
     noise: tuple[int, ...]
     steps: int
-    clock: int
     one_head: bool
+    packed: bool = False
+    digits: Digits | None = None
     answers: int = 1
 
     @classmethod
-    def of(cls, source: Model, most_heads: int = MOST_HEADS) -> "LoopShape":
+    def of(cls, source: Model, most_heads: int = MOST_HEADS, *, packed: bool = False) -> "LoopShape":
         model = source.transformers["model"]
         first, last = model.loop or (0, 0)
         noise = model.noise if source.steps else None
         columns = () if noise is None else (*noise.planner, *noise.predictor)
-        steps = max(source.steps, 1) + bool(columns)
-        final = len(model.layers) - last
         return cls(
             initial=first,
             loop=last - first if source.steps else 0,
-            final=final,
+            final=len(model.layers) - last,
+            final_heads=tuple(len(layer.heads) for layer in model.layers[last:] if layer.heads),
             rows=source.rows,
             width=model.width,
             noise=columns,
-            steps=steps,
-            clock=steps if any(layer.heads for layer in model.layers[last:]) else 1,
+            steps=max(source.steps, 1) + bool(columns),
             one_head=model.width > most_heads,
+            packed=packed,
+            digits=spread_digits(model.width, source.precision.p) if packed else None,
             answers=source.answer_rows,
         )
 
     @property
     def entries(self) -> int:
-        return self.width + len(self.noise)
+        return slots_per_row(self.width, len(self.noise), packed=self.packed)
 
     @property
-    def counter(self) -> int:
-        """How many slots the clock has."""
-        return clock_slots(self.clock)
+    def stream_entries(self) -> np.ndarray:
+        """Which slots of a group hold the stream; in a packed group they come last."""
+        return np.arange(self.width) + (len(self.noise) if self.packed else 0)
+
+    @property
+    def noise_entries(self) -> np.ndarray:
+        return np.arange(len(self.noise)) + (0 if self.packed else self.width)
 
     @property
     def slots(self) -> int:
-        return self.rows * self.entries + self.counter + self.answers
+        return self.rows * self.entries + self.answers - int(self.packed)
 
     @property
     def expand(self) -> int:
@@ -124,34 +146,54 @@ class LoopShape:
         return self.expand + self.initial + 2
 
     @property
+    def tail(self) -> int:
+        """How many layers there are after the loop."""
+        return max(self.final + len(self.final_heads) + 1, 2)
+
+    @property
     def layers(self) -> int:
-        return self.before_loop + self.loop + max(self.final + 1, 2)
+        return self.before_loop + self.loop + self.tail
+
+
+def slots_per_row(width: int, noise: int, *, packed: bool) -> int:
+    """How many slots a row of the stream has; a packed one has two at least."""
+    return (max(width, 2) if packed else width) + noise
+
+
+def spread_digits(width: int, p: int) -> Digits | None:
+    """How a row without a slot for its last number holds it; None for a single column, whose second slot is free."""
+    return Digits.of(width - 1, p) if width > 1 else None
 
 
 @dataclass(frozen=True, eq=False)
 class LoopAlphabet:
-    """The symbols of the source under their old numbers, then F_p, then the mask."""
+    """The symbols of the source under their old numbers, then F_p, then pairs (digit, number of F_p), then the mask."""
 
     symbols: tuple[str, ...]
     answers: np.ndarray
     numbers: np.ndarray
+    with_digit: np.ndarray
+    """[d, i]: number i with the d-th digit that is not 0."""
 
     @property
     def mask(self) -> int:
         return len(self.symbols) - 1
 
     @classmethod
-    def of(cls, source: tuple[str, ...], precision: Precision) -> "LoopAlphabet":
+    def of(cls, source: tuple[str, ...], precision: Precision, digits: Digits | None = None) -> "LoopAlphabet":
         left, right = "⟨", "⟩"
         while any(symbol.startswith(left) and symbol.endswith(right) for symbol in source):
             left, right = left + "⟨", right + "⟩"
         numbers = [f"{left}{precision.meaning(a)}{right}" for a in precision.numbers()]
+        values = digits.values if digits else []
+        pairs = [f"{left}{precision.meaning(a)}, {d}{right}" for d in values for a in precision.numbers()]
         mask = free_name(SPECIAL_NAMES["mask"], source)
         first, last = len(source), len(source) + len(numbers)
         return cls(
-            symbols=(*source, *numbers, mask),
+            symbols=(*source, *numbers, *pairs, mask),
             answers=np.arange(first),
             numbers=np.arange(first, last),
+            with_digit=np.arange(last, last + len(pairs)).reshape(len(values), len(numbers)),
         )
 
 
@@ -167,8 +209,9 @@ class LoopPredictor:
         read      hosts fetch the stored stream, and whether there is one yet; GATE: the initial stream or nothing
         merge     SELF adds both, and the noise that was drawn for this loop
         loop      the looped layers
-        tail      the final layers; meanwhile slots look up their host and SELECT (1st), ONEHOT their number (2nd)
-        deliver   the last slots look up the logits of the last rows, ARGMAX; within a tail of at most one layer
+        tail      the final layers, each that attends after a layer of EMPTY heads, and rows that see nothing BOOST;
+                  meanwhile slots look up their host and SELECT (1st), ONEHOT their number (2nd)
+        deliver   the last slots look up the logits of the last rows, ARGMAX; ⟨0⟩ if some row saw nothing (DETECT)
 
     Given rows and the first slot of every pad's group host the rows of the source; no row sees the other rows, and they
     BOOST. All logits are ±B, but for noise slots.
@@ -178,26 +221,33 @@ class LoopPredictor:
         self.source, self.shape, self.alphabet = source, shape, alphabet
         self.model, self.precision = source.transformers["model"], source.precision
         given = N + int(source.begin is not None)
-        layout = SlotLayout(given, given + source.padding, shape.entries, shape.counter, shape.answers)
+        layout = SlotLayout(given, given + source.padding, shape.entries, shape.answers, shape.packed)
         program = Program(alphabet.symbols, len(alphabet.symbols), source.length, rows)
         self.program = program
         self.here = program.code("here", n)
         self.at = SlotAddresses.of(program, layout, shape.rows)
-        stored = layout.first + layout.rows * shape.entries
-        self.answer = program.flag("answer", n >= stored + shape.counter)
-        self.clock = BinaryClock.of(program, stored, shape.clock) if shape.clock > 1 else None
-        self.noisy = program.flag("noisy", both(layout.storing, layout.entry >= shape.width))
+        self.answer = program.flag("answer", n >= layout.first_answer)
+        draws = layout.entry < len(shape.noise) if shape.packed else layout.entry >= shape.width
+        self.noisy = program.flag("noisy", both(layout.storing, draws))
         self.written, self.masked = program.register("written"), program.register("masked")
         self.late, self.early = program.register("late"), program.register("early")
         positions = source_positions(self.model, layout.row, layout.hosting)
         self.initial = Simulation.of(program, self.model, "initial stream", positions)
+        self.spread = None
+        if shape.digits:
+            *carriers, last = shape.stream_entries.tolist()
+            self.spread = SpreadNumber.of(program, shape.digits, np.array(carriers), last)
+            self.elsewhere = program.flag("not in the last group", 1 - layout.stored.equals(layout.rows - 1))
         self.reader: StreamReader = (
-            OneHead(program, self.at, shape.entries, 2 * self.precision.p)
+            OneHead(program, self.at, shape.entries, 2 * self.precision.p, self.spread)
             if shape.one_head
-            else HeadPerEntry(program, self.at, shape.entries)
+            else HeadPerEntry(program, self.at, shape.entries, self.spread)
         )
         self.stream = Simulation(self.model, program.register("stream", column_labels(self.model)))
         self.attention = shared_attention(program, [self.model], layout.row, shape.rows, causal=False)
+        if shape.final_heads:
+            self.sentinel = program.flag("sentinel", n.equals(layout.first_answer + shape.answers - 1))
+            self.blind = program.register("sees nothing")
         self._embed()
         self._before_the_loop()
         self._loop()
@@ -207,15 +257,17 @@ class LoopPredictor:
         program, alphabet, embed = self.program, self.alphabet, self.model.embed
         self.initial.embed_symbols(program)
         if self.source.pad is not None:  # whatever stands in the slot of a pad's host, the host starts from the pad
-            stored = np.append(alphabet.numbers, alphabet.mask)
+            stored = np.concatenate([alphabet.numbers, alphabet.with_digit.ravel(), [alphabet.mask]])
             pad = embed.row == self.source.token[self.source.pad]
             for column, value in zip(self.initial.work[embed.column[pad]], embed.value[pad], strict=True):
                 program.embed(stored, column, np.full(stored.shape, value))
-        self.reader.embed(program, alphabet.numbers, self.precision.numbers())
-        program.embed(alphabet.numbers, self.written)
+        for symbols in (alphabet.numbers, *alphabet.with_digit):
+            self.reader.embed(program, symbols, self.precision.numbers())
+            program.embed(symbols, self.written)
+        if self.spread:
+            for symbols, digit in zip(alphabet.with_digit, self.spread.digit, strict=True):
+                program.embed(symbols, digit)
         program.embed(alphabet.mask, self.masked)
-        if self.clock:
-            self.clock.embed(program, self._zero, alphabet.mask)
 
     def _guard(self, *idle: Columns) -> Guard:
         """Only hosts are seen; rows that are no host, or idle, never divide by zero."""
@@ -241,15 +293,13 @@ class LoopPredictor:
         status = self.at.slot(read, 0)
         status.copy(self.written, self.late)
         status.copy(self.masked, self.early)
-        if self.clock:
-            self.clock.look(read)
         passed = program.register("passed +", shape.width), program.register("passed -", shape.width)
         gate(read.mlp, self.initial.work, self.late, *passed)
 
         together = itself(program.layer(), self.here)
         merge(together, *passed, self.stream.work)
-        reader.restore(together, np.arange(shape.width), self.stream.work)
-        reader.restore(together, np.arange(shape.width, shape.entries), self.stream.work[list(shape.noise)])
+        reader.restore(together, shape.stream_entries, self.stream.work)
+        reader.restore(together, shape.noise_entries, self.stream.work[list(shape.noise)])
 
     def _loop(self) -> None:
         idle = [self.early] if self.shape.noise else []  # the first loop waits for its noise
@@ -258,39 +308,77 @@ class LoopPredictor:
 
     def _tail(self) -> None:
         """The final layers; meanwhile the stream is stored, and after them the answer delivered."""
-        shape = self.shape
-        tail = [self.program.layer() for _ in range(max(shape.final + 1, 2))]
-        for number in range(shape.final):
-            waits = [self.clock.waiting] if self.clock else []
-            self.stream.layer(len(self.model.layers) - shape.final + number, tail[number], self._guard(*waits))
+        shape, first = self.shape, len(self.model.layers) - self.shape.final
+        tail = [self.program.layer() for _ in range(shape.tail)]
+        waiting = iter(tail)
+        for number in range(first, len(self.model.layers)):
+            watched = bool(self.model.layers[number].heads)
+            if watched:
+                self._watch(number, next(waiting))
+            self.stream.layer(number, next(waiting), self._guard(*[self.blind] * watched))
         self._store(tail[0], tail[1])
-        self._deliver(tail[shape.final])
+        self._deliver(next(waiting))
+
+    def _watch(self, number: int, layer: LayerBuilder) -> None:
+        """EMPTY for every head of a final layer: on the stream of an earlier loop it may see nothing."""
+        work, guard = self.stream.work, self._guard()
+        shares = self.program.register(f"share {number}", len(self.model.layers[number].heads))
+        for (_, head), share in zip(self.stream.scores(number, layer, work, work), shares, strict=True):
+            guard(head)
+            empty(head, layer.mlp, self.sentinel, share[None], self.blind)
 
     def _store(self, first: LayerBuilder, second: LayerBuilder) -> None:
-        program, others = self.program, self.at.others[: self.shape.width]
+        program, others = self.program, self.at.others[self.shape.stream_entries]
         copied = program.register("copied", self.shape.width)
         signs = program.register("dumped +"), program.register("dumped -")
         dumped = program.register("dumped")
         fetch = self.at.host(first)
         fetch.copy(self.stream.work, copied)
+        streams = [copied]
         if self.shape.noise:  # the first step stores the initial stream
             begun = program.register("copied initial", self.shape.width)
             fetch.copy(self.initial.work, begun)
             select(first.mlp, copied, others, *signs, self.masked)
             select(first.mlp, begun, others, *signs, self.written)
+            streams.append(begun)
         else:
             select(first.mlp, copied, others, *signs)
         merge(itself(second, self.here), *signs, dumped)
-        number = self._code("number", self.alphabet.numbers)
+        number = self._code("number", self.alphabet.numbers, *self.alphabet.with_digit)
         one_hot(second.mlp, dumped, self.precision.numbers(), number[0])
-        veto(second.mlp, np.concatenate([self.answer, self.noisy, *self._counting]), number[0])
+        veto(second.mlp, np.concatenate([self.answer, self.noisy]), number[0])
         also(second.mlp, *number)
-        if self.clock:
-            zero, one = self.precision.bound, self.precision.bound + self.precision.one
-            self.clock.tick(first.mlp, [(code[zero], code[one]) for code in number])
+        if self.spread:
+            self._store_digits(self.spread, [stream[-1:] for stream in streams], first, second)
         if self.shape.noise:
             logits = noise_logits(self.precision)
             program.read_out(self.alphabet.numbers, self.noisy, logits + self.precision.bound)
+
+    def _store_digits(
+        self, spread: SpreadNumber, last: list[Columns], first: LayerBuilder, second: LayerBuilder
+    ) -> None:
+        """The slots of the last row store the digits of its last number, beside their own numbers."""
+        program, digits, numbers = self.program, spread.digits, self.precision.numbers()
+        labels = ["0", *(str(d) for d in digits.values)]
+        other = program.register("other digit", labels), program.register("other digit again", labels)
+        zero, rest = other[0][:1], other[0][1:]
+        second.mlp.offset(rest, ONE)
+        for column, wrong in zip(last, (self.masked, self.written), strict=False):
+            code = program.register(f"last number of {program.width}", len(numbers))
+            one_hot(first.mlp, column, numbers, code)
+            if len(last) > 1:
+                veto(first.mlp, wrong, code)
+            for j, entry in enumerate(spread.carriers):
+                negated = [self.at.others[entry], self.elsewhere[0]]
+                digit = np.array([digits.digit(v, j) for v in numbers])
+                for value, column_of_digit in zip(digits.values, rest, strict=True):
+                    units = conjunction(second.mlp, code[digit == value], [negated] * int((digit == value).sum()))
+                    second.mlp.write(units, zero)
+                    second.mlp.write(units, column_of_digit, -ONE)
+        also(second.mlp, *other)
+        for columns in other:
+            for symbols, column in zip((self.alphabet.numbers, *self.alphabet.with_digit), columns, strict=True):
+                program.read_out(symbols, column, -B)
 
     def _deliver(self, layer: LayerBuilder) -> None:
         program, alphabet = self.program, self.alphabet
@@ -298,26 +386,38 @@ class LoopPredictor:
         drawn = self._code("answer symbol", alphabet.answers)
         self.stream.logits_in(self.at.host(layer), logits)
         argmax(layer.mlp, logits, drawn[0])
-        veto(layer.mlp, np.concatenate([self.at.storing, *self._counting]), drawn[0])
+        veto(layer.mlp, self.at.storing, drawn[0])
+        if self.shape.final_heads:
+            self._answer_nothing(layer, drawn[0])
         also(layer.mlp, *drawn)
 
+    def _answer_nothing(self, layer: LayerBuilder, drawn: Columns) -> None:
+        """The answer is ⟨0⟩, which is no symbol of the source, if some row saw nothing in a final layer."""
+        program = self.program
+        average = program.register("how many see nothing")
+        undefined = program.register("no answer"), program.register("no answer again")
+        head = everywhere(layer)
+        hide(head, self.at.guest)
+        detect(head, layer.mlp, self.blind, average, undefined[0])
+        veto(layer.mlp, self.at.storing, undefined[0])
+        also(layer.mlp, *undefined)
+        outweigh(layer.mlp, [(np.repeat(average, drawn.size), ONE)], None, drawn)
+        for flag in undefined:
+            program.read_out(self.zero, flag, B)
+
     @property
-    def _zero(self) -> int:
+    def zero(self) -> int:
         """The symbol of the number 0."""
         return int(self.alphabet.numbers[self.precision.bound])
 
-    @property
-    def _counting(self) -> list[Columns]:
-        """[a slot of the clock], if there is one."""
-        return [self.clock.counting] if self.clock else []
-
-    def _code(self, name: str, symbols: np.ndarray) -> tuple[Columns, Columns]:
+    def _code(self, name: str, *symbols: np.ndarray) -> tuple[Columns, Columns]:
         """Two registers for a one-hot code of symbols, whose logits are -B·one + B·code + B·code = ±B."""
-        labels = [self.alphabet.symbols[i] for i in symbols]
+        labels = [self.alphabet.symbols[i] for i in symbols[0]]
         codes = self.program.register(name, labels), self.program.register(f"{name} again", labels)
-        self.program.read_out(symbols, self.program.one, -B)
-        for code in codes:
-            self.program.read_out(symbols, code, B)
+        for coded in symbols:
+            self.program.read_out(coded, self.program.one, -B)
+            for code in codes:
+                self.program.read_out(coded, code, B)
         return codes
 
 
@@ -333,43 +433,50 @@ COMPUTED = 3
 """The largest p for which the distance of a noise slot from the noise is computed on the way."""
 
 
-def bound(source: SourceSize) -> Price:
+def bound(source: SourceSize, *, packed: bool = False) -> Price:
     model, p = source.model, source.precision
     noise = model.noise if source.steps else 0
-    entries, one_head = model.width + noise, model.width > MOST_HEADS
-    steps = max(source.steps, 1) + int(noise > 0)
-    clock = clock_slots(steps) if model.final_attends else 0
-    padding = source.rows * entries + clock + source.answers
+    entries, one_head = slots_per_row(model.width, noise, packed=packed), model.width > MOST_HEADS
+    padding = source.rows * entries + source.answers - int(packed)
     given = source.rows - source.padding
     addresses = bits_for(given + padding) + 3 * bits_for(source.rows + 1) + bits_for(entries)
     streams = (5 + int(noise > 0)) * model.width + entries
     reader = 4 * p + 12 * p * entries if one_head else 1 + entries
+    digits = spread_digits(model.width, p) if packed else None
+    values = len(digits.values) if digits else 0
+    spread = 3 * values + 3 + (1 + int(noise > 0)) * source.numbers if digits else 0
+    watched = sum(model.final_heads) + 5 if model.final_heads else 0
     return Price(
-        steps=steps,
+        steps=max(source.steps, 1) + int(noise > 0),
         padding=padding,
-        layers=model.layers + 3 + int(model.final == 0) + int(one_head and model.initial == 0),
+        layers=model.layers + 3 + len(model.final_heads) + int(model.final == 0) + int(one_head and model.initial == 0),
         width=addresses
         + streams
         + reader
-        + (2 * clock + 9 if clock else 0)
+        + spread
+        + watched
         + 2 * source.numbers
         + 3 * source.symbols
         + 12
         + source.causal_columns(stays=False),
-        symbols=source.symbols + source.numbers + 1,
+        symbols=source.symbols + (1 + values) * source.numbers + 1,
     )
 
 
-def plt_to_mdm(source: Model, *, most_heads: int = MOST_HEADS) -> Conversion:
-    """The masked diffusion model of a looped transformer; its predictor reads with one head beyond `most_heads`."""
-    shape = LoopShape.of(source, most_heads)
-    alphabet = LoopAlphabet.of(source.vocabulary, source.precision)
+def plt_to_mdm(source: Model, *, most_heads: int = MOST_HEADS, packed: bool = False) -> Conversion:
+    """The masked diffusion model of a looped transformer; its predictor reads with one head beyond `most_heads`.
+
+    A `packed` one has no slot of its own for the last number of the stream, but more symbols.
+    """
+    stem = "plt_to_mdm_packed" if packed else "plt_to_mdm"
+    shape = LoopShape.of(source, most_heads, packed=packed)
+    alphabet = LoopAlphabet.of(source.vocabulary, source.precision, shape.digits)
     rows = source.rows - source.padding + shape.slots
-    check_argmax("plt_to_mdm", len(source.vocabulary))
+    check_argmax(stem, len(source.vocabulary))
     predictor = LoopPredictor(source, shape, alphabet, rows)
     model = converted(
         source,
-        "plt_to_mdm",
+        stem,
         kind="mdm",
         padding=shape.slots,
         steps=shape.steps,
@@ -380,7 +487,8 @@ def plt_to_mdm(source: Model, *, most_heads: int = MOST_HEADS) -> Conversion:
             {"planner": planner_of_every_slot(source, alphabet, rows), "predictor": predictor.program}, source.precision
         ),
     )
-    return Conversion(model, _alignment(source, shape, alphabet, predictor))
+    undefined = alphabet.symbols[predictor.zero] if shape.final_heads else None
+    return Conversion(model, _alignment(source, shape, alphabet, predictor), undefined)
 
 
 def _alignment(source: Model, shape: LoopShape, alphabet: LoopAlphabet, predictor: LoopPredictor) -> Alignment:
@@ -396,18 +504,30 @@ def _alignment(source: Model, shape: LoopShape, alphabet: LoopAlphabet, predicto
         step = (lambda t: shape.steps - 1) if last else (lambda t: t + delay)  # noqa: ARG005
         return StreamCopy(f"{name}.residual", at, lambda t: (every, hosts), columns, step)  # noqa: ARG005
 
+    values = np.tile(np.array(source.precision.numbers()), len(alphabet.with_digit) + 1)
+    number_of = np.zeros(len(alphabet.symbols), dtype=np.int64)
+    number_of[np.concatenate([alphabet.numbers, alphabet.with_digit.ravel()])] = values
+    digit_of = np.zeros_like(number_of)
+    for symbols, digit in zip(alphabet.with_digit, shape.digits.values if shape.digits else [], strict=True):
+        digit_of[symbols] = digit
+
     def stored(trace: Trace, t: int) -> np.ndarray:
-        numbers = trace.canvas[t + delay][: shape.rows * shape.entries]
-        held = numbers.reshape(shape.rows, shape.entries)[:, : shape.width]
-        return held - alphabet.numbers[0] - source.precision.bound
+        held = trace.canvas[t + delay][: shape.rows * shape.entries].reshape(shape.rows, shape.entries)
+        stream = number_of[held[:, shape.stream_entries]]
+        if shape.digits:
+            carried = digit_of[held[-1, shape.stream_entries]].tolist()
+            weights = [shape.digits.weight(d, j) for j, d in enumerate(carried) if j < shape.digits.count]
+            stream[-1, -1] += sum(weights)
+        return stream
 
     copies: list[StreamCopy | StoredStream] = []
     for k in range(shape.initial):
         copies.append(copy(f"initial.model.layers.{k}", shape.expand + k, initial))
     for k in range(shape.loop):
         copies.append(copy(f"steps.{{t}}.model.layers.{shape.initial + k}", shape.before_loop + k, stream))
+    after = shape.before_loop + shape.loop - 1
     for k in range(shape.final):
-        after = shape.before_loop + shape.loop + k
+        after += 2 if source.transformers["model"].layers[final + k].heads else 1
         copies.append(copy(f"final.model.layers.{final + k}", after, stream, last=True))
     if shape.loop:
         after_loop = f"steps.{{t}}.model.layers.{shape.initial + shape.loop - 1}.residual"
@@ -429,3 +549,12 @@ def law(source: Model) -> LawDistance | None:
 
 
 PLT_TO_MDM = Theorem("plt_to_mdm", "thm:emdms-can-simulate-fplts", "plt", "mdm", plt_to_mdm, bound, law)
+PLT_TO_MDM_PACKED = Theorem(
+    "plt_to_mdm_packed",
+    "thm:emdms-can-simulate-fplts",
+    "plt",
+    "mdm",
+    partial(plt_to_mdm, packed=True),
+    partial(bound, packed=True),
+    law,
+)

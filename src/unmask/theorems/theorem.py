@@ -23,9 +23,9 @@ from unmask.weights.transformer import Attention, Transformer
 
 @dataclass(frozen=True)
 class TransformerSize:
-    """Columns, layers and symbols; layers before and after the loop, whether the latter attend; noisy columns.
+    """Columns, layers and symbols; layers before and after the loop; noisy columns.
 
-    `heads` is the largest number of heads of a layer.
+    `heads` is the largest number of heads of a layer, `final_heads` are the heads of each final layer that attends.
     """
 
     width: int
@@ -34,7 +34,7 @@ class TransformerSize:
     attention: Attention = "unmasked"
     initial: int = 0
     final: int = 0
-    final_attends: bool = False
+    final_heads: tuple[int, ...] = ()
     noise: int = 0
     heads: int = 0
 
@@ -49,7 +49,7 @@ class TransformerSize:
             attention=transformer.attention,
             initial=first,
             final=len(transformer.layers) - last,
-            final_attends=any(layer.heads for layer in transformer.layers[last:]),
+            final_heads=tuple(len(layer.heads) for layer in transformer.layers[last:] if layer.heads),
             noise=0 if noise is None else len(noise.planner) + len(noise.predictor),
             heads=max((len(layer.heads) for layer in transformer.layers), default=0),
         )
@@ -276,6 +276,8 @@ class Conversion:
 
     model: Model
     alignment: Alignment
+    undefined: str | None = None
+    """The answer where the source divides by zero and the conversion does not."""
 
 
 @dataclass(frozen=True)

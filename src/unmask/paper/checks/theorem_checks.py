@@ -1,6 +1,7 @@
 """Checks of the simulations: random saturating sources through the real converters, the whole aligned state."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -23,7 +24,7 @@ from unmask.theorems.conversion_checks import (
     random_transformer,
     two_words,
 )
-from unmask.theorems.theorem import Conversion, Theorem, TransformerTheorem, rounded_up
+from unmask.theorems.theorem import Conversion, SourceSize, Theorem, TransformerTheorem, rounded_up
 from unmask.traces.trace import Trace
 from unmask.weights.model import Model, Price
 from unmask.weights.transformer import Attention
@@ -214,19 +215,22 @@ def chain(kinds: str, stems: Sequence[str], *, seeds: int, **sizes: Any) -> Chec
     return check
 
 
-def spare_column(effort: Effort) -> Evidence:
-    """PLT → MDM: the slots that are written fit into (N + P)·(D + 1), one unused column more than the source has."""
-    cases = 0
+def exact_slots(effort: Effort) -> Evidence:
+    """PLT → MDM: a packed conversion has (N + P)·D slots; models of small N, and the formula up to N = 64."""
+    theorem, cases = built("plt_to_mdm_packed"), 0
     for seed, length in product(range(effort.of(20)), (1, 2, 3)):
         model = random_model(seed, "plt", length, padding=1, stochastic=False)
-        made = built("plt_to_mdm").convert(model).model
-        rows, width = length + model.padding, model.transformers["model"].width
-        clock = max(0, (model.steps - 1).bit_length())
-        if clock + 1 <= rows and model.begin is None:  # the paper has no begin symbol
-            fits = made.padding <= rows * (width + 1)
-            require(fits, f"random:{seed} of N = {length}: {made.padding} slots are more than {rows} · {width + 1}")
-            cases += 1
-    return Evidence("the slots fit into (N + P)·(D + 1) for random looped transformers, N = 1 … 3", cases)
+        size, made = SourceSize.of(model), theorem.convert(model).model
+        slots = size.rows * size.model.width
+        require(made.padding == slots, f"random:{seed} of N = {length}: {made.padding} slots instead of {slots}")
+        for longer in range(length, 65):
+            slots = (size.begin + longer + size.padding) * size.model.width
+            formula = theorem.most(replace(size, length=longer)).padding
+            require(formula == slots, f"random:{seed}: the formula has {formula} slots for N = {longer}, not {slots}")
+        cases += 1
+    return Evidence(
+        "exactly (N + P)·D slots for random looped transformers, N = 1 … 3 in models, up to 64 by the formula", cases
+    )
 
 
 def distance_of_noise(effort: Effort) -> Evidence:  # noqa: ARG001

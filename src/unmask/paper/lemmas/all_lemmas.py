@@ -101,14 +101,14 @@ def _selected(emit: gadget_programs.Emit) -> Decide:
 
 
 GADGETS = "programs/gadgets"
-LOGIC, INTEGERS = f"{GADGETS}/logic.py", f"{GADGETS}/integers.py"
+LOGIC, INTEGERS = f"{GADGETS}/mlp.py", f"{GADGETS}/integers.py"
 
 LEMMAS: tuple[Lemma, ...] = (
     Lemma(
         "EQ",
         "For codes of any number of bits the score is 0 if they are equal and exactly -B if not; a row without a code "
         "(all 0) is equal to none. After it, HIDE needs its column once.",
-        f"{GADGETS}/equal.py",
+        f"{GADGETS}/attention.py",
         _both(
             _head(softmax_lemmas.EQ, HeadDesign(block=gadget_programs.eq)),
             _head(softmax_lemmas.EQ, HeadDesign(block=gadget_programs.eq, after=(gadget_programs.hide(1),))),
@@ -130,7 +130,7 @@ LEMMAS: tuple[Lemma, ...] = (
     Lemma(
         "ENCODED",
         "The query forms of a number in one-hot code of any width are its signed bits times B; 0 without a number.",
-        f"{GADGETS}/equal.py",
+        f"{GADGETS}/attention.py",
         score_lemmas.encoded,
         most=8,
     ),
@@ -138,7 +138,7 @@ LEMMAS: tuple[Lemma, ...] = (
         "LOOKUP",
         "Among any number of rows of which one has the code: Z = 1, its weight is 1, the others' 0, and any value of "
         "F_p, in any number of columns, is copied exactly.",
-        f"{GADGETS}/lookup.py",
+        f"{GADGETS}/attention.py",
         softmax_lemmas.lookup,
         (Variant("two rows with the code, of the same value", partial(softmax_lemmas.lookup, matches=2)),),
         most=8,
@@ -147,7 +147,7 @@ LEMMAS: tuple[Lemma, ...] = (
         "FOCUS, two copies",
         "For every score before and codes of any number of bits: the exponential stays as it is if they are equal, "
         "else it becomes 0.",
-        f"{GADGETS}/focus.py",
+        f"{GADGETS}/attention.py",
         _head(CODES, _focus(2)),
         (Variant("one copy", _head(CODES, _focus(1))),),
         least=2,
@@ -156,7 +156,7 @@ LEMMAS: tuple[Lemma, ...] = (
     Lemma(
         "FOCUS, three copies",
         "The same, from p = 1 on.",
-        f"{GADGETS}/focus.py",
+        f"{GADGETS}/attention.py",
         _head(CODES, _focus(3)),
         (Variant("two copies, p = 1", _head(CODES, _focus(2))),),
         most=8,
@@ -181,7 +181,7 @@ LEMMAS: tuple[Lemma, ...] = (
         "FOCUS for some, HIDE from some",
         "FOCUS as often as p asks for, where queries that do not ask see every key and keys that do not care are seen "
         "by every query; then HIDE from the flagged queries alone.",
-        f"{GADGETS}/focus.py",
+        f"{GADGETS}/attention.py",
         lambda precision: OPTIONAL.decide(_for_some(focus_copies(precision.p), 2), precision),
         (
             Variant("one copy of FOCUS", _head(OPTIONAL, _for_some(1, 2))),
@@ -192,7 +192,7 @@ LEMMAS: tuple[Lemma, ...] = (
     Lemma(
         "HIDE",
         "For every score before: the exponential of a flagged key is 0, that of another stays as it is.",
-        f"{GADGETS}/hide.py",
+        f"{GADGETS}/attention.py",
         _head(CODES, HeadDesign((gadget_programs.score,), after=(gadget_programs.hide(2),))),
         (
             Variant("once", _head(CODES, HeadDesign((gadget_programs.score,), after=(gadget_programs.hide(1),)))),
@@ -203,7 +203,7 @@ LEMMAS: tuple[Lemma, ...] = (
     Lemma(
         "HIDE LATER",
         "For any number of positions: keys beyond the query's position have exponential 0, the others keep theirs.",
-        f"{GADGETS}/hide.py",
+        f"{GADGETS}/attention.py",
         _head(POSITIONS, HeadDesign((gadget_programs.score,), gadget_programs.hide_later, 2)),
         (
             Variant(
@@ -216,7 +216,7 @@ LEMMAS: tuple[Lemma, ...] = (
     Lemma(
         "BOOST",
         "For every score before: a flagged query scores B on every key, another keeps its scores.",
-        f"{GADGETS}/boost.py",
+        f"{GADGETS}/attention.py",
         _head(
             ScoreQuestion(codes(), DIFFERS, exactly=True), HeadDesign((gadget_programs.score, gadget_programs.boost))
         ),
@@ -227,7 +227,7 @@ LEMMAS: tuple[Lemma, ...] = (
         "BOOST, FOCUS, HIDE",
         "In this order in one head, with three copies of FOCUS at p = 1 and two else, for every score before: 0 on "
         "keys that are hidden or have another code; elsewhere B for a flagged query, else the exponential as it was.",
-        f"{GADGETS}/focus.py",
+        f"{GADGETS}/attention.py",
         lambda precision: CODES.decide(_restricted(focus_copies(precision.p)), precision),
         (Variant("two copies of FOCUS, p = 1", _head(CODES, _restricted(2))),),
         most=8,
@@ -247,10 +247,22 @@ LEMMAS: tuple[Lemma, ...] = (
         (Variant("codes 0 and 1/2", lambda precision: softmax_lemmas.detection(precision, code=precision.one // 2)),),
     ),
     Lemma(
+        "EMPTY",
+        "For any number of rows with any scores before, one of which is the sentinel: 1 if no other row has an "
+        "exponential above 0, else 0.",
+        "programs/gadgets/whole_layers.py",
+        partial(softmax_lemmas.sees_nothing, gadget_programs.empty),
+        (
+            Variant("the sentinel scores 0", partial(softmax_lemmas.sees_nothing, gadget_programs.empty_at_zero)),
+            Variant("HIDE once", partial(softmax_lemmas.sees_nothing, gadget_programs.empty_hidden_once)),
+            Variant("THRESH of the share", partial(softmax_lemmas.sees_nothing, gadget_programs.empty_by_threshold)),
+        ),
+    ),
+    Lemma(
         "AT MOST",
         "For numbers of any number of bits the score is exactly B if the key's is at most the query's, and exactly -B "
         "if not; after HIDE -B on hidden keys, too.",
-        f"{GADGETS}/latest.py",
+        f"{GADGETS}/attention.py",
         _both(_head(AT_MOST, _at_most(2)), _head(AT_MOST, _at_most(2, gadget_programs.hide(2)))),
         (
             Variant("each column once", _head(AT_MOST, _at_most(1))),
@@ -263,7 +275,7 @@ LEMMAS: tuple[Lemma, ...] = (
         "LATEST",
         "For any number of rows with score B, of which some have one of two flags, and every flag stands in two rows, "
         "one behind the other: B if the last flag is the first of the two, -B if it is the other, 0 without a flag.",
-        f"{GADGETS}/latest.py",
+        f"{GADGETS}/attention.py",
         softmax_lemmas.latest,
         (Variant("one row for every flag", partial(softmax_lemmas.latest, rows=1)),),
         most=8,
@@ -290,7 +302,7 @@ LEMMAS: tuple[Lemma, ...] = (
     Lemma(
         "THRESH",
         "[x > 0] for every number x, in any number of columns.",
-        f"{GADGETS}/threshold.py",
+        f"{GADGETS}/mlp.py",
         partial(mlp_lemmas.each_column, gadget_programs.threshold, mlp_lemmas.is_positive),
         (
             Variant(
@@ -302,11 +314,11 @@ LEMMAS: tuple[Lemma, ...] = (
         ),
         most=8,
     ),
-    Lemma("ONEHOT", "[x = v] for all numbers x and v.", f"{GADGETS}/one_hot.py", mlp_lemmas.one_hot),
+    Lemma("ONEHOT", "[x = v] for all numbers x and v.", f"{GADGETS}/mlp.py", mlp_lemmas.one_hot),
     Lemma(
         "ARGMAX",
         "The unit vector of the largest of any number of numbers, the lowest index winning ties.",
-        f"{GADGETS}/argmax.py",
+        f"{GADGETS}/mlp.py",
         _argmax(gadget_programs.argmax),
         (
             Variant("factor 1", _argmax(gadget_programs.argmax_variant(factor=ONE))),
@@ -318,7 +330,7 @@ LEMMAS: tuple[Lemma, ...] = (
     Lemma(
         "SELECT",
         "The two signs of entry d of any number of numbers, in any order of the columns.",
-        f"{GADGETS}/gate.py",
+        f"{GADGETS}/mlp.py",
         _selected(gadget_programs.select),
         (Variant("ReLU(x_i + B·e_i - B)", _selected(gadget_programs.select_by_adding)),),
     ),
@@ -331,7 +343,7 @@ LEMMAS: tuple[Lemma, ...] = (
     Lemma(
         "GATE",
         "The two signs of x if none of any number of flags is 1, else 0, for every number x.",
-        f"{GADGETS}/gate.py",
+        f"{GADGETS}/mlp.py",
         _both(
             partial(selection.gate, gadget_programs.gate),
             partial(selection.gate, gadget_programs.gate, target="negative"),

@@ -22,7 +22,21 @@ from unmask.programs.gadgets import mlp as logic
 from unmask.programs.gadgets import mlp as one_hot_gadget
 from unmask.programs.gadgets import mlp as projection
 from unmask.programs.gadgets import mlp as threshold_gadget
-from unmask.programs.program import HALF, ONE, TOP, ULP, B, Columns, HeadBuilder, MlpBuilder, Program, whole
+from unmask.programs.program import (
+    ABOVE_FAINTEST,
+    HALF,
+    ONE,
+    ONE_HALF,
+    TOP,
+    ULP,
+    B,
+    Columns,
+    HeadBuilder,
+    LayerBuilder,
+    MlpBuilder,
+    Program,
+    whole,
+)
 from unmask.programs.simulation import CausalCopies
 
 Emit = Callable[[int], Program]
@@ -399,3 +413,50 @@ def detect(rows: int) -> Program:
     layer = program.layer()
     whole_layers.detect(whole_layers.everywhere(layer), layer.mlp, codes, average, occurs)
     return program
+
+
+def empty(rows: int) -> Program:
+    """[the head sees no row but the sentinel], in every row; the score of a row before is that in `score`."""
+    program, layer = _scored(rows)
+    sentinel, share, alone = (program.register(name) for name in ("sentinel", "share", "alone"))
+    whole_layers.empty(layer.heads[0], layer.mlp, sentinel, share, alone)
+    return program
+
+
+def empty_at_zero(rows: int) -> Program:
+    """Wrong: the sentinel scores 0, so that its share is more than 1/2 beside a faint row."""
+    return _empty_variant(rows, rise=B)
+
+
+def empty_hidden_once(rows: int) -> Program:
+    """Wrong: the sentinel keeps what it scored before, if that was above 0."""
+    return _empty_variant(rows, copies=1)
+
+
+def empty_by_threshold(rows: int) -> Program:
+    """Wrong: the share is above 0 also beside a few other rows."""
+    return _empty_variant(rows, by_threshold=True)
+
+
+def _empty_variant(rows: int, *, copies: int = 2, rise=ABOVE_FAINTEST, by_threshold: bool = False) -> Program:
+    program, layer = _scored(rows)
+    sentinel, share, alone = (program.register(name) for name in ("sentinel", "share", "alone"))
+    head = layer.heads[0]
+    hide_gadget.hide(head, sentinel, copies=copies)
+    head.column([(program.one, rise)], [(sentinel, ONE)])
+    head.copy(sentinel, share)
+    if by_threshold:
+        threshold_gadget.threshold(layer.mlp, share, alone)
+    else:
+        units = layer.mlp.units(2, bias=-ONE_HALF)
+        layer.mlp.read(units, share)
+        layer.mlp.write(units, alone)
+    return program
+
+
+def _scored(rows: int) -> tuple[Program, LayerBuilder]:
+    """A layer with one head, in which every key has the score in its register `score`."""
+    program = blank(rows)
+    layer = program.layer()
+    layer.head().column([(program.one, ONE)], [(program.register("score"), ONE)])
+    return program, layer

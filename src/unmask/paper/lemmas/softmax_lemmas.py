@@ -8,19 +8,24 @@ What is read off the code: that the value map is 1 · source_i → target_i (che
 that a head computes its columns independently of each other (the equations of `engines.reference`).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
 from unmask.engines.reference import ReferenceEngine
 from unmask.errors import AttendsToNothing
 from unmask.numerics.arithmetic import Precision, add, divide, exp, exp_table, multiply
-from unmask.paper.lemmas.gadget_programs import HeadDesign, detect, eq, hide, latest_of, score
+from unmask.paper.lemmas.gadget_programs import Emit, HeadDesign, detect, eq, hide, latest_of, score
 from unmask.paper.lemmas.lemma import (
     WIDTHS,
+    Column,
+    Contents,
     LemmaOutcome,
     NotRepeated,
     Replayed,
+    Unit,
+    columns_of,
     copies_exactly,
     layer_of,
     offset_of,
@@ -32,6 +37,7 @@ from unmask.programs.assembly import assemble
 from unmask.verification.lengths.obligations import Closure, close
 
 MATCH, OTHER = "match", "other"
+SENTINEL, ROW = "sentinel", "row"
 EQ = ScoreQuestion(codes((-1, 0, 1)), DIFFERS, exactly=True)
 """Score 0 if the codes are equal, else exactly -B; a row without a code is equal to nothing."""
 
@@ -187,6 +193,78 @@ def detection(precision: Precision, *, code: int | None = None) -> LemmaOutcome:
     return LemmaOutcome(states, states)
 
 
+def sees_nothing(emit: Emit, precision: Precision) -> LemmaOutcome:
+    """EMPTY: among rows in any number with any scores, one of them the sentinel, `alone` is [all others are 0].
+
+    First the scores: what the sentinel and another row score after the columns of EMPTY, for every score before. Then
+    Z, a fold over the rows, with whether the sentinel and whether another exponential was among them; then the MLP.
+    """
+    columns, every = columns_of(emit(1), precision), np.array(precision.numbers())
+    e = {flag: exp(_scores_after(columns, every, flag, precision), precision) for flag in (SENTINEL, ROW)}
+    letters = [
+        (flag, int(before), int(value)) for flag in (SENTINEL, ROW) for value, before in _distinct(e[flag], every)
+    ]
+    if not np.array_equal(e[ROW], exp(every, precision)):
+        return LemmaOutcome(2 * every.size, 2 * every.size, "another row does not keep its exponential")
+    alone = _alone_of(emit, precision)
+
+    def moves(state: tuple[int, int | None, bool]) -> Iterable[tuple[Any, tuple[int, int | None, bool]]]:
+        Z, sentinel, some = state
+        for flag, before, value in letters:
+            if flag == ROW:
+                yield (ROW, before), (int(add(Z, value, precision)), sentinel, some or value > 0)
+            elif sentinel is None:
+                yield (SENTINEL, before), (int(add(Z, value, precision)), value, some)
+
+    def flaw(state: tuple[int, int | None, bool]) -> int | None:
+        Z, sentinel, some = state
+        if sentinel is None:
+            return None
+        got = alone[int(divide(sentinel, Z, precision))] if Z else -1
+        return None if got == (0 if some else precision.one) else got
+
+    closure = close([(0, None, False)], moves, flaw)
+    states = 2 * every.size + closure.states
+    if closure.witness is None:
+        return LemmaOutcome(states, states)
+    rows, wanted = closure.witness.letters, 0 if closure.witness.state[2] else precision.one
+    shown = ", ".join(f"{flag} {precision.meaning(before)}" for flag, before in rows)
+    got = "division by zero" if closure.witness.flaw < 0 else precision.meaning(closure.witness.flaw)
+    text = f"{shown}: {got}, not {precision.meaning(wanted)}"
+    return LemmaOutcome(states, states, text, _replay_empty(emit, rows, wanted, precision))
+
+
+def _scores_after(columns: Sequence[Column], scores: np.ndarray, flag: str, precision: Precision) -> np.ndarray:
+    """What a row with every one of the scores scores in the end."""
+    key = {"one": precision.one, "score": scores, "sentinel": precision.one * (flag == SENTINEL)}
+    total = np.zeros_like(scores)
+    for column in columns:
+        total = add(total, column.term({"one": precision.one}, key, precision), precision)
+    return total
+
+
+def _alone_of(emit: Emit, precision: Precision) -> dict[int, int]:
+    """What the MLP makes of every share."""
+    program = emit(1)
+    units, bias = writers(units_of(program, precision), "alone"), offset_of(program, precision, "alone")
+    return {x: _output(units, bias, {"share": x}, precision) for x in precision.numbers()}
+
+
+def _replay_empty(emit: Emit, rows, wanted: int, precision: Precision) -> Replayed:
+    program = emit(len(rows))
+    residual = np.zeros((1, len(rows), program.width), dtype=np.int64)
+    residual[..., program.columns("one")] = precision.one
+    for i, (flag, before) in enumerate(rows):
+        residual[0, i, program.columns("score")] = before
+        residual[0, i, program.columns("sentinel")] = precision.one * (flag == SENTINEL)
+    try:
+        after = ReferenceEngine().session(assemble(program, precision)).layers(residual, 0, 1)
+    except AttendsToNothing:
+        return Replayed("the engine divides by zero", True)
+    got = int(after[0, 0, program.columns("alone")][0])
+    return Replayed(f"the engine writes {precision.meaning(got)}, not {precision.meaning(wanted)}", got != wanted)
+
+
 def latest(precision: Precision, *, rows: int = 2) -> LemmaOutcome:
     """All scores B: after any number of flags, `rows` rows for each, the sum is B or -B by the last of them, else 0.
 
@@ -238,14 +316,15 @@ def threshold_of(precision: Precision) -> dict[int, int]:
     program = detect(1)
     units = writers(units_of(program, precision), "occurs")
     bias = offset_of(program, precision, "occurs")
-    result = {}
-    for x in precision.numbers():
-        partial = 0
-        for unit, weight in units:
-            term = multiply(unit.value({"average": x}, precision), weight, precision)
-            partial = int(add(partial, term, precision))
-        result[x] = max(0, int(add(partial, bias, precision)))
-    return result
+    return {x: _output(units, bias, {"average": x}, precision) for x in precision.numbers()}
+
+
+def _output(units: list[tuple[Unit, int]], bias: int, contents: Contents, precision: Precision) -> int:
+    """What an output column adds to the row, by the units that write to it."""
+    partial = 0
+    for unit, weight in units:
+        partial = int(add(partial, multiply(unit.value(contents, precision), weight, precision), precision))
+    return max(0, int(add(partial, bias, precision)))
 
 
 def _replay_detection(rows: int, code: int, precision: Precision) -> Replayed:

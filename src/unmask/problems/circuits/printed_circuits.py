@@ -14,7 +14,7 @@ counting, as a machine with logarithmic space does. They are metered, too.
 | equal-halves  | 2                  | N >= 2   |
 | formula       | ⌈log2 N⌉           | N >= 2   |
 | parity        | 2⌈log2 N⌉          | N >= 2   |
-| reachability  | ⌈log2 N⌉ + 1       | 4, 9, 16, … |
+| reachability  | ⌈log2 N⌉ + 2       | 4, 9, …  |
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,12 +1,21 @@
-"""Gadgets that take a whole layer: detection of symbols, overwriting by two buffers, and binary encoding in a loop."""
+"""Gadgets that take a whole layer: DETECT, EMPTY, overwriting by two buffers, and binary encoding in a loop."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from unmask.programs.gadgets.attention import clear, itself, lookup
+from unmask.programs.gadgets.attention import clear, hide, itself, lookup
 from unmask.programs.gadgets.mlp import conjunction, threshold
-from unmask.programs.program import Columns, HeadBuilder, LayerBuilder, MlpBuilder, Program
+from unmask.programs.program import (
+    ABOVE_FAINTEST,
+    ONE,
+    ONE_HALF,
+    Columns,
+    HeadBuilder,
+    LayerBuilder,
+    MlpBuilder,
+    Program,
+)
 
 
 def everywhere(layer: LayerBuilder) -> HeadBuilder:
@@ -27,6 +36,29 @@ def detect(head: HeadBuilder, mlp: MlpBuilder, codes: Columns, average: Columns,
     """
     head.copy(codes, average)
     threshold(mlp, average, found)
+
+
+def empty(head: HeadBuilder, mlp: MlpBuilder, sentinel: Columns, share: Columns, alone: Columns) -> None:
+    """EMPTY(sentinel): alone = [every row but the sentinel has exponential 0]; then the head would divide by zero.
+
+    Statement:    for every head and every query: `alone` is 1 if no row but the one that `sentinel` flags has an
+                  exponential above 0, else 0. The head never divides by zero.
+    Construction: the columns come after all others, (-B·one ¦ sentinel) twice and ((B + s)·one ¦ sentinel), where s is
+                  the least score whose exponential is not 0. It is 2^-p, so that the sentinel has the weight
+                  share = [2^-p/Z]: 1 if it is alone, and at most 1/2 if not, because then Z >= 2·2^-p.
+                  h = ReLU(share - 1/2) twice, alone = ReLU(h + h). A later layer can BOOST such queries.
+    Bounds:       one head, one sentinel row, three columns, two hidden units; `share` must be 0 before. Several heads
+                  may write to one column `alone`, each with its own `share`: it is then the number of heads that see
+                  nothing, at most B. Least p: 1.
+    Exactness:    exact for every earlier score and any number of rows (`proofs/GadgetEmpty.v`, for every p).
+    Deviations:   the paper has no such gadget: with it a model can tell division by zero from anything else.
+    """
+    hide(head, sentinel)
+    head.column([(head.one, ABOVE_FAINTEST)], [(sentinel, ONE)])
+    head.copy(sentinel, share)
+    units = mlp.units(2, bias=-ONE_HALF)
+    mlp.read(units, share)
+    mlp.write(units, alone)
 
 
 @dataclass(frozen=True, eq=False)
