@@ -124,7 +124,7 @@ def make(fault=None, cache=None):
             return masked
 
         if uniform:
-            return refreshed(beliefs, x, steps - (fault == "uniform_noise"), first)
+            return refreshed(beliefs, x, steps - (fault == "uniform_noise"), prompt_length)
         with torch.no_grad():
             while ((x == mask_token_id) & open_).any():
                 left = max(1, steps - state["t"])
