@@ -70,7 +70,7 @@ class System:
 
     @property
     def edits(self) -> bool:
-        """Are slots rewritten in every step?"""
+        """Whether slots are rewritten in every step."""
         return self.steps is not None
 
     @property
@@ -270,9 +270,9 @@ def truth_names(system: System) -> dict[str, str]:
     """Return the names of the reject and accept symbols that a group sets, or that letters 0 and 1 force."""
     names: dict[str, str] = {}
     for role, truth in (("reject", 0), ("accept", 1)):
-        held = [(group, value) for group in system.groups for value in group.values if value == truth]
-        shown = next((group.shown[value] for group, value in held if value in group.shown), None)
-        numbers = any(type(value) is int for _, value in held)
+        settings = [(group, value) for group in system.groups for value in group.values if value == truth]
+        shown = next((group.shown[value] for group, value in settings if value in group.shown), None)
+        numbers = any(type(value) is int for _, value in settings)
         if shown is not None:
             names[role] = shown
         elif numbers and str(truth) in system.letters:

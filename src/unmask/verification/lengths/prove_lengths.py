@@ -236,7 +236,7 @@ class _Attempt:
         if self.family is None:
             return self.unknown(self.offered.why_none)
         if self.kind not in PROVERS:
-            return self.unknown(f"there is no proof for every length of the kind {self.kind}")
+            return self.unknown(f"models of the kind {self.kind} have no proof for every length")
         arithmetic = Arithmetic(self.ledger, self.family.least)
         suspects: tuple[int, ...] = ()
         reason, claim = None, None

@@ -73,7 +73,7 @@ class Operand:
     group: Slots | None
     places: tuple[Term, ...]
     number: Term | None
-    held: tuple[Any, ...]
+    read_values: tuple[Any, ...]
     """What may be there."""
     mapping: Callable[[Any], Any] = lambda value: value
     search: Search | None = None

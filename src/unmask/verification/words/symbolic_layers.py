@@ -337,7 +337,7 @@ class SymbolicTransformer:
         self._out = SparseProduct(transformer.out.transposed(), self.compact)
         self._read_out = np.unique(transformer.out.column)
         self._logits: dict[tuple[tuple[int, ...], bytes], np.ndarray] = {}
-        self._held = 0
+        self._numbers_kept = 0
         self.causal = transformer.attention == "causal"
 
     def embed(self, tokens: Mapping[int, Token], *, full: bool) -> dict[int, SymbolicRow]:
@@ -498,8 +498,8 @@ class SymbolicTransformer:
         return SymbolicRow(cases, np.ascontiguousarray(vectors))
 
     def _hold(self, numbers: int) -> None:
-        self._held += numbers
-        if self._held > MOST_NUMBERS:
+        self._numbers_kept += numbers
+        if self._numbers_kept > MOST_NUMBERS:
             raise TooManyCases(f"more than {MOST_NUMBERS:,} numbers in all")
 
     def cut(self, row: SymbolicRow) -> SymbolicRow:
