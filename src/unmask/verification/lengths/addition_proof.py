@@ -75,9 +75,9 @@ def prove_addition(family: AdditionFamily, precision: Precision, arithmetic: Ari
 
 def _frame(family: AdditionFamily, arithmetic: Arithmetic) -> None:
     design, N, row = family.design, arithmetic.N, arithmetic.row()
-    one_step = not design.steps.names and design.steps.at(0) == 1
-    if not one_step or design.block is not None or set(design.programs) != {"planner", "predictor"}:
-        raise NotShown("the family does not take one step, or is not masked diffusion")
+    if design.block is not None or set(design.programs) != {"planner", "predictor"}:
+        raise NotShown("the family is not masked diffusion")
+    arithmetic.require("frame: steps", arithmetic.at(design.steps, row) == 1)
     slots = N + N / 2 + 1
     arithmetic.require("frame: slots", arithmetic.at(design.padding, row) == slots)
     for name, program in design.programs.items():

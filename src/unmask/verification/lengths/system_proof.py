@@ -307,8 +307,6 @@ def _same_rows(claim: SystemClaim, place: BranchRows) -> tuple[tuple[int, int], 
 def _ranks(claim: SystemClaim) -> None:
     arithmetic, space = claim.arithmetic, claim.space
     steps = claim.family.design.steps
-    if isinstance(steps, int):
-        raise NotShown("the family has no expression for its steps")
     limit = arithmetic.at(steps, arithmetic.row())
     found: list[Ranks] = []
 
