@@ -401,7 +401,7 @@ def answer_of(model: "Model", output: Sequence[str]) -> tuple[str, bool]:
 
 
 def verdict_of(model: "Model", last: str) -> tuple[str, bool]:
-    """Do the same for the last symbol alone: a verdict, or the value of an expression."""
+    """Like `answer_of`, for the last symbol alone: a verdict, or the value of an expression."""
     from unmask.reasoners.typed_words import is_value
 
     meant = model.aliases.get(last, last)

@@ -57,7 +57,7 @@ class System:
         if not isinstance(letters, Iterable):
             raise ProblemError(f"the letters of a program are a string, or a list of strings, and not {letters}")
         self.letters = tuple(letters)
-        self.groups = (groups,) if isinstance(groups, Slots) else tuple(groups)
+        self.groups = (groups,) if isinstance(groups, Slots) or not isinstance(groups, Iterable) else tuple(groups)
         for group in self.groups:
             if not isinstance(group, Slots):
                 raise ProblemError(f"the groups of a program are Slots(…); {group} is not one; list groups only")
@@ -78,11 +78,11 @@ class System:
         return self.answers if isinstance(self.answers, Slots) else self.answers[0].group
 
     def _check(self) -> None:
-        if not self.letters or len(set(self.letters)) < len(self.letters):
-            raise ProblemError(f"the letters of a program must be distinct, and at least one, not {self.letters!r}")
         for symbol in self.letters:
             if not isinstance(symbol, str) or not symbol or any(c.isspace() for c in symbol):
                 raise ProblemError(f"a letter is a string without blanks, not {symbol!r}")
+        if not self.letters or len(set(self.letters)) < len(self.letters):
+            raise ProblemError(f"the letters of a program must be distinct, and at least one, not {self.letters!r}")
         if len(self._names) < len(self.groups):
             raise ProblemError("two groups of slots have the same name; rename one of them")
         if self.steps is not None and self.steps.names - {"N"}:

@@ -121,7 +121,7 @@ class Model:
 
     @property
     def stated_answers(self) -> int:
-        """The number of symbols at the end of a run that are its answers, as far as the folder says it."""
+        """The number of symbols at the end of a run that are its answers; 1 if the folder does not say."""
         if not self.notes_answers:
             return 1
         return max(1, self.problem["outputs"]) if self.outputs is None else self.outputs

@@ -234,5 +234,5 @@ class GivenValues:
 
 
 def is_each(leaf: Leaf) -> bool:
-    """Is the leaf a set of which one item at a time is given?"""
+    """Return whether the leaf is a set whose items are passed one at a time."""
     return not isinstance(leaf, Ranged) and leaf.each

@@ -365,7 +365,7 @@ class SystemPlan(SlotRows):
                 yield Term(cube, (("in" if cube.result else "out", item),))
 
     def coded_as_sets(self, group: Slots) -> bool:
-        """Is a slot of the group computed item by item?"""
+        """Return whether a slot of the group is computed item by item."""
         return is_sets(group.values) and group not in self._whole
 
     def result_features(self, group: Slots) -> list[Feature]:

@@ -35,7 +35,7 @@ BOTH = (PLANNER, PREDICTOR)
 
 
 def causal(claim: ConversionClaim) -> bool:
-    """Are both transformers of the source causal?"""
+    """Whether both transformers of the source are causal."""
     return {its.attention for _, its in claim.shape.transformers} == {"causal"}
 
 

@@ -184,7 +184,7 @@ def _mapped(operand: Operand) -> Iterator[Any]:
 
 
 def _occurs(claim: SystemClaim, place: BranchRows, *, odd: bool) -> bool:
-    """May the root, whose level is ⌈log2 N⌉, be in this branch?"""
+    """Return whether the root, whose level is ⌈log2 N⌉, may be in this branch."""
     arithmetic = claim.arithmetic
     return not impossible(arithmetic, [*place.given, int(odd) == arithmetic.T % 2])
 

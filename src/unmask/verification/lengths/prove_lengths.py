@@ -180,7 +180,7 @@ class _Attempt:
     engine: Engine
     family: ModelFamily | None
     own: bool
-    """Is it the compiler's own family?"""
+    """Whether it is the compiler's own family."""
     lengths: tuple[int, ...] = ()
     not_compared: tuple[int, ...] = ()
     ledger: Ledger = field(default_factory=Ledger)

@@ -271,7 +271,7 @@ def state_maps(automaton: Automaton) -> Monoid:
 
 
 def _is_column(monoid: Monoid, j: int) -> bool:
-    """Is i · j, in the table, first the map i and then the map j, for every i?"""
+    """Return whether i · j, in the table, is the map i and then the map j, for every i."""
     check()
     return np.array_equal(monoid.elements[monoid.product_table[:, j]], monoid.elements[j][monoid.elements])
 

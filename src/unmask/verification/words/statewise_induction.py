@@ -194,7 +194,7 @@ class _Statewise:
 
 
 def prove_statewise(extraction: Extraction, automaton: Automaton, letters: Letters) -> InductionResult:
-    """Is the answer that of the automaton, and does no run fail, on all words over these letters?"""
+    """Return whether, on all words over these letters, the answer is the automaton's and no run fails."""
     induction = _Statewise(extraction, automaton, letters)
     variables, start = len(extraction.network.variables), int(automaton.start)
 

@@ -283,7 +283,7 @@ class _NeededColumns:
     kept: list[np.ndarray]
     """Before each layer and after the last: 1 for a live column, 0 for others."""
     goes_on: list[bool]
-    """Does a later layer, or a logit, read something of a layer?"""
+    """Whether a later layer, or a logit, reads something of a layer."""
 
     @classmethod
     def of(
@@ -355,7 +355,7 @@ class SymbolicTransformer:
         return [HeadView.of(head, rows) for head in self.heads[i]]
 
     def views_unchanged(self, i: int, views: list[HeadView], rows: list[SymbolicRow], changed: set[int]) -> bool:
-        """Do the heads see what they saw before, although some rows have changed? Then who reads whom stays."""
+        """Return whether the heads see what they saw before, although some rows have changed; then reads stay."""
         self._number(i, [rows[k] for k in changed])
         return all(view.unchanged(rows, changed) for view in views)
 
