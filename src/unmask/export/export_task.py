@@ -300,7 +300,7 @@ class ExportTask:
         """What export.json says."""
         model, tokens, canvas = self.model, self.tokens, self.canvas
         steps = planned_order(model, self.words)
-        answers = canvas.answer_slots(model.answers_told) if model.kind in DIFFUSION else None
+        answers = canvas.answer_slots(model.stated_answers) if model.kind in DIFFUSION else None
         work = {"token": tokens.special["work"], "slots": canvas.work} if canvas.work else None
         if work:
             steps = _order_with_work(model, self.words, canvas.order[: canvas.work])
