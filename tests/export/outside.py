@@ -72,6 +72,15 @@ def fill(folder, words, padding, auto, threshold=0.9, dtype="float32", spare=0, 
         canvas, passes = torch.where(sure, chance.argmax(-1), canvas), passes + 1
 
 
+def logits(folder, tokens, dtype, auto="AutoModelForMaskedLM"):
+    """Of rows of token ids, with the attention that transformers computes operation by operation."""
+    import torch
+
+    model, _ = stock(folder, auto, dtype, attn_implementation="eager")
+    with torch.no_grad():
+        return model(torch.tensor(tokens)).logits.float().tolist()
+
+
 def pipeline(folder, words, auto, **options):
     """`LLaDA2Pipeline` of diffusers with a threshold and no editing. Returns slots, most passes of a word."""
     import diffusers
@@ -248,6 +257,7 @@ JOBS = {
         albert,
         bert,
         fill,
+        logits,
         pipeline,
         planner,
         gpt2,

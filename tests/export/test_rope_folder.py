@@ -15,7 +15,8 @@ from unmask.export import rope_folder, rope_transformer
 from unmask.export.agreement import ExportDisagreement
 from unmask.export.export_model import export_files
 from unmask.export.export_task import slot_levels
-from unmask.export.rope_transformer import RopeChoice, rounding
+from unmask.export.real_transformer import rounding
+from unmask.export.rope_transformer import RopeChoice
 
 AUTO = {"eurobert": "AutoModelForMaskedLM", "llama": "AutoModelForCausalLM", "qwen2": "AutoModelForCausalLM"}
 
