@@ -65,21 +65,23 @@ def entropies_of_sets(law, length):
 @pytest.mark.parametrize("length", [1, 2, 6])
 def test_the_curve_is_that_of_its_definition(name, length):
     curve = information_curve(LAWS[name], length)
-    assert curve.error == 0
+    assert curve.exact
+    assert curve.error < 1e-10
     np.testing.assert_allclose(curve.entropy_of_sets, entropies_of_sets(LAWS[name], length), atol=1e-10)
     assert (np.diff(curve.per_position) <= 1e-10).all()
 
 
 @pytest.mark.parametrize("name", LAWS)
 @pytest.mark.parametrize("most", [3, 14, 40])
-def test_approximated_beliefs_bound_the_truth_from_both_sides(name, most):
+def test_merged_beliefs_bound_the_truth_from_both_sides(monkeypatch, name, most):
     law, length = LAWS[name], 6
     truth = entropies_of_sets(law, length)
     initial, steps = masked_information.normalised(law, length)
-    upper = masked_information._entropies(initial, steps, length, masked_information._merge, most)
-    lower = masked_information._entropies(initial, steps, length, masked_information._split, most)
-    assert (lower <= truth + 1e-9).all()
-    assert (truth <= upper + 1e-9).all()
+    for limit in ("MOST_NUMBERS", "MOST_MERGED"):
+        monkeypatch.setattr(masked_information, limit, most * (length + 1) * len(initial))
+    upper, lost = masked_information._entropies(initial, steps, may_merge=True)
+    assert (upper - lost <= truth + 1e-12).all()
+    assert (truth <= upper + 1e-12).all()
 
 
 @pytest.mark.parametrize("name", LAWS)
@@ -87,7 +89,8 @@ def test_too_many_beliefs_of_short_strings_are_enumerated(monkeypatch, name):
     followed = information_curve(LAWS[name], 7)
     monkeypatch.setattr(masked_information, "MOST_NUMBERS", 1)
     enumerated = information_curve(LAWS[name], 7)
-    assert followed.error == enumerated.error == 0
+    assert followed.exact
+    assert enumerated.exact
     np.testing.assert_allclose(enumerated.entropy_of_sets, followed.entropy_of_sets, atol=1e-12)
 
 
@@ -97,9 +100,10 @@ def test_too_many_beliefs_give_a_curve_with_an_error_that_holds(monkeypatch, nam
     exact = information_curve(law, length)
     monkeypatch.setattr(masked_information, "MOST_NUMBERS", 100)
     monkeypatch.setattr(masked_information, "MOST_CANVASES", 0)
-    monkeypatch.setattr(masked_information, "MOST_APPROXIMATE", 16 * len(law.initial) * (length + 1))
+    monkeypatch.setattr(masked_information, "MOST_MERGED", 16 * len(law.initial) * (length + 1))
     rough = information_curve(law, length)
-    assert exact.error == 0 < rough.error
+    assert exact.exact
+    assert not rough.exact
     assert (abs(rough.entropy_of_sets - exact.entropy_of_sets) <= rough.error + 1e-12).all()
     lower, upper = rough.bounds_per_position
     assert (lower - 1e-12 <= exact.per_position).all()
