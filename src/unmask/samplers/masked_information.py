@@ -142,7 +142,7 @@ def normalised(law: Law, length: int) -> tuple[np.ndarray, list[np.ndarray]]:
         rest = before / before.max()
     initial = law.initial * rest
     if not initial.any() or len(steps) < length:
-        raise ProblemError(f"{law.name} gives no string of length {length:,} a probability; choose another --length")
+        raise law.no_strings(length)
     return initial / initial.sum(), steps[::-1]
 
 

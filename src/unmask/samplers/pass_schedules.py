@@ -168,9 +168,9 @@ class ScheduleReport:
         if 10 * error > min(one.kl for one in self.schedules) and not self.curve.exact:
             exactness += " (a shorter --length has sharper bounds)"
         least = {
-            "unknown": "unknown (the search is for shorter strings)",
+            "unknown": "unknown (the search is for shorter strings; use a shorter --length)",
             "formula": f"{self.least} = ⌈log2(N + 1)⌉, reached by `bisection`",
-            "search": f"{self.least}, by search over all canvases",
+            "search": f"{self.least}, by search",
         }[self.method]
         return (
             f"random order, exact predictor; KL in nats, {exactness}",
