@@ -5,6 +5,7 @@ import random
 from fractions import Fraction
 from itertools import combinations, pairwise, permutations
 from math import ceil, comb, log, log2
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from unmask.samplers.exact_passes import bisection_passes, is_linked, least_pass
 from unmask.samplers.law_comparison import Bench
 from unmask.samplers.masked_information import information_curve
 from unmask.samplers.pass_schedules import expected_kl, optimal_schedule, published_schedules
-from unmask.samplers.string_law import LawPredictor, law_from_json
+from unmask.samplers.string_law import LawPredictor, law_from_json, read_law
 from unmask.samplers.write_once_rules import Bisection
 
 from .test_law_comparison import DOCUMENTS
@@ -272,6 +273,19 @@ def test_the_search_over_gaps_agrees_with_the_search_over_canvases(monkeypatch, 
     monkeypatch.setattr(exact_passes, "MOST_GAPS", 0)
     assert by_gaps == least_passes(law, length)
     assert not is_linked(law, length) or by_gaps == bisection_passes(length)
+
+
+LAW_FILES = Path(__file__).parents[2] / "examples" / "laws"
+
+
+def test_numbers_of_the_page():
+    """The numbers of docs/background/passes.md that no command prints."""
+    even = information_curve(read_law(LAW_FILES / "even.json"), 32)
+    best = optimal_schedule(even, 4)
+    assert best.writes == (27, 3, 1, 1)
+    assert (round(best.kl, 2), round(expected_kl(even, (0, 8, 16, 24, 32)), 2)) == (0.25, 1.04)
+    assert least_passes(read_law(LAW_FILES / "bursts.json"), 8) == 7
+    assert all(is_linked(read_law(LAW_FILES / name), 64) for name in ("chain.json", "runs.json"))
 
 
 def test_the_search_over_gaps_reaches_long_strings():

@@ -164,7 +164,7 @@ class ScheduleReport:
             self.curve.per_position[-1],
             max(one.error for one in self.schedules),
         )
-        exactness = f"{'exact up to rounding, about' if self.curve.exact else 'off by at most'} {error:.0e}"
+        exactness = f"{'exact up to rounding errors of about' if self.curve.exact else 'off by at most'} {error:.0e}"
         if 10 * error > min(one.kl for one in self.schedules) and not self.curve.exact:
             exactness += " (a shorter --length has sharper bounds)"
         least = {
