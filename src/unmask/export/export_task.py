@@ -270,6 +270,8 @@ class ExportTask:
         if canvas.work_token is not None:
             spare.embed[canvas.work_token] = spare.embed[ids["mask"]]
         arranged = replace(spare, positions=spare.positions[canvas.permutation])
+        if real.causal:  # its last row predicts nothing that the model defines: it becomes a spare row
+            arranged.positions[-1] = 0
         chosen = replace(arranged, out=arranged.out[kept], bias=arranged.bias[kept])
         ready = with_eos_in_spare_rows(chosen, scale)
         outputs = np.append(predicted[kept], ids["eos"])
