@@ -259,8 +259,8 @@ THEOREMS = (
         statement="CoT[log N] ⊊ MDM[log N, N]. The inclusion: CoT[T] ⊆ MDM[T, T + 3], by a conversion of weights with "
         "O(log N) heads for each head of the chain, and ⌈log2 N⌉ + 3 ≤ N from N = 6 on; for shorter words a table is "
         "one step with one slot (by hand). It is strict: parity and the word problem of A5 take ⌈log2 N⌉ steps of "
-        "masked diffusion (and N of the compiled chain, an upper bound), and chains of log N steps are circuits of constant "
-        "depth (own:cot-to-ac0*). No run shows the rest: that parity has no such circuits is cited.",
+        "masked diffusion (and N of the compiled chain, an upper bound), and chains of log N steps are circuits of "
+        "constant depth (own:cot-to-ac0*). No run shows the rest: that parity has no such circuits is cited.",
         construction="theorems/pcot_to_mdm_mirrored.py, theorems/cot_to_ac0.py, verification/compare.py",
         claim="holds",
         against_print="as printed",
