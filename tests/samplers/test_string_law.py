@@ -46,7 +46,7 @@ BAD = [
     ({**COIN, "contexts": {"": {"h": True}}}, "contexts['']['h'] must be a number"),
     ({**COIN, "contexts": {"": {"h": None}}}, "contexts['']['h'] must be a number"),
     ({**COIN, "contexts": {"": {"h": "1e999999999"}}}, "contexts['']['h'] must be a number"),
-    ({**COIN, "contexts": {"": {"h": 10**100}}}, "contexts['']['h'] must be a number"),
+    ({**COIN, "contexts": {"": {"h": 10**100}}}, "give a probability between 0 and 1"),
     ({**COIN, "contexts": {"": {"x": 1}}}, "contexts[''] names 'x', which is not declared"),
     ({**COIN, "contexts": {"": [0.5, 0.5]}}, "contexts[''] of a law must be an object"),
     ({**COIN, "contexts": {}}, "contexts lacks ''"),

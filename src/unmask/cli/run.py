@@ -415,8 +415,7 @@ def verdict_of(model: "Model", last: str) -> tuple[str, bool]:
 
 def answers_in_symbols(model: "Model") -> bool:
     """Return whether answers may be other symbols than accept and reject: for a program or an expression."""
-    stored = model.problem
-    return model.notes_answers or (isinstance(stored, dict) and stored.get("kind") == "expression")
+    return model.notes_answers or model.problem_fields.get("kind") == "expression"
 
 
 def show_run(model: "Model", trace: "Trace", *, canvas: bool) -> None:

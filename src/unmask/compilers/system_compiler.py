@@ -196,7 +196,7 @@ def _depth(unfolding: Unfolding) -> int:
 
 
 def why_no_family(system: System, kind: Kind) -> str:
-    """What stands in the way, as far as it can be said at once."""
+    """Return why there is no family, if that is quickly known."""
     if system.edits:
         return "its slots are rewritten in every step"
     if not _boxes(system):
@@ -321,7 +321,7 @@ class SystemCompiler:
         return {"planner": system_planner(plan), "predictor": system_predictor(plan)}
 
     def placement(self, kind: Kind, length: int, precision: Precision = USUAL_PRECISION) -> Placement:
-        """Where slots stand in a string."""
+        """Where slots are in a string."""
         return STRINGS[kind](self._repeating(length).plan(kind, length, precision))
 
     def _string(self, kind: Kind, length: int, precision: Precision) -> Model:

@@ -73,7 +73,7 @@ class SignIndex:
         self._indices: dict[int, list[tuple[int, CodeIndex]]] = {}
 
     def candidates(self, queries: Coded) -> Candidates | None:
-        """All pairs of one word that are opposite in no sign; None if the zeros stand in too many ways."""
+        """All pairs of one word that are opposite in no sign; None if there are too many patterns of zeros."""
         asked = np.unique(queries.mask)
         if asked.size * self._masks.size > MOST_MASKS:
             return None
@@ -318,7 +318,7 @@ class ClassAttention:
             signs = excluding(SignValues.of(Q[:, own], self._places[0]), keys.held, self._sorts, self._compact)
             for column in np.unique(since[own]).tolist():
                 which = np.flatnonzero(own & (since == column))
-                later = [j for j in signs if j >= column]  # others cannot tell
+                later = [j for j in signs if j >= column]  # before `column` the score does not depend on the key
                 sides = self._places[0][later], self._places[1][later]
                 yield _QueryGroup(Q[:, which], score[which], word[which], column, sides), which
 

@@ -42,7 +42,7 @@ NAMED_ORDERS = ("heap", "reversed", "skip", "work")
 
 @dataclass(frozen=True, eq=False)
 class StockCanvas:
-    """What stands in which row; `begin` is the token put before the model's rows, or None.
+    """What is in which row; `begin` is the token put before the model's rows, or None.
 
     `eos` is what spare rows predict; None in a loop, where they are invisible and what they hold may grow.
     """
@@ -156,7 +156,7 @@ def slot_order(model: Model, order: str | None) -> tuple[int, ...]:
 
 
 def work_slots(model: Model, order: str | None) -> tuple[int, ...]:
-    """The slots that stand in the prompt as [WORK] tokens, which embed as the mask and are never written: level 2.
+    """The slots that are in the prompt as [WORK] tokens, which embed as the mask and are never written: level 2.
 
     A model of one hop cannot do without them: nothing is computed from a slot that is not written.
     """

@@ -373,7 +373,7 @@ def _answer(model: Model, report: dict[str, Any]) -> str:
 
 def _meaning(model: Model, report: dict[str, Any]) -> str:
     """What the symbols of an answer say: a value, or accepted and rejected."""
-    problem = model.problem if isinstance(model.problem, dict) else {}
+    problem = model.problem_fields
     values = problem.get("symbols") if model.notes_answers else None
     if isinstance(values, list) and values:
         told = ", ".join(f"`{value}`" for value in values[:MOST_STATES]) + ", …" * (len(values) > MOST_STATES)

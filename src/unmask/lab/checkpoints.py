@@ -28,7 +28,7 @@ class Moment(msgspec.Struct, frozen=True):
 
 
 class Progress(msgspec.Struct, frozen=True):
-    """Where a run stands; `ended` says why it is over: converged, steps or seconds."""
+    """How far a run has come; `ended` says why it is over: converged, steps or seconds."""
 
     step: int = 0
     cpu_seconds: float = 0.0

@@ -48,7 +48,7 @@ def _with_and_without(rows: list[ResultRow], lengths: list[int]) -> list[PlotPan
 
 
 def _without_aux(rows: list[ResultRow]) -> list[ResultRow]:
-    """Beside the others stands direct, which fetches nothing, so that aux is nothing to it."""
+    """Drawn next to the others: `direct`, which fetches nothing, so that aux does not apply to it."""
     bare = [row for row in rows if not row.shape["aux"]]
     had = {(row["framework"], row["length"]) for row in bare}
     asked = {("direct", row["length"]) for row in bare} - had

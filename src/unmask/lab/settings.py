@@ -77,7 +77,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     factors       how many factors a step of a chain or of a scan multiplies: with more of them it takes fewer steps
     sha256        of the file of a program, whose name alone the problem gives
     supervision   of a looped model: each: its stream is read out after every loop; end: after the last alone; tokens:
-                  symbols stand between the loops, and the true ones are given
+                  symbols are between the loops, and the true ones are given
     cpu_seconds   when it is given up; steps: likewise, but the same on every machine
     converged     the share of right answers at which it stops; null: it goes on until it is given up
     """

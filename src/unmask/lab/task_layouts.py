@@ -1,4 +1,4 @@
-"""Layout: where the rows of a framework stand, what each fetches, and what it holds after every step.
+"""Layout: where the rows of a framework are, what each fetches, and what it holds after every step.
 
     states(w)[t, r]      what row r holds after t steps: an element, or MASK, or PAD
     pointers[t, r, f]    the row whose content r needs as its f-th operand in step t, or NOBODY
@@ -56,7 +56,7 @@ class TaskLayout(Protocol):
 
     @property
     def answer_slots(self) -> tuple[int, ...]:
-        """Where the answers stand, among what the loop of its kind shows in the end."""
+        """Where the answers are, among what the loop of its kind shows in the end."""
         ...
 
     def states(self, source: Any, words: np.ndarray, /) -> np.ndarray:
@@ -282,7 +282,7 @@ class ScanLayout:
 
     @property
     def _spans(self) -> list[int]:
-        """How far apart the factors of a step stand: 1, c, c², … below N."""
+        """How far apart the factors of a step are: 1, c, c², … below N."""
         return [self.factors**j for j in range(self.length) if self.factors**j < self.length]
 
     @property

@@ -116,12 +116,12 @@ class Trained:
 # read        one pass over input · canvas; the planner's and the predictor's reading of a canvas are the same pass
 # taken       the slots whose likeliest symbol is not the mask; of a mask-dominated model, among those still masked;
 #             of a predictor alone (random masking), those that the exact order writes in this step
-# layers      one loop: of a stream, or, where symbols stand between loops, of what the stream reads out to
+# layers      one loop: of a stream, or, where symbols are between loops, of what the stream reads out to
 
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """Logits [batch, rows, symbols] of the last rows in a step, and what stood there."""
+    """Logits [batch, rows, symbols] of the last rows in a step, and what was there."""
 
     logits: np.ndarray
     tokens: np.ndarray

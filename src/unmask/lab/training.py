@@ -126,7 +126,7 @@ def train(
     device: str | None = None,
     told: Told | None = None,
 ) -> TrainingRun:
-    """Begin, or go on where the folder's checkpoint stands; a run that is over is read, not run again."""
+    """Train, or continue from the folder's checkpoint; a run that is over is read, not run again."""
     keep_freed_memory()
     accelerator = _accelerator(device)
     task = config.task_of(program)

@@ -3,7 +3,7 @@
     canvas    x = the true canvas before step t, t drawn per word;     target = the canvas after it
     chain     x = the word and all of its products;                    target = the next one, all steps in one pass
     latent    x = the word and the pads;                               target = all rows after every loop, or the last
-    masking   x = the last canvas, a random share of it masked;        target = what stood there
+    masking   x = the last canvas, a random share of it masked;        target = what was there
 
 In a mask-dominated framework (tree) only masked slots have targets, and the target is the mask while a slot must wait.
 Batch i of a seed does not depend on what was drawn before it, and every process takes its own part of it.
@@ -117,7 +117,7 @@ def masked(task: LabTask, states: np.ndarray, share: np.ndarray, ticks: np.ndarr
 
 
 def fetched(held: np.ndarray, pointers: np.ndarray, targets: np.ndarray) -> np.ndarray:
-    """What stands at the operands of the rows that are taught, [batch, rows, fetches]."""
+    """What is at the operands of the rows that are taught, [batch, rows, fetches]."""
     pointers = np.broadcast_to(pointers, (len(held), *pointers.shape[1:]))
     found = np.take_along_axis(held[:, :, None], np.maximum(pointers, 0), axis=1)
     return np.where((pointers == NOBODY) | (targets == UNTAUGHT)[..., None], UNTAUGHT, found)

@@ -120,7 +120,7 @@ TYPES = {
     ".py": "text/plain",
 }
 VIEW_POLICY = "sandbox allow-scripts; frame-ancestors 'self'"
-"""Beside the policy that the page of a run brings itself, which forbids every request."""
+"""In addition to the policy that the page of a run contains, which forbids every request."""
 
 
 def application() -> Starlette:

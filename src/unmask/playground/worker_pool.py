@@ -27,7 +27,7 @@ LONGEST_LINE = 16 << 20
 STALE = 200
 """Answers after which a worker is replaced, so that what its caches hold cannot grow for ever."""
 KILLED_BY_OTHERS = (-signal.SIGKILL, -signal.SIGTERM)
-"""Ends of a worker that its work alone does not bring about: the same question may well be answered the next time."""
+"""Ends of a worker that its work alone does not cause: the same request may well succeed the next time."""
 
 
 class RequestFailed(UnmaskError):

@@ -99,7 +99,7 @@ def _grammar(drafts: dict[str, list[list[tuple[str, bool]]]]) -> Grammar:
 
 # Grammar × word → is it derived? By Earley's items, from the rules as they were written: the oracle.
 #
-#     (A → α • β, i) in set j    α derives the letters i … j - 1, in a place where A may stand
+#     (A → α • β, i) in set j    α derives the letters i … j - 1, in a place where A may be
 #
 # A nonterminal that derives ε is also stepped over when it is expected, so that one pass over a set is enough.
 

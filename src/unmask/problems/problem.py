@@ -152,7 +152,7 @@ def words_over(letters: Sequence[str], length: int, rng: random.Random, *, gap: 
 def words_of(automaton: Automaton, length: int, rng: random.Random) -> Iterator[str]:
     """In turn a member, a non-member, a word one edit away from a member, and any word.
 
-    Both answers occur even if one of them is rare. If there is no member or no non-member, any word takes its turn.
+    Both answers occur even if one of them is rare. If there is no member or no non-member, any word is yielded instead.
     """
 
     def any_word() -> str:

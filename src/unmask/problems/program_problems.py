@@ -134,7 +134,7 @@ class AbsentProgram(Problem):
 
 
 def program_problem(system: System) -> ProgramProblem:
-    """A program that stands in no file."""
+    """A program that is not in a file."""
     return ProgramProblem(f"program:{system.name}", system)
 
 

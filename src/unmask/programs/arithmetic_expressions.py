@@ -81,7 +81,7 @@ class ExpressionPlan:
         return tuple(np.bincount(self.step).tolist())
 
     def in_blocks(self) -> "ExpressionPlan":
-        """The same with as many slots for every step: those of a step stand last among its block."""
+        """The same with equally many slots for every step: those of a step are the last of its block."""
         widest = max(self.writes)
         ends = np.cumsum(self.writes)[self.step]
         places = widest * (self.step + 1) - (ends - np.arange(self.slots))
@@ -145,7 +145,7 @@ def _reduced(text: list[_Written], height_at: dict[int, int], height: int) -> li
     for item in rest:
         if height_at.get(item.place) == height:
             left, right = made.pop(), next(rest)
-            assert left.symbol is None is right.symbol, "an operation of the next height stands between numbers"
+            assert left.symbol is None is right.symbol, "an operation of the next height is between numbers"
             made.append(_Written(None, -1, -1, (left.row, item.row, right.row)))
         else:
             made.append(replace(item, reads=(item.row,) * 3))
@@ -306,7 +306,7 @@ def embed_symbols(
 
 
 def fetch(layer: LayerBuilder, registers: ExpressionRegisters, *held: SymbolColumns) -> None:
-    """Three heads bring what the addressed rows hold."""
+    """Three heads copy what the addressed rows hold."""
     targets = (registers.left, registers.operator, registers.right)
     for address, target in zip(registers.addresses, targets, strict=True):
         head = lookup(layer, address, registers.here)

@@ -230,7 +230,7 @@ def gathered(over: Over, union: set[Any] | frozenset) -> Any:
 
 
 def result_of(group: Slots, case: Case, given: tuple[Any, ...], where: Key | str) -> Any:
-    """The value of a rule, as it stands among the values of its group."""
+    """The value of a rule, as the group lists it among its values."""
     result = called(case.rule, given, _where(where), case.line)
     if isinstance(result, set):
         result = frozenset(result)

@@ -82,7 +82,7 @@ def check_function(
     told: Sequence[tuple[tuple[Any, ...], Any]],
     what: str,
 ) -> None:
-    """Refuse what gives, when asked again, something else than it told; what it prints then is not shown."""
+    """Raise if a rule returns a different value on a second call. What it prints then is not shown."""
     for given, first in islice(cycle(told), max(len(told), ASKED)):
         with redirect_stdout(StringIO()):
             again = ask(given)

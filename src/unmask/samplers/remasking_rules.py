@@ -28,8 +28,8 @@ from unmask.samplers.rule_interface import (
 #              times η at slots that are written
 #     the ⌊n·(1 − κ_i)⌋ lowest of the n scores are masked, of equals the rightmost; other masks take x0
 #
-# *Remasking* here means to mask again. The published code scores x0 at written slots, whatever stands there, so that a
-# wrong symbol under a confident predictor is never revised; `scored='xt'` scores the symbol that stands there. Where
+# *Remasking* here means to mask again. The published code scores x0 at written slots, whatever is there, so that a
+# wrong symbol under a confident predictor is never revised; `scored='xt'` scores the symbol that is there. Where
 # scores at the edge are exactly equal it masks fewer (it compares with <), which the noise of floats seldom leaves
 # them.
 

@@ -64,8 +64,8 @@ class TraceDocument(msgspec.Struct, frozen=True):
 class Trace:
     """One word, one run. `canvas[t]` are the tokens after step t, `chosen[t]` the slots written in it.
 
-    A looped model has one canvas, its answer; a run that was told to forget its canvas has the last one. A notebook
-    shows a trace as the page of `unmask view`; made with `record=True`, it tells what every slot read and held.
+    A looped model has one canvas, its answer; a run without a recorded canvas has the last one. A notebook
+    shows a trace as the page of `unmask view`; made with `record=True`, it shows what every slot read and held.
 
     Examples:
         >>> trace = run_word(compile_problem("(a|b)*abb", "mdm", length=4), "aabb")
@@ -90,7 +90,7 @@ class Trace:
     slots: tuple[str, ...] = ()
     """Names of the slots, where a program gives them; a comment."""
     left_out: str | None = None
-    """What was not kept, and why: a sentence for those who look for it."""
+    """A sentence that says what was not kept, and why."""
 
     @classmethod
     def of(
@@ -203,7 +203,7 @@ class Trace:
         rows = 1 + self.length if self.kind == "plt" else 0  # the answers of a looped model may be in rows of the input
         most = self.padding + rows
         _require(all(tokens.size <= most for tokens in self.canvas), "a canvas has more slots than it says")
-        _require(self.steps_taken >= 0, "its steps are fewer than none")
+        _require(self.steps_taken >= 0, "the number of its steps is negative")
         _require(self.kind == "plt" or len(self.canvas) <= self.steps_taken, "it has more canvases than steps")
         for tokens in (_integers(self.word, axes=1), *self.canvas):
             within = ((tokens >= 0) & (tokens < len(self.vocabulary))).all()

@@ -129,7 +129,7 @@ def _outside(step: int, left: Trace, right: Trace) -> Difference | None:
 
 
 def _kept(step: int, trace: Trace) -> int | None:
-    """Where the canvas after a step stands; a run that was told to forget its canvas has only the last one."""
+    """The index of the canvas after a step; a run without a recorded canvas has only the last one."""
     if trace.kind == "plt":
         return 0
     place = step - (trace.steps_taken - len(trace.canvas))

@@ -145,7 +145,7 @@ class Panel:
 
     @cached_property
     def places(self) -> dict[tuple[int, int], float]:
-        """Where the input and every event stand when the canvas is folded over the input."""
+        """Where the input and every event are when the canvas is folded over the input."""
         return positions_over_input(self.history, self.edges or ())
 
     def reduced(self) -> "Panel":

@@ -52,7 +52,7 @@ class RunHistory:
 
     @property
     def mask(self) -> int:
-        """The token of a slot in which nothing stands yet."""
+        """The token of a slot that is still empty."""
         if self.looped or self.trace.mask is None or self.trace.kind == "cot":
             return NOTHING
         return self.trace.vocabulary.index(self.trace.mask)
@@ -144,7 +144,7 @@ def _after_each_loop(recording: Recording, loops: int) -> np.ndarray | None:
 
 
 def _most_telling(streams: np.ndarray, blocks: Blocks) -> tuple[str | None, Sequence[str], np.ndarray]:
-    """(name, labels, which label stands in each row after each loop) of one one-hot register that changes.
+    """(name, labels, which label is in each row after each loop) of one one-hot register that changes.
 
     Of those that hold something in most rows before the first loop, the one that changes most.
     """
@@ -170,7 +170,7 @@ MOST_EDGES = 20_000
 
 @dataclass(frozen=True)
 class Edge:
-    """What was written at (line, column) was made from what stood at `source`, which was written at `source_line`.
+    """What was written at (line, column) was made from what was at `source`, which was written at `source_line`.
 
     `head` indexes the heads of the run, or is CONTINUES: a chain of thought continues from its last symbol.
     """

@@ -50,7 +50,7 @@ def picture(view: View) -> str:
 
 
 def _panel(panel: Panel, left: int) -> tuple[int, str]:
-    """(width, drawing) of one run; lines first, so that symbols stand on them."""
+    """(width, drawing) of one run; lines first, so that symbols are drawn over them."""
     history = panel.history
     columns = max(1, history.tokens.shape[1] if history.looped else history.first_slot)
     cell = 26 if columns <= 32 else 15

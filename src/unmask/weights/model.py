@@ -108,10 +108,16 @@ class Model:
         return self.answer_rows if self.kind == "plt" else self.padding
 
     @property
+    def problem_fields(self) -> dict[str, Any]:
+        """The fields of the stored problem; {} if it is not a JSON object, which a folder from elsewhere may hold."""
+        stored = self.problem
+        return stored if isinstance(stored, dict) else {}
+
+    @property
     def notes_answers(self) -> bool:
         """Whether the folder says how many slots answer, as that of a program does."""
-        stored = self.problem  # may be any JSON value in a folder from elsewhere
-        return isinstance(stored, dict) and isinstance(stored.get("slots"), list) and type(stored.get("outputs")) is int
+        stored = self.problem_fields
+        return isinstance(stored.get("slots"), list) and type(stored.get("outputs")) is int
 
     @property
     def answers_told(self) -> int:
@@ -241,8 +247,7 @@ class Model:
     @property
     def slot_names(self) -> tuple[str, ...]:
         """The names that a program gives to the slots, as the problem notes them: a comment; () where it does not."""
-        stored = self.problem  # anything at all, in a folder that others made
-        names = stored.get("slots") if isinstance(stored, dict) else None
+        names = self.problem_fields.get("slots")
         fits = isinstance(names, list) and len(names) == self.padding and all(isinstance(n, str) for n in names)
         return tuple(names) if names is not None and fits else ()
 

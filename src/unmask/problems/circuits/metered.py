@@ -111,7 +111,7 @@ def metered(function: Any) -> Metered:
 
 @dataclass(frozen=True, eq=False)
 class MachineCall:
-    """A metered function of numbers, N first, with the machines that it is given and the room of all registers."""
+    """A metered function of numbers, N first, with the callables that it is given and the bound of all registers."""
 
     function: Metered
     machines: tuple[Machine, ...]

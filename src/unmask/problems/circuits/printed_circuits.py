@@ -86,7 +86,7 @@ def source_row(circuit: Machine, N: int, place: int) -> int:
 
 @metered
 def deciding_bit(circuit: Machine, N: int, place: int) -> int:
-    """The bit that decides the gate if the wire's source has it; 2 for an item that is no wire."""
+    """The bit that decides the gate if the wire's source has it; 2 for an item that is not a wire."""
     literal = item(circuit, N, place)
     if literal <= 1:
         return 2

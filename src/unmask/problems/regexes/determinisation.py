@@ -259,7 +259,7 @@ class _Gaps:
         return arrows
 
     def _kinds_before(self) -> list[int]:
-        """For each token and the edge, the first one that no assertion about the character before tells from it."""
+        """For each token and the edge, the first that assertions about the previous character do not distinguish."""
         guards = [guard for ways in self.nfa.silent.values() for _, guard in ways if isinstance(guard, AssertionCase)]
         firsts: dict[tuple[bool, ...], int] = {}
         sides = {guard.before for guard in guards}
@@ -386,7 +386,7 @@ class _Gaps:
         return said
 
     def _read_behind(self, past: GapPast, rest: Rest) -> int:
-        """The reading states of look-behinds that stand before the next character; one begins at every gap."""
+        """The reading states of look-behinds before the next character; one begins at every gap."""
         _, truths = self._leading(past.kind, rest, self._said(past, rest))
         origins = [self.nfa.looks[number].start for number in self.behind]
         origins += [self.nfa.reads[state][1] for state in _bits(past.read)]

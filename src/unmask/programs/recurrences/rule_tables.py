@@ -1,4 +1,4 @@
-"""Rule → conjunctions of features: what heads bring, and the table of a rule over it.
+"""Rule → conjunctions of features: what heads copy, and the table of a rule over it.
 
     feature     "the row holds this value", or for a set "the item is in (or not in) the set"
     variable    features of which exactly one holds, once the row that is read is written
@@ -27,7 +27,7 @@ Feature = tuple[str, Any]
 """("is", value), ("in", item) or ("out", item)."""
 
 Column = tuple[str, int, Feature]
-"""Where a feature stands: ("read", number of the head, feature) or ("found", number of the channel, feature)."""
+"""Where a feature comes from: ("read", number of the head, feature) or ("found", number of the channel, feature)."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -111,7 +111,7 @@ class Planned:
 
     @property
     def computes(self) -> tuple[Any, ...]:
-        """What it does with what it reads, wherever that stands."""
+        """Its table over what it reads, independent of where that is."""
         return tuple(self.heads), self.channels, self.terms
 
 

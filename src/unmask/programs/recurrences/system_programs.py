@@ -209,7 +209,7 @@ class SlotResults:
 
     While a slot waits, the symbols that it may hold tie at 0, or with `own_slot` have -B like all others.
 
-    The columns stand in the order of the sum: what a row may hold, whether it is ready, what it is.
+    The columns are in the order of the sum: what a row may hold, whether it is ready, what it is.
     """
 
     def __init__(self, program: Program, plan: SystemPlan, *, own_slot: bool) -> None:
@@ -334,7 +334,7 @@ def system_loop(plan: SystemPlan) -> Program:
 
 
 def _brought(plan: SystemPlan, h: int, result: Features, fetched: Features) -> tuple[Columns, Columns]:
-    """From what a slot has computed to the features that a head brings."""
+    """From what a slot has computed to the features that a head reads."""
     pairs: dict[tuple[int, int], None] = {}
     head = plan.heads[h]
     for group in plan.groups:

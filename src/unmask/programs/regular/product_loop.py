@@ -3,7 +3,7 @@
 Statement:    a regular language is decided by a looped transformer with ⌈log2 N⌉ loops.
 Construction: row i holds a product; each loop replaces it by the product of the rows 2i and 2i + 1. A row that
               does not exist is the pad row N, which always holds the identity. After ⌈log2 N⌉ loops row 0 holds the
-              product of the word; a last LOOKUP brings its verdict to the last row.
+              product of the word; a last LOOKUP copies its verdict to the last row.
 Bounds:       T = ⌈log2 N⌉ (0 for N <= 1), P = 1; 2 looped layers (1 for `matrix_loop`) and 1 after; width O(log N).
 Exactness:    for every N >= 0 and p >= 2.
 Deviations:   one pad instead of none: it is the identity, and the empty word has a row to answer from.

@@ -86,7 +86,7 @@ def state_node(
 
 
 class _Fetched:
-    """What a lookup brought: a letter, a state, or a mask."""
+    """What a lookup copied: a letter, a state, or a mask."""
 
     def __init__(self, program: Program, side: str, letters: Sequence[str], states: Sequence[str]) -> None:
         self.letter = program.register(f"{side} letter", letters)

@@ -216,7 +216,7 @@ def bits_per_symbol(symbols: int) -> int:
 
 
 def input_names(rows: int, symbols: int) -> list[str]:
-    """`x3` where one bit says which of two symbols stands in place 3, `x3.0`, `x3.1`, … where it takes more."""
+    """`x3` where one bit says which of two symbols is at place 3, `x3.0`, `x3.1`, … where it takes more."""
     bits = bits_per_symbol(symbols)
     return [f"x{i}" if bits == 1 else f"x{i}.{b}" for i in range(rows) for b in range(bits)]
 

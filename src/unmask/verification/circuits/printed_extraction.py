@@ -7,7 +7,7 @@ Statement:    from an oracle for the weights and positions of a family, one mete
               circuit that accepts what the model accepts. If the oracle is computable in logarithmic space, so is the
               circuit. Its depth is at most `printed_depth`, in which N does not occur but through T.
 Construction: every number of F_p is a *cell* of m gates, one per value. The equations of a layer are printed cell by
-              cell. A cell is found by its address: those of a matrix stand at equal distances, and the machine counts
+              cell. A cell is found by its address: those of a matrix are at equal distances, and the machine counts
               the gates that it has printed. Sums are the cascade of flip-flops of `one_hot`, level by level, with all
               its gates; a gate that can never be true is printed as an empty OR.
 Exactness:    for models that never divide by zero, whose words have two letters, whose attention is unmasked, and whose

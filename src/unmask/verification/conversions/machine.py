@@ -207,7 +207,7 @@ class Machine:
         hosted: bool = True,
         only: Collection[int] | None = None,
     ) -> RowState:
-        """After the heads; the stream of a layer of the source stands as after its MLP."""
+        """After the heads; the stream of a layer of the source is that after its MLP."""
         step = self.steps[number]
         if len(read) != len(step.own):
             raise NotShown(f"layer {number} has {len(step.own)} heads of its own, not {len(read)}")

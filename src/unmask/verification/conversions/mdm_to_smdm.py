@@ -5,7 +5,7 @@ j + 1, with ĥ in place of m, and all others hold m. By induction on steps:
 
     planner      a slot is current if it is masked and the same entry of the block before is not, in block 0 if it is
                  masked: that is block t. Exactly these slots are chosen, so none is chosen twice
-    hosts        are the rows of the input and of block t. Their look back brings the symbol of the source's canvas, ĥ
+    hosts        are the rows of the input and of block t. Their look back copies the symbol of the source's canvas, ĥ
                  as m, and the position of the row that they host: its stream before the first layer, for U and for S
     others       are ignored: hosts see none of them (exponential 0, for every score), and they themselves have a
                  weight on hosts, for every score, so they never divide by zero
@@ -262,9 +262,7 @@ class _Predicted:
             settle(
                 f"{name}: the streams of the source after it", "execution", lambda number=number: self.pass_on(number)
             )
-        settle(
-            "decoding: the source's symbol where it takes one, else the one that stands there", "execution", self.decode
-        )
+        settle("decoding: the source's symbol where it takes one, else the present one", "execution", self.decode)
 
     def start(self) -> str:
         made = [

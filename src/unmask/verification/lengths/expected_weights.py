@@ -102,7 +102,7 @@ def _positions(name: str, wanted: "_ProgramAt", found: Transformer) -> int:
 
 
 class _ProgramAt:
-    """A program of every N at one N: where its columns stand, and what stands between them."""
+    """A program of every N at one N: where its columns are, and what is between them."""
 
     def __init__(self, program: Program, length: int, precision: Precision) -> None:
         assert program.every is not None
@@ -140,7 +140,7 @@ class _ProgramAt:
         return _ordered(rows, zeros, [self._integers(weight, columns) for columns, weight in parts])
 
     def scores(self, head: HeadBuilder) -> tuple[Entries, Entries]:
-        """Wq and Wk: a block that reads codes stands there once for every bit."""
+        """Wq and Wk: a block that reads codes occurs once for every bit."""
         forms: list[tuple[int, int, int, Weight]] = [
             (b, side, a, weight)
             for side, edges in enumerate((head.query, head.key))

@@ -142,7 +142,7 @@ Term = Any
 """A term or a formula of the solver."""
 
 LEAST_ASKED = 1
-"""There is no K for N = 0: nothing that is proved here is about it."""
+"""There is no K for N = 0: no proof here covers that length."""
 PATIENCE = 20_000  # milliseconds for one question
 LOOK_EVERY = 1 / 20  # of a second
 
@@ -314,7 +314,7 @@ class Arithmetic:
         return sorted(found)
 
     def _answer(self, solver: Any) -> Any:
-        """What the solver says within the budget. It works in a thread, so that this one hears the clock and Ctrl-C."""
+        """What the solver says within the budget. It works in a thread, so that this one can be interrupted."""
         check()
         deadline = current().deadline
         solver.set("timeout", PATIENCE if deadline is None else max(1, min(PATIENCE, _left(deadline))))

@@ -4,7 +4,7 @@ Looped, for every N >= 2: there are N rows and a pad, and each loop replaces row
 2i + 1.
 
 A row is a vector. What it was itself makes no difference to what it becomes: a column that a head writes is cleared by
-the row's own head, whatever number of its range stands there, and every other column never changes. So a loop is a
+the row's own head, whatever number of its range is there, and every other column never changes. So a loop is a
 table of what two rows hold in the columns that heads read; pairs (held, map) are closed under it. After the loops the
 last row reads row 0, which covers the word (`halves`), and says what the automaton says.
 """
@@ -22,7 +22,7 @@ from unmask.verification.lengths.obligations import Arithmetic, NotShown, Term
 from unmask.verification.lengths.regular_trees import LanguageClaim
 from unmask.verification.lengths.row_tables import (
     MOST_PAIRS,
-    Brought,
+    HeadOutput,
     Pool,
     RowVectors,
     closed,
@@ -141,25 +141,25 @@ class LoopTable:
 
     def table(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         held = np.stack(self.vectors, axis=1)
-        brought = [self.rows.fetched(0, h, held) for h in self.heads[:2]]
+        added = [self.rows.fetched(0, h, held) for h in self.heads[:2]]
         code = left * len(self.vectors) + right
         pairs, back = np.unique(code, return_inverse=True)
         first, second = pairs // len(self.vectors), pairs % len(self.vectors)
         made = np.empty(pairs.size, dtype=np.int64)
         for part in in_parts(pairs.size, self.rows.step):
-            looped, which = self._looped(brought[0][first[part]], brought[1][second[part]])
+            looped, which = self._looped(added[0][first[part]], added[1][second[part]])
             made[part] = self._numbers(looped)[which]
         return made[back.reshape(-1)]
 
-    def _looped(self, left: Brought, right: Brought) -> tuple[np.ndarray, np.ndarray]:
+    def _looped(self, left: HeadOutput, right: HeadOutput) -> tuple[np.ndarray, np.ndarray]:
         """Run one loop on rows that held the first letter; `forgets` shows that any other content gives the same.
 
         Return (different rows, which of them each row is); rows that no later layer distinguishes count as equal.
         """
         own = np.repeat(self.vectors[0][:, None], left.values.shape[1], axis=1)
         by_head = dict(zip(self.heads, (left, right, self.rows.fetched(0, self.heads[2], own)), strict=True))
-        brought = [by_head[head] for head in range(3)]
-        state = self.rows.layer(0, own, brought)
+        added = [by_head[head] for head in range(3)]
+        state = self.rows.layer(0, own, added)
         self._widen(state)
         telling = self.telling[state[self.telling].min(axis=1) != state[self.telling].max(axis=1)]
         first, which = distinct(state[telling])
@@ -183,29 +183,29 @@ class LoopTable:
         return f"{self.pool.size} pairs, {self.pool.size**2:,} cases"
 
     def forgets(self) -> str:
-        """Column by column: (heads) + own is the same for every own number that may stand there."""
+        """Column by column: (heads) + own is the same for every own number that may be there."""
         heads = self.rows.transformer.layers[0].heads
         own = heads[self.heads[2]].wv
         if (own.row != own.column).any():
             raise NotShown("the head by which a row reads itself moves numbers to other columns")
         held = np.stack(self.vectors, axis=1)
-        brought = [self.rows.fetched(0, h, held) for h in self.heads[:2]]
+        added = [self.rows.fetched(0, h, held) for h in self.heads[:2]]
         cases = 0
         for column in range(self.rows.width):
             numbers = range(int(self.lowest[column]), int(self.highest[column]) + 1)
             if len(numbers) == 1:
                 continue
             factor = own.value[own.column == column]
-            for order in product(*(np.unique(one.values[one.columns == column]).tolist() or [0] for one in brought)):
+            for order in product(*(np.unique(one.values[one.columns == column]).tolist() or [0] for one in added)):
                 results = {self._summed(order, x, factor) for x in numbers}
                 cases += len(numbers)
                 if len(results) != 1:
                     raise NotShown(f"column {column} of a row depends on what it was before the loop")
         return f"{cases:,} cases"
 
-    def _summed(self, brought: tuple[int, ...], own: int, factor: np.ndarray) -> int:
+    def _summed(self, added: tuple[int, ...], own: int, factor: np.ndarray) -> int:
         precision = self.rows.precision
-        terms = dict(zip(self.heads[:2], brought, strict=True))
+        terms = dict(zip(self.heads[:2], added, strict=True))
         terms[self.heads[2]] = int(multiply(own, int(factor[0]) if factor.size else 0, precision))
         total = 0
         for head in range(3):
@@ -304,7 +304,7 @@ class ChainTable:
             raise NotShown("a region of rows is empty for every N")
         return result
 
-    def _symbols(self, own: np.ndarray, letters: Brought) -> np.ndarray:
+    def _symbols(self, own: np.ndarray, letters: HeadOutput) -> np.ndarray:
         count = letters.values.shape[1]
         i, j = (axis.ravel() for axis in np.indices((own.shape[1], count)))
         said = np.empty(i.size, dtype=np.int64)

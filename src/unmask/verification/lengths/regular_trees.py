@@ -22,7 +22,7 @@ from unmask.verification.lengths.letter_coverage import Level, require_claims, r
 from unmask.verification.lengths.obligations import AnyRow, Arithmetic, Euclid, NotShown, Term
 from unmask.verification.lengths.row_tables import (
     NEVER,
-    Brought,
+    HeadOutput,
     Pool,
     RowVectors,
     closed,
@@ -101,21 +101,21 @@ class ProductRow:
         self.maps = state_maps(claim.automaton)
         symbols = len(claim.family.design.vocabulary.symbols)
         starts = rows.start(np.arange(symbols), read)
-        self.brought: list[tuple[Brought, np.ndarray]] = []  # per head: one per class, and symbol × flags → class
+        self.added: list[tuple[HeadOutput, np.ndarray]] = []  # per head: one per class, and symbol × flags → class
         for head in (0, 1):
-            brought = rows.fetched(0, head, starts)
-            first, inverse = distinct(brought.values)
-            self.brought.append((brought[first], inverse.reshape(symbols, -1)))
+            added = rows.fetched(0, head, starts)
+            first, inverse = distinct(added.values)
+            self.added.append((added[first], inverse.reshape(symbols, -1)))
         self.never: int | None = None  # the symbol that is never chosen
         self.pool = Pool(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
 
     def outcomes(self, own: np.ndarray, left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(what is chosen, its logit) for one row, and classes of what is brought."""
+        """(what is chosen, its logit) for one row, and classes of what is added."""
         chosen, largest = np.empty(left.size, dtype=np.int64), np.empty(left.size, dtype=np.int64)
         for part in in_parts(left.size, self.rows.step):
-            brought = [self.brought[0][0][left[part]], self.brought[1][0][right[part]]]
+            added = [self.added[0][0][left[part]], self.added[1][0][right[part]]]
             mine = np.broadcast_to(own[:, None], (own.size, left[part].size))
-            logits, which = self.rows.single_pass(mine, brought)
+            logits, which = self.rows.single_pass(mine, added)
             logits = logits.astype(np.int64)
             if self.never is not None:
                 logits[self.never] = NEVER
@@ -125,8 +125,8 @@ class ProductRow:
     def symbols(self, flags: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """What a row takes for symbols left and right; the same for all flags of its own and of the rows it reads."""
         own = self.rows.start(np.array([self.mask]), flags)
-        lefts, rights = (list(np.unique(classes, axis=1).T) for _, classes in self.brought)
-        base = self.brought[1][0].values.shape[1]
+        lefts, rights = (list(np.unique(classes, axis=1).T) for _, classes in self.added)
+        base = self.added[1][0].values.shape[1]
         result: np.ndarray | None = None
         for k, (of_left, of_right) in product(range(own.shape[1]), product(lefts, rights)):
             pairs, back = np.unique(of_left[left] * base + of_right[right], return_inverse=True)
@@ -246,7 +246,7 @@ def _every_case(node: ProductRow) -> Iterator[tuple[np.ndarray, bool, np.ndarray
         own = node.rows.start(tokens, flags)
         owns += [(own[:, k], masked) for k in distinct(own[node.rows.live()])[0]]
     sides = []
-    for _, classes in node.brought:
+    for _, classes in node.added:
         some, others = np.unique(classes[node.mask]), np.unique(classes[read])
         sides.append((np.concatenate([some, others]), np.arange(some.size + others.size) < some.size))
     (left, left_masked), (right, right_masked) = sides

@@ -1,4 +1,4 @@
-"""Slots of a system of recurrences, for every N: where they stand, and what their rules read there.
+"""Slots of a system of recurrences, for every N: where they are, and what their rules read there.
 
     a slot        indices, each  first + digit,  0 <= digit < side, the sides expressions in N
     its place     digits by sides, as in nested loops
@@ -74,7 +74,7 @@ class Operand:
     places: tuple[Term, ...]
     number: Term | None
     held: tuple[Any, ...]
-    """What may stand there."""
+    """What may be there."""
     mapping: Callable[[Any], Any] = lambda value: value
     search: Search | None = None
 
@@ -148,7 +148,7 @@ class Space:
         return _product(self.sides[group], self.arithmetic)
 
     def place(self, group: Group, places: Sequence[Term]) -> Term:
-        """Where the slot at these places stands in its group."""
+        """Where the slot at these places is in its group."""
         total = self.arithmetic.z3.IntVal(0)
         for place, over, side in zip(places, group.ranges, self.sides[group], strict=True):
             total = total * side + (place - self.of(over.first))
@@ -412,7 +412,7 @@ class SystemClaim:
         return self.family.design.vocabulary["mask"]
 
     def block(self, group: Group) -> Block:
-        """Where the plan says that its rows stand."""
+        """Where the plan says that its rows are."""
         plan = self.family.plan
         if not isinstance(group, Search):
             return plan.blocks[group]

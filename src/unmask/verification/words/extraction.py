@@ -238,7 +238,7 @@ class Labelled(NamedTuple):
 class Choices:
     """Slot by slot, in which cases it is taken (label 1); where masks alone may be, the step that says so.
 
-    Slots may be told one at a time, so that one is written before the next is looked at.
+    Slots may be passed one at a time, so that one is written before the next is computed.
     """
 
     slots: Iterable[Labelled]
@@ -386,7 +386,7 @@ class Tables:
         return Labelled(*self.network.cases(old.cases.variables, labels[old.cases.index]))
 
     def _decoded(self, row: Labelled, without: int | None) -> Labelled:
-        """Logits that stand where they stood are decoded once."""
+        """Logits that are the same objects as before are decoded once."""
         key = id(row.cases), id(row.labels), without
         if key not in self._known_symbols:
             symbols = decode(row.labels, self._model.precision, without=without)
@@ -488,7 +488,7 @@ def extract(model: Model) -> Extraction:
 
 
 def _least_cost(model: Model) -> int:
-    """Bytes that no extraction stays below: every row is embedded, and every row stands at every layer of a pass."""
+    """Bytes that no extraction stays below: every row is embedded, and every row is at every layer of a pass."""
     total = 0
     for transformer in model.transformers.values():
         first, last = transformer.loop or (0, 0)

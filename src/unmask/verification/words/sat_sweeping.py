@@ -348,7 +348,7 @@ class _Sweep:
         return (value ^ ((1 << self._tried) - 1), 1) if value & 1 else (value, 0)
 
     def _learn(self, bits: list[bool]) -> None:
-        """Inputs that tell nodes apart, a few at once, become values of every node."""
+        """Inputs that distinguish nodes, a few at a time, become values of every node."""
         self._fresh.append(bits)
         alone = self._tried >= MOST_INPUTS
         if len(self._fresh) < (LEARNED_AT_ONCE * NEIGHBOURS if alone else LEARNED_AT_ONCE):

@@ -292,7 +292,7 @@ class SymbolicHead:
         self._branches: dict[tuple, tuple[tuple[Cases, np.ndarray, np.ndarray] | None, object]] = {}
 
     def take_in(self, rows: list[SymbolicRow], Q: np.ndarray, K: np.ndarray) -> None:
-        """Number the queries and keys of rows, which stand one after the other."""
+        """Number the queries and keys of rows, which are one after the other."""
         queries, keys = self.scores.queries(Q), self.scores.keys(K)
         for row, part in _places(rows):
             row.numbers[self.number] = HeadNumbers(queries[part], keys[part])
@@ -371,7 +371,7 @@ class SymbolicHead:
         result = self._joined(query_cases, order, asked, read, live)
         if self._network.disjoint(result[0].variables):
             return result
-        # a table of variables that share letters tells less than a choice among them
+        # a table of variables that share letters is less precise than a choice among them
         return self._chosen(query_cases, [asked[q] for q in order.tolist()], read, live) or result
 
     def _joined(
@@ -520,7 +520,7 @@ class SymbolicHead:
 
 
 def _places(rows: list[SymbolicRow]) -> Iterator[tuple[SymbolicRow, slice]]:
-    """Where the cases of each row stand among those of all."""
+    """Where the cases of each row are among those of all."""
     first = 0
     for row in rows:
         last = first + row.cases.count
@@ -551,7 +551,7 @@ class HeadView:
         return cls(head, head.scores.epoch, rows_of_key, keys_of_row)
 
     def unchanged(self, rows: list[SymbolicRow], changed: set[int]) -> bool:
-        """Have the changed rows the keys that stood in their places, and all queries their numbers?"""
+        """Return whether the changed rows have the same keys as before, and all queries the same numbers."""
         return self.epoch == self.head.scores.epoch and all(
             set(rows[k].numbers[self.head.number].keys) == self.keys_of_row[k] for k in changed
         )

@@ -33,7 +33,7 @@ AT_ONCE = 1 << 10  # rows
 
 @dataclass(frozen=True, eq=False)
 class Token:
-    """What symbol stands somewhere: symbols[case], over cases of one variable."""
+    """The symbol at one place: symbols[case], over cases of one variable."""
 
     cases: Cases
     symbols: np.ndarray
@@ -54,7 +54,7 @@ class Embedding:
         self._positions, self._compact = transformer.positions, compact
 
     def __call__(self, tokens: Mapping[int, Token], live: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-        """(row, [columns, cases]) of the tokens that stand in some rows; columns that are not live are 0."""
+        """(row, [columns, cases]) of the tokens that are in some rows; columns that are not live are 0."""
         rows = list(tokens)
         for first in range(0, len(rows), AT_ONCE):
             check()
@@ -341,7 +341,7 @@ class SymbolicTransformer:
         self.causal = transformer.attention == "causal"
 
     def embed(self, tokens: Mapping[int, Token], *, full: bool) -> dict[int, SymbolicRow]:
-        """H⁰ of rows, by the token that stands in each; what was embedded before is there."""
+        """H⁰ of rows, by the token of each; a row that was embedded before is reused."""
         keys = {place: (place, full, id(token.cases), token.symbols.tobytes()) for place, token in tokens.items()}
         fresh = {place: tokens[place] for place, key in keys.items() if key not in self._embedded}
         for place, vectors in self._embedding(fresh, self.live[full].before[0]):
