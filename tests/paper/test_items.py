@@ -102,7 +102,7 @@ def test_the_list_as_a_document(unmask):
 
 MOVED = {
     "prop:cot-as-pcot": "open",
-    "thm:mdms-cot-sandwich": "open",
+    "thm:mdms-cot-sandwich": "repaired",
     "thm:cot-mdm-separation": "as printed",
     "cor:mdms-with-constant-steps": "repaired",
     "cor:mdms-with-polylog-steps": "repaired",

@@ -134,7 +134,7 @@ def test_log_n_steps_of_a_chain_are_right_with_n_slots(length):
 @pytest.mark.parametrize(("length", "steps", "block"), [(0, 1, 1), (1, 1, 1), (1, 1, 4), (0, 3, 2), (5, 2, 1)])
 def test_the_smallest_chains(length, steps, block):
     """One row, one step, one slot; no layers, layers without heads, heads whose scores all tie."""
-    for seed, precision in enumerate((1, 1, 2, 3)):
+    for seed, precision in enumerate((1, 2, 3) if length + steps * block < 3 else (1, 2)):
         source = random_model(seed, "pcot", length, precision=precision, steps=steps, block=block)
         transformer = source.transformers["model"]
         headless = tuple(Layer((), layer.mlp) for layer in transformer.layers)

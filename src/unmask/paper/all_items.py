@@ -144,7 +144,7 @@ TAKEAWAYS = (
         kind="takeaway",
         title="steps and circuit depth",
         statement="cor:mdms-with-constant-steps and cor:mdms-with-polylog-steps. That constantly many steps do not "
-        "recognise all regular languages, as parity is not in AC0, is cited.",
+        "decide parity, because it is not in AC0, is cited.",
         construction="programs/circuit_systems.py, verification/circuits/constant_depth.py",
         claim="holds",
         against_print="repaired",

@@ -240,12 +240,12 @@ THEOREMS = (
         "The second hop also as CoT[T] ⊆ MDM[T, T + 3] (own:causal-by-two-copies*).",
         construction="theorems/all_theorems.py",
         claim="holds",
-        against_print="open",
-        difference="the paper's chain uses prop:cot-as-pcot twice: CoT[T] = pCoT[T, T], which holds, and pCoT[T, P] ⊆ "
-        "CoT[P], which is shown for T = O(log N) and open for larger T; there it costs a factor of at most 2. The two "
-        "ends hold: "
-        "CoT[T] ⊆ MDM[T, T + (N + T)²] ⊆ CoT[L·T·(N + T + 1)²] with L = 2(L₀ + 1), since identity layers may be added. "
-        "The form for T >= N holds, with smaller bounds: T + 3, O(T²) and O(T²) instead of T², T³ and T³.",
+        against_print="repaired",
+        difference="in the last two lines L becomes 2L: their proof uses pCoT[T, P] ⊆ CoT[P] of prop:cot-as-pcot, "
+        "which is shown for T = O(log N) and open for larger T; pCoT[T, P] ⊆ CoT[2P] holds for every T. Since identity "
+        "layers may be added to a model, L may be any larger constant, and what a model of L₀ layers decides is in "
+        "every line for L = 2(L₀ + 1). The form for T >= N holds as printed, with smaller bounds: T + 3, O(T²) and "
+        "O(T²) instead of T², T³ and T³.",
         run="unmask compile random:1 --length 1 --to cot --out chain && unmask convert chain --to mdm --out diffusion "
         "&& unmask convert diffusion --to cot --out again",
         check=several(COT_TO_PCOT, PCOT_TO_MDM, COT_MIRRORED, MDM_TO_PCOT, PCOT_TO_COT, BACK_AND_FORTH),
