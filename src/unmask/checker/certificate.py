@@ -107,20 +107,20 @@ def read_certificate(path: Path) -> Any:
 def outcome(work: Callable[[], str]) -> int:
     """Print the message that the work ends with; return the exit code."""
     try:
-        return _said(work(), 0)
+        return _printed(work(), 0)
     except Refused as refusal:
-        return _said(f"refused: {refusal}", 1)
+        return _printed(f"refused: {refusal}", 1)
     except (OSError, UnmaskError) as error:
-        return _said(f"error: {error}", 2)
+        return _printed(f"error: {error}", 2)
     except KeyboardInterrupt:
         return INTERRUPTED
 
 
-def _said(sentence: str, code: int) -> int:
+def _printed(message: str, code: int) -> int:
     """Return the exit code, or 2 if the message could not be written."""
     try:
-        print(visible(sentence), file=sys.stderr if code == 2 else sys.stdout, flush=True)
+        print(visible(message), file=sys.stderr if code == 2 else sys.stdout, flush=True)
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python would try to write the rest again at exit
-        return 2 if code == 2 else _said(f"error: the output of the checker cannot be written: {error.strerror}", 2)
+        return 2 if code == 2 else _printed(f"error: the output of the checker cannot be written: {error.strerror}", 2)
     return code

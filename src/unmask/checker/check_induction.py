@@ -90,8 +90,8 @@ def _diffusion(model: Model, network: VariableNetwork, steps: Steps, cuts: Cuts)
         for k, old, v in zip(slots, before, claimed, strict=True):
             parts = [taken[k], symbols[k], old] if k in symbols else [old]
             if model.kind == "smdm" and k in symbols:
-                _, (take, held) = network.joint([_labelled(taken[k]), _labelled(old)])
-                if (take & (held != mask)).any():
+                _, (take, kept) = network.joint([_labelled(taken[k]), _labelled(old)])
+                if (take & (kept != mask)).any():
                     raise Refused(f"step {t}: the planner may overwrite the symbol in row {k}")
             canvas.append(_cut(network, parts, _overwritten, v))
         pairs = zip(before, canvas, strict=True)
@@ -215,7 +215,7 @@ class CheckedAutomaton:
 def _at(ranges: Sequence, point: int):
     """What ranges say of a code point."""
     i = bisect_right(ranges, point, key=lambda part: part[0]) - 1
-    need(i >= 0 and point <= ranges[i][1], f"there is no letter for the character U+{point:04X}")
+    need(i >= 0 and point <= ranges[i][1], f"no letter has the character U+{point:04X}")
     return ranges[i][2]
 
 

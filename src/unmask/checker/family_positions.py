@@ -299,10 +299,10 @@ def _short(process: subprocess.Popen[bytes]) -> str:
     clock.start()
     try:
         with process.stdout:
-            said = process.stdout.read(LONGEST + 1)
+            printed = process.stdout.read(LONGEST + 1)
     finally:
         clock.cancel()
         process.kill()
         process.wait()
-    text = said.decode(errors="replace").strip()
-    return f"{text} …" if len(said) > LONGEST else text or "no answer"
+    text = printed.decode(errors="replace").strip()
+    return f"{text} …" if len(printed) > LONGEST else text or "no answer"

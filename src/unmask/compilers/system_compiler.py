@@ -72,7 +72,7 @@ class SystemFamily(ModelFamily):
         return self.described(self.plan, length)
 
     def fits(self, unfolding: Unfolding) -> bool:
-        """Is the model of this length the family's?"""
+        """Return whether the model of this length is the family's."""
         steps, length = self.design.steps, unfolding.length
         assert isinstance(steps, Expression)
         if length < self.least or steps.at(length) < max(unfolding.depth.values()):
@@ -120,7 +120,7 @@ def system_family(
 
 
 def _boxes(system: System) -> bool:
-    """Do all ranges, those of groups and those that are read over, depend on N alone?"""
+    """Return whether all ranges, of groups and of reads, depend on N alone."""
     ranges = [over for group in system.groups for over in group.ranges]
     for _, case in cases_of(system):
         ranges += [part.range for part in read_parts(case.reads) if isinstance(part, Over)]
@@ -220,7 +220,7 @@ class SystemCompiler:
     system: System
     problem: dict[str, Any]
     names_slots: bool = True
-    """Does a folder say how its slots are called?"""
+    """Return whether a folder stores the names of its slots."""
 
     @property
     def kinds(self) -> tuple[Kind, ...]:

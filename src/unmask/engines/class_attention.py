@@ -285,12 +285,12 @@ class ClassAttention:
         Q = np.take(self._Q, rows, axis=1)
         first, inverse = distinct(grid.word(rows)[None], Q)
         by_query, starts = by_kind(inverse, first.size)
-        stands, lists = np.arange(first.size), []
+        representative, lists = np.arange(first.size), []
         for part, which in self._parts(Q[:, first], grid.word(rows[first]), range_, self.keys):
             check()
             remembered = np.unique(self._places[0][part.column :])
             some, owner = distinct(part.word[None], part.score[None], part.Q[remembered])
-            stands[which] = which[some][owner]
+            representative[which] = which[some][owner]
             if self._causal:
                 count = np.diff(starts)[which]
                 members, owner = by_query[spread(starts[which], count)], np.repeat(owner, count)
@@ -305,7 +305,7 @@ class ClassAttention:
                 lists += self._summed(seen, classes, result, Z)
         if self._causal:
             return np.arange(rows.size), np.arange(rows.size), lists
-        return first, stands[inverse], lists
+        return first, representative[inverse], lists
 
     def _parts(
         self, Q: np.ndarray, word: np.ndarray, range_: ValueRange, keys: Keys

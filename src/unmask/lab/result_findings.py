@@ -25,7 +25,7 @@ RIGHT = 0.99  # what counts as right for a planner
 
 def findings(cells: Cells) -> str | None:
     """Return a list of counts, or None if nothing was run."""
-    said = [f"* {sentence}" for tell in TOLD for sentence in tell(cells)]
+    said = [f"* {sentence}" for tell in FINDINGS_OF for sentence in tell(cells)]
     return "\n".join(said) or None
 
 
@@ -272,7 +272,7 @@ def _thresholds(cells: Cells) -> Iterator[str]:
         )
 
 
-TOLD: tuple[Callable[[Cells], Iterator[str]], ...] = (
+FINDINGS_OF: tuple[Callable[[Cells], Iterator[str]], ...] = (
     learned,
     rated,
     looked,

@@ -132,8 +132,8 @@ def signal(cells: Cells) -> str | None:
 def _above_zero(spreads: Sequence[Spread]) -> list[float]:
     """What an axis by powers must hold: all seeds where all are above 0, and the largest of all."""
     largest = max(spread.high for spread in spreads)
-    held = [value for spread in spreads if spread.low > 0 for value in spread.values]
-    return [*held, largest] if largest > 0 else [1.0]
+    positive = [value for spread in spreads if spread.low > 0 for value in spread.values]
+    return [*positive, largest] if largest > 0 else [1.0]
 
 
 def _slope(points: list[tuple[float, Spread]]) -> str:

@@ -202,13 +202,13 @@ def depth(cells: Cells) -> str | None:
 
 
 def loop(cells: Cells) -> str | None:
-    said = {
+    named = {
         "tokens": "symbols between loops",
         "each": "stream, read out after every loop",
         "end": "stream, the end alone",
     }
     rows = rows_of(cells, "loop")
-    told = [[f"{r.group}, N = {r['length']}", said[r["supervision"]], outcome(r)] for r in rows]
+    told = [[f"{r.group}, N = {r['length']}", named[r["supervision"]], outcome(r)] for r in rows]
     return markdown(["task", "supervision", "outcome"], told)
 
 

@@ -87,7 +87,7 @@ MARGIN = 0.02  # below `converged`, where more words are worth a look
 
 DRAWING = Lock()
 
-Told = Callable[[Moment], None]
+Report = Callable[[Moment], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +124,7 @@ def train(
     *,
     program: ProgramProblem | None = None,
     device: str | None = None,
-    told: Told | None = None,
+    told: Report | None = None,
 ) -> TrainingRun:
     """Train, or continue from the folder's checkpoint; a run that is over is read, not run again."""
     keep_freed_memory()

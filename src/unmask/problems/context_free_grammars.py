@@ -109,7 +109,7 @@ _Item = tuple[str, Alternative, int, int]
 
 
 def derives(grammar: Grammar, word: Sequence[str]) -> bool:
-    """Is the word in the language?"""
+    """Return whether the word is in the language."""
     empty = derive_empty(grammar)
     sets: list[dict[_Item, None]] = [{} for _ in range(len(word) + 1)]
     sets[0].update({(grammar.start, rhs, 0, 0): None for rhs in grammar.rules[grammar.start]})

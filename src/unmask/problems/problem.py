@@ -134,7 +134,7 @@ Specification = Automaton | LetteredCircuit | ExpressionShape | Recurrences | Gr
 
 
 def is_plain(letters: Sequence[str]) -> bool:
-    """Is a word a plain string, because every letter is one character?"""
+    """Return whether a word is a plain string, because every letter is one character."""
     return all(len(letter) == 1 for letter in letters)
 
 
@@ -226,7 +226,7 @@ class Problem(Protocol):
         return None
 
     def has_length(self, length: int) -> bool:
-        """Are there words of this length?"""
+        """Return whether there are words of this length."""
         return self.length in (None, length)
 
     @property
@@ -246,7 +246,7 @@ class Problem(Protocol):
 
     @property
     def has_answers(self) -> bool:
-        """Is there anything right or wrong about a word?"""
+        """Return whether words have a correct answer at all."""
         return True
 
     @property

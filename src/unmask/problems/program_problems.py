@@ -16,7 +16,7 @@ from unmask.files import read_file
 from unmask.problems.problem import Outcome, Problem, Recurrences, Stored, Word
 from unmask.problems.regular_problems import symbols_of
 from unmask.recurrences.interpreter import Interpreter
-from unmask.recurrences.rule_functions import MOST_SAID
+from unmask.recurrences.rule_functions import LONGEST_REASON
 from unmask.recurrences.system import System, is_truth, symbol_names
 
 MOST_BYTES = 1 << 20
@@ -161,7 +161,7 @@ def run_file(path: str, kind: str) -> tuple[bytes, dict[str, Any]]:
     except BaseException as error:  # of whatever class the file has made up
         line = line_in(path, error)
         where = f" at line {line}" if line is not None else ""
-        what = f"raises {type(error).__name__}{where} ({message_of(error, MOST_SAID)})"
+        what = f"raises {type(error).__name__}{where} ({message_of(error, LONGEST_REASON)})"
         raise ProblemError(f"the {kind} {shortened(path)} {what}; correct it there") from error
 
 

@@ -198,7 +198,7 @@ class Trace:
     def _check(self) -> None:
         """What reading and comparing a trace relies on, and no type can say."""
         _require(self.mask is None or self.mask in self.vocabulary, "the mask is not in the vocabulary")
-        _require(len(self.canvas) > 0 and self.canvas[-1].size > 0, "there is no canvas, or the last one is empty")
+        _require(len(self.canvas) > 0 and self.canvas[-1].size > 0, "the canvas is missing, or the last one is empty")
         _require(len(self.word) == self.length, "its word has another length than it says")
         rows = 1 + self.length if self.kind == "plt" else 0  # the answers of a looped model may be in rows of the input
         most = self.padding + rows
@@ -252,5 +252,5 @@ def result(trace: Trace, *, canvas: bool = True, outputs: int = 1) -> dict[str, 
 
 def outputs_of(of: Trace | Model, symbols: list[str]) -> list[Any]:
     """1 and 0 for the symbols of acceptance and rejection, None for a mask, any other symbol as it is."""
-    told = {of.mask: None, of.reject: 0, of.accept: 1}
-    return [told.get(meant, meant) for meant in (of.aliases.get(symbol, symbol) for symbol in symbols)]
+    names_of_roles = {of.mask: None, of.reject: 0, of.accept: 1}
+    return [names_of_roles.get(meant, meant) for meant in (of.aliases.get(symbol, symbol) for symbol in symbols)]

@@ -44,8 +44,8 @@ def table_of(model: "Model") -> str:
 def origin_of(model: "Model") -> str:
     """What it was compiled from and converted by, as its folder says: comments, which nothing else relies on."""
     made = model.provenance if isinstance(model.provenance, list) else []
-    told = [entry.get("compiled") or entry.get("converted") for entry in made if isinstance(entry, dict)]
-    words = [word for word in told if isinstance(word, str)]
+    sources = [entry.get("compiled") or entry.get("converted") for entry in made if isinstance(entry, dict)]
+    words = [word for word in sources if isinstance(word, str)]
     if not words and model.problem:
         words = [json.dumps(model.problem, ensure_ascii=False)]
     return shortened(" → ".join(words) or "no problem named", most=LONGEST)
@@ -120,8 +120,8 @@ class Model:
         return isinstance(stored.get("slots"), list) and type(stored.get("outputs")) is int
 
     @property
-    def answers_told(self) -> int:
-        """The number of symbols at the end of a run that are its answers, as far as the folder says it."""
+    def stated_answers(self) -> int:
+        """The number of symbols at the end of a run that are its answers; 1 if the folder does not say."""
         if not self.notes_answers:
             return 1
         return max(1, self.problem["outputs"]) if self.outputs is None else self.outputs

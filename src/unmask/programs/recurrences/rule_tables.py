@@ -78,8 +78,8 @@ def meaning_of(
     fetch: Fetch, tokens: dict[Any, int], letters: Sequence[str]
 ) -> tuple[dict[int, frozenset[Feature]], list[Any]]:
     """(token → features, the values that can be read) of a read."""
-    held = letters if fetch.source is None else fetch.source.values
-    given = {value: fetch.value(value) for value in held}
+    values_held = letters if fetch.source is None else fetch.source.values
+    given = {value: fetch.value(value) for value in values_held}
     if fetch.mapping is not None:
         told = [((value,), result) for value, result in given.items()]
         check_function(lambda one: fetch.value(*one), told[:MOST_ASKED], f"the function of {fetch.name}")
@@ -234,5 +234,5 @@ class GivenValues:
 
 
 def is_each(leaf: Leaf) -> bool:
-    """Is the leaf a set of which one item at a time is given?"""
+    """Return whether the leaf is a set whose items are passed one at a time."""
     return not isinstance(leaf, Ranged) and leaf.each

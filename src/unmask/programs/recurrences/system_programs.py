@@ -174,7 +174,7 @@ def _start(program: Program, node: SlotRegisters) -> None:
     others = np.setdiff1d(plan.symbols.vocabulary.everything, plan.symbols.vocabulary["mask"])
     program.embed(others, written)
 
-    def held(feature: Feature) -> list[int]:
+    def columns_of(feature: Feature) -> list[int]:
         """Where heads find a feature of a slot, each under what it means to it."""
         sort, value = feature
         if sort != "is":
@@ -183,7 +183,7 @@ def _start(program: Program, node: SlotRegisters) -> None:
         meanings = [sorted(head.meaning.get(token, ()), key=str) for head in plan.heads]
         return sorted({own.columns[f] for own, meaning in zip(node.own, meanings, strict=True) for f in meaning})
 
-    start_layer(program, node, [written], held)
+    start_layer(program, node, [written], columns_of)
 
 
 def start_layer(

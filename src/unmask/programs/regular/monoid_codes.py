@@ -226,7 +226,7 @@ class Products:
 
 
 def elements_of(automaton: Automaton, group: PermutationGroup | None = None) -> PermutationGroup | Monoid:
-    """What words are multiplied in: the group of the problem where it is small, else the transition monoid."""
+    """The algebra of the words' products: the group of the problem if it is small, else the transition monoid."""
     if group is not None and group.order <= MOST_ELEMENTS:
         return group
     return transition_monoid(automaton, most=MOST_ELEMENTS)

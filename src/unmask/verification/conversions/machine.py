@@ -86,7 +86,7 @@ class Step:
     mlp: MlpWires
 
 
-class Machine:
+class ProgramMachine:
     """`streams`: transformer of the source → the register that holds its stream."""
 
     def __init__(
@@ -354,14 +354,14 @@ class ConversionClaim:
             raise NotShown(f"the conversion has no program of every N called {name}")
         return self.programs[name]
 
-    def machine(self, name: str, streams: dict[str, str]) -> Machine:
-        made: list[Machine] = []
+    def machine(self, name: str, streams: dict[str, str]) -> ProgramMachine:
+        made: list[ProgramMachine] = []
 
         def show() -> str:
             program = self.program(name)
             if program.loop is not None or program.noise is not None:
                 raise NotShown("the program has a loop or noise")
-            made.append(Machine(program, self.precision, self.source, self.shape, streams))
+            made.append(ProgramMachine(program, self.precision, self.source, self.shape, streams))
             layers = sum(len(step.given) for step in made[0].steps)
             return f"{layers} layers of the source"
 

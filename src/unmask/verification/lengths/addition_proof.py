@@ -27,7 +27,7 @@ LATEST_LAYER = 1
 BITS = (0, 1)
 
 
-def said(x: int, y: int) -> int:
+def equal_bits(x: int, y: int) -> int:
     """Return the effect of a pair of bits on the carry: 1 generates it, -1 kills it, 0 passes it on."""
     return (1 if x else -1) if x == y else 0
 
@@ -124,9 +124,9 @@ class _AdditionPlanner(_AdditionTransformer):
 
     def _takes(self) -> str:
         cases = 0
-        letters, held = range(self.vocabulary.letters), [self.mask, *self.vocabulary.verdicts.tolist()]
+        letters, others = range(self.vocabulary.letters), [self.mask, *self.vocabulary.verdicts.tolist()]
         for name, row in self.kinds.all.items():
-            for token in letters if name == "a letter" else held:
+            for token in letters if name == "a letter" else others:
                 for start in self.start(row, token):
                     logits, _ = self.rows.last_layers(self.rows.layer(0, start, ()), 1)
                     taken = int(logits.argmax(axis=0)[0]) == 1
@@ -266,7 +266,7 @@ def _pairs(
     for bits, value in values.items():
         term = int(multiply(weight, value, precision))
         total = int(add(int(add(state[0], term, precision)), term, precision))
-        yield bits, (total, said(*bits) or state[1])
+        yield bits, (total, equal_bits(*bits) or state[1])
 
 
 def _carries() -> str:
@@ -274,7 +274,7 @@ def _carries() -> str:
 
     def moves(state: tuple[int, int]) -> Iterable[tuple[tuple[int, int], tuple[int, int]]]:
         for x, y in product(BITS, repeat=2):
-            yield (x, y), ((x + y + state[0]) // 2, said(x, y) or state[1])
+            yield (x, y), ((x + y + state[0]) // 2, equal_bits(x, y) or state[1])
 
     def flaw(state: tuple[int, int]) -> bool | None:
         digits = all(

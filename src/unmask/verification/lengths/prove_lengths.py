@@ -180,7 +180,7 @@ class _Attempt:
     engine: Engine
     family: ModelFamily | None
     own: bool
-    """Is it the compiler's own family?"""
+    """Whether it is the compiler's own family."""
     lengths: tuple[int, ...] = ()
     not_compared: tuple[int, ...] = ()
     ledger: Ledger = field(default_factory=Ledger)
@@ -236,7 +236,7 @@ class _Attempt:
         if self.family is None:
             return self.unknown(self.offered.why_none)
         if self.kind not in PROVERS:
-            return self.unknown(f"there is no proof for every length of the kind {self.kind}")
+            return self.unknown(f"models of the kind {self.kind} have no proof for every length")
         arithmetic = Arithmetic(self.ledger, self.family.least)
         suspects: tuple[int, ...] = ()
         reason, claim = None, None

@@ -92,11 +92,13 @@ def _require_layout(arithmetic: Arithmetic, left: Expression, right: Expression)
     letters = [start.letters(i), start.letters(i + 1), i >= 0, i < N]
     require_claims(arithmetic, "letters", start.claims(i), letters)
     before = Level(arithmetic, "level before", N, w)
-    held = [w >= 1, w <= N, i >= 0, i < N]
-    held += before.all_claims(z3.IntVal(0), 2 * i, 2 * i + 1, 2 * i + 2)
-    arithmetic.require("layout: the factors of a row are adjacent", before.high(2 * i) == before.low(2 * i + 1), held)
+    contents = [w >= 1, w <= N, i >= 0, i < N]
+    contents += before.all_claims(z3.IntVal(0), 2 * i, 2 * i + 1, 2 * i + 2)
+    arithmetic.require(
+        "layout: the factors of a row are adjacent", before.high(2 * i) == before.low(2 * i + 1), contents
+    )
     made = [z3.Implies(z3.And(x >= 0, x < N), after.made(x, 2 * x, 2 * x + 1, before)) for x in (i, i + 1)]
-    require_claims(arithmetic, "one more loop", after.claims(i), [*held, *made])
+    require_claims(arithmetic, "one more loop", after.claims(i), [*contents, *made])
     require_halving(arithmetic)
     end = Level(arithmetic, "last level", N, z3.IntVal(1))
     claims = end.all_claims(z3.IntVal(0), z3.IntVal(1))
@@ -140,8 +142,8 @@ class LoopTable:
         return numbers[which]
 
     def table(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        held = np.stack(self.vectors, axis=1)
-        added = [self.rows.fetched(0, h, held) for h in self.heads[:2]]
+        contents = np.stack(self.vectors, axis=1)
+        added = [self.rows.fetched(0, h, contents) for h in self.heads[:2]]
         code = left * len(self.vectors) + right
         pairs, back = np.unique(code, return_inverse=True)
         first, second = pairs // len(self.vectors), pairs % len(self.vectors)
@@ -188,8 +190,8 @@ class LoopTable:
         own = heads[self.heads[2]].wv
         if (own.row != own.column).any():
             raise NotShown("the head by which a row reads itself moves numbers to other columns")
-        held = np.stack(self.vectors, axis=1)
-        added = [self.rows.fetched(0, h, held) for h in self.heads[:2]]
+        contents = np.stack(self.vectors, axis=1)
+        added = [self.rows.fetched(0, h, contents) for h in self.heads[:2]]
         cases = 0
         for column in range(self.rows.width):
             numbers = range(int(self.lowest[column]), int(self.highest[column]) + 1)
@@ -220,18 +222,18 @@ class LoopTable:
         needed = np.unique(np.concatenate([layer.mlp.w1.row, self.rows.transformer.out.column]))
         if not fixed[needed].all():
             raise NotShown("the answer of the last row depends on its earlier content")
-        said = self.said(self.pool.held)
+        row_symbols = self.row_symbols(self.pool.contents)
         right = self.claim.verdicts[self.maps.accepting[self.pool.maps].astype(np.int64)]
-        if (said != right).any():
+        if (row_symbols != right).any():
             raise NotShown(
-                f"{np.count_nonzero(said != right):,} of {said.size:,} products are not answered as the automaton does"
+                f"{np.count_nonzero(row_symbols != right):,} of {row_symbols.size:,} products differ from the automaton"
             )
-        return f"{said.size:,} cases"
+        return f"{row_symbols.size:,} cases"
 
-    def said(self, held: np.ndarray) -> np.ndarray:
+    def row_symbols(self, contents: np.ndarray) -> np.ndarray:
         """The symbol of a row that reads what is held, by number."""
-        read = np.stack(self.vectors, axis=1)[:, held]
-        own = np.repeat(self.vectors[0][:, None], held.size, axis=1)
+        read = np.stack(self.vectors, axis=1)[:, contents]
+        own = np.repeat(self.vectors[0][:, None], contents.size, axis=1)
         state = self.rows.layer(self.last, own, [self.rows.fetched(self.last, 0, read)])
         return self.rows.logits(state).argmax(axis=0)
 
@@ -307,11 +309,11 @@ class ChainTable:
     def _symbols(self, own: np.ndarray, letters: HeadOutput) -> np.ndarray:
         count = letters.values.shape[1]
         i, j = (axis.ravel() for axis in np.indices((own.shape[1], count)))
-        said = np.empty(i.size, dtype=np.int64)
+        row_symbols = np.empty(i.size, dtype=np.int64)
         for part in in_parts(i.size, self.rows.step):
             logits, which = self.rows.single_pass(own[:, i[part]], [letters[j[part]]])
-            said[part] = logits.argmax(axis=0)[which]
-        return said.reshape(own.shape[1], count)
+            row_symbols[part] = logits.argmax(axis=0)[which]
+        return row_symbols.reshape(own.shape[1], count)
 
     def _after(self, states: np.ndarray) -> np.ndarray:
         """[states, letters]: the automaton's next state."""
@@ -319,10 +321,10 @@ class ChainTable:
 
     def first_symbols(self, flags: np.ndarray) -> np.ndarray:
         """The symbol after the first letter, whatever the last letter is, whose row it comes from."""
-        said = self.following(flags, self.claim.tokens)
-        if (said != said[0]).any():
+        row_symbols = self.following(flags, self.claim.tokens)
+        if (row_symbols != row_symbols[0]).any():
             raise NotShown("the first symbol depends on the last letter")
-        return said[0]
+        return row_symbols[0]
 
     def close(self) -> str:
         """Pairs (symbol, state of the automaton) after 1, 2, … letters, but the last."""
@@ -345,9 +347,9 @@ class ChainTable:
         """After the last letter, for N = 1 and for N >= 2."""
         symbols, states = (np.array(side) for side in zip(*self.pairs, strict=True))
         start = self._after(np.array([self.claim.automaton.start]))
-        said = [self.first_symbols(self.only)[None], self.following(self.last, symbols)]
-        for found, after in zip(said, (start, self._after(states)), strict=True):
+        row_symbols = [self.first_symbols(self.only)[None], self.following(self.last, symbols)]
+        for found, after in zip(row_symbols, (start, self._after(states)), strict=True):
             right = self.claim.verdicts[self.claim.automaton.accepting[after].astype(np.int64)]
             if (found != right).any():
                 raise NotShown("the last symbol does not say what the automaton says")
-        return f"{said[0].size + said[1].size:,} cases"
+        return f"{row_symbols[0].size + row_symbols[1].size:,} cases"

@@ -141,21 +141,23 @@ class ProductRow:
     def close(self, *neutral: int) -> str:
         """Pairs of letters, of symbols that stand for the identity, and of all their products."""
         claim = self.claim
-        held = np.concatenate([claim.tokens, np.array(neutral, dtype=np.int64)])
+        contents = np.concatenate([claim.tokens, np.array(neutral, dtype=np.int64)])
         maps = np.concatenate([self.maps.generators[claim.letters], np.zeros(len(neutral), dtype=np.int64)])
-        self.pool = closed(Pool(held, maps), lambda *sides: self.symbols(self.inner, *sides), self.maps)
+        self.pool = closed(Pool(contents, maps), lambda *sides: self.symbols(self.inner, *sides), self.maps)
         return f"{self.pool.size} pairs, {self.pool.size**2:,} cases"
 
     def answers(self) -> str:
         """accept or reject in the last row, as the automaton says, for every two pairs."""
         first, second = self.pool.every_two()
-        said = self.symbols(self.root, self.pool.held[first], self.pool.held[second])
+        found_symbols = self.symbols(self.root, self.pool.contents[first], self.pool.contents[second])
         whole = self.maps.product_table[self.pool.maps[first], self.pool.maps[second]]
         right = self.claim.verdicts[self.maps.accepting[whole].astype(np.int64)]
-        wrong = np.count_nonzero(said != right)
+        wrong = np.count_nonzero(found_symbols != right)
         if wrong:
-            raise NotShown(f"in {wrong:,} of {said.size:,} cases the last row does not say what the automaton says")
-        return f"{said.size:,} cases"
+            raise NotShown(
+                f"in {wrong:,} of {found_symbols.size:,} cases the last row does not say what the automaton says"
+            )
+        return f"{found_symbols.size:,} cases"
 
 
 # Masked diffusion over the queue (mdm, smdm, topk), for every N >= 2.
@@ -239,7 +241,7 @@ def _takes(node: ProductRow, *, planner: bool = False) -> str:
 def _every_case(node: ProductRow) -> Iterator[tuple[np.ndarray, bool, np.ndarray, np.ndarray, np.ndarray]]:
     """(a slot, is it masked, classes of what it reads, is one of these masked), for all that rows can hold."""
     flags = np.unique(np.concatenate([node.inner, node.root], axis=1), axis=1)
-    read = np.unique(node.pool.held)
+    read = np.unique(node.pool.contents)
     written = np.union1d(read, node.claim.verdicts)
     owns: list[tuple[np.ndarray, bool]] = []
     for masked, tokens in ((True, np.array([node.mask])), (False, written)):
@@ -346,12 +348,14 @@ def _require_levels(arithmetic: Arithmetic, W: Term) -> None:
         arithmetic, "letters", letters.claims(i), [letters.letters(i), letters.letters(i + 1), i >= 0, i < N]
     )
     before, after = Level(arithmetic, "level before", M, w), Level(arithmetic, "level", W, (w + 1) / 2)
-    held = [z3.Or(M == N, M == W), w >= 1, w <= M, i >= 0, i < W]
-    held += before.all_claims(z3.IntVal(0), 2 * i, 2 * i + 1, 2 * i + 2)
-    arithmetic.require("layout: the factors of a row are adjacent", before.high(2 * i) == before.low(2 * i + 1), held)
+    contents = [z3.Or(M == N, M == W), w >= 1, w <= M, i >= 0, i < W]
+    contents += before.all_claims(z3.IntVal(0), 2 * i, 2 * i + 1, 2 * i + 2)
+    arithmetic.require(
+        "layout: the factors of a row are adjacent", before.high(2 * i) == before.low(2 * i + 1), contents
+    )
     made = [z3.Implies(z3.And(x >= 0, x < W), after.made(x, 2 * x, 2 * x + 1, before)) for x in (i, i + 1)]
-    require_claims(arithmetic, "one more block", after.claims(i), [*held, *made])
-    arithmetic.require("layout: a block has room for its level", (w + 1) / 2 <= W, held)
+    require_claims(arithmetic, "one more block", after.claims(i), [*contents, *made])
+    arithmetic.require("layout: a block has room for its level", (w + 1) / 2 <= W, contents)
     require_halving(arithmetic)
     end = Level(arithmetic, "level before the last", M, w)
     last = [z3.Or(M == N, M == W), w >= 1, w <= 2, *end.all_claims(*(z3.IntVal(k) for k in range(3)))]

@@ -271,7 +271,7 @@ def state_maps(automaton: Automaton) -> Monoid:
 
 
 def _is_column(monoid: Monoid, j: int) -> bool:
-    """Is i · j, in the table, first the map i and then the map j, for every i?"""
+    """Return whether i · j, in the table, is the map i and then the map j, for every i."""
     check()
     return np.array_equal(monoid.elements[monoid.product_table[:, j]], monoid.elements[j][monoid.elements])
 
@@ -280,12 +280,12 @@ def _is_column(monoid: Monoid, j: int) -> bool:
 class Pool:
     """Pairs: what is held, by number, and the map."""
 
-    held: np.ndarray
+    contents: np.ndarray
     maps: np.ndarray
 
     @property
     def size(self) -> int:
-        return self.held.size
+        return self.contents.size
 
     def every_two(self) -> tuple[np.ndarray, np.ndarray]:
         """All (first, second), as places in the pool."""
@@ -299,17 +299,17 @@ Table = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 def closed(start: Pool, table: Table, maps: Monoid) -> Pool:
     """The least pool that holds the start and what the table makes of any two of its pairs."""
-    pairs = list(dict.fromkeys(zip(start.held.tolist(), start.maps.tolist(), strict=True)))
+    pairs = list(dict.fromkeys(zip(start.contents.tolist(), start.maps.tolist(), strict=True)))
     known = set(pairs)
     settled = 0
     while settled < len(pairs):
         check()
         count = len(pairs)
-        held, numbers = (np.array(side, dtype=np.int64) for side in zip(*pairs, strict=True))
+        contents, numbers = (np.array(side, dtype=np.int64) for side in zip(*pairs, strict=True))
         new, every = np.arange(settled, count), np.arange(count)
         first = np.concatenate([np.repeat(new, count), np.repeat(every[:settled], new.size)])
         second = np.concatenate([np.tile(every, new.size), np.tile(new, settled)])
-        made = table(held[first], held[second]) << 32 | maps.product_table[numbers[first], numbers[second]]
+        made = table(contents[first], contents[second]) << 32 | maps.product_table[numbers[first], numbers[second]]
         for code in np.unique(made).tolist():
             pair = code >> 32, code & (1 << 32) - 1
             if pair not in known:
@@ -318,5 +318,5 @@ def closed(start: Pool, table: Table, maps: Monoid) -> Pool:
         settled = count
         if len(pairs) > MOST_PAIRS:
             raise NotShown(f"more than {MOST_PAIRS:,} pairs of a symbol and a map occur")
-    held, numbers = (np.array(side, dtype=np.int64) for side in zip(*pairs, strict=True))
-    return Pool(held, numbers)
+    contents, numbers = (np.array(side, dtype=np.int64) for side in zip(*pairs, strict=True))
+    return Pool(contents, numbers)

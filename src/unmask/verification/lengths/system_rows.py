@@ -72,7 +72,7 @@ class Shares:
     """The columns that a head writes, those of equal value together, and what they hold if they are not 0."""
 
     columns: list[np.ndarray]
-    held: list[set[int]] = field(default_factory=list)
+    numbers_added: list[set[int]] = field(default_factory=list)
     """Per share the numbers that a row may add to it, weighed."""
     least: list[int] = field(default_factory=list)
 
@@ -81,8 +81,8 @@ class Shares:
         values = self._values(added)
         if (values < 0).any():
             raise NotShown("a row that matches adds a number below 0")
-        for held, row in zip(self.held, values, strict=True):
-            held.update(np.unique(row).tolist())
+        for numbers_added, row in zip(self.numbers_added, values, strict=True):
+            numbers_added.update(np.unique(row).tolist())
         return values > 0
 
     def _values(self, added: HeadOutput) -> np.ndarray:
@@ -99,12 +99,12 @@ class Shares:
         """The least share above 0, for any number of rows of which one has a number above 0."""
         weights = weights_among_any(weight, precision)
         self.least = []
-        for held in self.held:
-            terms = [(v, int(multiply(w, v, precision))) for w in weights for v in held]
+        for numbers_added in self.numbers_added:
+            terms = [(v, int(multiply(w, v, precision))) for w in weights for v in numbers_added]
             if any((term > 0) != (v > 0) or term < 0 for v, term in terms):
                 raise NotShown("the contribution of a matching row rounds to zero among many rows")
             self.least.append(min((term for _, term in terms if term), default=1))
-        return f"{len(weights)} weights, {sum(map(len, self.held))} numbers"
+        return f"{len(weights)} weights, {sum(map(len, self.numbers_added))} numbers"
 
     def head_output(self, signs: np.ndarray, rows: RowVectors, *, largest: bool) -> HeadOutput:
         """Return the head's output if these shares are above 0: the least, or the largest."""
@@ -257,10 +257,10 @@ class CaseAxis:
 
 def read_axis(claim: SystemClaim, operand: Operand, *, waiting: bool) -> CaseAxis:
     """A letter, a slot or a value; with `waiting` a slot may be masked. A value has no place."""
-    given = tuple(called(operand.mapping, (value,), "a read") for value in operand.held)
+    given = tuple(called(operand.mapping, (value,), "a read") for value in operand.read_values)
     if operand.number is None:
         return CaseAxis((claim.mask,), given, (False,))
-    listed = tuple(claim.tokens[value] for value in operand.held)
+    listed = tuple(claim.tokens[value] for value in operand.read_values)
     if len(set(listed)) < len(listed) or claim.mask in listed:
         raise NotShown("two values of a group have one symbol")
     if not waiting or operand.group is None:

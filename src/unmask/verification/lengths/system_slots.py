@@ -67,13 +67,13 @@ Group = Slots | Search
 class Operand:
     """What a read is: a letter (`group` is None), a slot at these places, or a value where `number` is None.
 
-    Where it is what a `search` finds, nothing else is said of it here.
+    If it is the result of a `search`, the other fields are empty.
     """
 
     group: Slots | None
     places: tuple[Term, ...]
     number: Term | None
-    held: tuple[Any, ...]
+    read_values: tuple[Any, ...]
     """What may be there."""
     mapping: Callable[[Any], Any] = lambda value: value
     search: Search | None = None
@@ -195,7 +195,7 @@ class Space:
         return AnySlot(group, indices, self.number(group, places), row)
 
     def _products(self, digits: list[Term], sides: list[Term]) -> Iterator[Term]:
-        """Of a·b it is said what the solver is slow to see: it grows with a, for b >= 1."""
+        """Add a fact about a·b that the solver is slow to find: it grows with a, for b >= 1."""
         z3 = self.arithmetic.z3
         for d in range(1, len(digits)):
             ahead, limit = _combined(digits[:d], sides[:d], self.arithmetic), _product(sides[:d], self.arithmetic)
@@ -453,7 +453,7 @@ class SystemClaim:
 
 
 def impossible(arithmetic: Arithmetic, given: Sequence[Term]) -> bool:
-    """Is it known at once that this never holds? What is said to be so is asked again, as an obligation."""
+    """Return whether a quick check shows that this never holds; an obligation confirms it later."""
     solver = arithmetic.z3.Solver()
     solver.set("timeout", 2000)
     solver.add(*arithmetic.facts, *given)

@@ -340,10 +340,10 @@ class Tables:
             if symbol is None or not taken.labels.any():
                 continue
             if not taken.cases.constant or choice.masks_alone_in is not None:
-                basis, (take, new, held) = self._merged([taken, symbol, Labelled(old.cases, old.symbols)])
+                basis, (take, new, kept_symbols) = self._merged([taken, symbol, Labelled(old.cases, old.symbols)])
                 if choice.masks_alone_in is not None:
-                    self._report_edits(choice.masks_alone_in, slot, basis, (take == 1) & (held != self._mask))
-                symbol = Labelled(*self.network.cases(basis, np.where(take == 1, new, held)))
+                    self._report_edits(choice.masks_alone_in, slot, basis, (take == 1) & (kept_symbols != self._mask))
+                symbol = Labelled(*self.network.cases(basis, np.where(take == 1, new, kept_symbols)))
             token = self._token(symbol)
             after[slot] = old if token.same(old) else token
         return after
@@ -499,13 +499,13 @@ def _least_cost(model: Model) -> int:
 
 def _until_settled(steps: Iterator[list[Token]]) -> list[list[Token]]:
     """What the slots hold after every step; once no slot changes, none ever will."""
-    held = [next(steps)]
+    kept_symbols = [next(steps)]
     for after in steps:
-        before = held[-1]
-        held.append(after)
+        before = kept_symbols[-1]
+        kept_symbols.append(after)
         if len(after) == len(before) and all(old is new for old, new in zip(before, after, strict=True)):
             break
-    return held
+    return kept_symbols
 
 
 def input_numbers(model: Model, tokens: np.ndarray) -> np.ndarray:

@@ -182,7 +182,7 @@ class Reference(Protocol):
 
     @property
     def lists_every_word(self) -> bool:
-        """Does `every_word` list all words, or only those that an exhaustive check tries?"""
+        """Whether `every_word` lists all words, or only those that an exhaustive check tries."""
         ...
 
     def specification(self) -> Specification | Model | None:

@@ -73,7 +73,7 @@ def solver_class() -> Callable:
 
 
 def solved(solver: Any, conflicts: int | None = None, *, assumptions: Sequence[int] = ()) -> bool | None:
-    """Is there a model? None if the limit of conflicts is reached. The time limit is checked in between."""
+    """Return whether there is a model; None at the limit of conflicts. The time limit is checked in between."""
     asked = 0
     while conflicts is None or asked < conflicts:
         part = CONFLICTS_AT_ONCE if conflicts is None else min(CONFLICTS_AT_ONCE, conflicts - asked)
@@ -102,7 +102,7 @@ class IncrementalSolver:
         self._quick.add_clause(clause)
 
     def together(self, literals: Sequence[int], conflicts: int) -> bool | None:
-        """Can these literals be true together? None if the limit of conflicts is reached."""
+        """Return whether these literals can be true together; None at the limit of conflicts."""
         self.asked += 1
         self._answered = self._quick
         answer = solved(self._quick, min(conflicts, QUICK_CONFLICTS), assumptions=literals)
@@ -112,12 +112,12 @@ class IncrementalSolver:
         return answer
 
     def model(self) -> list[int]:
-        """What the last answer, which was yes, gives to each variable: itself, or negated."""
+        """The model of the last query, if it was satisfiable: each variable, or its negation."""
         return self._answered.get_model()
 
     @property
     def solvers(self) -> str:
-        """Who was asked."""
+        """The names of the solvers that were used."""
         return QUICK if self._thorough is None else f"{QUICK} and {THOROUGH}"
 
     def close(self) -> None:
@@ -160,7 +160,7 @@ class UnitPropagation:
             self.contradiction = True
 
     def follows(self, clause: Sequence[int]) -> bool:
-        """Is the clause a consequence by reverse unit propagation?"""
+        """Return whether the clause is a consequence by reverse unit propagation."""
         if self.contradiction:
             return True
         trail: list[int] = []
@@ -205,7 +205,7 @@ class UnitPropagation:
 
 
 def refutes(clauses: Iterable[Sequence[int]], lemmas: Iterable[Sequence[int]]) -> bool:
-    """Do the lemmas, each by reverse unit propagation, lead from the clauses to a contradiction?"""
+    """Return whether the lemmas, each by reverse unit propagation, lead from the clauses to a contradiction."""
     checker = UnitPropagation()
     for clause in clauses:
         checker.add(clause)

@@ -392,7 +392,7 @@ class SymbolicHead:
         return known.over(pattern[0]), head, nothing
 
     def _many(self, parts: list[Cases]) -> bool:
-        """Have these cases too many combinations to go through them all?"""
+        """Return whether these cases have too many combinations to enumerate."""
         variables = {v for part in parts for v in part.variables}
         return self._network.assignments(variables, JOINED_AT_ONCE) > JOINED_AT_ONCE
 

@@ -283,7 +283,7 @@ class _NeededColumns:
     kept: list[np.ndarray]
     """Before each layer and after the last: 1 for a live column, 0 for others."""
     goes_on: list[bool]
-    """Does a later layer, or a logit, read something of a layer?"""
+    """Whether a later layer, or a logit, reads something of a layer."""
 
     @classmethod
     def of(
@@ -337,7 +337,7 @@ class SymbolicTransformer:
         self._out = SparseProduct(transformer.out.transposed(), self.compact)
         self._read_out = np.unique(transformer.out.column)
         self._logits: dict[tuple[tuple[int, ...], bytes], np.ndarray] = {}
-        self._held = 0
+        self._numbers_kept = 0
         self.causal = transformer.attention == "causal"
 
     def embed(self, tokens: Mapping[int, Token], *, full: bool) -> dict[int, SymbolicRow]:
@@ -355,7 +355,7 @@ class SymbolicTransformer:
         return [HeadView.of(head, rows) for head in self.heads[i]]
 
     def views_unchanged(self, i: int, views: list[HeadView], rows: list[SymbolicRow], changed: set[int]) -> bool:
-        """Do the heads see what they saw before, although some rows have changed? Then who reads whom stays."""
+        """Return whether the heads see what they saw before, although some rows have changed; then reads stay."""
         self._number(i, [rows[k] for k in changed])
         return all(view.unchanged(rows, changed) for view in views)
 
@@ -498,8 +498,8 @@ class SymbolicTransformer:
         return SymbolicRow(cases, np.ascontiguousarray(vectors))
 
     def _hold(self, numbers: int) -> None:
-        self._held += numbers
-        if self._held > MOST_NUMBERS:
+        self._numbers_kept += numbers
+        if self._numbers_kept > MOST_NUMBERS:
             raise TooManyCases(f"more than {MOST_NUMBERS:,} numbers in all")
 
     def cut(self, row: SymbolicRow) -> SymbolicRow:
