@@ -266,10 +266,10 @@ THEOREMS = (
         against_print="as printed",
         run="unmask compare group:A5 --lengths 8",
         check=several(
-            COT_MIRRORED,
-            theorem_checks.at_most_n_slots,
             own_result_checks.chains_in_parallel,
             problem_checks.steps_both_ways,
+            theorem_checks.at_most_n_slots,
+            COT_MIRRORED,
         ),
         bound="MDM: ⌈log2 N⌉ steps, ⌈log2 N⌉ + 3 slots; CoT: N steps measured",
         erratum="4: the statement holds; the proof gives the inclusion with about N² slots, and assumes a conjecture "
