@@ -14,7 +14,7 @@ from unmask.checker import family_form
 from unmask.checker.certificate import need
 from unmask.checker.checked_tables import numbered
 from unmask.checker.family_form import Letters, Map
-from unmask.checker.family_weights import FamilyRows, HeadOutput
+from unmask.checker.family_weights import FamilyRows, HeadContribution
 from unmask.numerics.arithmetic import Precision, add, multiply
 
 MOST_PAIRS = 3000
@@ -154,7 +154,7 @@ class NodeTables:
             yield grid[np.ix_(self._class[0][:, f], self._class[1][:, g])]
 
 
-def _classes(columns: np.ndarray, values: np.ndarray) -> tuple[HeadOutput, np.ndarray]:
+def _classes(columns: np.ndarray, values: np.ndarray) -> tuple[HeadContribution, np.ndarray]:
     """(different head outputs; which of them each row has)."""
     first, which = numbered(values)
     return (columns, values[first]), which

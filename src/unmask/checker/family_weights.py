@@ -252,7 +252,7 @@ def _closure(head: family_form.FamilyHead, ones: set[int], precision: Precision)
 CELLS = 1 << 22
 MOST_CELLS = 1 << 35
 
-HeadOutput = tuple[np.ndarray, np.ndarray]
+HeadContribution = tuple[np.ndarray, np.ndarray]
 """(columns that a head writes, values [case, column])."""
 
 
@@ -300,13 +300,13 @@ class FamilyRows:
         given[:, self.flags] = self._p.one * np.array(flags, dtype=np.int64).reshape(len(flags), len(self.flags))
         return add(self._embed[np.asarray(tokens)][:, None], given, self._p)
 
-    def head_output(self, layer: int, head: int, rows: np.ndarray) -> HeadOutput:
+    def head_output(self, layer: int, head: int, rows: np.ndarray) -> HeadContribution:
         """Return the output of a head that reads one row."""
         matrix = self.values[layer][head]
         columns = np.unique(matrix.column).astype(np.int64)
         return columns, weighted(rows, matrix.rows(), self.width, self._p)[..., columns]
 
-    def heads(self, own: np.ndarray, outputs: Sequence[HeadOutput]) -> np.ndarray:
+    def heads(self, own: np.ndarray, outputs: Sequence[HeadContribution]) -> np.ndarray:
         """Heads summed in order, then the row itself."""
         total = np.zeros_like(own)
         for columns, numbers in outputs:
@@ -316,7 +316,7 @@ class FamilyRows:
     def mlp(self, layer: int, rows: np.ndarray) -> np.ndarray:
         return add(rows, self.mlps[layer](rows), self._p)
 
-    def logits(self, own: np.ndarray, outputs: Sequence[HeadOutput]) -> np.ndarray:
+    def logits(self, own: np.ndarray, outputs: Sequence[HeadContribution]) -> np.ndarray:
         """[cases, outputs] of rows whose heads all are in the first layer; equal rows are computed once."""
         state, which = self.heads(own, outputs), np.arange(len(own))
         for layer in range(len(self.mlps)):

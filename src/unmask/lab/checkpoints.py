@@ -46,7 +46,7 @@ class Progress(msgspec.Struct, frozen=True):
 #     model.safetensors         the weights of a run that is over, and its config
 #     result.json               what came out
 #
-# One file holds all that a run goes on from, so that a kill between two files cannot part them.
+# One file holds all that a run continues from, so that a kill between two files cannot separate them.
 
 
 CONFIG, CHECKPOINT, WEIGHTS, RESULT = "config.json", "checkpoint.safetensors", "model.safetensors", "result.json"

@@ -23,7 +23,7 @@ from unmask.reasoners.loops import masked_diffusion
 #     operands      = mean over f of the largest mass[l, h, f]          the distance from a compiled model is 1 -
 # operands
 #
-# Read off the true canvases, so that an error of the model does not change what is asked; a loop without symbols is
+# Computed on the true canvases, so that an error of the model does not change the measure; a loop without symbols is
 # watched in every round of its own stream. A padding position is not an operand.
 
 
@@ -106,8 +106,8 @@ def _writing(trained: Trained, states: np.ndarray, step: int) -> tuple[np.ndarra
 #     on time   in that step
 #     late      after it, or never
 #
-# That does not say what it waits for: there a whole level is written at once, so that one factor tells of both. So it
-# is asked about canvases of no level, in which slots whose factors are there are written or not by the toss of a coin:
+# That does not show what it waits for: a whole level is written at once, so one factor predicts the other. So it
+# also runs on scattered canvases, in which a slot whose factors are written is written or not by the toss of a coin:
 #
 #     written[n]    the share of masked slots that it would write, of those with n factors there
 
@@ -151,7 +151,7 @@ def written_by_factors(trained: Trained, drawn: np.ndarray, seed: int) -> tuple[
 
 
 def scattered(pointers: np.ndarray, length: int, coins: np.ndarray) -> np.ndarray:
-    """[batch, rows]: the letters, and of the slots whose factors are there those on which the coin fell."""
+    """[batch, rows]: the letters, and of the slots whose factors are written those that the coin selects."""
     there = np.zeros(coins.shape, dtype=bool)
     there[:, :length] = True
     for row in range(length, coins.shape[1]):

@@ -77,7 +77,7 @@ def main(cells: Cells) -> str | None:
     table = []
     for length, bare, group in kinds:
         mine = [r for r in rows if (r["length"], not r.shape["aux"], r.group) == (length, bare, group)]
-        none = {"direct": SAME} if bare else {}  # it fetches nothing, so that aux is nothing to it
+        none = {"direct": SAME} if bare else {}  # it fetches nothing, so aux does not apply
         told = []
         for name in FRAMEWORKS:
             outcomes = [outcome(row) for row in mine if row["framework"] == name]  # several if their steps differ
@@ -87,7 +87,7 @@ def main(cells: Cells) -> str | None:
 
 
 def longer(cells: Cells) -> str | None:
-    """Trained at N, run at 2N and 4N; only what converged is asked."""
+    """Trained at N, run at 2N and 4N; only runs that converged."""
     table = []
     for row in (*rows_of(cells, "main"), *rows_of(cells, "beta")):
         row = row.having("longer")
@@ -129,7 +129,7 @@ def operands(cells: Cells) -> str | None:
 
 
 def waiting(cells: Cells) -> str | None:
-    """When the slots of a tree are written, by the network's own decision; and what it would write elsewhere."""
+    """When the network writes the slots of a tree, and which it would write on scattered canvases."""
     table = []
     for row in trees(cells):
         shares = [
@@ -152,7 +152,7 @@ def levels(cells: Cells) -> str | None:
 
 
 def trees(cells: Cells) -> list[ResultRow]:
-    """Trees that were asked about their levels."""
+    """Trees whose levels were measured."""
     rows = (row.having("levels") for row in (*rows_of(cells, "main"), *rows_of(cells, "beta")))
     return [row for row in rows if row.seeds]
 

@@ -101,7 +101,7 @@ class Trained:
         return PlaceTable(self.task, self.config.shape.encoding, next(self.network.parameters()).device)
 
     def at_length(self, length: int) -> "Trained":
-        """The same weights, asked about longer or shorter words."""
+        """The same weights for longer or shorter words."""
         task = self.task.longer(length)
         if task.fetches != self.network.fetches:
             raise UnmaskError(
@@ -121,7 +121,7 @@ class Trained:
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """Logits [batch, rows, symbols] of the last rows in a step, and what was there."""
+    """Logits [batch, rows, symbols] of the last rows in a step, and the tokens in these rows."""
 
     logits: np.ndarray
     tokens: np.ndarray
@@ -169,7 +169,7 @@ class NetworkMedium(TokenArrays):
         with torch.inference_mode():
             ids = torch.from_numpy(tokens[:, known:]).to(device)
             places = self.trained.places.at(step, tokens.shape[1], known)
-            asked = slice(-last, None) if self._watch is None else EVERY_ROW  # who watches is shown every row
+            asked = slice(-last, None) if self._watch is None else EVERY_ROW  # a watcher is shown every row
             seen = network(ids, places, self._watch_of(f"steps.{step}.{name}"), self._past, asked)
             if self._past is not None:
                 self._past.rows = tokens.shape[1]

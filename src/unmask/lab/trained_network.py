@@ -212,7 +212,7 @@ class NetworkMlp(nn.Module):
         return self.down(nn.functional.gelu(self.up(x)))
 
 
-# Task × steps → Places: what the rows of a batch are told, row b in step steps[b].
+# Task × steps → Places: the positional inputs of the rows of a batch, row b in step steps[b].
 
 
 class PlaceTable:

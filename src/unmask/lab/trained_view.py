@@ -45,7 +45,7 @@ def read_letters(trained: Trained, word: str) -> np.ndarray:
 
 
 def view_of(trained: Trained, word: str, *, sampler: str | None = None) -> View:
-    """By the model's own planner, or by a sampler of the field."""
+    """Run with the model's own planner, or with a published sampler."""
     tokens = read_letters(trained, word)
     shape, rows = trained.config.shape, trained.task.rows
     passes = max(trained.steps, trained.padding)  # by a sampler, a slot at a time

@@ -36,7 +36,7 @@ from unmask.samplers.rule_interface import (
 
 LOWEST = -1e300  # a score, so that η times it is one
 
-Planner = Callable[[int, np.ndarray], np.ndarray]
+PlannerLogits = Callable[[int, np.ndarray], np.ndarray]
 """(row, x0) → logits [slots, symbols] of a planner that reads the canvas filled with x0."""
 
 
@@ -49,7 +49,7 @@ class P2:
     tau: float = 0.0
     score: str = "logP"
     scored: str = "x0"
-    planner: Planner | None = None
+    planner: PlannerLogits | None = None
 
     remasks: ClassVar[Remasking] = "masks again"
 

@@ -434,11 +434,11 @@ class SystemPlan(SlotRows):
 
     def not_in(self, regions: Sequence[Planned]) -> Expression | np.ndarray:
         """1 in the rows outside of some regions."""
-        return self.declared(self._pieces(dict.fromkeys(regions, constant(0)), constant(1)), 1)
+        return self.declared(self._pieces(dict.fromkeys(regions, constant(0)), constant(1)), constant(1))
 
     def in_blocks(self, blocks: Sequence[Block], inside: int) -> Expression | np.ndarray:
         """`inside` in the rows of some blocks, its opposite elsewhere."""
-        return self.declared([(block, inside) for block in blocks], 1 - inside)
+        return self.declared([(block, constant(inside)) for block in blocks], constant(1 - inside))
 
     def _pieces(self, asked: dict[Planned, Expression], rest: Expression) -> list[Piece]:
         """Per block: the expression of the region that a row belongs to."""

@@ -209,14 +209,12 @@ class Arithmetic:
         """Any number n."""
         return AnyRow(self.variable("n"))
 
-    def at(self, expression: Expression | int, row: AnyRow) -> Term:
+    def at(self, expression: Expression, row: AnyRow) -> Term:
         """The value at a row."""
         return self.term(expression, row.n, row.euclid)
 
-    def term(self, expression: Expression | int, n: Term, euclid: Sequence[Euclid] = ()) -> Term:
+    def term(self, expression: Expression, n: Term, euclid: Sequence[Euclid] = ()) -> Term:
         """The value at n; what is known of its parts is added to the facts."""
-        if isinstance(expression, int):
-            return self.z3.IntVal(expression)
         return self.term_of(expression, {"n": n, "N": self.N}, euclid)
 
     def term_of(self, expression: Expression, variables: Mapping[str, Term], euclid: Sequence[Euclid] = ()) -> Term:

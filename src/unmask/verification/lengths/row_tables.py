@@ -34,14 +34,14 @@ NEVER = -(1 << 40)
 
 
 @dataclass(frozen=True)
-class HeadOutput:
+class HeadContribution:
     """The output of a head: values [columns, rows] for the columns that it writes, 0 elsewhere."""
 
     columns: np.ndarray
     values: np.ndarray
 
-    def __getitem__(self, rows: np.ndarray | slice) -> "HeadOutput":
-        return HeadOutput(self.columns, self.values[:, rows])
+    def __getitem__(self, rows: np.ndarray | slice) -> "HeadContribution":
+        return HeadContribution(self.columns, self.values[:, rows])
 
 
 class RowVectors:
@@ -110,12 +110,12 @@ class RowVectors:
         bound = self.precision.bound
         return np.clip(both, -bound, bound).reshape(self.width, -1).astype(self.compact.narrow)
 
-    def fetched(self, layer: int, head: int, rows: np.ndarray) -> HeadOutput:
+    def fetched(self, layer: int, head: int, rows: np.ndarray) -> HeadContribution:
         """Return the output of a head that reads these rows."""
         product = self._values[layer][head]
-        return HeadOutput(product.columns, product(rows, slice(0, rows.shape[1])))
+        return HeadContribution(product.columns, product(rows, slice(0, rows.shape[1])))
 
-    def layer(self, layer: int, own: np.ndarray, added: Sequence[HeadOutput]) -> np.ndarray:
+    def layer(self, layer: int, own: np.ndarray, added: Sequence[HeadContribution]) -> np.ndarray:
         """Heads summed in order, then the row itself, then the MLP."""
         state = self.joined(own, added)
         mlp = self._mlp(layer, state)
@@ -124,7 +124,7 @@ class RowVectors:
         state[mlp.columns] = self.compact.clip(change)
         return state
 
-    def joined(self, own: np.ndarray, added: Sequence[HeadOutput]) -> np.ndarray:
+    def joined(self, own: np.ndarray, added: Sequence[HeadContribution]) -> np.ndarray:
         """Heads summed in order, then the row itself."""
         compact, state = self.compact, own.copy()
         if added:
@@ -163,7 +163,7 @@ class RowVectors:
         largest = max([self.width, *(min(mlp.size, LARGE) for mlp in self._mlps)])
         return max(16, AT_ONCE // largest)
 
-    def single_pass(self, own: np.ndarray, added: Sequence[HeadOutput]) -> tuple[np.ndarray, np.ndarray]:
+    def single_pass(self, own: np.ndarray, added: Sequence[HeadContribution]) -> tuple[np.ndarray, np.ndarray]:
         """(logits, which of them each row has): of rows whose heads all are in the first layer."""
         return self.last_layers(self.layer(0, own, added), 1)
 

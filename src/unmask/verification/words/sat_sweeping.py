@@ -61,7 +61,7 @@ def difference(circuit: Circuit, pairs: np.ndarray) -> tuple[list[int], list[Cla
 
 QUICK, THOROUGH = "glucose4", "cadical195"
 QUICK_CONFLICTS = 2000  # of one question
-CONFLICTS_AT_ONCE = 1000  # no solver can be interrupted: it is asked again where it stopped, with all it has learned
+CONFLICTS_AT_ONCE = 1000  # a solver cannot be interrupted: it continues in rounds, with all that it has learned
 
 
 def solver_class() -> Callable:
@@ -227,7 +227,7 @@ Answer = OneOf["equal", "different", "unknown"]
 
 @dataclass(frozen=True, eq=False)
 class SweepResult:
-    """Per pair: equal, different or unknown; an input for the first that differs; how many questions, to whom."""
+    """Per pair: equal, different or unknown; an input for the first that differs; the number of queries; solvers."""
 
     answers: list[Answer]
     counterexample: list[bool] | None
@@ -238,7 +238,7 @@ class SweepResult:
 
 
 def sweep(circuit: Circuit, pairs: np.ndarray, *, seed: int = 0, conflicts: int = 2_000_000) -> SweepResult:
-    """Decide every pair (a, b) of literals of the circuit: a = b for all inputs?"""
+    """Decide for every pair (a, b) of literals of the circuit whether a = b for all inputs."""
     return _Sweep(circuit, seed).run(pairs, conflicts)
 
 

@@ -43,7 +43,7 @@ class SymbolicRow:
 
 
 class HeadNumbers(NamedTuple):
-    """What one head calls the queries and the keys of a row, case by case."""
+    """The numbers of a row's queries and keys for one head, case by case."""
 
     queries: list[int]
     keys: list[int]
@@ -75,7 +75,7 @@ def merged(network: Network, cases: Cases, columns: np.ndarray) -> tuple[Cases, 
 
 
 PAIRS_AT_ONCE = 1 << 20
-FEW_PAIRS = 1 << 13  # which are multiplied out sooner than anything is proved about them
+FEW_PAIRS = 1 << 13  # for which computing all pairs is faster than proving something about them
 
 WeightedKeys = tuple[np.ndarray, np.ndarray]
 """(numbers of keys, their exponentials)"""
@@ -139,7 +139,7 @@ class KeyScores:
         return self._queries.number(Q)
 
     def asked(self, queries: Sequence[int]) -> list[int]:
-        """What each query asks, given all keys so far."""
+        """The effective query of each query, given all keys so far."""
         if len(self._effective_of) < len(self._queries):
             self._take_in_queries()
         return [self._effective_of[query] for query in queries]
@@ -192,7 +192,7 @@ class KeyScores:
         self._scored = len(Q.T), len(K.T)
 
     def _meet(self, Q: np.ndarray, K: np.ndarray, queries: np.ndarray, keys: np.ndarray) -> None:
-        """Some queries with some keys, by their numbers."""
+        """Score some queries with some keys, by their numbers."""
         if queries.size * keys.size <= FEW_PAIRS:
             self._take_in(Q, K, queries, [keys] * queries.size)
             return
@@ -309,11 +309,11 @@ class SymbolicHead:
                 row.seen_as[place] = HeadInput(own, own.tobytes(), row.numbers[self.number].keys)
 
     def queries(self, row: SymbolicRow) -> list[int]:
-        """What the row asks in each case."""
+        """The query of the row in each case."""
         return self.scores.asked(row.numbers[self.number].queries)
 
     def asked(self, row: SymbolicRow) -> tuple[int, ...]:
-        """All that a row asks, in order."""
+        """All effective queries of a row, in order."""
         known = row.asks.get(self.number)
         if known is None or known[0] != self.scores.epoch:
             known = row.asks[self.number] = self.scores.epoch, tuple(sorted(set(self.queries(row))))
