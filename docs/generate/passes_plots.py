@@ -16,8 +16,8 @@ PICTURES = ROOT / "docs" / "pictures"
 
 
 def schedule_plot() -> str:
-    """Expected KL against the number of passes, for a chain at N = 64."""
-    law = read_law(str(ROOT / "examples" / "laws" / "chain.json"))
+    """Expected KL against the number of passes, for strings of long runs at N = 64."""
+    law = read_law(str(ROOT / "examples" / "laws" / "runs.json"))
     by_name: dict[str, list[Point]] = {}
     for passes in (1, 2, 4, 8, 16, 32, 64):
         for one in ScheduleReport.of(law, 64, passes).schedules:

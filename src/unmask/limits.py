@@ -109,10 +109,10 @@ class Budget:
 
     def left(self) -> int | None:
         """Return the number of bytes that may still be taken."""
-        held = resident()
-        if self.memory is None or held is None or self._before is None:
+        resident_bytes = resident()
+        if self.memory is None or resident_bytes is None or self._before is None:
             return self.memory
-        return max(0, self.memory - max(0, held - self._before))
+        return max(0, self.memory - max(0, resident_bytes - self._before))
 
     @property
     def deadline(self) -> int | None:
@@ -132,9 +132,9 @@ class Budget:
             raise OutOfTime((self._deadline - self._start) / SECOND, self.so_far())
         if self._outer is None:
             return
-        held = resident()
-        if self.memory is not None and held is not None and self._before is not None:
-            grown = held - self._before
+        resident_bytes = resident()
+        if self.memory is not None and resident_bytes is not None and self._before is not None:
+            grown = resident_bytes - self._before
             if grown > self.memory:
                 where = f" at {self.so_far()}" if self.stages else ""
                 raise TooLarge(

@@ -187,7 +187,7 @@ def test_a_verdict_that_cannot_be_written_is_an_error(tmp_path):
                 stderr=subprocess.PIPE, text=True, check=False, timeout=120,
             )  # fmt: skip
         assert (done.returncode, done.stderr) == (
-            2, "error: what the checker says cannot be written: No space left on device\n",
+            2, "error: the output of the checker cannot be written: No space left on device\n",
         )  # fmt: skip
 
 

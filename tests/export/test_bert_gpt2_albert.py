@@ -114,6 +114,8 @@ def test_chains_of_thought_by_generate(pattern, exported, outside):
     words += ["aaaaaabb", "abcabc01"]
     answers = [chain[-1] for chain in outside("gpt2", folder=folder, words=words, steps=report["steps"])]
     assert answers == [report["accept" if re.fullmatch(pattern, word) else "reject"] for word in words]
+    *chain, end = outside("generated", folder=folder, word=words[0])
+    assert (len(chain), chain[-1], end) == (report["steps"], answers[0], "[EOS]")
 
 
 def test_the_card_says_which_state_a_symbol_is(exported):
@@ -217,7 +219,7 @@ def test_the_card_says_what_is_accepted_and_in_which_order(exported):
     for form, part in (("bert", None), ("bert", "planner"), ("torch", None), ("onnx", None)):
         _, folder, _ = exported("group:S3", "mdm", form, length=8, part=part)
         card = (folder / "README.md").read_text(encoding="utf-8")
-        assert "after `x y` a point p stands at y(x(p))" in card
+        assert "after `x y` the point p is at y(x(p))" in card
         assert "1. 0 to 3\n2. 4 to 5\n3. 6\n" in card
         assert ("a bias of" in card) is (form == "bert")
     for pattern, ascii in ((r"\d*x", True), (r"(?u)\d*x", False)):

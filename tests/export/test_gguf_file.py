@@ -133,8 +133,43 @@ def test_the_example_fills_in_the_order_of_the_planner(problem, length, dtype, e
 def test_a_gate_in_eight_bits_is_refused(monkeypatch):
     """A row of the gate holds biases many times as large as its other weights."""
     monkeypatch.setattr(gguf_module, "KEPT_IN_F16", ())
-    with pytest.raises(ExportDisagreement, match="computes a wrong position in row"):
+    with pytest.raises(ExportDisagreement, match="eight bits per weight are too few for this predictor") as refused:
         export_files(compile_problem(RULE_110, "mdm", length=5), "gguf", gguf=GgufChoice("llada", "q8_0"))
+    assert "computes a wrong position in row" in str(refused.value.__cause__)
+
+
+TWO_OF_FOUR = """
+.model two_of_four
+.inputs a b c d
+.outputs f
+.names a b g
+11 1
+.names c d h
+11 1
+.names a b i
+1- 1
+-1 1
+.names c d j
+1- 1
+-1 1
+.names i j k
+11 1
+.names g h k f
+1-- 1
+-1- 1
+--1 1
+.end
+"""
+
+
+def test_a_planner_that_needs_more_than_eight_bits(tmp_path):
+    """Its margin would be 28 % of that of F_2; the message names the option that helps."""
+    (tmp_path / "two.blif").write_text(TWO_OF_FOUR)
+    model = compile_problem(f"blif:{tmp_path / 'two.blif'}", "mdm")
+    with pytest.raises(ExportDisagreement, match=r"too few for this planner: .*; use --dtype f16 or f32"):
+        export_files(model, "gguf", part="planner", gguf=GgufChoice("dream", "q8_0"))
+    _, report = export_files(model, "gguf", part="planner", gguf=GgufChoice("dream", "f16"))
+    assert report["margins"]["float32"] > 7.4
 
 
 def test_the_card_says_what_is_written(exported):

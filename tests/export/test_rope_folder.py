@@ -193,7 +193,7 @@ def test_the_program_on_the_card_runs(problem, kind, form, part, exported, outsi
     assert outside("card", folder=folder).startswith("[")
 
 
-@pytest.mark.parametrize(("theta", "head_dim"), [(5e5, 128), (1e6, 128), (1e6, None), (None, 64)])
+@pytest.mark.parametrize(("theta", "head_dim"), [(5e5, 128), (1e6, 128), (1e6, None), (None, 64), (None, 256)])
 def test_stock_values_of_published_models(theta, head_dim, exported, outside):
     model, folder, report = exported("group:S3", "mdm", "llama", length=16, rope=RopeChoice(theta, head_dim))
     config = json.loads((folder / "config.json").read_text())

@@ -7,7 +7,7 @@ from lab.small import SMALL, small
 from unmask.lab.tasks import LabTask
 from unmask.lab.trained_network import PlaceTable, TrainedNetwork
 from unmask.lab.training import new_network
-from unmask.lab.training_batches import UNTAUGHT, Scored, training_batch
+from unmask.lab.training_batches import IGNORED, Scored, training_batch
 
 SAID = 1
 
@@ -46,8 +46,8 @@ def test_it_rises_where_the_likeliest_symbol_is_right_and_falls_where_it_is_not(
         network.out.bias.copy_(10.0 * torch.nn.functional.one_hot(torch.tensor(SAID), len(task.vocabulary)))
         network.correct.weight.zero_()
         network.correct.bias.zero_()
-    targets = torch.full((3, 1, task.rows), UNTAUGHT)
+    targets = torch.full((3, 1, task.rows), IGNORED)
     targets[:, 0, 5] = target
-    operands = torch.full((3, 1, task.rows, 2), UNTAUGHT)
+    operands = torch.full((3, 1, task.rows, 2), IGNORED)
     found = gradients(network, config, torch.zeros(3, task.rows, dtype=torch.long), targets, operands, torch.ones(3))
     assert torch.sign(found["correct.bias"]).item() == sign  # a step of descent goes the other way

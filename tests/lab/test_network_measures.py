@@ -21,7 +21,7 @@ from unmask.lab.network_measures import (
     waiting,
 )
 from unmask.lab.settings import Shape
-from unmask.lab.task_layouts import NOBODY
+from unmask.lab.task_layouts import NO_OPERAND
 from unmask.lab.tasks import LabTask
 from unmask.lab.trained_network import EVERY_ROW, PlaceTable
 from unmask.lab.trained_view import view_of
@@ -75,7 +75,7 @@ def test_attention_to_operands_is_1_in_compiled_models(framework, kind, part):
         rows = [length - 1 + step] if task.causal else np.flatnonzero(masked[step] & ~masked[step + 1])
         for row in rows:
             for operand in task.pointers[step, row]:
-                assert operand == NOBODY or any(w[row, operand] == w[row].sum() > 0 for w in heads)
+                assert operand == NO_OPERAND or any(w[row, operand] == w[row].sum() > 0 for w in heads)
 
 
 @pytest.mark.parametrize(

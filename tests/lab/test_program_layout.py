@@ -20,7 +20,7 @@ from unmask.lab.memory_estimates import memory_of
 from unmask.lab.network_measures import operand_attention, right_by_level, waiting
 from unmask.lab.presets import named_run
 from unmask.lab.settings import Config, LabError, Shape
-from unmask.lab.task_layouts import NOBODY
+from unmask.lab.task_layouts import NO_OPERAND
 from unmask.lab.task_sources import Stream, words
 from unmask.lab.tasks import LabTask
 from unmask.lab.trained_model import Trained, accuracy
@@ -98,14 +98,14 @@ def test_a_row_points_to_what_its_rule_reads():
     pointers = task.pointers[0]
     assert pointers.shape == (task.rows, 3)
     assert pointers[at[0, 3]].tolist() == [at[1, 2], 0, 3]
-    assert pointers[at[2, 2]].tolist() == [NOBODY, 2, 2]  # nothing stands inside
-    assert (pointers[:4] == NOBODY).all()
+    assert pointers[at[2, 2]].tolist() == [NO_OPERAND, 2, 2]  # nothing stands inside
+    assert (pointers[:4] == NO_OPERAND).all()
 
 
 def test_a_rewritten_slot_reads_letters_first_and_never_fetches_itself():
     task = task_of(rule_110(), 4)
     first, then = task.pointers[0, 4:], task.pointers[1, 4:]
-    assert first.tolist() == [[cell, NOBODY] for cell in range(4)]
+    assert first.tolist() == [[cell, NO_OPERAND] for cell in range(4)]
     assert then.tolist() == [[4 + (cell - 1) % 4, 4 + (cell + 1) % 4] for cell in range(4)]
 
 
@@ -146,7 +146,7 @@ def test_what_a_slot_starts_with_may_read_more_than_its_rule():
     cell.start([letter(0), letter(1), letter(2)], lambda *seen: "b" in seen)
     cell.rule(cell[()], lambda own: not own)
     task = task_of(System("ab", cell, answer=cell[()], steps=1), 3)
-    assert task.pointers[:, -1].tolist() == [[0, 1, 2], [NOBODY] * 3]
+    assert task.pointers[:, -1].tolist() == [[0, 1, 2], [NO_OPERAND] * 3]
 
 
 def test_many_symbols():
@@ -224,7 +224,7 @@ def test_direct_has_the_answers_alone():
     states = task.states(drawn)
     assert (task.layout.steps, task.layout.padding) == (1, 4)
     assert (states[:, 1, 4:] == task_of(rule_110(), 4).states(drawn)[:, -1, 4:]).all()
-    assert (task.pointers == NOBODY).all()
+    assert (task.pointers == NO_OPERAND).all()
 
 
 def test_longer_words_and_the_commonest_answer():

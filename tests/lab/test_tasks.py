@@ -6,7 +6,7 @@ import pytest
 from unmask import compile_problem, compile_program, run_word
 from unmask.compilers.regular_compiler import from_state_zero
 from unmask.errors import ProblemError, UnmaskError
-from unmask.lab.task_layouts import NOBODY
+from unmask.lab.task_layouts import NO_OPERAND
 from unmask.lab.task_sources import Stream, algebra_of, words
 from unmask.lab.tasks import FRAMEWORKS, LabTask
 from unmask.problems.automata.groups_and_monoids import transition_monoid
@@ -141,9 +141,9 @@ def test_more_factors_take_fewer_steps(framework, factors, steps):
         assert (states[:, -1, length + slot] == task.answers(drawn_words[:, : end + 1])[:, 0]).all()
     for t in range(steps):
         for row, (first, last) in enumerate(task.pointers[t]):
-            if first != NOBODY and t > 0 and framework == "scan":
+            if first != NO_OPERAND and t > 0 and framework == "scan":
                 span = factors ** (t - 1)
-                fetched = range(first, (first if last == NOBODY else last) - 1, -span)
+                fetched = range(first, (first if last == NO_OPERAND else last) - 1, -span)
                 assert 0 < len(fetched) < factors
                 assert all(place >= length for place in fetched)
                 held = states[:, t, [*reversed(fetched), row]]
@@ -154,7 +154,7 @@ def test_two_factors_are_those_of_the_compiled_models():
     for framework in ("cot", "scan"):
         plain, said = LabTask.of("group:S3", 9, framework), LabTask.of("group:S3", 9, framework, 2)
         assert (plain.pointers == said.pointers).all()
-        assert (plain.pointers[..., 1] == NOBODY).all()
+        assert (plain.pointers[..., 1] == NO_OPERAND).all()
     with pytest.raises(UnmaskError, match="a step of tree multiplies two factors, not 3; use cot or scan"):
         LabTask.of("group:S3", 9, "tree", 3)
 
@@ -168,9 +168,9 @@ def test_a_row_is_the_product_of_what_it_holds_and_fetches(framework):
     for t in range(task.layout.steps):
         for row, (left, right) in enumerate(task.pointers[t]):
             before, after = held[:, t], held[:, t + 1, row]
-            if left == NOBODY:
+            if left == NO_OPERAND:
                 assert (after == before[:, row]).all()
-            elif right != NOBODY:
+            elif right != NO_OPERAND:
                 ready = (before[:, left] < task.source.size) & (before[:, right] < task.source.size)
                 factors = before[ready, left], before[ready, right]
                 assert (after[ready] == task.source.table[factors]).all()

@@ -3,10 +3,10 @@ import pytest
 from msgspec import structs
 
 from unmask.lab.settings import Config
-from unmask.lab.task_layouts import NOBODY
+from unmask.lab.task_layouts import NO_OPERAND
 from unmask.lab.task_sources import Stream, generator
 from unmask.lab.tasks import FRAMEWORKS
-from unmask.lab.training_batches import UNTAUGHT, training_batch
+from unmask.lab.training_batches import IGNORED, training_batch
 
 
 def config(framework, **more):
@@ -34,7 +34,7 @@ def test_a_canvas_teaches_the_next_one(framework):
     for tokens, step, (targets,) in zip(part.tokens, part.steps, part.targets, strict=True):
         states = task.states(tokens[None, :8])[0]
         assert (tokens == states[step]).all()
-        taught = targets != UNTAUGHT
+        taught = targets != IGNORED
         assert (targets[taught] == states[step + 1][taught]).all()
         assert not taught[:8].any()
         assert (taught[8:] == (tokens[8:] == task.mask)).all() or framework == "scan"
@@ -44,8 +44,8 @@ def test_operands_are_what_stands_where_a_row_points():
     run = config("tree")
     task = run.task
     part = training_batch(task, run, 0)
-    asked = part.operands[:, 0] != UNTAUGHT
-    assert (asked == ((part.targets[:, 0] != UNTAUGHT)[..., None] & (task.pointers[0] != NOBODY))).all()
+    asked = part.operands[:, 0] != IGNORED
+    assert (asked == ((part.targets[:, 0] != IGNORED)[..., None] & (task.pointers[0] != NO_OPERAND))).all()
     words, rows, operands = np.nonzero(asked)
     assert (part.operands[words, 0, rows, operands] == part.tokens[words, task.pointers[0, rows, operands]]).all()
 
@@ -55,7 +55,7 @@ def test_a_chain_teaches_all_of_its_steps_at_once():
     task = run.task
     part = training_batch(task, run, 0)
     assert part.tokens.shape == (12, 15)
-    assert ((part.targets[:, 0] != UNTAUGHT).sum(axis=1) == 8).all()
+    assert ((part.targets[:, 0] != IGNORED).sum(axis=1) == 8).all()
     assert (part.targets[:, 0, 7:-1] == part.tokens[:, 8:]).all()
 
 
@@ -63,7 +63,7 @@ def test_what_a_loop_is_taught():
     for supervision, taught in (("each", 3 * 10), ("end", 1), ("tokens", 10)):
         run = config("looped", supervision=supervision)
         part = training_batch(run.task, run, 0)
-        assert ((part.targets != UNTAUGHT).sum(axis=(1, 2)) == taught).all()
+        assert ((part.targets != IGNORED).sum(axis=(1, 2)) == taught).all()
 
 
 def test_random_masking_teaches_what_it_hides():
@@ -72,7 +72,7 @@ def test_random_masking_teaches_what_it_hides():
     part = training_batch(task, run, 0)
     hidden = part.tokens == task.mask
     assert hidden.any(axis=1).all()
-    assert ((part.targets[:, 0] != UNTAUGHT) == hidden).all()
+    assert ((part.targets[:, 0] != IGNORED) == hidden).all()
     assert (part.weights == 1).all()
 
 

@@ -9,7 +9,7 @@ from unmask.api import verify_model
 from unmask.compilers.circuit_compiler import printed_family
 from unmask.expressions import N, computed_by, n
 from unmask.numerics.arithmetic import Precision
-from unmask.problems.circuits.metered import MachineCall, Room
+from unmask.problems.circuits.metered import MachineCall, RegisterBound
 from unmask.problems.circuits.printed_circuits import PRINTED, item
 from unmask.programs.declarations import SignedBits
 from unmask.programs.program import Program
@@ -56,12 +56,12 @@ def _found(machine, length):
 
 
 def test_positions_may_call_metered_functions_only():
-    call = MachineCall(item, (PRINTED["parity"].machine,), Room(2))
+    call = MachineCall(item, (PRINTED["parity"].machine,), RegisterBound(2))
     assert growth({length: _found(call, length) for length in (4, 16)}).status == "uniform"
     (flaw,) = growth({4: _found(lambda length, place: length + place, 4)}).flaws
     assert "not metered" in flaw
 
 
 def test_a_room_that_is_no_polynomial_of_small_degree_is_refused():
-    call = MachineCall(item, (PRINTED["parity"].machine,), Room(9))
+    call = MachineCall(item, (PRINTED["parity"].machine,), RegisterBound(9))
     assert growth({length: _found(call, length) for length in (4, 16)}).status == "refused"

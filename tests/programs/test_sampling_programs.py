@@ -174,8 +174,8 @@ def test_other_probabilities_come_closer_than_fair_coins_but_not_to_even_parity(
     """The numbers of docs/background/passes.md."""
     assert all(distance_on_grid(n, 2) == (0, write_once_distance(n)) for n in (2, 3, 4))
     assert distance_on_grid(3, 16)[1] == 0
-    lower, upper = distance_on_grid(4, 32)
-    assert 0.304 < lower == upper - Fraction(4, 64)
+    lower, upper = distance_on_grid(4, 64)
+    assert 0.335 < lower == upper - Fraction(4, 128)
     assert 0.366 < upper < 0.367 < 2**0.5 - 1  # the best with fair address bits and two biased coins
     with pytest.raises(TooLarge, match="lengths from 2 to 4"):
         distance_on_grid(5, 8)

@@ -1,4 +1,4 @@
-"""Every mistake in a program is one sentence that says where it is."""
+"""Every mistake in a program is one message that says where it is."""
 
 import pytest
 
@@ -12,6 +12,7 @@ from unmask.recurrences import (
     System,
     choose,
     collect,
+    each,
     indices,
     letter,
     log2_above,
@@ -273,3 +274,57 @@ def test_what_no_slot_asks_for_may_be_as_large_as_it_likes(length):
     system = chain(reads=lambda s: (s[i - 1].or_else(False), letter(choose(i < 5, choose(2**i <= N, i, 0), 0))))
     model = compile_program(system, "mdm", length=length)
     assert verify_model(model, against=system, method="sample").status == "held"
+
+
+def group(name="cell", *, reads=None, ranges=None, start=None):
+    slots = Slots(name, i.range(N) if ranges is None else ranges, BOOLEAN)
+    slots.rule(letter(i) if reads is None else reads, lambda *_: True)
+    if start is not None:
+        slots.start(start, lambda *_: True)
+    return slots
+
+
+SYSTEMS = {
+    "letters are a number": (lambda: System(5, group(), ()), "the letters of a program are a string"),
+    "a letter is a list": (lambda: System([["a"]], cell := group(), cell[0]), r"a string without blanks, not \['a'\]"),
+    "a letter twice": (lambda: System("aa", cell := group(), cell[0]), "must be distinct"),
+    "no letters": (lambda: System("", cell := group(), cell[0]), "at least one"),
+    "a blank": (lambda: System(["a b"], cell := group(), cell[0]), "a string without blanks, not 'a b'"),
+    "groups are None": (lambda: System("ab", None, group()[0]), "None is not one; list groups only"),
+    "a group is a number": (lambda: System("ab", [5], group()[0]), "5 is not one; list groups only"),
+    "a name twice": (lambda: System("ab", [group(), group()], group()[0]), "rename one of them"),
+    "answer elsewhere": (lambda: System("ab", group("a"), group("b")[0]), "the answer is in b, which is not among"),
+    "answers apart": (lambda: System("ab", [a := group("a"), b := group("b")], [a[0], b[0]]), "in several groups"),
+    "answer at an index": (lambda: System("ab", cell := group(), cell[i]), "i uses i, which is not an index there"),
+    "no answer": (lambda: System("ab", group(), []), "the answer names no slot"),
+    "answer is a number": (lambda: System("ab", group(), 5), "must be a slot such as"),
+    "start without steps": (lambda: System("ab", cell := group(start=letter(i)), cell[0]), "has no steps; give"),
+    "steps without start": (lambda: System("ab", cell := group(), cell[0], steps=N), "no value before the first"),
+    "steps of an index": (lambda: System("ab", cell := group(), cell[0], steps=i), "may depend on N alone, not on i"),
+    "start reads a slot": (
+        lambda: System("ab", cell := group(start=group("b")[0]), cell[0], steps=N),
+        "reads b, which is not among the groups",
+    ),
+    "start reads over a range": (
+        lambda: System("ab", cell := group(start=some(k.range(N), letter(k), bool)), cell[0], steps=N),
+        "let the first step do that",
+    ),
+    "an index twice": (lambda: System("ab", cell := group(ranges=[i.range(N)] * 2), cell[0, 0]), "i is already used"),
+    "a range of another index": (lambda: System("ab", cell := group(ranges=i.range(j)), cell[0]), "j uses j"),
+    "a range in a range": (
+        lambda: System("ab", cell := group(reads=some(k.range(N), some(j.range(N), letter(j), bool), bool)), cell[0]),
+        "reads over a range inside a range",
+    ),
+    "each outside": (lambda: System("ab", cell := group(reads=each(letter(i))), cell[0]), "read the set itself"),
+    "a mapped range": (
+        lambda: System("ab", cell := group(reads=some(k.range(N), letter(k), bool).map(bool)), cell[0]),
+        "maps a read over a range; let the rule do that",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_a_wrong_system_says_what_is_wrong(name):
+    make, message = SYSTEMS[name]
+    with pytest.raises(ProblemError, match=message):
+        make()

@@ -1,19 +1,22 @@
 """Schedules: every formula against brute-force enumeration over strings, sets and orders."""
 
 import json
+import random
+from fractions import Fraction
 from itertools import combinations, pairwise, permutations
 from math import ceil, comb, log, log2
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from unmask.errors import UnmaskError
-from unmask.samplers import masked_information
+from unmask.errors import ProblemError, TooLarge, UnmaskError
+from unmask.samplers import exact_passes, masked_information
 from unmask.samplers.exact_passes import bisection_passes, is_linked, least_passes
 from unmask.samplers.law_comparison import Bench
 from unmask.samplers.masked_information import information_curve
 from unmask.samplers.pass_schedules import expected_kl, optimal_schedule, published_schedules
-from unmask.samplers.string_law import LawPredictor, law_from_json
+from unmask.samplers.string_law import LawPredictor, law_from_json, read_law
 from unmask.samplers.write_once_rules import Bisection
 
 from .test_law_comparison import DOCUMENTS
@@ -65,21 +68,39 @@ def entropies_of_sets(law, length):
 @pytest.mark.parametrize("length", [1, 2, 6])
 def test_the_curve_is_that_of_its_definition(name, length):
     curve = information_curve(LAWS[name], length)
-    assert curve.error == 0
+    assert curve.exact
+    assert curve.error < 1e-10
     np.testing.assert_allclose(curve.entropy_of_sets, entropies_of_sets(LAWS[name], length), atol=1e-10)
     assert (np.diff(curve.per_position) <= 1e-10).all()
 
 
 @pytest.mark.parametrize("name", LAWS)
 @pytest.mark.parametrize("most", [3, 14, 40])
-def test_approximated_beliefs_bound_the_truth_from_both_sides(name, most):
+def test_merged_beliefs_bound_the_truth_from_both_sides(monkeypatch, name, most):
     law, length = LAWS[name], 6
     truth = entropies_of_sets(law, length)
     initial, steps = masked_information.normalised(law, length)
-    upper = masked_information._entropies(initial, steps, length, masked_information._merge, most)
-    lower = masked_information._entropies(initial, steps, length, masked_information._split, most)
-    assert (lower <= truth + 1e-9).all()
-    assert (truth <= upper + 1e-9).all()
+    for limit in ("MOST_NUMBERS", "MOST_MERGED"):
+        monkeypatch.setattr(masked_information, limit, most * (length + 1) * len(initial))
+    upper, lost = masked_information._entropies(initial, steps, may_merge=True)
+    assert lost.any() == (abs(upper - truth) > 1e-12).any()
+    assert (upper - lost <= truth + 1e-12).all()
+    assert (truth <= upper + 1e-12).all()
+
+
+def test_prices_of_long_strings_have_the_error_that_is_stated():
+    """A one-state law has no correlations; the price of a schedule is 0 up to rounding."""
+    coin = law_from_json(
+        {"kind": "ngram", "alphabet": ["h", "t"], "order": 1, "contexts": {"": {"h": "1/3", "t": "2/3"}}}
+    )
+    curve = information_curve(coin, 400)
+    assert curve.exact
+    for found in (optimal_schedule(curve, 3), *published_schedules(curve, 3)):
+        assert found.kl <= found.error < 1e-7
+        assert found.kl < 1e-10
+    hmm = information_curve(LAWS["hmm"], 64)
+    assert not hmm.exact
+    assert optimal_schedule(hmm, 8).error < 1e-4
 
 
 @pytest.mark.parametrize("name", LAWS)
@@ -87,7 +108,8 @@ def test_too_many_beliefs_of_short_strings_are_enumerated(monkeypatch, name):
     followed = information_curve(LAWS[name], 7)
     monkeypatch.setattr(masked_information, "MOST_NUMBERS", 1)
     enumerated = information_curve(LAWS[name], 7)
-    assert followed.error == enumerated.error == 0
+    assert followed.exact
+    assert enumerated.exact
     np.testing.assert_allclose(enumerated.entropy_of_sets, followed.entropy_of_sets, atol=1e-12)
 
 
@@ -97,9 +119,10 @@ def test_too_many_beliefs_give_a_curve_with_an_error_that_holds(monkeypatch, nam
     exact = information_curve(law, length)
     monkeypatch.setattr(masked_information, "MOST_NUMBERS", 100)
     monkeypatch.setattr(masked_information, "MOST_CANVASES", 0)
-    monkeypatch.setattr(masked_information, "MOST_APPROXIMATE", 16 * len(law.initial) * (length + 1))
+    monkeypatch.setattr(masked_information, "MOST_MERGED", 16 * len(law.initial) * (length + 1))
     rough = information_curve(law, length)
-    assert exact.error == 0 < rough.error
+    assert exact.exact
+    assert not rough.exact
     assert (abs(rough.entropy_of_sets - exact.entropy_of_sets) <= rough.error + 1e-12).all()
     lower, upper = rough.bounds_per_position
     assert (lower - 1e-12 <= exact.per_position).all()
@@ -209,6 +232,73 @@ def test_a_chain_with_a_certain_first_letter_is_not_linked():
     assert not is_linked(certain, 2)
     assert (least_passes(certain, 2), bisection_passes(2)) == (1, 2)
     assert (least_passes(certain, 4), bisection_passes(4)) == (2, 3)
+
+
+def random_chain(rng):
+    """A chain with many zeros as an ngram, an HMM whose states write one letter each, or an automaton that ends."""
+    letters = "abc"[: rng.choice([2, 3])]
+
+    def distribution():
+        weights = [rng.choice([0, 0, 1, 2]) for _ in letters]
+        weights[rng.randrange(len(letters))] += 1
+        return {a: f"{x}/{sum(weights)}" for a, x in zip(letters, weights, strict=True) if x}
+
+    rows = {a: distribution() for a in letters}
+    if rng.random() < 0.3:
+        rows["b"] = rows["a"]
+    shared = {"alphabet": list(letters), "states": list(letters), "initial": distribution()}
+    kind = rng.choice(["ngram", "hmm", "automaton"])
+    if kind == "ngram":
+        document = {"alphabet": list(letters), "order": 2, "contexts": {"": distribution(), **rows}}
+    elif kind == "hmm":
+        document = shared | {"transitions": rows, "emissions": {a: {a: 1} for a in letters}}
+    else:
+        half = lambda x: str(Fraction(x) / 2)  # noqa: E731
+        moves = {a: {b: {b: half(x) if a == "a" else x} for b, x in row.items()} for a, row in rows.items()}
+        document = shared | {"transitions": moves, "final": {"a": "1/2"}}
+    return law_from_json({"kind": kind, **document}, kind)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_search_over_gaps_agrees_with_the_search_over_canvases(monkeypatch, seed):
+    rng = random.Random(seed)
+    law = random_chain(rng)
+    length = rng.randrange(2, 7 if len(law.alphabet) == 2 else 5)
+    assert exact_passes.chain_of(law) is not None
+    if not law.total(length):
+        with pytest.raises(ProblemError, match="gives no string of length"):
+            least_passes(law, length)
+        return
+    by_gaps = least_passes(law, length)
+    monkeypatch.setattr(exact_passes, "MOST_GAPS", 0)
+    assert by_gaps == least_passes(law, length)
+    assert not is_linked(law, length) or by_gaps == bisection_passes(length)
+
+
+LAW_FILES = Path(__file__).parents[2] / "examples" / "laws"
+
+
+def test_numbers_of_the_page():
+    """The numbers of docs/background/passes.md that no command prints."""
+    even = information_curve(read_law(LAW_FILES / "even.json"), 32)
+    best = optimal_schedule(even, 4)
+    assert best.writes == (27, 3, 1, 1)
+    assert (round(best.kl, 2), round(expected_kl(even, (0, 8, 16, 24, 32)), 2)) == (0.25, 1.04)
+    assert least_passes(read_law(LAW_FILES / "bursts.json"), 8) == 7
+    assert all(is_linked(read_law(LAW_FILES / name), 64) for name in ("chain.json", "runs.json"))
+
+
+def test_the_search_over_gaps_reaches_long_strings():
+    independent = chain([["1/3", "2/3"], ["1/3", "2/3"]])
+    alternating = chain([[0, 1], [1, 0]], initial=["1/3", "2/3"])
+    no_repeated_b = chain([["1/2", "1/2"], [1, 0]])
+    certain_start = chain([["9/10", "1/10"], ["1/5", "4/5"]], initial=[1, 0])
+    laws = (independent, alternating, no_repeated_b, certain_start)
+    assert [least_passes(law, 64) for law in laws] == [1, 2, 7, 6]
+    with pytest.raises(TooLarge, match=r"3\^300 canvases"):
+        least_passes(no_repeated_b, 300)
+    assert exact_passes.chain_of(LAWS["hmm"]) is None
+    assert exact_passes.chain_of(FOUR_STATES) is None
 
 
 def test_rows_that_are_multiples_of_each_other_have_rank_one():

@@ -46,7 +46,16 @@ BAD = [
     ({**COIN, "contexts": {"": {"h": True}}}, "contexts['']['h'] must be a number"),
     ({**COIN, "contexts": {"": {"h": None}}}, "contexts['']['h'] must be a number"),
     ({**COIN, "contexts": {"": {"h": "1e999999999"}}}, "contexts['']['h'] must be a number"),
-    ({**COIN, "contexts": {"": {"h": 10**100}}}, "contexts['']['h'] must be a number"),
+    ({**COIN, "contexts": {"": {"h": 10**100}}}, "0000; give a probability between 0 and 1"),
+    ({**COIN, "contexts": {"": {"h": 0.5, "t": 0.5000001}}}, "sum to 1.0000001; they must sum to 1"),
+    (
+        {**COIN, "order": 2, "contexts": {"": {"h": 1}, "h": {"h": 1}, "t": {"h": 0.5}}},
+        "the probabilities of contexts['t'] sum to 0.5",
+    ),
+    (
+        {**COIN, "order": 3, "contexts": {"": {"h": 1}, "h": {"h": 1}, "h h": {"h": 1}, "h  h": {"t": 1}}},
+        "contexts gives 'h h' twice; give it once",
+    ),
     ({**COIN, "contexts": {"": {"x": 1}}}, "contexts[''] names 'x', which is not declared"),
     ({**COIN, "contexts": {"": [0.5, 0.5]}}, "contexts[''] of a law must be an object"),
     ({**COIN, "contexts": {}}, "contexts lacks ''"),

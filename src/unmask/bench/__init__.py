@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from unmask.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from unmask.bench.ablated_bert import AblatedBert
     from unmask.bench.bench_folder import cached_model, write_bench_folder
     from unmask.bench.check_sampler import check_sampler, sampler_named
     from unmask.bench.circuits import CircuitScore, circuit_files, read_circuit, score_circuit
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "REFERENCE_MODELS",
+    "AblatedBert",
     "CircuitScore",
     "LoadedModel",
     "NotApplicable",
@@ -44,6 +46,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "AblatedBert": "unmask.bench.ablated_bert",
     "CircuitScore": "unmask.bench.circuits",
     "LoadedModel": "unmask.bench.loaded_model",
     "NotApplicable": "unmask.bench.observed_run",

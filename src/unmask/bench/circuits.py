@@ -47,7 +47,7 @@ class Canvas:
 
 
 @dataclass(frozen=True)
-class Circuit:
+class PartCircuit:
     """Nodes with whether each is necessary, and edges, of one part in one pass."""
 
     part: str
@@ -132,7 +132,7 @@ class Pass:
         return not self.changed([parts - nodes], self.wanted).any()
 
 
-def circuits_of(bert: AblatedBert, passes: list[list[Canvas]], part: str, first: int) -> Iterator[Circuit]:
+def circuits_of(bert: AblatedBert, passes: list[list[Canvas]], part: str, first: int) -> Iterator[PartCircuit]:
     """The circuit of every pass that changes something; `first` is the row of the first slot."""
     made = {step: Pass.of(bert, canvases) for step, canvases in enumerate(passes, start=1) if canvases}
     candidates = {step: candidate_nodes(bert, one.canvases, one.runs) for step, one in made.items()}
@@ -147,7 +147,7 @@ def circuits_of(bert: AblatedBert, passes: list[list[Canvas]], part: str, first:
 
 def _circuit(
     one: Pass, part: str, step: int, first: int, candidates: list[Node], necessary: set[Node], somewhere: set[Node]
-) -> Circuit:
+) -> PartCircuit:
     bert, canvases = one.bert, one.canvases
     parts = frozenset(node for node in bert.nodes(len(canvases[0].ids)) if node.kind != "token")
     tokens = {node for node in candidates if node.kind == "token"}
@@ -163,7 +163,7 @@ def _circuit(
     if not one.is_enough(nodes, parts):
         nodes = irreducible(nodes, candidates, lambda kept: one.is_enough(kept, parts))
     _check_carries(one, nodes)
-    return Circuit(
+    return PartCircuit(
         part,
         step,
         tuple(sorted({int(row) - first for canvas in canvases for row in canvas.rows})),
@@ -286,7 +286,7 @@ def counterfactual_pairs(subject: Any, slots: Sequence[int], per_word: int = 4) 
 # Documents, and the score of a proposed circuit.
 
 
-def to_json(circuit: Circuit, bert: AblatedBert) -> dict[str, Any]:
+def to_json(circuit: PartCircuit, bert: AblatedBert) -> dict[str, Any]:
     return {
         "part": circuit.part,
         "pass": circuit.step,

@@ -1,6 +1,6 @@
 """Bench folder → LoadedModel: the torch module, its tokenizer, and what is known about every word.
 
-This file uses nothing of unmask besides its error class: `check.py` of a bench folder contains it as it is.
+This file uses nothing of unmask besides its error class: `check.py` of a bench folder contains a copy of it.
 """
 
 import json
@@ -17,7 +17,7 @@ from unmask.errors import UnmaskError
 FORMAT = "unmask-bench/1"
 DESCRIPTION = "bench.json"
 RESIDUAL = "residual.safetensors"
-UNJUDGED = -1  # the value of a slot that has no right value
+UNJUDGED = -1  # the value of a slot without a correct value
 
 
 class BenchError(UnmaskError):
@@ -114,7 +114,7 @@ class LoadedModel:
         return [stored[f"layers.{layer}"] for layer in range(len(stored))]
 
     def wrong_layer(self, streams: Any, tolerance: float = 0.01) -> str | None:
-        """Where an engine's residual streams after each layer, [rows, width], first differ from the expected ones."""
+        """Describe where an engine's residual streams, [rows, width] per layer, first differ; None if they do not."""
         expected = self.residual()
         if len(streams) != len(expected):
             return f"{len(streams)} layers instead of {len(expected)}"

@@ -191,7 +191,7 @@ def description(
 
 
 def model_begin(model: Any) -> list[int]:
-    """The begin symbol of the model itself, which stands before the input."""
+    """The begin symbol of the model itself, which is before the input."""
     return [] if model.begin is None else [model.token[model.begin]]
 
 

@@ -1,4 +1,4 @@
-"""The form of a certificate: bytes → what they say, typed to the last number; anything else is refused.
+"""The form of a certificate: bytes → typed fields; anything else is refused.
 
     automaton   delta[state][letter]; state 0 is the start; accepting is null for a state that no word ends in
                 tokens are the letters, or characters [first, last, letter] where words are any text
@@ -9,7 +9,7 @@
     steps       of each slot after every step the variable that it follows from, null if it is always the same
     cuts        the same of rows after a turn of a loop: scores alone, number of the layer in the run, row, variable
 
-A field more or less, true for 1 or 1.0 for 1 is not this form. What the fields must say is checked by `induction`.
+An additional or missing field, `true` for 1 and 1.0 for 1 are refused. `check_induction` checks what the fields say.
 """
 
 import json
@@ -31,7 +31,7 @@ Pair = tuple[Natural, Natural]
 
 
 class Refused(Exception):
-    """The certificate does not prove what it claims; the sentence says where."""
+    """The certificate does not prove what it claims; the message says where."""
 
 
 def need(holds: bool, otherwise: str) -> None:
@@ -71,7 +71,7 @@ class InductionCertificate(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
 
 
 def parsed(content: bytes) -> Any:
-    """JSON without a name that is given twice."""
+    """Parse JSON; refuse an object that has the same name twice."""
     try:
         return json.loads(content, object_pairs_hook=_once)
     except (ValueError, RecursionError) as error:
@@ -79,7 +79,7 @@ def parsed(content: bytes) -> Any:
 
 
 def read(document: Any) -> InductionCertificate:
-    """A document of this form."""
+    """Convert a parsed document; refuse one that does not have this form."""
     try:
         return msgspec.convert(document, InductionCertificate)
     except (msgspec.ValidationError, ValueError) as error:
@@ -92,7 +92,7 @@ def _once(items: list[tuple[str, Any]]) -> dict[str, Any]:
     return result
 
 
-# What a checker says, and the exit code that goes with it: 0 checked, 1 refused, 2 error, 130 Ctrl-C.
+# The message of a checker and its exit code: 0 checked, 1 refused, 2 error, 130 Ctrl-C.
 
 
 LARGEST_FILE = 1 << 28
@@ -100,27 +100,27 @@ INTERRUPTED = 130
 
 
 def read_certificate(path: Path) -> Any:
-    """The document of a file."""
+    """Read and parse a certificate."""
     return parsed(read_file(path, f"the certificate {path}", most=LARGEST_FILE, error=UnmaskError))
 
 
 def outcome(work: Callable[[], str]) -> int:
-    """Say the sentence that the work ends with, and how it ended."""
+    """Print the message that the work ends with; return the exit code."""
     try:
-        return _said(work(), 0)
+        return _printed(work(), 0)
     except Refused as refusal:
-        return _said(f"refused: {refusal}", 1)
+        return _printed(f"refused: {refusal}", 1)
     except (OSError, UnmaskError) as error:
-        return _said(f"error: {error}", 2)
+        return _printed(f"error: {error}", 2)
     except KeyboardInterrupt:
         return INTERRUPTED
 
 
-def _said(sentence: str, code: int) -> int:
+def _printed(message: str, code: int) -> int:
     """Return the exit code, or 2 if the message could not be written."""
     try:
-        print(visible(sentence), file=sys.stderr if code == 2 else sys.stdout, flush=True)
+        print(visible(message), file=sys.stderr if code == 2 else sys.stdout, flush=True)
     except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is left of it is not tried again at the end
-        return 2 if code == 2 else _said(f"error: what the checker says cannot be written: {error.strerror}", 2)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python would try to write the rest again at exit
+        return 2 if code == 2 else _printed(f"error: the output of the checker cannot be written: {error.strerror}", 2)
     return code

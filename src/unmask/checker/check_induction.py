@@ -90,8 +90,8 @@ def _diffusion(model: Model, network: VariableNetwork, steps: Steps, cuts: Cuts)
         for k, old, v in zip(slots, before, claimed, strict=True):
             parts = [taken[k], symbols[k], old] if k in symbols else [old]
             if model.kind == "smdm" and k in symbols:
-                _, (take, held) = network.joint([_labelled(taken[k]), _labelled(old)])
-                if (take & (held != mask)).any():
+                _, (take, kept) = network.joint([_labelled(taken[k]), _labelled(old)])
+                if (take & (kept != mask)).any():
                     raise Refused(f"step {t}: the planner may overwrite the symbol in row {k}")
             canvas.append(_cut(network, parts, _overwritten, v))
         pairs = zip(before, canvas, strict=True)
@@ -215,7 +215,7 @@ class CheckedAutomaton:
 def _at(ranges: Sequence, point: int):
     """What ranges say of a code point."""
     i = bisect_right(ranges, point, key=lambda part: part[0]) - 1
-    need(i >= 0 and point <= ranges[i][1], f"there is no letter for the character U+{point:04X}")
+    need(i >= 0 and point <= ranges[i][1], f"no letter has the character U+{point:04X}")
     return ranges[i][2]
 
 
@@ -318,8 +318,8 @@ def check(document: Any, model: Model, look: Callable[[], None] = lambda: None) 
     alias = {model.token[old]: model.token[new] for old, new in model.aliases.items()}
     for values, image in induction.over(part.variables, 0, model.length, "the answer"):
         symbol, right = int(symbols[part.table[values]]), automaton.accepting[image[0]]
-        said = meaning.get(alias.get(symbol, symbol))
-        need(said is right, f"the model says {model.vocabulary[symbol]!r} where the automaton says {right}")
+        meant = meaning.get(alias.get(symbol, symbol))
+        need(meant is right, f"the model says {model.vocabulary[symbol]!r} where the automaton says {right}")
     return (
         f"checked for every word of length {model.length}: the weights compute the {len(variables)} tables, and "
         f"{count} pairs lead to the answer of the certificate's automaton"

@@ -60,7 +60,7 @@ class VariableNetwork:
         return table
 
     def check_use(self, named: set[int]) -> None:
-        """Every table is named, or tells the tables above it something with each of its values."""
+        """Every table is named, or each of its values makes a difference to a table above it."""
         need(all(v < len(self.sizes) for v in named), "a step names a variable that is not listed")
         above: dict[int, list[np.ndarray]] = {}
         for v, (parents, _) in enumerate(self._of):
@@ -375,7 +375,7 @@ class TransformerTables:
         return result, found
 
     def _sum(self, k: int, given: LayerInput, reads: list[list[int]], cut: int | None) -> RowSum:
-        """Return row k plus what its heads bring, in every combination of what it holds and what it sees.
+        """Return row k plus the outputs of its heads, in every combination of what it holds and what it sees.
 
         `reads` are the rows that each head reads, `cut` is the variable that the row is cut to after the layer.
         """

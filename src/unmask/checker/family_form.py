@@ -50,7 +50,7 @@ DEEPEST = 100
 
 
 def checked(formula: Any, depth: int = 0) -> None:
-    """A formula in the one form that it can have: operands that may be swapped stand in order."""
+    """A formula in the one form that it can have: operands that may be swapped are in order."""
     need(depth < DEEPEST, "a formula is too deep")
     if isinstance(formula, str):
         need(formula in ("n", "N"), f"{formula!r} is not a number that a row knows")

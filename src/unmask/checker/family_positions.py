@@ -1,4 +1,4 @@
-"""Where rows stand and what they read, for every N: the argument of each kind, and what of it is asked of a solver.
+"""Where rows are and what they read, for every N: the argument of each kind, and what of it is asked of a solver.
 
 Queue (mdm, smdm, topk). c = N - K. Entry e of the queue is row e from N on, and below it letter e - 2c or, where this
 is negative, e - 2c + N. A slot n reads the entries 2(n - N) and 2(n - N) + 1. Level q, a power of two up to K, has the
@@ -49,7 +49,7 @@ KNOWN = """(set-logic ALL)
 
 @dataclass
 class SolverQuestions:
-    """Questions by name; each stands on the definitions that came before it."""
+    """Questions by name; each may use the definitions before it."""
 
     least: int
     asked: dict[str, str] = field(default_factory=dict)
@@ -137,7 +137,7 @@ def ask_frame(
 
 
 def ask_read(questions: SolverQuestions, kind: str, name: str, read: CodeRead, *, causal: bool) -> None:
-    """The code of row n is n and has room; the row that is asked for is there to be seen. Defines the address."""
+    """The code of row n is n and fits; the row that is asked for exists and is visible. Defines the address."""
     rows = FRAMES[layout_of(kind)][3]
     questions.define(name, read.address)
     questions.define(f"{name}.key", read.key)
@@ -299,10 +299,10 @@ def _short(process: subprocess.Popen[bytes]) -> str:
     clock.start()
     try:
         with process.stdout:
-            said = process.stdout.read(LONGEST + 1)
+            printed = process.stdout.read(LONGEST + 1)
     finally:
         clock.cancel()
         process.kill()
         process.wait()
-    text = said.decode(errors="replace").strip()
-    return f"{text} …" if len(said) > LONGEST else text or "no answer"
+    text = printed.decode(errors="replace").strip()
+    return f"{text} …" if len(printed) > LONGEST else text or "no answer"

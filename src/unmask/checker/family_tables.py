@@ -14,7 +14,7 @@ from unmask.checker import family_form
 from unmask.checker.certificate import need
 from unmask.checker.checked_tables import numbered
 from unmask.checker.family_form import Letters, Map
-from unmask.checker.family_weights import Brought, FamilyRows
+from unmask.checker.family_weights import FamilyRows, HeadContribution
 from unmask.numerics.arithmetic import Precision, add, multiply
 
 MOST_PAIRS = 3000
@@ -77,15 +77,15 @@ class ListedPairs:
         """Of any two pairs, table[x, y] is the verdict of their product."""
         product = self.products[np.ix_(self._element, self._element)]
         right = verdicts[product]
-        said = table[np.ix_(self._place, self._place)]
+        written = table[np.ix_(self._place, self._place)]
         need(
-            bool((product >= 0).all()) and np.array_equal(said, right),
+            bool((product >= 0).all()) and np.array_equal(written, right),
             "the last row does not say what the automaton says",
         )
 
-    def each_answered(self, said: np.ndarray, verdicts: np.ndarray) -> None:
+    def each_answered(self, written: np.ndarray, verdicts: np.ndarray) -> None:
         """Of any one pair, said[x] is the verdict of its map."""
-        right = np.array_equal(said[self._place], verdicts[self._element])
+        right = np.array_equal(written[self._place], verdicts[self._element])
         need(right, "the last row does not say what the automaton says")
 
 
@@ -111,7 +111,7 @@ class NodeTables:
         self._rows, self._flags = rows, flags
         need(all(flags[region] for region in ("read", "inner", "last")), "a region of rows has no flags")
         starts = rows.start(tokens, flags["read"])
-        self._sides = [_classes(*rows.brought(0, head, starts.reshape(-1, rows.width))) for head in (0, 1)]
+        self._sides = [_classes(*rows.head_output(0, head, starts.reshape(-1, rows.width))) for head in (0, 1)]
         self._class = [which.reshape(len(tokens), -1) for _, which in self._sides]
 
     def table(self, token: int, region: str, decide: Decide) -> np.ndarray:
@@ -142,20 +142,20 @@ class NodeTables:
 
     def _tables(self, own: np.ndarray, decide: Decide) -> Iterable[np.ndarray]:
         """[tokens, tokens] for every two flags of the rows that are read."""
-        (left, right) = (brought for brought, _ in self._sides)
+        (left, right) = (added for added, _ in self._sides)
         counts = len(left[1]), len(right[1])
         i, j = (axis.ravel() for axis in np.indices(counts))
         decided = []
         for part in self._rows.parts(i.size):
-            brought = [(left[0], left[1][i[part]]), (right[0], right[1][j[part]])]
-            decided.append(decide(self._rows.logits(np.repeat(own[None], len(i[part]), axis=0), brought)))
+            added = [(left[0], left[1][i[part]]), (right[0], right[1][j[part]])]
+            decided.append(decide(self._rows.logits(np.repeat(own[None], len(i[part]), axis=0), added)))
         grid = np.concatenate(decided).reshape(counts)
         for f, g in np.ndindex(self._class[0].shape[1], self._class[1].shape[1]):
             yield grid[np.ix_(self._class[0][:, f], self._class[1][:, g])]
 
 
-def _classes(columns: np.ndarray, values: np.ndarray) -> tuple[Brought, np.ndarray]:
-    """(what is brought, each once; which of these each row brings)."""
+def _classes(columns: np.ndarray, values: np.ndarray) -> tuple[HeadContribution, np.ndarray]:
+    """(different head outputs; which of them each row has)."""
     first, which = numbered(values)
     return (columns, values[first]), which
 
@@ -199,8 +199,8 @@ def check_chain(
         row = symbols.index(x)
         after = zip(tables["inner"][row].tolist(), moves, strict=True)
         need(all((y, f[q]) in listed for y, f in after), "a row may hold a pair that is not listed")
-        said = tables["last"][row].tolist() == [verdicts[f[q]] for f in moves]
-        need(said, "the last symbol does not say what the automaton says")
+        written = tables["last"][row].tolist() == [verdicts[f[q]] for f in moves]
+        need(written, "the last symbol does not say what the automaton says")
     return sum(table.size for table in tables.values())
 
 
@@ -209,7 +209,7 @@ class _ChainTables:
         self._rows = rows
         need(all(flags.values()), "a region of rows has no flags")
         starts = rows.start(letters, flags["letters"])
-        self._columns, values = rows.brought(0, 0, starts.reshape(-1, rows.width))
+        self._columns, values = rows.head_output(0, 0, starts.reshape(-1, rows.width))
         self._values = values.reshape(*starts.shape[:2], -1)
 
     def table(self, flags: list[list[int]], tokens: Sequence[int]) -> np.ndarray:
@@ -218,11 +218,11 @@ class _ChainTables:
         found = {}
         for f, g in np.ndindex(own.shape[1], self._values.shape[1]):
             i, a = (axis.ravel() for axis in np.indices((len(tokens), len(self._values))))
-            said = []
+            written = []
             for part in self._rows.parts(i.size):
-                brought = [(self._columns, self._values[a[part], g])]
-                said.append(self._rows.logits(own[i[part], f], brought).argmax(axis=1))
-            table = np.concatenate(said).reshape(len(tokens), -1)
+                added = [(self._columns, self._values[a[part], g])]
+                written.append(self._rows.logits(own[i[part], f], added).argmax(axis=1))
+            table = np.concatenate(written).reshape(len(tokens), -1)
             found[table.tobytes()] = table
         need(len(found) == 1, "the next symbol depends on more than the state and the letter")
         return next(iter(found.values()))
@@ -274,22 +274,22 @@ class LoopTables:
         identity = tuple(range(len(letters[0][1])))
         pairs = [*zip(numbers.tolist(), [*(f for _, f in letters), identity], strict=True)]
         need(sorted(proof.tables) == ["last", "product"], "a loop has the tables last and product")
-        brought = [rows.brought(0, head, self.held) for head in (0, 1)]
+        added = [rows.head_output(0, head, self.held) for head in (0, 1)]
         low, high, table = start.min(axis=0), start.max(axis=0), []
         i, j = (axis.ravel() for axis in np.indices((count, count)))
         for part in rows.parts(i.size):
             own = np.repeat(start[:1], len(i[part]), axis=0)
-            fetched = [(columns, values[k[part]]) for (columns, values), k in zip(brought, (i, j), strict=True)]
-            state = rows.heads(own, [*fetched, rows.brought(0, 2, own)])
+            fetched = [(columns, values[k[part]]) for (columns, values), k in zip(added, (i, j), strict=True)]
+            state = rows.heads(own, [*fetched, rows.head_output(0, 2, own)])
             for layer in range(self._last):
                 state = rows.mlp(layer, state)
             table.append(self._numbers(state))
             low, high = np.minimum(low, state.min(axis=0)), np.maximum(high, state.max(axis=0))
-        self._forgets(brought, low, high)
-        made, said = np.concatenate(table).reshape(count, count), self._said(start[:1], low, high)
-        for name, found in (("product", made), ("last", said[None])):
+        self._forgets(added, low, high)
+        made, written = np.concatenate(table).reshape(count, count), self._written(start[:1], low, high)
+        for name, found in (("product", made), ("last", written[None])):
             need(proof.tables[name] == found.tolist(), f"the table {name} is not what the weights compute")
-        return pairs, made, said
+        return pairs, made, written
 
     def _numbers(self, vectors: np.ndarray) -> np.ndarray:
         known = {vector[self.told].tobytes(): k for k, vector in enumerate(self.held)}
@@ -297,12 +297,12 @@ class LoopTables:
         need(-1 not in numbers, "a row may hold what is not listed")
         return np.array(numbers)
 
-    def _forgets(self, brought, low: np.ndarray, high: np.ndarray) -> None:
+    def _forgets(self, added, low: np.ndarray, high: np.ndarray) -> None:
         factors = np.zeros(self._rows.width, dtype=np.int64)
         factors[self._own.column] = self._own.value
         for column in np.flatnonzero(low < high).tolist():
             own = np.arange(low[column], high[column] + 1)
-            sides = [np.unique(values[:, columns == column]).tolist() or [0] for columns, values in brought]
+            sides = [np.unique(values[:, columns == column]).tolist() or [0] for columns, values in added]
             for left, right in product(*sides):
                 total = add(add(0, left, self._p), right, self._p)
                 total = add(add(total, multiply(own, factors[column], self._p), self._p), own, self._p)
@@ -310,10 +310,10 @@ class LoopTables:
                     bool((total == total[0]).all()), f"column {column} of a row depends on what it was before the loop"
                 )
 
-    def _said(self, own: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    def _written(self, own: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
         rows = self._rows
         needed = np.unique(np.concatenate([rows.mlps[self._last].w1.row, rows.out.row]))
         need(np.array_equal(low[needed], high[needed]), "the answer of the last row depends on its earlier content")
         own = np.repeat(own, len(self.held), axis=0)
-        state = rows.heads(own, [rows.brought(self._last, 0, self.held)])
+        state = rows.heads(own, [rows.head_output(self._last, 0, self.held)])
         return rows.read_out(rows.mlp(self._last, state)).argmax(axis=1)

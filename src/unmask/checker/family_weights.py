@@ -122,7 +122,7 @@ class FamilyAtLength:
         return made
 
     def bits_of(self, head: family_form.FamilyHead) -> int:
-        """How often the columns of a head stand there."""
+        """How often the columns of a head occur."""
         read = {row for row, *_ in (*head.query, *head.key)}
         counts = {len(self._places[row]) for row in read if is_code(self.program.columns[row])}
         need(len(counts) == 1, "a head compares codes with different numbers of bits, or none")
@@ -142,14 +142,17 @@ class FamilyAtLength:
         for column, places in zip(self.program.columns, self._places, strict=True):
             if column is None:
                 continue
-            held = values(column[1], n, self.length)
+            bits_of_number = values(column[1], n, self.length)
             if is_code(column):
                 shifts = np.arange(len(places))[::-1]
-                need(bool(((held >= 0) & (held >> len(places) == 0)).all()), "a code has no room for its number")
-                table[:, places] = np.where(held[:, None] >> shifts & 1, precision.one, -precision.one)
+                need(
+                    bool(((bits_of_number >= 0) & (bits_of_number >> len(places) == 0)).all()),
+                    "a code has too few bits for its number",
+                )
+                table[:, places] = np.where(bits_of_number[:, None] >> shifts & 1, precision.one, -precision.one)
             else:
-                need(bool(np.isin(held, (0, 1)).all()), "a flag is neither 0 nor 1")
-                table[:, places[0]] = precision.one * held
+                need(bool(np.isin(bits_of_number, (0, 1)).all()), "a flag is neither 0 nor 1")
+                table[:, places[0]] = precision.one * bits_of_number
         return table
 
 
@@ -204,7 +207,7 @@ def read_of(
     (asked, named) = sides
     need(len(named) == 1 and len(asked) <= 1, "a head compares other than two codes")
     key = columns[min(named)]
-    need(all(columns[row][2] == key[2] for row in asked), "a head compares codes with different rooms")
+    need(all(columns[row][2] == key[2] for row in asked), "a head compares codes with different capacities")
     need({*_closure(head, ones, precision)} == {*listed}, "the scores that are listed are not those of a head")
     need(listed == sorted({*listed}), "the scores of a head are not in order")
     for score, differs in listed:
@@ -252,7 +255,7 @@ def _closure(head: family_form.FamilyHead, ones: set[int], precision: Precision)
 CELLS = 1 << 22
 MOST_CELLS = 1 << 35
 
-Brought = tuple[np.ndarray, np.ndarray]
+HeadContribution = tuple[np.ndarray, np.ndarray]
 """(columns that a head writes, values [case, column])."""
 
 
@@ -300,25 +303,25 @@ class FamilyRows:
         given[:, self.flags] = self._p.one * np.array(flags, dtype=np.int64).reshape(len(flags), len(self.flags))
         return add(self._embed[np.asarray(tokens)][:, None], given, self._p)
 
-    def brought(self, layer: int, head: int, rows: np.ndarray) -> Brought:
-        """What a head brings from the one row that it reads."""
+    def head_output(self, layer: int, head: int, rows: np.ndarray) -> HeadContribution:
+        """Return the output of a head that reads one row."""
         matrix = self.values[layer][head]
         columns = np.unique(matrix.column).astype(np.int64)
         return columns, weighted(rows, matrix.rows(), self.width, self._p)[..., columns]
 
-    def heads(self, own: np.ndarray, brought: Sequence[Brought]) -> np.ndarray:
+    def heads(self, own: np.ndarray, outputs: Sequence[HeadContribution]) -> np.ndarray:
         """Heads summed in order, then the row itself."""
         total = np.zeros_like(own)
-        for columns, added in brought:
-            total[:, columns] = add(total[:, columns], added, self._p)
+        for columns, numbers in outputs:
+            total[:, columns] = add(total[:, columns], numbers, self._p)
         return add(total, own, self._p)
 
     def mlp(self, layer: int, rows: np.ndarray) -> np.ndarray:
         return add(rows, self.mlps[layer](rows), self._p)
 
-    def logits(self, own: np.ndarray, brought: Sequence[Brought]) -> np.ndarray:
-        """[cases, outputs] of rows whose heads all stand in the first layer; rows that look the same are one."""
-        state, which = self.heads(own, brought), np.arange(len(own))
+    def logits(self, own: np.ndarray, outputs: Sequence[HeadContribution]) -> np.ndarray:
+        """[cases, outputs] of rows whose heads all are in the first layer; equal rows are computed once."""
+        state, which = self.heads(own, outputs), np.arange(len(own))
         for layer in range(len(self.mlps)):
             read = np.unique(np.concatenate([self.out.row, *(mlp.w1.row for mlp in self.mlps[layer:])]))
             first, inverse = numbered(state[:, read])
@@ -357,7 +360,7 @@ class _RowMlp:
 
 
 def _used(matrix: Matrix, factors: np.ndarray) -> Iterable[tuple[int, np.ndarray, np.ndarray]]:
-    """The rows of a matrix that meet a factor other than 0: the others add nothing."""
+    """The rows of a matrix whose factor is not 0: the others add nothing."""
     used = {*np.flatnonzero(factors.any(axis=0)).tolist()}
     return (row for row in matrix.rows() if row[0] in used)
 

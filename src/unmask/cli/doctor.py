@@ -14,9 +14,6 @@ import typer
 from unmask.cli.options import Json
 from unmask.errors import UnmaskError
 
-# Report what is installed, what each extra adds, and whether the two engines agree on this machine.
-
-
 ADDS = {
     "bench": "the pytest plugin of the test bench, and its checks of samplers: `unmask bench run`",
     "lab": "training: `unmask lab train`, `unmask lab table`",
@@ -116,30 +113,39 @@ def _declared() -> list[str]:
 
 @dataclass(frozen=True)
 class _Requirement:
-    """One requirement of a distribution: `torch>=2.4; extra == 'lab'` → ("torch", ">=2.4", "lab")."""
+    """One requirement of a distribution: `torch>=2.4; extra == 'lab'` → ("torch", ">=2.4", "lab", True)."""
 
     name: str
     versions: str
     extra: str | None
+    this_platform: bool
 
     @classmethod
     def parse(cls, line: str) -> "_Requirement":
-        found = _REQUIREMENT.fullmatch(line)
-        if found is None:
+        requirement, _, marker = line.partition(";")
+        found = _REQUIREMENT.fullmatch(requirement.strip())
+        clauses = [_CLAUSE.fullmatch(clause.strip(" ()")) for clause in marker.split(" and ") if clause.strip()]
+        if found is None or None in clauses:
             raise UnmaskError(
                 f"the metadata of unmask has a requirement that cannot be read, {line!r}; install it again"
             )
-        return cls(found["name"], found["versions"].strip(), found["extra"])
+        values = {clause["key"]: clause["value"] for clause in clauses if clause}
+        here = {"sys_platform": sys.platform, "platform_machine": platform.machine()}
+        applies = all(values.get(key, value) == value for key, value in here.items())
+        return cls(found["name"], found["versions"].strip(), values.get("extra"), applies)
 
 
-_EXTRA = r"""; \s* extra \s* == \s* ['"](?P<extra>[\w-]+)['"]"""
-_REQUIREMENT = re.compile(rf"(?P<name>[\w.-]+) \s* (?:\[[^]]*\])? \s* (?P<versions>[^;]*) (?:{_EXTRA})?", re.VERBOSE)
-"""What this project's own metadata may contain: no markers other than the name of an extra."""
+_REQUIREMENT = re.compile(r"(?P<name>[\w.-]+) \s* (?:\[[^]]*\])? \s* (?P<versions>.*)", re.VERBOSE)
+_CLAUSE = re.compile(
+    r"""(?P<key>extra|sys_platform|platform_machine) \s* == \s* ['"](?P<value>[\w-]+)['"]""", re.VERBOSE
+)
+"""What this project's own metadata may contain: markers that name an extra or a platform."""
 
 
 def requirements(declared: list[str]) -> tuple[list[Package], list[Extra]]:
     """Requirement lines of a wheel's metadata → (packages that are always needed, extras)."""
-    parsed = [requirement for line in declared if (requirement := _Requirement.parse(line)).name != "unmask"]
+    every = [_Requirement.parse(line) for line in declared]
+    parsed = [requirement for requirement in every if requirement.this_platform and requirement.name != "unmask"]
     extras = []
     for name in sorted(ADDS):
         packages = [_package(r) for r in parsed if r.extra == name]

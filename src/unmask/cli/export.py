@@ -131,7 +131,7 @@ def export(
         print_document({"folder": str(out), **report})
         return
     console().print(literal(f"{out}: {', '.join(sorted(files))}"))
-    console().print(literal(told(report)))
+    console().print(literal(description(report)))
 
 
 def _write_collection(
@@ -151,7 +151,7 @@ def _write_collection(
     console().print(literal(f"{out}: {len(entries)} folders, {size:.1f} MB, README.md, SHA256SUMS"))
 
 
-def told(report: dict) -> str:
+def description(report: dict) -> str:
     """Summarise export.json in one line."""
     if report["exact"]:
         return f"computes exactly as in F_{report['precision']}"

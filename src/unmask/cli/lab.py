@@ -148,7 +148,7 @@ def train(
     torch.set_num_threads(threads)
     bar: _Bar | None = None
 
-    def told(moment: Moment) -> None:
+    def show_moment(moment: Moment) -> None:
         if bar is not None:
             bar.show(moment.step, moment.loss, moment.right, moment.cpu_seconds)
 
@@ -160,7 +160,7 @@ def train(
             if not as_json:
                 console(stderr=True).print(literal(_help_given(settings)))
             bar = None if as_json or is_quiet() else _Bar(settings.steps, settings.cpu_seconds)
-            result = trained(settings, out, program=given, device=device, told=told).to_json()
+            result = trained(settings, out, program=given, device=device, told=show_moment).to_json()
     finally:
         if bar is not None:
             bar.close()

@@ -288,18 +288,18 @@ def _alarm(budget: Budget) -> Generator[None]:
     ):
         yield
         return
-    told, left = 0, False
+    marked, left = 0, False
 
     def tell(_: int, frame: FrameType | None) -> None:
-        nonlocal told
-        told += 1
-        if left or must_wait(frame) or not (_is_ours(frame) or told > PATIENCE):
+        nonlocal marked
+        marked += 1
+        if left or must_wait(frame) or not (_is_ours(frame) or marked > PATIENCE):
             return
         try:
             budget.look(monotonic_ns())
         except BaseException:
             signal.setitimer(signal.ITIMER_REAL, GRACE, GRACE)
-            told = 0
+            marked = 0
             raise
 
     before = signal.signal(signal.SIGALRM, tell)

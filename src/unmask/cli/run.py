@@ -77,20 +77,20 @@ def decide_lines(
 
 def _lines(decided: "Decided") -> tuple[list[str], bool]:
     """Return one line per word, and whether every word has an answer."""
-    said = _sayings(decided, decided.model.answers_told)
-    lines = [line for line, _ in said]
+    texts = _answer_texts(decided, decided.model.stated_answers)
+    lines = [line for line, _ in texts]
     for i, error in decided.errors.items():
         lines[i] = f"error: {error}"
-    return lines, all(good for _, good in said)
+    return lines, all(good for _, good in texts)
 
 
-def _sayings(decided: "Decided", told: int) -> list[tuple[str, bool]]:
+def _answer_texts(decided: "Decided", answers: int) -> list[tuple[str, bool]]:
     """Return (text, is it an answer) for each word; equal results are formatted once."""
     model, known = decided.model, {}
-    ends = [tuple(tokens) for tokens in decided.slots[:, -told:].tolist()]
+    ends = [tuple(tokens) for tokens in decided.slots[:, -answers:].tolist()]
     for end in ends:
         if end not in known:
-            known[end] = said_of(model, model.symbols(end))
+            known[end] = answer_of(model, model.symbols(end))
     return [known[end] for end in ends]
 
 
@@ -98,14 +98,14 @@ def _documents(decided: "Decided", outputs: int, seconds: float) -> tuple[list[s
     """Return the documents of `--json --no-canvas`; `by` is given if it is not the engine."""
     from unmask.traces.trace import outputs_of
 
-    model, said = decided.model, _sayings(decided, decided.model.answers_told)
+    model, texts = decided.model, _answer_texts(decided, decided.model.stated_answers)
     lines, all_answered = [], True
     for i, (accepted, slots) in enumerate(zip(decided.accepted, decided.slots.tolist(), strict=True)):
         if i in decided.errors:
             lines.append(json_line({"error": str(decided.errors[i])}))
             continue
         output = model.symbols(slots)
-        all_answered &= said[i][1]
+        all_answered &= texts[i][1]
         document = {
             "accepted": accepted,
             "steps": model.steps,
@@ -275,7 +275,7 @@ def run(
         print_document(runner.document(ran, seconds))
     else:
         show_run(runner.model, ran, canvas=runner.canvas)
-    answered = answers_in_symbols(runner.model) and said_of(runner.model, ran.output)[1]
+    answered = answers_in_symbols(runner.model) and answer_of(runner.model, ran.output)[1]
     raise typer.Exit({True: 0, False: 1, None: 0 if answered else 2}[ran.accepted])
 
 
@@ -380,15 +380,15 @@ def _run_lines(runner: _Runner, tables: bool | None, *, as_json: bool) -> int:
             code = 2
             print_document({"error": str(outcome)}) if as_json else say(f"error: {outcome}")
             continue
-        said, good = said_of(runner.model, outcome.output)
+        text, good = answer_of(runner.model, outcome.output)
         code = code if good else 2
-        print_document(runner.document(outcome, seconds)) if as_json else say(said)
+        print_document(runner.document(outcome, seconds)) if as_json else say(text)
     return code
 
 
-def said_of(model: "Model", output: Sequence[str]) -> tuple[str, bool]:
+def answer_of(model: "Model", output: Sequence[str]) -> tuple[str, bool]:
     """Return (description of the result of a run that ends with these symbols, whether it is an answer)."""
-    answers = model.plain(list(output[-model.answers_told :]))
+    answers = model.plain(list(output[-model.stated_answers :]))
     verdict = verdict_of(model, output[-1])
     if len(answers) == 1 and (verdict[1] or not model.notes_answers):
         return verdict
@@ -401,7 +401,7 @@ def said_of(model: "Model", output: Sequence[str]) -> tuple[str, bool]:
 
 
 def verdict_of(model: "Model", last: str) -> tuple[str, bool]:
-    """Do the same for the last symbol alone: a verdict, or the value of an expression."""
+    """Like `answer_of`, for the last symbol alone: a verdict, or the value of an expression."""
     from unmask.reasoners.typed_words import is_value
 
     meant = model.aliases.get(last, last)
@@ -415,8 +415,7 @@ def verdict_of(model: "Model", last: str) -> tuple[str, bool]:
 
 def answers_in_symbols(model: "Model") -> bool:
     """Return whether answers may be other symbols than accept and reject: for a program or an expression."""
-    stored = model.problem
-    return model.notes_answers or (isinstance(stored, dict) and stored.get("kind") == "expression")
+    return model.notes_answers or model.problem_fields.get("kind") == "expression"
 
 
 def show_run(model: "Model", trace: "Trace", *, canvas: bool) -> None:
@@ -439,10 +438,10 @@ def show_run(model: "Model", trace: "Trace", *, canvas: bool) -> None:
             name = "answer" if model.kind == "plt" else f"step {t:>2}"
             cells = _slots(model, trace, tokens, chosen)
             _show_row(out, name, _apart(cells) if expression else cells, gap)
-    said, good = said_of(model, trace.output)
+    text, good = answer_of(model, trace.output)
     style = {True: "bold green", False: "bold yellow", None: "bold green" if good else "bold red"}
     steps = f"{trace.steps_taken} step{'' if trace.steps_taken == 1 else 's'}"
-    out.print(f"[{style[trace.accepted]}]{literal(said)}[/] after {steps}")
+    out.print(f"[{style[trace.accepted]}]{literal(text)}[/] after {steps}")
 
 
 def _show_row(out: "Console", name: str, cells: list["Text"], gap: str) -> None:

@@ -72,7 +72,7 @@ class SystemFamily(ModelFamily):
         return self.described(self.plan, length)
 
     def fits(self, unfolding: Unfolding) -> bool:
-        """Is the model of this length the family's?"""
+        """Return whether the model of this length is the family's."""
         steps, length = self.design.steps, unfolding.length
         assert isinstance(steps, Expression)
         if length < self.least or steps.at(length) < max(unfolding.depth.values()):
@@ -120,7 +120,7 @@ def system_family(
 
 
 def _boxes(system: System) -> bool:
-    """Do all ranges, those of groups and those that are read over, depend on N alone?"""
+    """Return whether all ranges, of groups and of reads, depend on N alone."""
     ranges = [over for group in system.groups for over in group.ranges]
     for _, case in cases_of(system):
         ranges += [part.range for part in read_parts(case.reads) if isinstance(part, Over)]
@@ -196,7 +196,7 @@ def _depth(unfolding: Unfolding) -> int:
 
 
 def why_no_family(system: System, kind: Kind) -> str:
-    """What stands in the way, as far as it can be said at once."""
+    """Return why there is no family, if that is quickly known."""
     if system.edits:
         return "its slots are rewritten in every step"
     if not _boxes(system):
@@ -220,7 +220,7 @@ class SystemCompiler:
     system: System
     problem: dict[str, Any]
     names_slots: bool = True
-    """Does a folder say how its slots are called?"""
+    """Return whether a folder stores the names of its slots."""
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
@@ -321,7 +321,7 @@ class SystemCompiler:
         return {"planner": system_planner(plan), "predictor": system_predictor(plan)}
 
     def placement(self, kind: Kind, length: int, precision: Precision = USUAL_PRECISION) -> Placement:
-        """Where slots stand in a string."""
+        """Where slots are in a string."""
         return STRINGS[kind](self._repeating(length).plan(kind, length, precision))
 
     def _string(self, kind: Kind, length: int, precision: Precision) -> Model:
@@ -356,8 +356,8 @@ class SystemCompiler:
         if not self.problem:
             return {}
         symbols = symbol_names(self.system)
-        told = [symbols[value] for value in self.system.answer_group.values if not is_truth(value)]
-        answers = {"symbols": told} if self.problem.get("kind") == "program" else {}
+        answer_symbols = [symbols[value] for value in self.system.answer_group.values if not is_truth(value)]
+        answers = {"symbols": answer_symbols} if self.problem.get("kind") == "program" else {}
         return {**self.problem, "outputs": len(unfolding.answers), "slots": names, **answers}
 
     def plan(self, kind: Kind, length: int, precision: Precision = USUAL_PRECISION) -> SystemPlan:

@@ -2,7 +2,7 @@
 
 The records hold the same fields as in kernel.c: the weights, what is kept of earlier rows, and the codes.
 
-Matrices stand one after another in compressed rows: entry e of matrix m's row k, for starts[first + k] <= e <
+Matrices are one after another in compressed rows: entry e of matrix m's row k, for starts[first + k] <= e <
 starts[first + k + 1] with (first, rows) = matrices[m], adds to column columns[e] with weight values[e]. They are
 numbered embed, then W1 and W2 of each layer, then outᵀ, then Wq, Wk and Wv of each head. Heads are padded to one size.
 """
@@ -220,7 +220,7 @@ def kernel() -> ctypes.CDLL | None:
 
 
 def _made(compiler: str) -> Path:
-    """Where the library stands; made there if it is not."""
+    """Return the path of the library; build it if it does not exist."""
     content = SOURCE.read_bytes()
     folder = _private_folder()
     name = hashlib.sha256(b"\0".join([content, *map(str.encode, (*FLAGS, platform.machine()))])).hexdigest()[:24]

@@ -73,7 +73,7 @@ class SignIndex:
         self._indices: dict[int, list[tuple[int, CodeIndex]]] = {}
 
     def candidates(self, queries: Coded) -> Candidates | None:
-        """All pairs of one word that are opposite in no sign; None if the zeros stand in too many ways."""
+        """All pairs of one word that are opposite in no sign; None if there are too many patterns of zeros."""
         asked = np.unique(queries.mask)
         if asked.size * self._masks.size > MOST_MASKS:
             return None
@@ -185,7 +185,7 @@ class Keys:
         self._classes: dict[int, KeyClasses] = {}
 
     @cached_property
-    def held(self) -> SignValues:
+    def sign_values(self) -> SignValues:
         return SignValues.of(self._K, self._place)
 
     def classes(self, column: int) -> KeyClasses:
@@ -212,7 +212,7 @@ def by_kind(kind: np.ndarray, kinds: int) -> tuple[np.ndarray, np.ndarray]:
 #
 # A row then sees, of every class with exp(score) > 0, the keys up to its own (all, if it is unmasked). If their
 # exponentials add up to B or more, Z is B and the weights do not depend on how many there are: where no two classes of
-# a row overlap, its sum goes through beginnings of classes, one after another (`numerics/run_sums`). Rows whose Z stays
+# a row overlap, its sum goes through beginnings of classes, one after another (`numerics/compact`). Rows whose Z stays
 # below B see fewer than B keys, and are listed, as are those whose classes overlap.
 
 
@@ -285,12 +285,12 @@ class ClassAttention:
         Q = np.take(self._Q, rows, axis=1)
         first, inverse = distinct(grid.word(rows)[None], Q)
         by_query, starts = by_kind(inverse, first.size)
-        stands, lists = np.arange(first.size), []
+        representative, lists = np.arange(first.size), []
         for part, which in self._parts(Q[:, first], grid.word(rows[first]), range_, self.keys):
             check()
             remembered = np.unique(self._places[0][part.column :])
             some, owner = distinct(part.word[None], part.score[None], part.Q[remembered])
-            stands[which] = which[some][owner]
+            representative[which] = which[some][owner]
             if self._causal:
                 count = np.diff(starts)[which]
                 members, owner = by_query[spread(starts[which], count)], np.repeat(owner, count)
@@ -305,7 +305,7 @@ class ClassAttention:
                 lists += self._summed(seen, classes, result, Z)
         if self._causal:
             return np.arange(rows.size), np.arange(rows.size), lists
-        return first, stands[inverse], lists
+        return first, representative[inverse], lists
 
     def _parts(
         self, Q: np.ndarray, word: np.ndarray, range_: ValueRange, keys: Keys
@@ -315,10 +315,10 @@ class ClassAttention:
         profiles = _profiles(Q)
         for profile in range(int(profiles.max(initial=-1)) + 1):
             own = profiles == profile
-            signs = excluding(SignValues.of(Q[:, own], self._places[0]), keys.held, self._sorts, self._compact)
+            signs = excluding(SignValues.of(Q[:, own], self._places[0]), keys.sign_values, self._sorts, self._compact)
             for column in np.unique(since[own]).tolist():
                 which = np.flatnonzero(own & (since == column))
-                later = [j for j in signs if j >= column]  # others cannot tell
+                later = [j for j in signs if j >= column]  # before `column` the score does not depend on the key
                 sides = self._places[0][later], self._places[1][later]
                 yield _QueryGroup(Q[:, which], score[which], word[which], column, sides), which
 

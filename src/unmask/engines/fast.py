@@ -45,8 +45,8 @@ from unmask.weights.transformer import Transformer
 # HeadState: queries, keys, values and codes of one head, kept from call to call.
 #
 # A row's head output depends on its query, on the keys of its code, and on their values. `update` takes in the rows
-# that changed and tells which outputs may have changed with them; `attend` computes outputs. Without a code (see
-# `shared/visible_keys`), a row depends on every row it may see.
+# that changed and returns which outputs may have changed with them; `attend` computes outputs. Without a code (see
+# `visible_keys`), a row depends on every row it may see.
 
 
 class HeadState:
@@ -211,7 +211,7 @@ def _first_moved(moved: np.ndarray, grid: RowGrid) -> np.ndarray:
 
 
 def _replace(known: np.ndarray, where: Span, values: np.ndarray) -> np.ndarray:
-    """known[:, where] = values; tells which rows were not equal."""
+    """known[:, where] = values; return which rows were not equal."""
     differs = (known[:, where] != values).any(axis=0)
     known[:, where] = values
     return differs

@@ -178,7 +178,7 @@ class HeadAttention:
                 self._block(outputs, queries, keys, visible, steps)
 
     def _may_class(self, pairs: int, grid: RowGrid) -> bool:
-        """Is there enough to be gained? (Who watches is shown every weight.)"""
+        """Return whether classes save enough work; a watched run needs every weight and never uses them."""
         many = pairs >= CLASSED_FROM and grid.length >= CLASSED_KEYS
         return many and grid.size <= CLASSED_ROWS and self.weights is None
 

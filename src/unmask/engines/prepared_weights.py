@@ -213,9 +213,9 @@ def _equal_runs(descending: np.ndarray) -> list[tuple[int, int]]:
 
 # Prepared: the weights of a transformer in the form in which the fast engine multiplies them, made once.
 #
-# All that is computed for a row stands in one store of columns: what H⁰ may hold, one column that stays 0 for all that
+# All that is computed for a row is in one store of columns: what H⁰ may hold, one column that stays 0 for all that
 # it cannot, and for each layer only the columns that it writes, once after its heads and once after its MLP. `place`
-# says where in the store a column of the residual stream stands at some point of the pass; a column that a layer does
+# says where in the store a column of the residual stream is at some point of the pass; a column that a layer does
 # not write stays where it was.
 
 
@@ -316,7 +316,7 @@ class PreparedLayer:
     """Heads and MLP, and where in the store they read and write.
 
     heads_columns   the columns that some head writes; `targets[i]` are those of head i among them
-    before, after   where these columns stand before the heads and after them
+    before, after   where these columns are before the heads and after them
     mlp_before, …   the same for the columns that the MLP writes
     """
 
@@ -331,7 +331,7 @@ class PreparedLayer:
 
 
 def _moved(place: np.ndarray, columns: np.ndarray, free: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
-    """(where the columns stand, where they will stand, all places then, the next free place)."""
+    """(where the columns are, where they will be, all places then, the next free place)."""
     after = np.arange(free, free + columns.size)
     moved = place.copy()
     moved[columns] = after

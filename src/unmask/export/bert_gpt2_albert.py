@@ -281,21 +281,21 @@ def gpt2(transformer: RealTransformer, tokens: TokenNames, *, scale: float, outp
         "dtype": "float32",
         "torch_dtype": "float32",
         "bos_token_id": tokens.id("bos"),
-        "eos_token_id": None,
+        "eos_token_id": tokens.id("eos"),
         "pad_token_id": tokens.id("pad"),
     }
     return StockCheckpoint({name: np.ascontiguousarray(t, dtype=FLOAT) for name, t in tensors.items()}, config, stock)
 
 
 def generation_config(tokens: TokenNames, steps: int) -> dict[str, Any]:
-    """`generate` takes exactly T steps, the likeliest symbol each; nothing ends it earlier."""
+    """`generate` takes exactly T steps, the likeliest symbol each; behind them the model predicts [EOS]."""
     return {
         "do_sample": False,
         "max_new_tokens": steps,
         "min_new_tokens": steps,
         "bos_token_id": tokens.id("bos"),
         "pad_token_id": tokens.id("pad"),
-        "eos_token_id": None,
+        "eos_token_id": tokens.id("eos"),
     }
 
 

@@ -42,7 +42,7 @@ NAMED_ORDERS = ("heap", "reversed", "skip", "work")
 
 @dataclass(frozen=True, eq=False)
 class StockCanvas:
-    """What stands in which row; `begin` is the token put before the model's rows, or None.
+    """What is in which row; `begin` is the token put before the model's rows, or None.
 
     `eos` is what spare rows predict; None in a loop, where they are invisible and what they hold may grow.
     """
@@ -156,7 +156,7 @@ def slot_order(model: Model, order: str | None) -> tuple[int, ...]:
 
 
 def work_slots(model: Model, order: str | None) -> tuple[int, ...]:
-    """The slots that stand in the prompt as [WORK] tokens, which embed as the mask and are never written: level 2.
+    """The slots that are in the prompt as [WORK] tokens, which embed as the mask and are never written: level 2.
 
     A model of one hop cannot do without them: nothing is computed from a slot that is not written.
     """
@@ -270,6 +270,8 @@ class ExportTask:
         if canvas.work_token is not None:
             spare.embed[canvas.work_token] = spare.embed[ids["mask"]]
         arranged = replace(spare, positions=spare.positions[canvas.permutation])
+        if real.causal:  # its last row predicts nothing that the model defines: it becomes a spare row
+            arranged.positions[-1] = 0
         chosen = replace(arranged, out=arranged.out[kept], bias=arranged.bias[kept])
         ready = with_eos_in_spare_rows(chosen, scale)
         outputs = np.append(predicted[kept], ids["eos"])
@@ -298,7 +300,7 @@ class ExportTask:
         """What export.json says."""
         model, tokens, canvas = self.model, self.tokens, self.canvas
         steps = planned_order(model, self.words)
-        answers = canvas.answer_slots(model.answers_told) if model.kind in DIFFUSION else None
+        answers = canvas.answer_slots(model.stated_answers) if model.kind in DIFFUSION else None
         work = {"token": tokens.special["work"], "slots": canvas.work} if canvas.work else None
         if work:
             steps = _order_with_work(model, self.words, canvas.order[: canvas.work])

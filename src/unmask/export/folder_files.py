@@ -361,7 +361,7 @@ def _states(report: dict[str, Any]) -> list[str]:
 
 
 def _answer(model: Model, report: dict[str, Any]) -> str:
-    count = model.answers_told
+    count = model.stated_answers
     slots = report.get("answer_slots") or [*range(model.padding - count, model.padding)]
     if count == 1:
         place = "the last one" if slots == [model.padding - 1] else f"slot {slots[0]}, counted from 0,"
@@ -373,15 +373,15 @@ def _answer(model: Model, report: dict[str, Any]) -> str:
 
 def _meaning(model: Model, report: dict[str, Any]) -> str:
     """What the symbols of an answer say: a value, or accepted and rejected."""
-    problem = model.problem if isinstance(model.problem, dict) else {}
+    problem = model.problem_fields
     values = problem.get("symbols") if model.notes_answers else None
     if isinstance(values, list) and values:
         told = ", ".join(f"`{value}`" for value in values[:MOST_STATES]) + ", …" * (len(values) > MOST_STATES)
-        return f"{'each' if model.answers_told > 1 else 'it'} is one of {told}"
+        return f"{'each' if model.stated_answers > 1 else 'it'} is one of {told}"
     if problem.get("kind") == "expression":
         return "it is the value of the expression"
     accept, reject = (report.get(name, getattr(model, name)) for name in ("accept", "reject"))
-    yes, no = ("accepted", "rejected") if model.answers_told == 1 else ("true", "false")
+    yes, no = ("accepted", "rejected") if model.stated_answers == 1 else ("true", "false")
     return f"`{accept}` means {yes}, `{reject}` means {no}"
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from safetensors.numpy import save
 
 from unmask.errors import UnmaskError
+from unmask.export.agreement import ExportDisagreement
 from unmask.export.folder_files import Files, as_json, as_text, gguf_card, register_map
 from unmask.export.rope_folder import RopeExport
 from unmask.export.rope_transformer import RopeChoice, RopeWeights
@@ -65,7 +66,16 @@ def gguf_folder(
     rope = RopeExport.of(model, part, words, order=order, choice=choice, shifted=False)
     task, weights = rope.task, rope.form.weights
     data = gguf_bytes(weights, task.tokens, task.tokens.letters(model), gguf)
-    checked = rope.check("gguf", read_back(data, weights, gguf.arch), position_error=LARGEST_POSITION_ERROR[gguf.dtype])
+    written = read_back(data, weights, gguf.arch)
+    try:
+        checked = rope.check("gguf", written, position_error=LARGEST_POSITION_ERROR[gguf.dtype])
+    except ExportDisagreement as error:
+        if gguf.dtype != "q8_0":
+            raise
+        raise ExportDisagreement(
+            f"eight bits per weight are too few for this {part}: the file would not decide as F_{model.precision.p} "
+            "does; use --dtype f16 or f32"
+        ) from error
     report = {**checked, "arch": gguf.arch, "dtype": gguf.dtype, "tokens": list(task.tokens.names)}
     card = gguf_card(model, report, task.tokens, task.words)
     files = {

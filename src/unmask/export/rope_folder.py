@@ -298,9 +298,7 @@ def rope_folder(
     report = rope.check(name, container.read_back(tensors, config))
     files = task.folder(tensors, config, rope.form.real, report)
     if model.kind == "cot":
-        files["generation_config.json"] = as_json(
-            {**generation_config(task.tokens, model.steps), "eos_token_id": task.canvas.eos}
-        )
+        files["generation_config.json"] = as_json(generation_config(task.tokens, model.steps))
     elif name == "dream":  # its from_pretrained asks for the file
         files["generation_config.json"] = as_json({key: config[key] for key in config if key.endswith("_token_id")})
     return files, report

@@ -261,12 +261,13 @@ class RopeChoice:
         if self.theta is not None and not 1 < self.theta <= LARGEST_THETA:
             raise UnmaskError(f"--rope-theta must be above 1 and at most 1e36, not {self.theta:g}")
         dims = HEAD_DIMS if self.head_dim is None else (self.head_dim,)
-        pairs = [
-            (d, float(theta))
-            for d in dims
-            for theta in ([r ** (d // 2) for r in RATIOS] if self.theta is None else [self.theta])
-        ]
-        return [(d, theta) for d, theta in pairs if theta <= LARGEST_THETA]
+        return [(d, theta) for d in dims for theta in (_thetas(d) if self.theta is None else [float(self.theta)])]
+
+
+def _thetas(head_dim: int) -> list[float]:
+    """θ for each ratio of neighbouring planes; the largest θ alone where a head is too wide for all ratios."""
+    thetas = [float(ratio ** (head_dim // 2)) for ratio in RATIOS]
+    return [theta for theta in thetas if theta <= LARGEST_THETA] or [LARGEST_THETA]
 
 
 @dataclass(frozen=True, eq=False)
@@ -389,13 +390,9 @@ def rope_form(
 def position_table(
     flat: RealTransformer, canvas: StockCanvas, row_bits: np.ndarray, next_bits: np.ndarray
 ) -> np.ndarray:
-    """Return what the position layers add in each row, [max_rows, D]; nothing in spare rows.
-
-    The last row of a causal model predicts nothing that the model defines: it is a spare row, and says [EOS].
-    """
+    """Return what the position layers add in each row, [max_rows, D]; nothing in spare rows."""
     table = np.zeros((canvas.max_rows, flat.width))
-    rows = canvas.rows - flat.causal
-    table[canvas.before : canvas.before + rows] = flat.positions[:rows]
+    table[canvas.before : canvas.before + canvas.rows] = flat.positions
     for i in range(canvas.max_rows):
         table[i, row_bits] = [2 * (i >> k & 1) - 1 for k in range(len(row_bits))]
         table[i, next_bits] = [2 * ((i + 1) >> k & 1) - 1 for k in range(len(next_bits))]

@@ -179,7 +179,7 @@ def _pre_tokenizer(model: Model) -> dict[str, Any]:
 
 
 def _template(tokens: TokenNames) -> dict[str, Any] | None:
-    """A begin symbol stands before every word."""
+    """A begin symbol is before every word."""
     if "bos" not in tokens.special:
         return None
     name = tokens.special["bos"]

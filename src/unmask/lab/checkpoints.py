@@ -28,7 +28,7 @@ class Moment(msgspec.Struct, frozen=True):
 
 
 class Progress(msgspec.Struct, frozen=True):
-    """Where a run stands; `ended` says why it is over: converged, steps or seconds."""
+    """How far a run has come; `ended` says why it is over: converged, steps or seconds."""
 
     step: int = 0
     cpu_seconds: float = 0.0
@@ -46,7 +46,7 @@ class Progress(msgspec.Struct, frozen=True):
 #     model.safetensors         the weights of a run that is over, and its config
 #     result.json               what came out
 #
-# One file holds all that a run goes on from, so that a kill between two files cannot part them.
+# One file holds all that a run continues from, so that a kill between two files cannot separate them.
 
 
 CONFIG, CHECKPOINT, WEIGHTS, RESULT = "config.json", "checkpoint.safetensors", "model.safetensors", "result.json"

@@ -28,12 +28,12 @@ def pass_memory(shape: Shape, symbols: int, rows: int) -> int:
 
 
 def words_at_once(shape: Shape, symbols: int, rows: int) -> int:
-    """As many as MOST_BYTES allow, one in any case."""
+    """The number of words that fit into MOST_BYTES, at least one."""
     return max(1, min(MOST_WORDS, MOST_BYTES // pass_memory(shape, symbols, rows)))
 
 
 def view_memory(shape: Shape, symbols: int, rows: int, passes: int) -> int:
-    """Of a run that is watched: what it computes in twice the precision, and of attention what is read and how much."""
+    """Of a recorded run: its values in double precision, and the attention edges with their weights."""
     kept = rows * shape.width + 2 * shape.heads * rows * rows
     return 2 * NUMBER * passes * shape.layers * kept + 3 * pass_memory(shape, symbols, rows)
 
@@ -42,11 +42,11 @@ def view_memory(shape: Shape, symbols: int, rows: int, passes: int) -> int:
 #
 # weights       four numbers each: itself, its gradient, and two moments of the optimiser
 # places        a table of every step: which row reads which
-# activations   of a batch, kept for the way back: per layer 16 vectors of the width, 3 of the hidden units, and 4
+# activations   of a batch, kept for the backward pass: per layer 16 vectors of the width, 3 of the hidden units, and 4
 #               matrices of attention; a loop keeps those of every round. Once: two more, and the places of each example
 # looks         a pass over the words that are watched and judged, as many at once as `words_at_once` says
 # canvases      of a batch, after every step
-# torch         what it takes of its own when it first learns
+# torch         its own memory at the first training step
 
 
 TORCH = 32 << 20

@@ -9,12 +9,12 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from unmask.lab.settings import Config
-from unmask.lab.task_layouts import FETCHES, NOBODY
+from unmask.lab.task_layouts import FETCHES, NO_OPERAND
 from unmask.lab.task_sources import Stream, generator, words
 from unmask.lab.trained_model import NetworkMedium, Trained
 from unmask.lab.trained_network import NetworkAttention, PlaceTable, TrainedNetwork
 from unmask.lab.training import new_network, rehearse
-from unmask.lab.training_batches import UNTAUGHT, training_batch
+from unmask.lab.training_batches import IGNORED, training_batch
 from unmask.reasoners.loops import masked_diffusion
 
 # How much of a network's attention goes to the right operands: 1 for a compiled model, whose heads look up one row.
@@ -23,7 +23,7 @@ from unmask.reasoners.loops import masked_diffusion
 #     operands      = mean over f of the largest mass[l, h, f]          the distance from a compiled model is 1 -
 # operands
 #
-# Read off the true canvases, so that an error of the model does not change what is asked; a loop without symbols is
+# Computed on the true canvases, so that an error of the model does not change the measure; a loop without symbols is
 # watched in every round of its own stream. A padding position is not an operand.
 
 
@@ -36,7 +36,7 @@ class OperandAttention:
 
     mass: np.ndarray
     uniform: float
-    """What an attention that tells no rows apart would give."""
+    """The mass of an attention that does not distinguish rows."""
 
     @property
     def best(self) -> float:
@@ -46,13 +46,13 @@ class OperandAttention:
 def operand_attention(trained: Trained, *, seed: int, count: int = WORDS) -> OperandAttention | None:
     """None for a framework that fetches nothing."""
     task = trained.task
-    if (task.pointers == NOBODY).all():
+    if (task.pointers == NO_OPERAND).all():
         return None
     states = task.states(words(task.source, count, task.length, seed, Stream.judging, 2))
     shares, counts, uniform = np.zeros(()), np.zeros(task.fetches), []
     for step, weights in enumerate(_weights(trained, states)):
         writing, pointers = _writing(trained, states[0], step)
-        operands = (pointers != NOBODY) & (states[0, 0][pointers] != task.pad)
+        operands = (pointers != NO_OPERAND) & (states[0, 0][pointers] != task.pad)
         rows, operand = np.nonzero(writing[:, None] & operands)
         found = weights[:, :, :, rows, pointers[rows, operand]].mean(axis=2)  # [layers, heads, pairs]
         each = np.stack([found[..., operand == f].sum(axis=-1) for f in range(task.fetches)], axis=-1)
@@ -106,8 +106,8 @@ def _writing(trained: Trained, states: np.ndarray, step: int) -> tuple[np.ndarra
 #     on time   in that step
 #     late      after it, or never
 #
-# That does not say what it waits for: there a whole level is written at once, so that one factor tells of both. So it
-# is asked about canvases of no level, in which slots whose factors are there are written or not by the toss of a coin:
+# That does not show what it waits for: a whole level is written at once, so one factor predicts the other. So it
+# also runs on scattered canvases, in which a slot whose factors are written is written or not by the toss of a coin:
 #
 #     written[n]    the share of masked slots that it would write, of those with n factors there
 
@@ -143,15 +143,15 @@ def written_by_factors(trained: Trained, drawn: np.ndarray, seed: int) -> tuple[
     with torch.inference_mode():
         places = trained.places.at(0)
         seen = trained.network(torch.from_numpy(tokens).to(places.codes.device), places)
-        said = trained.network.logits(seen).argmax(dim=-1).cpu().numpy()
+        predicted = trained.network.logits(seen).argmax(dim=-1).cpu().numpy()
     factors = there[:, task.pointers[0, task.length :]].sum(axis=-1)  # [batch, slots]
-    masked, writes = ~there[:, task.length :], said[:, task.length :] != task.mask
+    masked, writes = ~there[:, task.length :], predicted[:, task.length :] != task.mask
     asked = [masked & (factors == number) for number in range(FETCHES + 1)]
     return tuple(float(writes[slots].mean()) if slots.any() else None for slots in asked)
 
 
 def scattered(pointers: np.ndarray, length: int, coins: np.ndarray) -> np.ndarray:
-    """[batch, rows]: the letters, and of the slots whose factors are there those on which the coin fell."""
+    """[batch, rows]: the letters, and of the slots whose factors are written those that the coin selects."""
     there = np.zeros(coins.shape, dtype=bool)
     there[:, :length] = True
     for row in range(length, coins.shape[1]):
@@ -167,7 +167,7 @@ def scattered(pointers: np.ndarray, length: int, coins: np.ndarray) -> np.ndarra
 
 
 def right_by_level(trained: Trained, *, seed: int, count: int = WORDS) -> tuple[float, ...] | None:
-    """None where there are no levels: of anything but a tree that was taught its canvases."""
+    """None where there are no levels: unless a tree was trained on its canvases."""
     task = trained.task
     if not trained.decides_once:
         return None
@@ -193,7 +193,7 @@ def right_by_level(trained: Trained, *, seed: int, count: int = WORDS) -> tuple[
 #
 # A code of places can only learn what is the same for every word: the mean over words is the signal, and the rest
 # averages out. An operand has a mass of 1 / rows. The hypothesis: a row that needs n operands at once has a signal ~
-# mass^n, times what one operand alone would have. A slot that is taught to wait is left out: that a factor is still a
+# mass^n, times what one operand alone would have. A slot whose target is to wait is left out: that a factor is still a
 # mask can be seen from one of them.
 
 
@@ -236,20 +236,20 @@ def first_signal(config: Config, network: TrainedNetwork, *, batches: int) -> Si
         places = table.at(torch.from_numpy(part.steps), part.tokens.shape[1])
         scores = _Scores()
         seen = network(torch.from_numpy(part.tokens), places, scores.watch)
-        written = np.where(part.targets[:, 0] == task.mask, UNTAUGHT, part.targets[:, 0])
+        written = np.where(part.targets[:, 0] == task.mask, IGNORED, part.targets[:, 0])
         logits = network.logits(seen).flatten(0, 1)
-        loss = cross_entropy(logits, torch.from_numpy(written).flatten(), ignore_index=UNTAUGHT, reduction="sum")
+        loss = cross_entropy(logits, torch.from_numpy(written).flatten(), ignore_index=IGNORED, reduction="sum")
         (gradient,) = torch.autograd.grad(loss, scores.weights)
         weights = scores.weights.detach()
         # through the softmax: ∂/∂score = w·(∂/∂w - Σ w·∂/∂w)
         pull = -(weights * (gradient - (weights * gradient).sum(-1, keepdim=True))).sum(1).numpy()
         pointers = np.broadcast_to(task.pointers[part.steps][:, : pull.shape[1]], (len(pull), pull.shape[1], 2))
-        asked = (pointers != NOBODY) & (written != UNTAUGHT)[..., None]
+        asked = (pointers != NO_OPERAND) & (written != IGNORED)[..., None]
         at = np.take_along_axis(pull, np.maximum(pointers, 0), axis=2)
-        held = np.take_along_axis(weights.mean(1).numpy(), np.maximum(pointers, 0), axis=2)
+        attended = np.take_along_axis(weights.mean(1).numpy(), np.maximum(pointers, 0), axis=2)
         count = np.maximum(1, asked.sum(axis=(1, 2)))
         pulls.append((at * asked).sum(axis=(1, 2)) / count)
-        masses.append(float(held[asked].mean()))
+        masses.append(float(attended[asked].mean()))
     each = np.concatenate(pulls)
     return Signal(float(each.mean()), float(each.std() / len(each) ** 0.5), float(np.mean(masses)))
 

@@ -37,7 +37,7 @@ class SweepCell(msgspec.Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """A name that is readable and, by its hash, its own."""
+        """A readable name, unique by its hash."""
         config = self.config
         digest = hashlib.sha256(json.dumps(self.to_json(), sort_keys=True).encode()).hexdigest()[:10]
         problem = "".join(c if c.isalnum() else "-" for c in config.problem.removeprefix("group:"))[:24]
@@ -48,7 +48,7 @@ class SweepCell(msgspec.Struct, frozen=True):
 
 
 def settings(config: Config) -> dict[str, Any]:
-    """What is not the default, and what names the run."""
+    """The settings that differ from the defaults, and those that name the run."""
     shown = {"problem": config.problem, "length": config.length, "framework": config.framework, "seed": config.seed}
     shape = {n: v for n, v in msgspec.to_builtins(config.shape).items() if v != getattr(Shape(), n)}
     plain = Config()
@@ -132,7 +132,7 @@ SEEDS = (0, 1, 2)
 MORE_SEEDS = (3, 4)
 LARGE = ("A5", "Z60")
 RATES = (1e-3, 4e-3)  # beside that of the table, 2e-3
-FAILING_SEEDS = {  # the first seed in which what the table has fails, where it is not the first of all
+FAILING_SEEDS = {  # the first seed in which a configuration of the table fails, if it is not seed 0
     ("A5", 16, "cot", False): 2,
     ("Z60", 16, "cot", False): 1,
     ("A5", 32, "cot", False): 2,
@@ -201,7 +201,7 @@ def rows() -> Iterator[SweepCell]:
 
 
 def main_rows(length: int, seed: int, *, aux: bool, groups: tuple[str, ...] = GROUPS) -> Iterator[SweepCell]:
-    """Five frameworks, one network, one encoding; a direct answer fetches nothing, so that aux is nothing to it."""
+    """Five frameworks, one network, one encoding; a direct answer fetches nothing, so aux does not apply to it."""
     for framework in CHEAP_FIRST:
         for group in groups if aux or framework != "direct" else ():
             config = config_of_group(group, length, framework, seed, shape_of(group, aux=aux))
@@ -209,7 +209,7 @@ def main_rows(length: int, seed: int, *, aux: bool, groups: tuple[str, ...] = GR
 
 
 def beta_rows() -> Iterator[SweepCell]:
-    """The wiring handed over: one layer; and the sweep of β for a tree."""
+    """Operands given to the attention: one layer; and the sweep of β for a tree."""
     for seed in SEEDS:
         for group in ("S3", "A5"):
             for framework, encoding in (("cot", "bits"), ("scan", "bits"), ("tree", "none")):
@@ -231,7 +231,7 @@ def loop_rows() -> Iterator[SweepCell]:
 
 
 def rate_rows() -> Iterator[SweepCell]:
-    """What fails in the main table, at other rates: with its own, three. And loops that are on their way for longer."""
+    """Configurations that fail in the main table at other learning rates, three in all; slow loops for longer."""
     failing = (("direct", True), ("looped", True), ("looped", False), ("tree", False), ("cot", False))
     for length in (16, 32):
         for framework, aux in failing:
@@ -245,7 +245,7 @@ def rate_rows() -> Iterator[SweepCell]:
 
 
 def is_learned(group: str, length: int, framework: str, aux: bool) -> bool:
-    """Of what fails for some groups, where every seed of the main table converges."""
+    """Whether every seed of the main table converges, for a configuration that fails for some other group."""
     if framework == "looped":
         return (group, length, aux) in LEARNED_LOOPS
     if framework == "cot":
@@ -254,7 +254,7 @@ def is_learned(group: str, length: int, framework: str, aux: bool) -> bool:
 
 
 def other_rates(group: str, length: int, framework: str, aux: bool, *, seed: int) -> Iterator[SweepCell]:
-    """A loop without aux, which of all groups but Z2 is at chance to the end, is tried briefly."""
+    """Other learning rates; a loop without aux stays at chance for all groups but Z2 and gets few steps."""
     shape = shape_of(group, aux=aux)
     brief = {"steps": BRIEF_STEPS[size_of(group)]} if (framework, aux) == ("looped", False) else {}
     for rate in RATES:
@@ -262,7 +262,7 @@ def other_rates(group: str, length: int, framework: str, aux: bool, *, seed: int
 
 
 def planners() -> Iterator[SweepCell]:
-    """Random masking, the wiring handed over: the question is the order. No early stop: it must learn to be unsure."""
+    """Random masking, operands given: the question is the order. No early stop: it must learn to be unsure."""
     for seed in SEEDS:
         for group in ("S3", "Z2"):
             for layers in (1, 2, 4):
@@ -308,7 +308,7 @@ def signal_rows() -> Iterator[SweepCell]:
 
 
 def one_operand_handed(seed: int) -> Iterator[SweepCell]:
-    """A tree that is handed none, one or both of its operands, with bits to find the others."""
+    """A tree that is given none, one or both of its operands, and bits to find the others."""
     for handed in (0, 1, None):
         for length in (8, 16):
             shape = shape_of("S3", layers=1, beta=4.0, handed=handed, encoding="bits")
@@ -371,7 +371,7 @@ def preset(name: str) -> list[SweepCell]:
 
 
 def run_preset(name: str) -> Config:
-    """`S3-tree`, `A5-scan-32`: a run of the main table, with aux, seed 0; N is 16 unless it is said."""
+    """`S3-tree`, `A5-scan-32`: a run of the main table, with aux, seed 0; N is 16 unless the name has another."""
     group, _, rest = name.partition("-")
     framework, _, length = rest.partition("-")
     if group not in GROUPS or framework not in FRAMEWORKS or length not in ("", "8", "16", "32"):
@@ -382,9 +382,9 @@ def run_preset(name: str) -> Config:
     return config_of_group(group, int(length or 16), framework, 0, shape_of(group, aux=True))
 
 
-# What a person names → one run: a JSON file, a preset such as S3-tree, or a PROBLEM; and the program, if it is one.
+# The argument of `lab train` → one run: a JSON file, a preset such as S3-tree, or a PROBLEM; and its program, if any.
 #
-# A program is run where a person has named its file: as the PROBLEM, or beside a config by --program.
+# A program file is executed only if the user names it: as the PROBLEM, or by --program with a config.
 
 
 LENGTH = 16
@@ -410,7 +410,7 @@ def named_run(
 
 
 def given_program(config: Config, file: Path | None) -> ProgramProblem | None:
-    """The program that a config names, from the file that a person names, which is not run if it is another one."""
+    """The program that a config names, from the user's file, which is not executed if its hash differs."""
     if not config.problem.startswith(PROGRAM):
         if file is not None:
             raise LabError(f"the run uses {config.problem}, which is not a program; leave out --program")
@@ -427,7 +427,7 @@ def given_program(config: Config, file: Path | None) -> ProgramProblem | None:
 
 
 def given_for(folder: Path, file: Path | None) -> ProgramProblem | None:
-    """The program of a folder of `train`, which does not hold it; None where it was trained on none."""
+    """The program of a folder of `train`, from the user's file; None if it was not trained on a program."""
     from unmask.lab.checkpoints import CONFIG
 
     path = folder / CONFIG

@@ -15,7 +15,7 @@ from math import prod
 import numpy as np
 
 from unmask.errors import TooLarge
-from unmask.lab.task_layouts import FETCHES, MASK, MOST_FETCHES, NOBODY, TaskRows
+from unmask.lab.task_layouts import FETCHES, MASK, MOST_FETCHES, NO_OPERAND, TaskRows
 from unmask.lab.task_sources import ProgramSource, TaskSource
 from unmask.limits import check, foresee
 from unmask.recurrences.interpreter import Interpreter
@@ -74,24 +74,24 @@ class ProgramSlots:
             )
         shape = self.steps, self.length + self.padding, width
         foresee(8 * prod(shape), f"what {shape[1]:,} rows read in {shape[0]:,} steps")
-        pointers = np.full(shape, NOBODY)
+        pointers = np.full(shape, NO_OPERAND)
         pointers[:, self.length :, : rules.shape[1]] = rules
         if self.edits:
-            pointers[0] = NOBODY
+            pointers[0] = NO_OPERAND
             pointers[0, self.length :, : starts.shape[1]] = starts
         return pointers
 
     def _fetched(self, steps: dict[Key, SlotStep]) -> np.ndarray:
         """[slots, reads]: without the reads that no slot fetches, of itself or of a constant."""
         places = [self._places(key, steps[key].operands) for key in self.keys]
-        table = np.full((self.padding, max(map(len, places))), NOBODY)
+        table = np.full((self.padding, max(map(len, places))), NO_OPERAND)
         for slot, read in enumerate(places):
             table[slot, : len(read)] = read
-        return table[:, (table != NOBODY).any(axis=0)]
+        return table[:, (table != NO_OPERAND).any(axis=0)]
 
     def _places(self, key: Key, operands: tuple[Operand, ...]) -> list[int]:
         own = self._row[key]
-        return [NOBODY if place == own else place for operand in operands for place in self._rows_of(operand)]
+        return [NO_OPERAND if place == own else place for operand in operands for place in self._rows_of(operand)]
 
     def _rows_of(self, operand: Operand) -> list[int]:
         if isinstance(operand, FromLetter):
@@ -102,11 +102,11 @@ class ProgramSlots:
             return self._rows_of(operand.operand)
         if isinstance(operand, Found):
             if not operand.operands:
-                return [NOBODY] * (2 * len(operand.over.reads))
+                return [NO_OPERAND] * (2 * len(operand.over.reads))
             ends = zip(operand.operands[0], operand.operands[-1], strict=True)
             return [place for first, last in ends for part in (first, last) for place in self._rows_of(part)]
         assert isinstance(operand, Fixed)
-        return [NOBODY]
+        return [NO_OPERAND]
 
     @cached_property
     def _row(self) -> dict[Key, int]:

@@ -20,12 +20,12 @@ from unmask.lab.result_tables import (
 )
 from unmask.lab.tasks import FRAMEWORKS
 
-RIGHT = 0.99  # what counts as right for a planner
+RIGHT = 0.99  # the share of right answers from which a planner counts as right
 
 
 def findings(cells: Cells) -> str | None:
     """Return a list of counts, or None if nothing was run."""
-    said = [f"* {sentence}" for tell in TOLD for sentence in tell(cells)]
+    said = [f"* {sentence}" for tell in FINDINGS_OF for sentence in tell(cells)]
     return "\n".join(said) or None
 
 
@@ -45,7 +45,7 @@ def learned(cells: Cells) -> Iterator[str]:
 
 
 def rated(cells: Cells) -> Iterator[str]:
-    """What fails in the main table, in every seed or in some: is a run that failed learned at another rate?"""
+    """Configurations that fail in the main table, in every seed or in some: does another rate help?"""
     again: dict[tuple[str, int], bool] = {}
     for cell in _runs(cells, "rates"):
         if "rate" in cell["config"]:
@@ -104,7 +104,7 @@ def waited(cells: Cells) -> Iterator[str]:
 
 
 def levelled(cells: Cells) -> Iterator[str]:
-    """How many trees that did not converge have learned some level."""
+    """Count the trees that did not converge but learned some level."""
     failed = [r["levels"] for row in trees(cells) for r in row.results if r["ended"] != "converged"]
     if failed:
         some = sum(max(levels) >= RIGHT for levels in failed)
@@ -112,7 +112,7 @@ def levelled(cells: Cells) -> Iterator[str]:
 
 
 def lengthened(cells: Cells) -> Iterator[str]:
-    """Longer words: with a code of places, and with the wiring handed over and no code."""
+    """Longer words: with positional codes, and with given operands without codes."""
     for name, wanted in (
         ("with bits, groups of more than two elements", _has_bits),
         ("with the wiring given and no code", _has_none),
@@ -153,7 +153,7 @@ def pulled(cells: Cells) -> Iterator[str]:
 
 
 def handed(cells: Cells) -> Iterator[str]:
-    """Controls of the questions: recipes in order, with the runs that converged."""
+    """The controls of `questions`: recipes in order, with the runs that converged."""
     for table, name in (
         ("handed", "Operands handed over"),
         ("depth", "One layer, bits alone"),
@@ -272,7 +272,7 @@ def _thresholds(cells: Cells) -> Iterator[str]:
         )
 
 
-TOLD: tuple[Callable[[Cells], Iterator[str]], ...] = (
+FINDINGS_OF: tuple[Callable[[Cells], Iterator[str]], ...] = (
     learned,
     rated,
     looked,

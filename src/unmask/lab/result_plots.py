@@ -48,7 +48,7 @@ def _with_and_without(rows: list[ResultRow], lengths: list[int]) -> list[PlotPan
 
 
 def _without_aux(rows: list[ResultRow]) -> list[ResultRow]:
-    """Beside the others stands direct, which fetches nothing, so that aux is nothing to it."""
+    """Drawn next to the others: `direct`, which fetches nothing, so that aux does not apply to it."""
     bare = [row for row in rows if not row.shape["aux"]]
     had = {(row["framework"], row["length"]) for row in bare}
     asked = {("direct", row["length"]) for row in bare} - had
@@ -132,8 +132,8 @@ def signal(cells: Cells) -> str | None:
 def _above_zero(spreads: Sequence[Spread]) -> list[float]:
     """What an axis by powers must hold: all seeds where all are above 0, and the largest of all."""
     largest = max(spread.high for spread in spreads)
-    held = [value for spread in spreads if spread.low > 0 for value in spread.values]
-    return [*held, largest] if largest > 0 else [1.0]
+    positive = [value for spread in spreads if spread.low > 0 for value in spread.values]
+    return [*positive, largest] if largest > 0 else [1.0]
 
 
 def _slope(points: list[tuple[float, Spread]]) -> str:

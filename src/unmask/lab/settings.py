@@ -35,7 +35,7 @@ class Shape(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                the wiring over. None: no such bias
     handed     of how many operands beta hands the wiring over; None: of all
     code_scale how large the map of codes is drawn, against torch's default
-    aux        a second read-out is taught the symbol of every operand; it gives nothing away when the model is run
+    aux        a second read-out learns the symbol of every operand; it gives nothing away when the model is run
     """
 
     width: Count = 64
@@ -70,14 +70,14 @@ class LabError(UnmaskError):
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One run.
 
-    objective     canvas: the true canvas before a step is given, and the one after it is taught. masking: a random
-                  share t of the last canvas is masked, one slot at least, and taught, every word alike;
+    objective     canvas: the true canvas before a step is given, and the one after it is the target. masking: a random
+                  share t of the last canvas is masked, one slot at least, and is the target, with equal weights;
                   masking-uniform: every masked slot alike; masking-1/t: every masked slot by 1/t, which is the bound of
                   masked diffusion
     factors       how many factors a step of a chain or of a scan multiplies: with more of them it takes fewer steps
     sha256        of the file of a program, whose name alone the problem gives
     supervision   of a looped model: each: its stream is read out after every loop; end: after the last alone; tokens:
-                  symbols stand between the loops, and the true ones are given
+                  symbols are between the loops, and the true ones are given
     cpu_seconds   when it is given up; steps: likewise, but the same on every machine
     converged     the share of right answers at which it stops; null: it goes on until it is given up
     """

@@ -1,7 +1,7 @@
-"""Layout: where the rows of a framework stand, what each fetches, and what it holds after every step.
+"""Layout: where the rows of a framework are, what each fetches, and what it holds after every step.
 
     states(w)[t, r]      what row r holds after t steps: an element, or MASK, or PAD
-    pointers[t, r, f]    the row whose content r needs as its f-th operand in step t, or NOBODY
+    pointers[t, r, f]    the row whose content r needs as its f-th operand in step t, or NO_OPERAND
 
 A row that keeps one operand itself fetches one; a node of a tree fetches two.
 """
@@ -17,7 +17,7 @@ from unmask.lab.task_sources import Algebra, TaskSource
 from unmask.programs.regular.product_tree import loop_child, queue_child, queue_slots, tree_steps
 from unmask.weights.kinds import Kind
 
-NOBODY = -1
+NO_OPERAND = -1
 MASK, PAD = -1, -2
 """In `states`: not an element."""
 FETCHES = 2  # of a product; a rule of a program may read more
@@ -56,7 +56,7 @@ class TaskLayout(Protocol):
 
     @property
     def answer_slots(self) -> tuple[int, ...]:
-        """Where the answers stand, among what the loop of its kind shows in the end."""
+        """Where the answers are, among what the loop of its kind shows in the end."""
         ...
 
     def states(self, source: Any, words: np.ndarray, /) -> np.ndarray:
@@ -77,7 +77,7 @@ class TaskRows:
         return self.length + self.padding
 
     def nothing_fetched(self) -> np.ndarray:
-        return np.full((self.steps, self.rows, FETCHES), NOBODY)
+        return np.full((self.steps, self.rows, FETCHES), NO_OPERAND)
 
     def blank(self, words: np.ndarray) -> np.ndarray:
         """[batch, steps + 1, rows]: the letters, and masks in all slots."""
@@ -265,24 +265,28 @@ class ScanLayout:
             moved = slots[span:]
             farthest = moved - span * np.minimum(self.factors - 1, moved // span)
             pointers[step, self.length + moved, 0] = self.length + moved - span
-            pointers[step, self.length + moved, 1] = np.where(farthest < moved - span, self.length + farthest, NOBODY)
+            pointers[step, self.length + moved, 1] = np.where(
+                farthest < moved - span, self.length + farthest, NO_OPERAND
+            )
         return pointers
 
     def states(self, algebra: Algebra, words: np.ndarray) -> np.ndarray:
         states = self._rows.blank(words)
-        held = words
-        states[:, 1, self.length :] = held
+        products = words
+        states[:, 1, self.length :] = products
         for step, span in enumerate(self._spans, start=1):
-            product = held
+            product = products
             for back in range(span, min(self.factors * span, self.length), span):
-                product = np.concatenate([product[:, :back], algebra.table[held[:, :-back], product[:, back:]]], axis=1)
-            held = product
-            states[:, step + 1, self.length :] = held
+                product = np.concatenate(
+                    [product[:, :back], algebra.table[products[:, :-back], product[:, back:]]], axis=1
+                )
+            products = product
+            states[:, step + 1, self.length :] = products
         return states
 
     @property
     def _spans(self) -> list[int]:
-        """How far apart the factors of a step stand: 1, c, c², … below N."""
+        """How far apart the factors of a step are: 1, c, c², … below N."""
         return [self.factors**j for j in range(self.length) if self.factors**j < self.length]
 
     @property
@@ -327,8 +331,8 @@ class LoopLayout:
         """Before the first loop pads are pads; they stand for the identity."""
         states = TaskRows(self.length, self.padding, self.steps).blank(words)
         states[:, 0, self.length :] = PAD
-        held = np.concatenate([words, np.full((len(words), self.padding), algebra.identity)], axis=1)
+        products = np.concatenate([words, np.full((len(words), self.padding), algebra.identity)], axis=1)
         for step in range(self.steps):
-            held = algebra.table[held[:, self.factors[:, 0]], held[:, self.factors[:, 1]]]
-            states[:, step + 1] = held
+            products = algebra.table[products[:, self.factors[:, 0]], products[:, self.factors[:, 1]]]
+            states[:, step + 1] = products
         return states

@@ -86,7 +86,7 @@ class Trained:
 
     @property
     def decides_once(self) -> bool:
-        """Whether the network itself says when a slot is written, once: a tree that was taught its canvases."""
+        """Whether the network itself says when a slot is written, once: a tree that was trained on its canvases."""
         return self.kind == "smdm" and self.config.objective == "canvas"
 
     @cached_property
@@ -101,7 +101,7 @@ class Trained:
         return PlaceTable(self.task, self.config.shape.encoding, next(self.network.parameters()).device)
 
     def at_length(self, length: int) -> "Trained":
-        """The same weights, asked about longer or shorter words."""
+        """The same weights for longer or shorter words."""
         task = self.task.longer(length)
         if task.fetches != self.network.fetches:
             raise UnmaskError(
@@ -116,12 +116,12 @@ class Trained:
 # read        one pass over input · canvas; the planner's and the predictor's reading of a canvas are the same pass
 # taken       the slots whose likeliest symbol is not the mask; of a mask-dominated model, among those still masked;
 #             of a predictor alone (random masking), those that the exact order writes in this step
-# layers      one loop: of a stream, or, where symbols stand between loops, of what the stream reads out to
+# layers      one loop: of a stream, or, where symbols are between loops, of what the stream reads out to
 
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """Logits [batch, rows, symbols] of the last rows in a step, and what stood there."""
+    """Logits [batch, rows, symbols] of the last rows in a step, and the tokens in these rows."""
 
     logits: np.ndarray
     tokens: np.ndarray
@@ -169,8 +169,8 @@ class NetworkMedium(TokenArrays):
         with torch.inference_mode():
             ids = torch.from_numpy(tokens[:, known:]).to(device)
             places = self.trained.places.at(step, tokens.shape[1], known)
-            asked = slice(-last, None) if self._watch is None else EVERY_ROW  # who watches is shown every row
-            seen = network(ids, places, self._told(f"steps.{step}.{name}"), self._past, asked)
+            asked = slice(-last, None) if self._watch is None else EVERY_ROW  # a watcher is shown every row
+            seen = network(ids, places, self._watch_of(f"steps.{step}.{name}"), self._past, asked)
             if self._past is not None:
                 self._past.rows = tokens.shape[1]
             return network.logits(seen)
@@ -217,7 +217,7 @@ class NetworkMedium(TokenArrays):
             if not self.trained.config.latent and moment != 0:
                 read_out = network.logits(network.norm(residual)).argmax(dim=-1)
                 residual = network.embed(read_out, places)
-            return network.pass_through(residual, places, self._told(f"steps.{moment}.model"))
+            return network.pass_through(residual, places, self._watch_of(f"steps.{moment}.model"))
 
     def last_rows(self, residual: Tensor, count: int) -> Reading:
         network = self.trained.network
@@ -225,7 +225,7 @@ class NetworkMedium(TokenArrays):
             logits = network.logits(network.norm(residual[:, -count:]))
         return Reading(logits.double().cpu().numpy(), self.copies(self.trained.pad, count), self.trained.steps)
 
-    def _told(self, prefix: str) -> Watch | None:
+    def _watch_of(self, prefix: str) -> Watch | None:
         watch = self._watch
         return None if watch is None else lambda name, value: watch(f"{prefix}.{name}", value)
 
@@ -256,6 +256,6 @@ def accuracy(trained: Trained, count: int, *, seed: int, stream: Stream, number:
     at_once = words_at_once(trained.config.shape, len(trained.vocabulary), trained.task.rows)
     for first in range(0, count, at_once):
         part = drawn[first : first + at_once]
-        said, passes = last_symbols(trained, part)
-        right += int((said == trained.task.answers(part)).all(axis=1).sum())
+        symbols_seen, passes = last_symbols(trained, part)
+        right += int((symbols_seen == trained.task.answers(part)).all(axis=1).sum())
     return Accuracy(right / count, count, passes)

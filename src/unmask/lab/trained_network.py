@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from unmask.errors import TooLarge
 from unmask.lab.settings import Encoding, Shape
-from unmask.lab.task_layouts import FETCHES, NOBODY, PLACE_BITS, PLACES
+from unmask.lab.task_layouts import FETCHES, NO_OPERAND, PLACE_BITS, PLACES
 from unmask.lab.tasks import LabTask
 
 # Positional inputs of a row: numbers that depend only on (step, row), never on what is written.
@@ -49,7 +49,7 @@ def codes(encoding: Encoding, pointers: np.ndarray) -> np.ndarray:
 
 def _signs(places: np.ndarray) -> np.ndarray:
     bits = places[..., None] >> np.arange(PLACE_BITS) & 1
-    return np.where(places[..., None] == NOBODY, 0, 2 * bits - 1).astype(np.float32)
+    return np.where(places[..., None] == NO_OPERAND, 0, 2 * bits - 1).astype(np.float32)
 
 
 TOKEN_STD = 0.5
@@ -212,7 +212,7 @@ class NetworkMlp(nn.Module):
         return self.down(nn.functional.gelu(self.up(x)))
 
 
-# Task × steps → Places: what the rows of a batch are told, row b in step steps[b].
+# Task × steps → Places: the positional inputs of the rows of a batch, row b in step steps[b].
 
 
 class PlaceTable:
@@ -222,7 +222,7 @@ class PlaceTable:
         pointers = task.pointers
         rows = pointers.shape[1]
         operands = pointers[..., None] == np.arange(rows)
-        assert not operands[pointers == NOBODY].any()
+        assert not operands[pointers == NO_OPERAND].any()
         self.codes = torch.from_numpy(codes(encoding, pointers)).to(device)
         self.operands = torch.from_numpy(np.moveaxis(operands, 2, 1).astype(np.float32)).to(device)
         self.visible = torch.ones(rows, rows, dtype=torch.bool, device=device).tril() if task.causal else None

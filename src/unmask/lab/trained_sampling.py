@@ -65,7 +65,7 @@ class TrainedPredictor:
         return logits
 
 
-# Planners over a trained predictor: those of the field, and two that need more than logits.
+# Planners over a trained predictor: published ones, and two that need more than logits.
 #
 #     oracle      in pass t, the slots that the exact order writes in step t
 #     learned:k   the k masked slots whose likeliest symbol the network itself holds most probably right
@@ -94,7 +94,7 @@ class ExactOrder:
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """The k slots that the predictor's own read-out of correctness holds surest."""
+    """The k slots with the largest output of the predictor's read-out of correctness."""
 
     predictor: TrainedPredictor
     k: int

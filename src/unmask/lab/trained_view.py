@@ -45,7 +45,7 @@ def read_letters(trained: Trained, word: str) -> np.ndarray:
 
 
 def view_of(trained: Trained, word: str, *, sampler: str | None = None) -> View:
-    """By the model's own planner, or by a sampler of the field."""
+    """Run with the model's own planner, or with a published sampler."""
     tokens = read_letters(trained, word)
     shape, rows = trained.config.shape, trained.task.rows
     passes = max(trained.steps, trained.padding)  # by a sampler, a slot at a time
@@ -62,10 +62,10 @@ def view_of(trained: Trained, word: str, *, sampler: str | None = None) -> View:
     answers = trained.task.answers(tokens)
     answer = " ".join(trained.vocabulary[token] for token in answers[0])
     panel = Panel(history_of(trace, recording, ()), recording, {}, scale=SCALE, bound=None, planner=sampler)
-    said = "right" if (trained.task.shown_answers(trace.canvas[-1][None]) == answers).all() else "wrong"
+    judgement = "right" if (trained.task.shown_answers(trace.canvas[-1][None]) == answers).all() else "wrong"
     what = "answer" if isinstance(trained.task.source, ProgramSource) else "product"
     return View(
-        trained.config.problem, word, (panel,), (f"A trained model: the {what} is {answer}, and it is {said}.",)
+        trained.config.problem, word, (panel,), (f"A trained model: the {what} is {answer}, and it is {judgement}.",)
     )
 
 

@@ -46,7 +46,7 @@ from unmask.problems.program_problems import ProgramProblem
 
 M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD = -1, -2, -3  # of <malloc.h>
 LARGEST_INT = 2**31 - 1
-LARGEST_THRESHOLD = 1 << 25  # what the C library takes at the most
+LARGEST_THRESHOLD = 1 << 25  # the largest value that the C library accepts
 PAD = 1 << 26
 
 
@@ -60,7 +60,7 @@ def keep_freed_memory() -> None:
         mallopt(ctypes.c_int(setting), ctypes.c_int(value))
 
 
-# What a run's last digits depend on beside its config: the versions, and the instructions that torch uses here.
+# Besides the config, the last digits of a run depend on the versions and the instructions that torch uses here.
 
 
 def versions() -> dict[str, str]:
@@ -74,8 +74,8 @@ def versions() -> dict[str, str]:
 # Config × folder → a trained network: batches until it has converged, or until steps or CPU seconds are over.
 #
 #     batch i depends on (seed, i) alone        a run that is killed goes on from its checkpoint to the same numbers
-#     every `evaluate_every` batches            watched words; from `converged` on, more of them; then it is over
-#     in the end                                JUDGED words that no other decision has seen
+#     every `evaluate_every` batches            accuracy on watched words; above `converged`, on more; then it ends
+#     at the end                                accuracy on JUDGED words that influenced no decision
 #
 # `accelerate launch` runs it unchanged in several processes: each takes its part of every batch, and all see one
 # folder. Seconds are CPU seconds of this process, so that a busy machine does not change what succeeds.
@@ -83,16 +83,16 @@ def versions() -> dict[str, str]:
 
 BETAS, DECAY, CLIP = (0.9, 0.99), 0.01, 1.0
 WATCHED, WATCHED_AGAIN, JUDGED = 128, 512, 1000
-MARGIN = 0.02  # below `converged`, where more words are worth a look
+MARGIN = 0.02  # below `converged`: from here on, more words are evaluated
 
 DRAWING = Lock()
 
-Told = Callable[[Moment], None]
+Report = Callable[[Moment], None]
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingRun:
-    """What a run left: the model, how it went, and the share of right answers on fresh words."""
+    """The result of a run: the model, its progress, and the share of right answers on fresh words."""
 
     trained: Trained
     progress: Progress
@@ -124,9 +124,9 @@ def train(
     *,
     program: ProgramProblem | None = None,
     device: str | None = None,
-    told: Told | None = None,
+    told: Report | None = None,
 ) -> TrainingRun:
-    """Begin, or go on where the folder's checkpoint stands; a run that is over is read, not run again."""
+    """Train, or continue from the folder's checkpoint; a run that is over is read, not run again."""
     keep_freed_memory()
     accelerator = _accelerator(device)
     task = config.task_of(program)
@@ -178,7 +178,7 @@ def train(
 
 
 def new_network(config: Config, task: LabTask) -> TrainedNetwork:
-    """The weights of a seed, drawn without touching the generator of anybody else; threads draw one after another."""
+    """The weights of a seed, drawn without changing the global generator; threads draw one after another."""
     with DRAWING, torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
         return TrainedNetwork(config.shape, len(task.vocabulary), task.fetches)
@@ -189,7 +189,7 @@ def new_optimizer(config: Config, network: TrainedNetwork) -> torch.optim.Optimi
 
 
 def rehearse(config: Config, network: TrainedNetwork, task: LabTask) -> None:
-    """The batches of a run and nothing else: no looks, no end but that of its steps."""
+    """Train on the batches of a run for all of its steps, without evaluation."""
     pupil = Trainer(
         Trained(task, network, config), Scored(network), new_optimizer(config, network), _accelerator("cpu")
     )
@@ -199,7 +199,7 @@ def rehearse(config: Config, network: TrainedNetwork, task: LabTask) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Trainer:
-    """What learns: the network with its loss, its optimiser, and the processes that share the work."""
+    """The network with its loss, its optimiser, and the processes that share the work."""
 
     trained: Trained
     scored: torch.nn.Module
@@ -207,8 +207,8 @@ class Trainer:
     accelerator: Any
 
     def until_the_next_look(self, progress: Progress) -> Progress:
-        """`evaluate_every` batches and a look at the watched words."""
-        clock = time.process_time if torch.get_num_threads() > 1 else time.thread_time  # others may run beside it
+        """Train on `evaluate_every` batches, then evaluate on the watched words."""
+        clock = time.process_time if torch.get_num_threads() > 1 else time.thread_time  # others may run meanwhile
         config, began, before = self.trained.config, clock(), progress.cpu_seconds
         step, loss = progress.step, torch.zeros(())
         last = min(config.steps, step + config.evaluate_every)
@@ -264,7 +264,7 @@ class Trainer:
         return right
 
     def _agreed(self, value: float) -> float:
-        """The mean over processes, so that all of them decide alike."""
+        """The mean over processes, so that all make the same decision."""
         if self.accelerator.num_processes == 1:
             return value
         return float(
@@ -293,7 +293,7 @@ def _accelerator(device: str | None) -> Any:
 
 
 def load(folder: Path, program: ProgramProblem | None = None) -> Trained:
-    """The model of a folder that `train` wrote; a program is given again, since the folder does not hold it."""
+    """Load the model of a folder that `train` wrote; a program is passed again, since the folder does not store it."""
     from unmask.lab.checkpoints import CONFIG, load_weights
     from unmask.lab.settings import read_config
 

@@ -3,10 +3,10 @@
     canvas    x = the true canvas before step t, t drawn per word;     target = the canvas after it
     chain     x = the word and all of its products;                    target = the next one, all steps in one pass
     latent    x = the word and the pads;                               target = all rows after every loop, or the last
-    masking   x = the last canvas, a random share of it masked;        target = what stood there
+    masking   x = the last canvas, a random share of it masked;        target = the symbols that were masked
 
-In a mask-dominated framework (tree) only masked slots have targets, and the target is the mask while a slot must wait.
-Batch i of a seed does not depend on what was drawn before it, and every process takes its own part of it.
+In the framework `tree` only masked slots have targets, and the target is the mask while a slot must wait.
+Batch i of a seed does not depend on earlier batches, and every process takes its own part of it.
 """
 
 from collections.abc import Iterator
@@ -18,20 +18,20 @@ from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
 from unmask.lab.settings import Config, Objective
-from unmask.lab.task_layouts import NOBODY
+from unmask.lab.task_layouts import NO_OPERAND
 from unmask.lab.task_sources import IDENTITY, Stream, generator, words
 from unmask.lab.tasks import LabTask
 from unmask.lab.trained_network import EVERY_ROW, Places, TrainedNetwork
 
-UNTAUGHT = -100
-LEAST_SHARE = 1e-3  # a smaller t weighs like this one
+IGNORED = -100
+LEAST_SHARE = 1e-3  # a smaller t has the weight of this one
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
     """tokens [batch, rows]; of every example its step (whose places it has), and its weight.
 
-    targets [batch, loops, rows] and operands [batch, loops, rows, fetches] are UNTAUGHT where nothing is asked; loops
+    targets [batch, loops, rows] and operands [batch, loops, rows, fetches] are IGNORED where there is no target; loops
     is 1 but for a latent loop.
     """
 
@@ -43,7 +43,7 @@ class Batch:
 
 
 def training_batch(task: LabTask, config: Config, number: int, *, part: int = 0, parts: int = 1) -> Batch:
-    """Batch `number` of a run; of `parts` processes, what `part` takes of it."""
+    """Return batch `number` of a run, or the share of process `part` of `parts`."""
     mine = slice(part * config.batch // parts, (part + 1) * config.batch // parts)
     drawn = words(task.source, config.batch, task.length, config.seed, Stream.training, number)[mine]
     when = generator(config.seed, Stream.steps, number).integers(0, task.layout.steps, config.batch)[mine]
@@ -63,28 +63,30 @@ def training_batch(task: LabTask, config: Config, number: int, *, part: int = 0,
 def canvas(task: LabTask, states: np.ndarray, when: np.ndarray) -> Batch:
     every = np.arange(len(states))
     before, after = states[every, when], states[every, when + 1]
-    taught = np.ones(task.rows, dtype=bool) if task.framework == "looped" else np.arange(task.rows) >= task.length
+    supervised = np.ones(task.rows, dtype=bool) if task.framework == "looped" else np.arange(task.rows) >= task.length
     if task.layout.kind == "smdm":
-        taught = taught & (before == task.mask)
-    targets = np.where(taught, after, UNTAUGHT)
-    return _lesson(before, when, targets, fetched(before, task.pointers[when], targets))
+        supervised = supervised & (before == task.mask)
+    targets = np.where(supervised, after, IGNORED)
+    return _single_pass(before, when, targets, fetched(before, task.pointers[when], targets))
 
 
 def chain(task: LabTask, states: np.ndarray) -> Batch:
     read = states[:, -1, :-1]
-    targets = np.full(read.shape, UNTAUGHT)
+    targets = np.full(read.shape, IGNORED)
     targets[:, task.length - 1 :] = states[:, -1, task.length :]
-    return _lesson(read, np.zeros(len(read), dtype=np.int64), targets, fetched(read, task.pointers[:1, :-1], targets))
+    return _single_pass(
+        read, np.zeros(len(read), dtype=np.int64), targets, fetched(read, task.pointers[:1, :-1], targets)
+    )
 
 
 def latent(task: LabTask, states: np.ndarray, *, every: bool) -> Batch:
     targets = states[:, 1:].copy()
     if not every:
-        targets[:, :-1] = UNTAUGHT
-        targets[:, -1, :-1] = UNTAUGHT
-    held = np.where(states == task.pad, IDENTITY, states)[:, :-1]
-    loops = held.shape[1]
-    parts = [fetched(held[:, t], task.pointers[t : t + 1], targets[:, t]) for t in range(loops)]
+        targets[:, :-1] = IGNORED
+        targets[:, -1, :-1] = IGNORED
+    contents = np.where(states == task.pad, IDENTITY, states)[:, :-1]
+    loops = contents.shape[1]
+    parts = [fetched(contents[:, t], task.pointers[t : t + 1], targets[:, t]) for t in range(loops)]
     return Batch(
         states[:, 0], np.zeros(len(states), dtype=np.int64), targets, np.stack(parts, axis=1), np.ones(len(states))
     )
@@ -108,22 +110,22 @@ def masked(task: LabTask, states: np.ndarray, share: np.ndarray, ticks: np.ndarr
         "masking-uniform": number,
         "masking-1/t": number / np.maximum(share, LEAST_SHARE),
     }[objective]
-    read, targets = states[:, -1].copy(), np.full((len(states), task.rows), UNTAUGHT)
+    read, targets = states[:, -1].copy(), np.full((len(states), task.rows), IGNORED)
     slots = slice(task.length, None)
-    targets[:, slots] = np.where(hidden, read[:, slots], UNTAUGHT)
+    targets[:, slots] = np.where(hidden, read[:, slots], IGNORED)
     read[:, slots] = np.where(hidden, task.mask, read[:, slots])
     steps = np.zeros(len(states), dtype=np.int64)
-    return _lesson(read, steps, targets, fetched(read, task.pointers[:1], targets), weights)
+    return _single_pass(read, steps, targets, fetched(read, task.pointers[:1], targets), weights)
 
 
-def fetched(held: np.ndarray, pointers: np.ndarray, targets: np.ndarray) -> np.ndarray:
-    """What stands at the operands of the rows that are taught, [batch, rows, fetches]."""
-    pointers = np.broadcast_to(pointers, (len(held), *pointers.shape[1:]))
-    found = np.take_along_axis(held[:, :, None], np.maximum(pointers, 0), axis=1)
-    return np.where((pointers == NOBODY) | (targets == UNTAUGHT)[..., None], UNTAUGHT, found)
+def fetched(contents: np.ndarray, pointers: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    """The contents of the operands of the supervised rows, [batch, rows, fetches]."""
+    pointers = np.broadcast_to(pointers, (len(contents), *pointers.shape[1:]))
+    found = np.take_along_axis(contents[:, :, None], np.maximum(pointers, 0), axis=1)
+    return np.where((pointers == NO_OPERAND) | (targets == IGNORED)[..., None], IGNORED, found)
 
 
-def _lesson(
+def _single_pass(
     tokens: np.ndarray, steps: np.ndarray, targets: np.ndarray, operands: np.ndarray, weights: np.ndarray | None = None
 ) -> Batch:
     return Batch(
@@ -133,7 +135,7 @@ def _lesson(
 
 # Network × Batch → loss: cross-entropy, a mean over the targets of an example, then over examples.
 #
-#     loss = Σ_b w_b · mean over taught rows of -log p(target)  +  the same of every operand, with aux
+#     loss = Σ_b w_b · mean over supervised rows of -log p(target)  +  the same of every operand, with aux
 #            + the cross-entropy of "the likeliest symbol is right", whose gradient reaches its own read-out alone (the
 #              norm that is clipped is that of all gradients, so that it shortens the others where it is large)
 #
@@ -157,7 +159,7 @@ class Scored(torch.nn.Module):
         latent: bool,
         asked: slice = EVERY_ROW,
     ) -> Tensor:
-        """`asked` are the rows that the lesson may teach."""
+        """`asked` are the rows that may have targets."""
         targets, operands = targets[:, :, asked], operands[:, :, asked]
         losses = torch.zeros(())
         loops = 0
@@ -183,14 +185,14 @@ class Scored(torch.nn.Module):
             loss = loss + per_example(self.network.operand_logits(seen).flatten(1, 2), operands.flatten(1, 2)).mean()
         right = (logits.detach().argmax(dim=-1) == target).float()
         sure = binary_cross_entropy_with_logits(self.network.correctness(seen), right, reduction="none")
-        return loss + mean_where(sure, target != UNTAUGHT).mean()
+        return loss + mean_where(sure, target != IGNORED).mean()
 
 
 def per_example(logits: Tensor, targets: Tensor) -> Tensor:
     """Return the mean of -log p over the supervised rows of each example; 0 for an example without one."""
-    losses = cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=UNTAUGHT, reduction="none")
-    return mean_where(losses.view_as(targets), targets != UNTAUGHT)
+    losses = cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=IGNORED, reduction="none")
+    return mean_where(losses.view_as(targets), targets != IGNORED)
 
 
-def mean_where(values: Tensor, taught: Tensor) -> Tensor:
-    return (values * taught).sum(dim=-1) / taught.sum(dim=-1).clamp(min=1)
+def mean_where(values: Tensor, supervised: Tensor) -> Tensor:
+    return (values * supervised).sum(dim=-1) / supervised.sum(dim=-1).clamp(min=1)

@@ -122,7 +122,7 @@ class Compact:
 
 # Clipped sums over runs of terms that many sums share, without adding up each by itself.
 #
-# The terms stand in segments; a run is the beginning of a segment, and a sum goes through one run after another. Where
+# The terms are in segments; a run is the beginning of a segment, and a sum goes through one run after another. Where
 # the positive terms of a sum add up to at most B and so do the negative ones, or where all have one sign, it clips at
 # most at its end: a difference of two cumulative sums. Otherwise the functions x ↦ min(hi, max(lo, x + c)) of the terms
 # are composed (see `compact`), once for every beginning of every segment, in ⌈log2 n⌉ rounds.

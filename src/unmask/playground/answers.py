@@ -39,7 +39,7 @@ def answer_words(subject: AskedProblem) -> dict[str, Any]:
 
 
 def _answered(subject: AskedProblem, length: int) -> list[tuple[str, Outcome]]:
-    """(word, what is right of it), of characters that can be typed, those of the problem first."""
+    """(word, its right answer), of characters that can be typed, those of the problem first."""
     drawn = subject.some_words(DRAWN, length) if subject.problem.has_length(length) else []
     drawn += [_backwards(word) for word in drawn]  # the same letters, and often another answer
     typed = set(subject.question.problem)
@@ -66,7 +66,7 @@ def _backwards(word: str) -> str:
 
 
 def answer_run(subject: AskedProblem) -> dict[str, Any]:
-    """The run that was asked for; `page` is the view of it."""
+    """The requested run; `page` is its view."""
     from unmask.viewer.html_page import View, render
     from unmask.viewer.model_view import panel_of
 
@@ -104,7 +104,7 @@ def answer_run(subject: AskedProblem) -> dict[str, Any]:
 def _beside(subject: AskedProblem) -> tuple[Kind, ...]:
     """A chain of thought, or masked diffusion beside a chain of thought; nothing beside two planners.
 
-    Of random weights, one kind has nothing to do with another.
+    Kinds of random weights are not comparable.
     """
     if subject.question.planner_name is not None or not subject.problem.has_answers:
         return ()
@@ -225,12 +225,12 @@ def sampler_rows(model: Model, words: list[str], per_pass: int) -> list[dict[str
 
 SEEDS = 12
 PLANNER_WORDS = 12
-SECONDS_PER_PLANNER = 2.5  # seconds of each planner; then the runs that were made must do
+SECONDS_PER_PLANNER = 2.5  # seconds of each planner; then the runs so far are used
 
 
 @dataclass
 class RightRuns:
-    """Right runs among all, and what they said."""
+    """The number of right runs among all, and their answers."""
 
     right: int = 0
     runs: int = 0

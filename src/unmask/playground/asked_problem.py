@@ -131,7 +131,7 @@ PRECISION = 2
 
 @dataclass(frozen=True)
 class AskedProblem:
-    """What is asked about, for words of one length."""
+    """The problem of a request, for words of one length."""
 
     question: PlaygroundQuestion
     problem: Problem
@@ -162,11 +162,11 @@ class AskedProblem:
         return _checked(self.compiler.compile(kind, length, Precision(PRECISION)))
 
     def right(self, word: str, outputs: int) -> str | None:
-        """What a run should say of a word; None where nothing is right or wrong."""
+        """The right answer for a word; None if the problem has none."""
         return str(self.problem.outcome(word).last(outputs)) if self.problem.has_answers else None
 
     def answer_of(self, model: Model, symbols: list[str]) -> str:
-        """What the last symbols of a run say: `accepted`, `rejected`, `gives 19`, or `undecided: …`."""
+        """The answer in the last symbols of a run: `accepted`, `rejected`, `gives 19`, or `undecided: …`."""
         return str(outcome_of_symbols(model, symbols, self.problem.answer_symbols(model.length)))
 
     def some_words(self, count: int, length: int | None = None) -> list[str]:

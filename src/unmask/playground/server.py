@@ -85,7 +85,7 @@ class Guard:
 
 
 def refused(method: str, headers: Headers) -> JSONResponse | None:
-    """Why a request is turned away, if it is."""
+    """The reason why a request is refused, or None."""
     hosts = headers.getlist("host")
     if len(hosts) != 1 or not _is_ours(hosts[0]):
         return error(
@@ -120,11 +120,11 @@ TYPES = {
     ".py": "text/plain",
 }
 VIEW_POLICY = "sandbox allow-scripts; frame-ancestors 'self'"
-"""Beside the policy that the page of a run brings itself, which forbids every request."""
+"""In addition to the policy that the page of a run contains, which forbids every request."""
 
 
 def application() -> Starlette:
-    """The playground; its workers and its folder live as long as it does."""
+    """The application; its workers and its folder exist as long as it does."""
     here = files("unmask.playground")
     served = [*(here / "assets").iterdir(), *(here / "programs" / f"{name}.py" for name in PROGRAMS)]
     assets = {entry.name: entry.read_bytes() for entry in served}
@@ -306,7 +306,7 @@ def serve(port: int, *, tell: Callable[[str], None], open_browser: bool = False)
 
 
 class _Telling(uvicorn.Server):
-    """A server that says when it is ready."""
+    """A server that reports when it is ready."""
 
     def __init__(self, config: uvicorn.Config, ready: Callable[[], object]) -> None:
         super().__init__(config)

@@ -2,8 +2,8 @@
 
     python -m unmask.playground.worker       {"task", "question", "seconds"} ──▶ {"answer"} or {"error"}, a line each
 
-It can write no file (no file may grow beyond 0 bytes), holds at most `limits.MEMORY`, and ends with the one who started
-it, however that ends: on Linux the kernel sees to it, elsewhere the end of standard input and an alarm do.
+It cannot write files (no file may grow beyond 0 bytes), holds at most `limits.MEMORY`, and ends with its parent,
+however that ends: on Linux the kernel ensures this, elsewhere the end of standard input and an alarm.
 """
 
 import json
@@ -32,7 +32,7 @@ PR_SET_PDEATHSIG = 1
 
 
 def answer(task: str, question: Any) -> dict[str, Any]:
-    """What a task makes of a question, or the sentence that says why not and the status of that."""
+    """The answer of a task to a question, or an error message and its HTTP status."""
     try:
         return {"answer": TASKS[task](asked_problem(PlaygroundQuestion.of(question)))}
     except UnmaskError as error:
@@ -40,7 +40,7 @@ def answer(task: str, question: Any) -> dict[str, Any]:
     except RecursionError:
         return {"error": "the problem is nested too deeply; write it with fewer parentheses", "status": 422}
     except MemoryError:
-        # what is left of this process is not to be relied on
+        # the state of this process is no longer reliable
         return {"error": TOO_MUCH_MEMORY, "status": 422, "last": True}
     except Exception as error:
         return {"error": f"the playground failed with {type(error).__name__}; please report this", "status": 500}
@@ -72,7 +72,7 @@ def end_with_parent() -> None:
 
 
 def main() -> None:
-    """Serve until standard input ends; what anything else prints is not taken for an answer."""
+    """Serve until standard input ends; output of other code is not taken for an answer."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     confine()

@@ -27,7 +27,7 @@ LONGEST_LINE = 16 << 20
 STALE = 200
 """Answers after which a worker is replaced, so that what its caches hold cannot grow for ever."""
 KILLED_BY_OTHERS = (-signal.SIGKILL, -signal.SIGTERM)
-"""Ends of a worker that its work alone does not bring about: the same question may well be answered the next time."""
+"""Ends of a worker that its work alone does not cause: the same request may well succeed the next time."""
 
 
 class RequestFailed(UnmaskError):
@@ -158,7 +158,7 @@ class WorkerPool:
         return await WorkerProcess.start(self.folder)
 
     async def warm(self) -> None:
-        """Have workers ready before anyone asks."""
+        """Start workers before the first request."""
         self._idle += [await WorkerProcess.start(self.folder) for _ in range(request_limits.AT_ONCE)]
 
     async def end(self) -> None:
@@ -168,7 +168,7 @@ class WorkerPool:
 
 
 def _broken_off(end: int | None) -> RequestFailed:
-    """What is said to who waited for a worker that ended in this way."""
+    """The error for a request whose worker ended in this way."""
     if end in KILLED_BY_OTHERS:
         return RequestFailed("the process that computed this answer was killed; try again in a few seconds", 503)
     return RequestFailed(
@@ -186,7 +186,7 @@ class _Work:
 
 
 class SharedAnswers:
-    """`work` answers a question; `holds` says whether an answer still leads to all that it names."""
+    """`work` answers a question; `holds` says whether everything that an answer refers to still exists."""
 
     def __init__(self, work: Callable[[str, Answer], Awaitable[Answer]], holds: Callable[[Answer], bool]) -> None:
         self._work = work

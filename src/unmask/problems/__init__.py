@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from unmask.problems.automata.automaton import Automaton
     from unmask.problems.catalogue import CATALOGUE, Row
     from unmask.problems.circuits.circuit_files import write_aiger
-    from unmask.problems.circuits.metered import Room, metered
+    from unmask.problems.circuits.metered import RegisterBound, metered
     from unmask.problems.circuits.printed_circuits import AND, OR, printed_circuit
     from unmask.problems.problem import Outcome, Stored
     from unmask.problems.regular_problems import RegularProblem
@@ -25,8 +25,8 @@ __all__ = [
     "OR",
     "Automaton",
     "Outcome",
+    "RegisterBound",
     "RegularProblem",
-    "Room",
     "Row",
     "Stored",
     "metered",
@@ -41,7 +41,7 @@ _MODULES = {
     "OR": "unmask.problems.circuits.printed_circuits",
     "Outcome": "unmask.problems.problem",
     "RegularProblem": "unmask.problems.regular_problems",
-    "Room": "unmask.problems.circuits.metered",
+    "RegisterBound": "unmask.problems.circuits.metered",
     "Row": "unmask.problems.catalogue",
     "Stored": "unmask.problems.problem",
     "metered": "unmask.problems.circuits.metered",

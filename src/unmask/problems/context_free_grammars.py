@@ -99,7 +99,7 @@ def _grammar(drafts: dict[str, list[list[tuple[str, bool]]]]) -> Grammar:
 
 # Grammar × word → is it derived? By Earley's items, from the rules as they were written: the oracle.
 #
-#     (A → α • β, i) in set j    α derives the letters i … j - 1, in a place where A may stand
+#     (A → α • β, i) in set j    α derives the letters i … j - 1, in a place where A may be
 #
 # A nonterminal that derives ε is also stepped over when it is expected, so that one pass over a set is enough.
 
@@ -109,7 +109,7 @@ _Item = tuple[str, Alternative, int, int]
 
 
 def derives(grammar: Grammar, word: Sequence[str]) -> bool:
-    """Is the word in the language?"""
+    """Return whether the word is in the language."""
     empty = derive_empty(grammar)
     sets: list[dict[_Item, None]] = [{} for _ in range(len(word) + 1)]
     sets[0].update({(grammar.start, rhs, 0, 0): None for rhs in grammar.rules[grammar.start]})

@@ -43,7 +43,7 @@ class ExpressionProblem(Problem):
     spec: str
 
     def __post_init__(self) -> None:
-        _ = self.shape, self.values  # refused here, if at all
+        _ = self.shape, self.values  # raises if the specification is wrong
 
     @cached_property
     def _parts(self) -> tuple[str, Range, Range | None, bool]:
@@ -156,7 +156,7 @@ class ExpressionProblem(Problem):
         return self.written([rng.randint(*self.operands) for _ in self.shape.operands])
 
     def misshapen_word(self, rng: random.Random) -> str:
-        """Symbols of the same number, one of them out of place or all of them at random."""
+        """A word of the same length: one symbol out of place, or all of them at random."""
         symbols = list(self.shape.symbols)
         if not rng.getrandbits(1):
             return " ".join(rng.choice(self.letters) for _ in symbols)

@@ -1,4 +1,4 @@
-"""An arithmetic expression as text → its shape: where operands and operators stand, and what each operator reads.
+"""An arithmetic expression as text → its shape: where operands and operators are, and what each operator reads.
 
 + and - bind less than *, all of them associate to the left, parentheses group. × and − may be written for * and -.
 An operand is a name or a number; either only marks a place, so that a name used twice marks two places.

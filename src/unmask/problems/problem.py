@@ -134,7 +134,7 @@ Specification = Automaton | LetteredCircuit | ExpressionShape | Recurrences | Gr
 
 
 def is_plain(letters: Sequence[str]) -> bool:
-    """Is a word a plain string, because every letter is one character?"""
+    """Return whether a word is a plain string, because every letter is one character."""
     return all(len(letter) == 1 for letter in letters)
 
 
@@ -152,7 +152,7 @@ def words_over(letters: Sequence[str], length: int, rng: random.Random, *, gap: 
 def words_of(automaton: Automaton, length: int, rng: random.Random) -> Iterator[str]:
     """In turn a member, a non-member, a word one edit away from a member, and any word.
 
-    Both answers occur even if one of them is rare. If there is no member or no non-member, any word takes its turn.
+    Both answers occur even if one of them is rare. If there is no member or no non-member, any word is yielded instead.
     """
 
     def any_word() -> str:
@@ -226,7 +226,7 @@ class Problem(Protocol):
         return None
 
     def has_length(self, length: int) -> bool:
-        """Are there words of this length?"""
+        """Return whether there are words of this length."""
         return self.length in (None, length)
 
     @property
@@ -246,7 +246,7 @@ class Problem(Protocol):
 
     @property
     def has_answers(self) -> bool:
-        """Is there anything right or wrong about a word?"""
+        """Return whether words have a correct answer at all."""
         return True
 
     @property

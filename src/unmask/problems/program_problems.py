@@ -16,7 +16,7 @@ from unmask.files import read_file
 from unmask.problems.problem import Outcome, Problem, Recurrences, Stored, Word
 from unmask.problems.regular_problems import symbols_of
 from unmask.recurrences.interpreter import Interpreter
-from unmask.recurrences.rule_functions import MOST_SAID
+from unmask.recurrences.rule_functions import LONGEST_REASON
 from unmask.recurrences.system import System, is_truth, symbol_names
 
 MOST_BYTES = 1 << 20
@@ -134,7 +134,7 @@ class AbsentProgram(Problem):
 
 
 def program_problem(system: System) -> ProgramProblem:
-    """A program that stands in no file."""
+    """A program that is not in a file."""
     return ProgramProblem(f"program:{system.name}", system)
 
 
@@ -161,7 +161,7 @@ def run_file(path: str, kind: str) -> tuple[bytes, dict[str, Any]]:
     except BaseException as error:  # of whatever class the file has made up
         line = line_in(path, error)
         where = f" at line {line}" if line is not None else ""
-        what = f"raises {type(error).__name__}{where} ({message_of(error, MOST_SAID)})"
+        what = f"raises {type(error).__name__}{where} ({message_of(error, LONGEST_REASON)})"
         raise ProblemError(f"the {kind} {shortened(path)} {what}; correct it there") from error
 
 

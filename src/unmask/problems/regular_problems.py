@@ -288,7 +288,7 @@ class GroupProblem(RegularProblem):
     def accepts(self) -> str:
         return (
             "A word is accepted if the product of its letters is the identity. The first letter acts first: "
-            "after `x y` a point p stands at y(x(p))."
+            "after `x y` the point p is at y(x(p))."
         )
 
     @cached_property

@@ -81,7 +81,7 @@ class ExpressionPlan:
         return tuple(np.bincount(self.step).tolist())
 
     def in_blocks(self) -> "ExpressionPlan":
-        """The same with as many slots for every step: those of a step stand last among its block."""
+        """The same with equally many slots for every step: those of a step are the last of its block."""
         widest = max(self.writes)
         ends = np.cumsum(self.writes)[self.step]
         places = widest * (self.step + 1) - (ends - np.arange(self.slots))
@@ -145,7 +145,7 @@ def _reduced(text: list[_Written], height_at: dict[int, int], height: int) -> li
     for item in rest:
         if height_at.get(item.place) == height:
             left, right = made.pop(), next(rest)
-            assert left.symbol is None is right.symbol, "an operation of the next height stands between numbers"
+            assert left.symbol is None is right.symbol, "an operation of the next height is between numbers"
             made.append(_Written(None, -1, -1, (left.row, item.row, right.row)))
         else:
             made.append(replace(item, reads=(item.row,) * 3))
@@ -297,20 +297,20 @@ def expression_registers(
 
 
 def embed_symbols(
-    program: Program, registers: ExpressionRegisters, symbols: ExpressionSymbols, held: SymbolColumns
+    program: Program, registers: ExpressionRegisters, symbols: ExpressionSymbols, contents: SymbolColumns
 ) -> None:
     """Every symbol that may be fetched, and the class of every input symbol."""
-    program.embed(held.tokens, held.columns)
+    program.embed(contents.tokens, contents.columns)
     for tokens, column in zip(symbols.classes, registers.own, strict=True):
         program.embed(tokens, column)
 
 
-def fetch(layer: LayerBuilder, registers: ExpressionRegisters, *held: SymbolColumns) -> None:
-    """Three heads bring what the addressed rows hold."""
+def fetch(layer: LayerBuilder, registers: ExpressionRegisters, *contents: SymbolColumns) -> None:
+    """Three heads copy what the addressed rows hold."""
     targets = (registers.left, registers.operator, registers.right)
     for address, target in zip(registers.addresses, targets, strict=True):
         head = lookup(layer, address, registers.here)
-        for source in held:
+        for source in contents:
             tokens = np.intersect1d(source.tokens, target.tokens)
             head.copy(source.of(tokens), target.of(tokens))
 
@@ -384,18 +384,18 @@ def expression_node(
     vocabulary = symbols.vocabulary
     program = Program(vocabulary.symbols, len(vocabulary.symbols), plan.length, plan.rows, attention)
     registers = expression_registers(program, plan, symbols, shape, ahead=ahead)
-    held = symbols.register(program, "held", symbols.fetched)
+    contents = symbols.register(program, "held", symbols.fetched)
     unmasked = program.register("unmasked")
     decided = program.register("decided")
     results = [symbols.register(program, f"result, copy {i}", symbols.written) for i in (1, 2)]
     misshapen = program.register("misshapen", 2)
-    embed_symbols(program, registers, symbols, held)
+    embed_symbols(program, registers, symbols, contents)
     blocks = (unmasked,) if own_slot else ()
     if own_slot:
         program.embed(np.delete(vocabulary.everything, vocabulary["mask"]), unmasked)
 
     first, second = program.layer(), program.layer()
-    fetch(first, registers, held)
+    fetch(first, registers, contents)
     rewrite(first.mlp, registers, symbols, results, decided=decided, blocks=blocks)
     see_shape(second, registers, misshapen, blocks)
 

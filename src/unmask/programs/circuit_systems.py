@@ -48,7 +48,7 @@ def circuit_system(circuit: Circuit, letters: tuple[str, str]) -> System:
                   poly(N)].
     Construction: gate[k]  =  ∀ wire of k: bit ≠ negated      (AND),      ∃ wire of k: bit ≠ negated      (OR) A row per
                   wire looks up its source; a gate attends to its wires and detects one that decides it, and one that is
-                  masked (`programs/recurrences`). The gates of the outputs stand last.
+                  masked (`programs/recurrences`). The gates of the outputs are last.
     Bounds:       T = depth, P = wires + gates; predictor 3 layers, planner 2, loop 3; width O(log(N + P)).
     Exactness:    for any fan-in and p >= 1: averages are only ever compared with 0 (lem:detection).
     Deviations:   straight from the circuit, where the paper goes through looped transformers: fewer slots by far.
@@ -74,7 +74,7 @@ def literal_read(slots: Slots, inputs: int, literals: list[int], place: Expressi
 
 
 def answers(slots: Slots, gates: list[Gate], outputs: int) -> list[Slot]:
-    """The gates of the outputs, which stand last."""
+    """The gates of the outputs, which are last."""
     return [slots[len(gates) - outputs + i] for i in range(outputs)]
 
 

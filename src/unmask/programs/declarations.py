@@ -115,5 +115,5 @@ def _signed_bits(values: np.ndarray, width: int, precision: Precision) -> np.nda
 
 
 def _where(only: Expression | None, block: np.ndarray, length: int, positions: np.ndarray) -> np.ndarray:
-    """The block, 0 in the rows where `only` is."""
+    """The block, with 0 in the rows where `only` is 0."""
     return block if only is None else np.where(only.at_positions(length, positions)[:, None] != 0, block, 0)

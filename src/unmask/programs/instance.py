@@ -1,6 +1,6 @@
 """Program of every N × N → Program: the one way in which a family becomes a program of one length.
 
-    register    the same columns; a code has as many as its room at N needs
+    register    the same columns; a code has as many as its range at N needs
     head        the same columns; a block that reads a code, once for every bit of it, the highest first, or
                 the lowest where the block says so
     the rest    the same edges between the same named columns: embedding, value maps, MLPs and logits read and write

@@ -36,7 +36,7 @@ def readiness_planner(
 
     Statement:    a slot is chosen if it is masked and none of the rows that it reads is. With h hops, a row that one of
                   h - 1 earlier hops would choose counts as written.
-    Construction: one LOOKUP per row that is read brings whether it is masked:
+    Construction: one LOOKUP per row that is read copies whether it is masked:
                       take = ReLU(masked - Σ_i masked of child i)
                   With h hops there are h such layers. All but the last write `filled`, which is subtracted from
                   `masked` where a row is read; a SELF head clears what the layer before has fetched.

@@ -52,7 +52,7 @@ class PrintedRows:
         self.gate = N + self._computed(gate_of, N, place)
 
     def _computed(self, function: Metered, *operands: Expression) -> Expression:
-        return computed_by(MachineCall(function, (self._family.machine,), self._family.room), *operands)
+        return computed_by(MachineCall(function, (self._family.machine,), self._family.bound), *operands)
 
     def look_up(self, program: Program, layer: LayerBuilder) -> HeadBuilder:
         """A head with which every wire reads its source; all other rows read themselves."""

@@ -34,7 +34,7 @@ class SlotLayout:
     Bounds:       R·E slots, 2^(2p+1) - 1 symbols; E heads, or one head and 12·p·E columns. Least p: 1.
     Exactness:    exact for all numbers of F_p.
     Deviations:   the paper stores bits alone; the stream of a transformer holds any number of F_p. Its positions divide
-                  without rounding down, its keys include the slots themselves. It brings the stream to the N input
+                  without rounding down, its keys include the slots themselves. It copies the stream to the N input
                   rows, but N + P rows need a host: here rows that are given host themselves, the others are hosted by
                   the first slot of their group. An average over E slots is never multiplied by E ([1/E]·E ≠ 1): it is
                   compared with 0, bit plane by bit plane.

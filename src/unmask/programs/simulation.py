@@ -58,7 +58,7 @@ class Simulation:
         program.embed(np.full(int(same.sum()), alias), self.work[embed.column[same]], embed.value[same])
 
     def embed_in(self, head: HeadBuilder, onehot: Columns, positions: Columns) -> None:
-        """In a SELF head: work += embed[symbol] + positions, where `onehot` stands before `positions`."""
+        """In a SELF head: work += embed[symbol] + positions, where `onehot` is before `positions`."""
         embed = self.source.embed
         head.value.append(Edges(onehot[embed.row], self.work[embed.column], embed.value))
         head.copy(positions, self.work)
@@ -195,7 +195,7 @@ class CausalCopies:
                       (c·b_i ¦ wanted_i), (c·one ¦ -care_i),          c = [B/2], two times (p = 1: three times)
                   where wanted_i = ±care_i. Copies on level k >= 1 of rows with r_k = 1 are hidden (HIDE). Level 0
                   asks for r's bits above 0, and for bit 0 if r has it: that includes b = r. A query reads high levels
-                  for early rows and low levels for late ones, so levels stand in falling order.
+                  for early rows and low levels for late ones, so levels are in falling order.
     Bounds:       K·N rows; 3K + 1 columns of positions, 4K + 2 of query and key (p = 1: 6K + 2).
     Exactness:    every copy of a row computes what the causal row computes, bit by bit, for p >= 1. No copy is idle, so
                   that no head divides by zero where the causal one does not.
@@ -248,6 +248,6 @@ class CausalCopies:
 
 
 def rows_of_copies(rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """(row, where one of its copies stands) for every copy of every row."""
+    """(row, where one of its copies is) for every copy of every row."""
     there = np.arange(rows * bits_for(rows))
     return there % rows, there

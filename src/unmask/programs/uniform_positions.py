@@ -7,11 +7,11 @@ the same space. What is bounded, with S = max(rows, N, 2):
 
     value   |n|, |N| <= S;  |constant| = c;  e + e, e - e: the sum;  e·e: the product;  e mod m: m;  e div d: e;
             pos(e), the power of two below e: e;  ⌈log2 e⌉: 62;  [e <= e]: 1;  if: the larger branch;
-            machine(e, …): the room of its registers                                                    → c·S^d
+            machine(e, …): the bound of its registers                                                   → c·S^d
     height  1 + that of the operands; of an `if` the larger of 1 + the condition's and the branches'
     nodes   how long the formula is
 
-A metered function (`problems/circuits/metered.py`) keeps constantly many registers within its room, which is enforced
+A metered function (`problems/circuits/metered.py`) keeps constantly many registers within its bound, which is enforced
 while it runs. Any other Python function is refused.
 
 One program shows that its numbers are small; `growth` compares the programs of several N and refuses what does not grow
@@ -225,8 +225,8 @@ def _bound(node: Expression, operands: list[FormulaSize]) -> tuple[int, int]:
         return MOST_BITS, 0
     if operator == "machine":
         assert isinstance(node.machine, MachineCall)
-        room = node.machine.room  # (N + 2)^d <= (2S)^d
-        return room.coefficient << room.degree, room.degree
+        bound = node.machine.bound  # (N + 2)^d <= (2S)^d
+        return bound.coefficient << bound.degree, bound.degree
     if operator == "·":
         return operands[0].coefficient * operands[1].coefficient, operands[0].degree + operands[1].degree
     if operator in ("+", "-"):

@@ -47,7 +47,7 @@ class RunSetup:
 
     @property
     def first_row(self) -> int:
-        """The row of the first slot: the begin symbol and the input stand before it."""
+        """The row of the first slot: the begin symbol and the input are before it."""
         return self.model.rows - self.model.padding
 
     def session(self, name: str) -> Session:

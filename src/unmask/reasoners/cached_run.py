@@ -63,7 +63,7 @@ class CachePolicy:
 
 @dataclass(frozen=True)
 class CanvasLayout:
-    """The order in which a sampler goes through the slots, its block length, and slots that stand in the prompt.
+    """The order in which a sampler goes through the slots, its block length, and slots that are in the prompt.
 
     Slots in `work` are read-only: they embed as the mask and are never written. The rows of the model stay where they
     are; heads find rows by their codes, so that only the sampler notices the order.

@@ -30,12 +30,12 @@ def is_integer(symbol: str) -> bool:
 
 
 def reads_expressions(input_symbols: Sequence[str]) -> bool:
-    """Are the input symbols integers and the six marks, and nothing else?"""
+    """Return whether the input symbols are integers and the six marks, and nothing else."""
     return set(MARKS) <= set(input_symbols) and all(s in MARKS or is_integer(s) for s in input_symbols)
 
 
 def is_value(symbol: str, vocabulary: Sequence[str]) -> bool:
-    """Is the symbol a number, in a vocabulary that has the marks?"""
+    """Return whether the symbol is a number, in a vocabulary that has the marks."""
     return is_integer(symbol) and set(MARKS) <= set(vocabulary)
 
 
@@ -59,7 +59,7 @@ def spelled(word: str, input_symbols: Sequence[str], length: int) -> list[str]:
 
 
 def blank_between(left: str, right: str, mask: str | None) -> bool:
-    """Must a blank keep two symbols apart? Not beside a mark, and not between two masks."""
+    """Return whether a blank must separate two symbols: not next to a mark, and not between two masks."""
     return left not in MARKS and right not in MARKS and not left == mask == right
 
 

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 
 from unmask.errors import ProblemError, WordError, message_of, shortened, shown_value
 from unmask.expressions import Expression
-from unmask.recurrences.rule_functions import MOST_SAID, at_line, called, check_function, in_line, shown
+from unmask.recurrences.rule_functions import LONGEST_REASON, at_line, called, check_function, in_line, shown
 from unmask.recurrences.slots import Case, Each, Mapped, Over, Read, Slots
 from unmask.recurrences.system import System
 from unmask.recurrences.unfolding import (
@@ -52,21 +52,21 @@ class Interpreted:
         return unfolding.steps if unfolding.system.edits else max(unfolding.depth.values())
 
 
-Held = TypeVar("Held")
+Content = TypeVar("Content")
 
 
-class ValueDomain(Protocol[Held]):
+class ValueDomain(Protocol[Content]):
     """What stands for the value of a slot: the value itself, or for example a literal for every possible value."""
 
-    def constant(self, value: Any) -> Held:
+    def constant(self, value: Any) -> Content:
         """Represent one value."""
         ...
 
-    def apply(self, function: Callable[[tuple[Any, ...]], Any], given: Sequence[Held], key: Key) -> Held:
+    def apply(self, function: Callable[[tuple[Any, ...]], Any], given: Sequence[Content], key: Key) -> Content:
         """Represent a function of values; `key` is the slot that asks for it."""
         ...
 
-    def union(self, sets: Sequence[Held], gather: Callable[[frozenset], Any], key: Key) -> Held:
+    def union(self, sets: Sequence[Content], gather: Callable[[frozenset], Any], key: Key) -> Content:
         """Represent a function of the union of sets."""
         ...
 
@@ -108,10 +108,10 @@ class Interpreter:
         history = list(self.evaluate(word, PlainValues()))
         return Interpreted(unfolding, history[-1], history if unfolding.system.edits else [])
 
-    def evaluate(self, word: Sequence[Held], domain: ValueDomain[Held]) -> Iterator[dict[Key, Held]]:
+    def evaluate(self, word: Sequence[Content], domain: ValueDomain[Content]) -> Iterator[dict[Key, Content]]:
         """Yield the values of all slots: once, or for a system with steps before the first and after every step."""
         unfolding = self.unfolding
-        values: dict[Key, Held] = {}
+        values: dict[Key, Content] = {}
         if not unfolding.system.edits:
             for key in unfolding.order:
                 values[key] = self._slot(key, unfolding.rules[key], word, values, domain)
@@ -128,14 +128,14 @@ class Interpreter:
         self,
         key: Key,
         step: SlotStep,
-        word: Sequence[Held],
-        values: dict[Key, Held],
-        domain: ValueDomain[Held],
-    ) -> Held:
+        word: Sequence[Content],
+        values: dict[Key, Content],
+        domain: ValueDomain[Content],
+    ) -> Content:
         """Apply the rule of a slot to what it reads."""
         group, case = self.unfolding.groups[key[0]], step.case
 
-        def value(operand: Operand) -> Held:
+        def value(operand: Operand) -> Content:
             if isinstance(operand, FromSlot):
                 return values[operand.key]
             if isinstance(operand, FromLetter):
@@ -148,7 +148,7 @@ class Interpreter:
                 return inner if isinstance(read, Each) else domain.apply(lambda one: mapped(read, *one), [inner], key)
             return found(operand)
 
-        def found(operand: Found) -> Held:
+        def found(operand: Found) -> Content:
             over = operand.over
 
             def items(given: tuple[Any, ...]) -> frozenset:
@@ -204,9 +204,9 @@ def mapped(read: Mapped, value: Any) -> Any:
             result = frozenset(result)
         hash(result)
     except (Exception, SystemExit) as error:
-        said = message_of(error, MOST_SAID)
+        reason = message_of(error, LONGEST_REASON)
         found = ProblemError(
-            f"the function of {read} raises {type(error).__name__} ({said}) for {shown((value,))}; "
+            f"the function of {read} raises {type(error).__name__} ({reason}) for {shown((value,))}; "
             "it must be defined for all values that are read there, and give what can be looked up"
         )
         raise at_line(read.line, found) from error
@@ -230,7 +230,7 @@ def gathered(over: Over, union: set[Any] | frozenset) -> Any:
 
 
 def result_of(group: Slots, case: Case, given: tuple[Any, ...], where: Key | str) -> Any:
-    """The value of a rule, as it stands among the values of its group."""
+    """The value of a rule, as the group lists it among its values."""
     result = called(case.rule, given, _where(where), case.line)
     if isinstance(result, set):
         result = frozenset(result)

@@ -50,7 +50,7 @@ def _line(number: int, file: str) -> str:
     return f"line {number}{of}"
 
 
-MOST_SAID = 120  # characters of what a rule raises
+LONGEST_REASON = 120  # characters of what a rule raises
 ASKED = 32  # times that the rule of a small table is asked again
 MOST_ASKED = 1024  # entries of a large table for which it is
 
@@ -70,20 +70,20 @@ def called(function: Callable[..., Any], given: tuple[Any, ...], where: str, lin
                 f"{rule} has {reads}, but its function takes another number of values; give it one parameter "
                 "for each read"
             ) from error
-        said = message_of(error, MOST_SAID)
+        reason = message_of(error, LONGEST_REASON)
         raise ProblemError(
-            f"{rule} raises {type(error).__name__} ({said}) "
+            f"{rule} raises {type(error).__name__} ({reason}) "
             f"for {shown(given)}; it must be defined for all values that its reads may have"
         ) from error
 
 
 def check_function(
     ask: Callable[[tuple[Any, ...]], Any],
-    told: Sequence[tuple[tuple[Any, ...], Any]],
+    entries: Sequence[tuple[tuple[Any, ...], Any]],
     what: str,
 ) -> None:
-    """Refuse what gives, when asked again, something else than it told; what it prints then is not shown."""
-    for given, first in islice(cycle(told), max(len(told), ASKED)):
+    """Raise if a rule returns a different value on a second call. What it prints then is not shown."""
+    for given, first in islice(cycle(entries), max(len(entries), ASKED)):
         with redirect_stdout(StringIO()):
             again = ask(given)
         if again is not first and again != first:

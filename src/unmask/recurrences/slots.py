@@ -241,12 +241,12 @@ def each(read: Read) -> Each:
 
 
 def some(over: Range, reads: "Reads", function: Rule, *, where: Expression | None = None) -> Over:
-    """Is the function true for some value of the index? False over an empty range."""
+    """True if the function is true for some value of the index; False over an empty range."""
     return _over("some", over, reads, function, where, line_of_caller())
 
 
 def every(over: Range, reads: "Reads", function: Rule, *, where: Expression | None = None) -> Over:
-    """Is the function true for every value of the index? True over an empty range."""
+    """True if the function is true for every value of the index; True over an empty range."""
     return _over("every", over, reads, function, where, line_of_caller())
 
 

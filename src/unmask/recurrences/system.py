@@ -57,7 +57,7 @@ class System:
         if not isinstance(letters, Iterable):
             raise ProblemError(f"the letters of a program are a string, or a list of strings, and not {letters}")
         self.letters = tuple(letters)
-        self.groups = (groups,) if isinstance(groups, Slots) else tuple(groups)
+        self.groups = (groups,) if isinstance(groups, Slots) or not isinstance(groups, Iterable) else tuple(groups)
         for group in self.groups:
             if not isinstance(group, Slots):
                 raise ProblemError(f"the groups of a program are Slots(…); {group} is not one; list groups only")
@@ -70,7 +70,7 @@ class System:
 
     @property
     def edits(self) -> bool:
-        """Are slots rewritten in every step?"""
+        """Whether slots are rewritten in every step."""
         return self.steps is not None
 
     @property
@@ -78,11 +78,11 @@ class System:
         return self.answers if isinstance(self.answers, Slots) else self.answers[0].group
 
     def _check(self) -> None:
-        if not self.letters or len(set(self.letters)) < len(self.letters):
-            raise ProblemError(f"the letters of a program must be distinct, and at least one, not {self.letters!r}")
         for symbol in self.letters:
             if not isinstance(symbol, str) or not symbol or any(c.isspace() for c in symbol):
                 raise ProblemError(f"a letter is a string without blanks, not {symbol!r}")
+        if not self.letters or len(set(self.letters)) < len(self.letters):
+            raise ProblemError(f"the letters of a program must be distinct, and at least one, not {self.letters!r}")
         if len(self._names) < len(self.groups):
             raise ProblemError("two groups of slots have the same name; rename one of them")
         if self.steps is not None and self.steps.names - {"N"}:
@@ -270,9 +270,9 @@ def truth_names(system: System) -> dict[str, str]:
     """Return the names of the reject and accept symbols that a group sets, or that letters 0 and 1 force."""
     names: dict[str, str] = {}
     for role, truth in (("reject", 0), ("accept", 1)):
-        held = [(group, value) for group in system.groups for value in group.values if value == truth]
-        shown = next((group.shown[value] for group, value in held if value in group.shown), None)
-        numbers = any(type(value) is int for _, value in held)
+        settings = [(group, value) for group in system.groups for value in group.values if value == truth]
+        shown = next((group.shown[value] for group, value in settings if value in group.shown), None)
+        numbers = any(type(value) is int for _, value in settings)
         if shown is not None:
             names[role] = shown
         elif numbers and str(truth) in system.letters:

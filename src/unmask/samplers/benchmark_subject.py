@@ -311,7 +311,7 @@ class Order:
         return WrongWrite(row, write.step, write.slot, symbols[write.after], symbols[truth[write.slot]], reason)
 
     def _reason(self, sample: Sample, row: int, write: Write) -> str:
-        """What it was written without, or what stood where nothing should."""
+        """What a wrongly written slot lacked: the slot that it reads was empty or wrong."""
         mask = self.subject.predictor.mask_id
         truth, before = self.subject.own.sequences[row], sample.histories[write.step - 1][row]
         if self.depends is not None:

@@ -23,7 +23,7 @@ from unmask.samplers.rule_interface import (
 #     x0_i, p_i              the likeliest symbol of a slot and its probability       temperature > 0: a drawn symbol
 #     mask to token          every mask of the block with p > threshold; if those are fewer than `num_to_transfer`, so
 #                            many of the surest
-#     token to token         every written slot of the block with p > editing_threshold and x0 not what stands there
+#     token to token         every written slot of the block with p > editing_threshold and x0 not what is there
 #     a block ends           when it has no mask and nothing is edited, or after `max_post_steps` passes without a mask
 #
 # A slot that was given is never edited. With `num_to_transfer` as large as the block, the first pass commits

@@ -22,6 +22,8 @@ SHAPES = (
 )  # as many as have no divisor in common with the colours: only after all pairs does one come again
 BAND = 'stroke="#c8c8c8" stroke-width="4"'  # seen on both sides of a line that lies on it
 HOLLOW = "a seed is not above 0"
+PAPER = ".paper{fill:#fff}@media(prefers-color-scheme:dark){.paper{fill:#dfe5ec}}"
+"""A background of its own, on which dark lines can be read: on a dark page it is dimmed."""
 
 
 @dataclass(frozen=True)
@@ -224,9 +226,10 @@ def panels(
     width = max(right + 24 + LETTER * max(map(len, legend)), LEFT + TITLE_LETTER * len(title))
     height = max(below + BOTTOM, TOP + LINE * len(legend))
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}"',
-        ' font-family="sans-serif" font-size="11">',
-        f'<rect width="{width}" height="{height}" fill="white"/>',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img"',
+        f' aria-label="{escape(title)}" font-family="sans-serif" font-size="11">',
+        f"<style>{PAPER}</style>",
+        f'<rect class="paper" width="{width}" height="{height}"/>',
         f'<text x="{LEFT}" y="20" font-size="14" fill="#222">{escape(title)}</text>',
         _text((LEFT + right - BETWEEN) / 2, below + 34, across.name),
         f'<g transform="translate(14 {(TOP + below) / 2:.1f}) rotate(-90)">{_text(0, 0, up.name)}</g>',

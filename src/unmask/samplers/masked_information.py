@@ -9,19 +9,22 @@ g needs one pass from left to right. By the chain rule H(X_S) is the sum of H(X_
 the revealed letters before s say about the rest is a belief: a distribution over the states of the automaton. A
 dynamic program follows all beliefs, weighed by how likely they are for each number of revealed letters. In a
 first-order chain a revealed letter fixes the state, and there are few beliefs. In a hidden Markov model there may be
-too many. For short strings all sets of positions and all their letters are then enumerated. For others the beliefs are
-approximated from both sides, and the curve has a proved error:
+too many. For short strings all sets of positions and all their letters are then enumerated. For others similar beliefs
+are merged, and the curve has a proved error. To merge is to forget which belief L of a group is the true one. This
+raises g by what L says about the revealed letters to come, summed over all merges. They depend on L only through what
+happens at the next position, so this is at most
 
-    merging beliefs forgets something,            which can only raise an entropy: an upper bound
-    splitting a belief into several               is to be told something more: a lower bound
+    I(L; letter and state there | group)        if the next position is revealed
+    I(L; state there | group)                   if it is masked
 
 Bounds of g bound f, because g is concave: f(i) is at most a mean of f to its left and at least one to its right.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
-from math import comb, lgamma
+from decimal import Decimal, localcontext
+from functools import cached_property, lru_cache
+from itertools import accumulate
+from math import comb, floor, log
 
 import numpy as np
 
@@ -29,21 +32,23 @@ from unmask.errors import ProblemError, TooLarge
 from unmask.limits import check
 from unmask.samplers.string_law import Law
 
-EQUAL = 1e-12  # beliefs that differ by rounding errors only
+EQUAL = 1e-13  # beliefs that differ by rounding errors only
 MOST_LENGTH = 1024
 MOST_NUMBERS = 4_000_000  # labels × numbers of revealed letters × states, where beliefs are exact
-MOST_APPROXIMATE = 1_000_000  # the same where beliefs are approximated
+MOST_MERGED = 1_000_000  # the same after beliefs are merged
 FEWEST_LABELS = 16
 MOST_CANVASES = 1 << 24  # strings with any of their letters masked, where these are enumerated
-MOST_GRID_STATES = 3  # a grid of beliefs over more states has too many points
+BLOCK = 1024  # labels that are handled at once
+UNIT = 2.0**-53  # the largest relative error of a float operation
 
 
 @dataclass(frozen=True, eq=False)
 class InformationCurve:
-    """Bounds of g; `entropy_of_sets` is their middle, `error` half of the largest gap between them."""
+    """Bounds of g; `entropy_of_sets` is their middle. If `exact`, rounding errors are all that separates them."""
 
     lower: np.ndarray
     upper: np.ndarray
+    exact: bool
 
     @property
     def length(self) -> int:
@@ -72,7 +77,7 @@ class InformationCurve:
 
     @property
     def error(self) -> float:
-        """|g(i) − entropy_of_sets[i]| is at most this, for every i; rounding errors of floats are not counted."""
+        """|g(i) − entropy_of_sets[i]| is at most this, for every i."""
         return float((self.upper - self.lower).max() / 2)
 
     @property
@@ -96,22 +101,29 @@ def information_curve(law: Law, length: int) -> InformationCurve:
     if not 1 <= length <= MOST_LENGTH:
         raise ProblemError(f"the length of a schedule is {length:,}; choose 1 to {MOST_LENGTH:,}")
     initial, steps = normalised(law, length)
-    per_label = (length + 1) * len(initial)
-    if MOST_APPROXIMATE // per_label < FEWEST_LABELS:
+    if MOST_MERGED // ((length + 1) * len(initial)) < FEWEST_LABELS:
         raise TooLarge(
             f"{law.name} has {len(initial)} states, too many for length {length:,}; choose a shorter --length"
         )
+    short = (len(law.alphabet) + 1) ** length <= MOST_CANVASES
     try:
-        exact = _entropies(initial, steps, length, _merge_equal, MOST_NUMBERS // per_label)
-        return InformationCurve(exact, exact)
+        entropies, lost = _entropies(initial, steps, may_merge=not short)
     except _TooManyBeliefs:
-        if (len(law.alphabet) + 1) ** length <= MOST_CANVASES:
-            exact = _entropies_by_enumeration(initial, steps)
-            return InformationCurve(exact, exact)
-        most = MOST_APPROXIMATE // per_label
-        upper = _entropies(initial, steps, length, _merge, most)
-        lower = _entropies(initial, steps, length, _split, most)
-        return InformationCurve(np.minimum(lower, upper), upper)
+        entropies, lost = _entropies_by_enumeration(initial, steps), np.zeros(length + 1)
+    rounding = np.arange(length + 1) * _rounding(law, length)
+    return InformationCurve(entropies - lost - rounding, entropies + rounding, exact=not lost.any())
+
+
+def _rounding(law: Law, length: int) -> float:
+    """About how large the rounding error of g can be, per revealed position.
+
+    Every mass is a sum of products of positive numbers. Its relative error e grows by at most 2·(symbols·states + 4)
+    roundings per position, those of the normalised weights included, if the errors of a sum over labels do not all have
+    one sign. An entropy of letters changes by at most 2·e·(log(symbols) + 1). Beliefs that are merged as equal differ
+    by at most EQUAL from their mean m, so what is lost is at most Σ (b − m)²/m ≤ 2·EQUAL for each state.
+    """
+    operations = 2 * length * (len(law.alphabet) * len(law.initial) + 4)
+    return 2 * operations * UNIT * (log(len(law.alphabet)) + 1) + 2 * EQUAL * len(law.initial)
 
 
 def normalised(law: Law, length: int) -> tuple[np.ndarray, list[np.ndarray]]:
@@ -130,7 +142,7 @@ def normalised(law: Law, length: int) -> tuple[np.ndarray, list[np.ndarray]]:
         rest = before / before.max()
     initial = law.initial * rest
     if not initial.any() or len(steps) < length:
-        raise ProblemError(f"{law.name} gives no string of length {length:,} a probability; choose another --length")
+        raise law.no_strings(length)
     return initial / initial.sum(), steps[::-1]
 
 
@@ -138,17 +150,16 @@ class _TooManyBeliefs(Exception):
     """More beliefs than are followed exactly."""
 
 
-Compress = Callable[[np.ndarray, int], np.ndarray]
-"""(masses [labels, revealed, states], most labels) → the same with fewer labels"""
-
-
-def _entropies(initial: np.ndarray, steps: list[np.ndarray], length: int, compress: Compress, most: int) -> np.ndarray:
-    """g(0) … g(N).
+def _entropies(initial: np.ndarray, steps: list[np.ndarray], *, may_merge: bool) -> tuple[np.ndarray, np.ndarray]:
+    """(g(0) … g(N), by how much merging beliefs can have raised them)
 
     masses[label, k, state] is P(label, state | k of the positions so far are revealed, at random).
     """
+    length = len(steps)
+    most = [numbers // ((length + 1) * len(initial)) for numbers in (MOST_NUMBERS, MOST_MERGED)]
     masses = initial[None, None, :]
     given = np.zeros((length, length + 1))  # given[s, k]: mean H(X_s | k random ones before s)
+    lost = np.zeros((2, length, length + 1))  # by the merge before s, if s is masked and if it is revealed
     for s, step in enumerate(steps):
         check()
         moved = np.einsum("lku,aut->lakt", masses, step, optimize=True)
@@ -160,8 +171,17 @@ def _entropies(initial: np.ndarray, steps: list[np.ndarray], length: int, compre
         after[:, :-1, 1:] = moved * ((k + 1) / (s + 1))[:, None]
         after[:, -1, :-1] = moved.sum(axis=1) * ((s + 1 - k) / (s + 1))[:, None]
         after = after.reshape(-1, s + 2, len(initial))
-        masses = compress(after[after.any(axis=(1, 2))], most)
-    return np.array([_mean_entropy(given, size) for size in range(length + 1)])
+        masses = _joined(after[after.any(axis=(1, 2))], EQUAL)
+        if len(masses) > most[0]:
+            if not may_merge:
+                raise _TooManyBeliefs
+            merged = _merged(masses, most[1])
+            if s + 1 < length:
+                forgotten = _information(masses, steps[s + 1]) - _information(merged, steps[s + 1])
+                lost[:, s + 1, : s + 2] = forgotten.clip(min=0)
+            masses = merged
+    means = np.array([_means(size, given, lost) for size in range(length + 1)])
+    return means[:, 0], means[:, 1]
 
 
 def _entropies_by_enumeration(initial: np.ndarray, steps: list[np.ndarray]) -> np.ndarray:
@@ -175,102 +195,69 @@ def _entropies_by_enumeration(initial: np.ndarray, steps: list[np.ndarray]) -> n
         letters = masses.shape[axis]
         masses = np.concatenate([masses, masses.sum(axis=axis, keepdims=True)], axis=axis)
         revealed = np.add.outer(revealed, np.array([1] * letters + [0], dtype=np.int8))
-    totals = -np.bincount(revealed.ravel(), weights=_plogp(masses).ravel(), minlength=len(steps) + 1)
-    return np.array([total / comb(len(steps), size) for size, total in enumerate(totals)])
+    sizes = range(len(steps) + 1)
+    totals = [-_plogp(masses[revealed == size]).sum() / comb(len(steps), size) for size in sizes]
+    return np.array(totals)
 
 
-def _mean_entropy(given: np.ndarray, size: int) -> float:
-    """g(size). Position s is member k + 1 of a random set with probability C(s, k)·C(N−s−1, size−k−1) / C(N, size)."""
+def _means(size: int, given: np.ndarray, lost: np.ndarray) -> tuple[float, float]:
+    """The sums of `given` and of `lost` over the positions, where the revealed ones are a random set of this size."""
     length = len(given)
-    s, k = np.arange(length)[:, None], np.arange(length + 1)[None, :]
-    after, left = length - s - 1, size - k - 1
-    possible = (k <= s) & (left >= 0) & (left <= after)
-    logs = _log_binomial(s, k, possible) + _log_binomial(after, left, possible)
-    share = np.where(possible, np.exp(np.where(possible, logs - _log_binomial(length, size, True), 0)), 0)
-    return float((share * given).sum())
+    revealed = _shares(length, size, 1)
+    if not lost.any():
+        return float((revealed * given).sum()), 0.0
+    masked = _shares(length, size, 0)
+    return float((revealed * given).sum()), float((masked * lost[0] + revealed * lost[1]).sum())
 
 
-_log_factorials = np.array([lgamma(n + 1) for n in range(MOST_LENGTH + 2)])
+def _shares(length: int, size: int, taken: int) -> np.ndarray:
+    """[s, k]: the probability that a random set has k of the s positions before s, and s itself if `taken` is 1.
+
+    C(s, k)·C(N−s−1, size−k−taken) / C(N, size)
+    """
+    high, low = _log_binomials(length)
+    left = size - taken - np.arange(length + 1)
+    possible = left >= 0
+    shares = np.zeros((length, length + 1))
+    after = np.ix_(np.arange(length)[::-1], left[possible])
+    exponents = high[:length, possible] + high[after] - high[length, size]
+    shares[:, possible] = np.exp(exponents + (low[:length, possible] + low[after] - low[length, size]))
+    return shares
 
 
-def _log_binomial(n: np.ndarray | int, k: np.ndarray | int, possible: np.ndarray | bool) -> np.ndarray:
-    n, k = np.where(possible, n, 0), np.where(possible, k, 0)
-    return _log_factorials[n] - _log_factorials[k] - _log_factorials[n - k]
+@lru_cache(maxsize=1)
+def _log_binomials(length: int) -> tuple[np.ndarray, np.ndarray]:
+    """log C(n, k) for n, k ≤ N as sums of two floats; sums of the first ones are exact, so that no digits are lost."""
+    with localcontext(prec=40):
+        exact = list(accumulate((Decimal(n).ln() for n in range(1, length + 1)), initial=Decimal(0)))
+        high = np.array([floor(log_factorial * 2**20) / 2**20 for log_factorial in exact])
+        low = np.array([float(value - Decimal(first)) for value, first in zip(exact, high.tolist(), strict=True)])
+    n, k = np.arange(length + 1)[:, None], np.arange(length + 1)[None, :]
+    binomials = [np.where(k <= n, part[n] - part[k] - part[n - k], 0) for part in (high, low)]
+    return np.where(k <= n, binomials[0], -np.inf), binomials[1]
 
 
 def _plogp(p: np.ndarray) -> np.ndarray:
     return p * np.log(np.where(p > 0, p, 1))
 
 
-def _merge_equal(masses: np.ndarray, most: int) -> np.ndarray:
-    """Labels with equal beliefs become one."""
-    merged = _joined(masses, EQUAL)
-    if len(merged) > most:
-        raise _TooManyBeliefs
-    return merged
-
-
-def _merge(masses: np.ndarray, most: int) -> np.ndarray:
-    """Labels with similar beliefs become one."""
-    merged, grid = _joined(masses, EQUAL), 1 / most
-    while len(merged) > most:
-        merged, grid = _joined(masses, grid), 2 * grid
-    return merged
-
-
-def _split(masses: np.ndarray, most: int) -> np.ndarray:
-    """Every belief becomes a mixture of beliefs that many share."""
-    masses = _joined(masses, EQUAL)
-    if len(masses) <= most:
-        return masses
-    return (_split_on_grid if masses.shape[2] <= MOST_GRID_STATES else _split_off_states)(masses, most)
-
-
-def _split_off_states(masses: np.ndarray, most: int) -> np.ndarray:
-    """Of similar beliefs the most likely one is kept; the others are a multiple of it and, rarely, a known state."""
-    states = masses.shape[2]
-    mass = masses.sum(axis=2)
-    weight = mass.sum(axis=1)
-    belief = masses.sum(axis=1) / weight[:, None]
+def _merged(masses: np.ndarray, most: int) -> np.ndarray:
+    """Labels with similar beliefs become one, so that few are left."""
     grid = 1 / most
-    while True:
-        order, first = _groups(np.round(belief / grid))
-        if len(first) + states <= most or len(first) == 1:
-            break
+    while len(merged := _joined(masses, grid)) > most:
         grid *= 1.5
-    group = np.empty(len(belief), dtype=np.int64)
-    group[order] = np.repeat(np.arange(len(first)), np.diff(first, append=len(belief)))
-    by_weight = np.lexsort((-weight, group))
-    kept = belief[by_weight[np.searchsorted(group[by_weight], np.arange(len(first)))]]
-    near = kept[group]
-    share = np.divide(belief, near, out=np.full_like(near, np.inf), where=near > 0).min(axis=1).clip(max=1)
-    rest = np.maximum(belief - share[:, None] * near, 0)
-    shared = np.add.reduceat((mass * share[:, None])[order], first, axis=0)[:, :, None] * kept[:, None, :]
-    known = (rest.T @ mass)[:, :, None] * np.eye(states)[:, None, :]
-    split = np.concatenate([shared, known])
-    return split[split.any(axis=(1, 2))]
+    return merged
 
 
-def _split_on_grid(masses: np.ndarray, most: int) -> np.ndarray:
-    """Every belief becomes a mixture of neighbouring grid points, the corners of the simplex that contains it."""
-    mass = masses.sum(axis=2)
-    rows, revealed = np.nonzero(mass)
-    belief = masses[rows, revealed] / mass[rows, revealed][:, None]
-    cells = most
-    while True:
-        points, shares = _corners(belief, cells)
-        used = np.flatnonzero(shares.ravel() > 0)
-        corners = points.reshape(-1, masses.shape[2])[used]
-        order, first = _groups(corners)
-        if len(first) <= most or cells == 1:
-            break
-        cells = cells * 3 // 4
-    label = np.empty(len(used), dtype=np.int64)
-    label[order] = np.repeat(np.arange(len(first)), np.diff(first, append=len(used)))
-    place = label * masses.shape[1] + np.repeat(revealed, masses.shape[2])[used]
-    weight = (shares * mass[rows, revealed][:, None]).ravel()[used]
-    spread = np.bincount(place, weights=weight, minlength=len(first) * masses.shape[1]).reshape(len(first), -1)
-    return spread[:, :, None] * (corners[order[first]] / cells)[:, None, :]
+def _information(masses: np.ndarray, step: np.ndarray) -> np.ndarray:
+    """−H(what happens at the next position | label) for every k: [the state, letter and state]."""
+    found = np.zeros((2, masses.shape[1]))
+    for first in range(0, len(masses), BLOCK):
+        block = masses[first : first + BLOCK]
+        both = np.einsum("lku,aut->lkat", block, step, optimize=True)
+        label = _plogp(block.sum(axis=2)).sum(axis=0)
+        found += [_plogp(x).sum(axis=(0, *range(2, x.ndim))) - label for x in (both.sum(axis=2), both)]
+    return found
 
 
 def _joined(masses: np.ndarray, grid: float) -> np.ndarray:
@@ -286,25 +273,3 @@ def _groups(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     ordered = keys[order][:, :-1]
     new = np.concatenate([[True], (ordered[1:] != ordered[:-1]).any(axis=1)])
     return order, np.flatnonzero(new)
-
-
-def _corners(belief: np.ndarray, cells: int) -> tuple[np.ndarray, np.ndarray]:
-    """(grid points [beliefs, states, states] in units of 1/cells, their shares [beliefs, states]) that average to it.
-
-    The cumulative sums of a belief, times the number of cells, are rounded down and then raised one coordinate at a
-    time in the order of their fractional parts (Freudenthal's triangulation).
-    """
-    # decreasing, without the first, which is `cells`; rounding may not lift one above that
-    sums = np.minimum(np.cumsum(belief[:, ::-1], axis=1)[:, ::-1][:, 1:], 1) * cells
-    floor = np.floor(sums)
-    part = sums - floor
-    order = np.argsort(-part, axis=1, kind="stable")
-    ordered = np.take_along_axis(part, order, axis=1)
-    shares = -np.diff(ordered, axis=1, prepend=1, append=0)
-    raised = np.zeros((*belief.shape, belief.shape[1] - 1))
-    for corner in range(1, belief.shape[1]):
-        raised[:, corner] = raised[:, corner - 1]
-        np.put_along_axis(raised[:, corner], order[:, corner - 1 : corner], 1, axis=1)
-    tops = floor[:, None, :] + raised
-    full = np.concatenate([np.full((*tops.shape[:2], 1), cells), tops, np.zeros((*tops.shape[:2], 1))], axis=2)
-    return (full[:, :, :-1] - full[:, :, 1:]).astype(np.int64), shares

@@ -75,7 +75,7 @@ def priced(name: str, curve: InformationCurve, cuts: tuple[int, ...]) -> PricedS
     gap = sum((b - a) * float(upper[a] - lower[a]) for a, b in pairwise(cuts)) + float(
         curve.upper[-1] - curve.lower[-1]
     )
-    return PricedSchedule(name, cuts, kl, gap / 2 if curve.error else 0.0)
+    return PricedSchedule(name, cuts, kl, gap / 2)
 
 
 def optimal_schedule(curve: InformationCurve, passes: int) -> PricedSchedule:
@@ -164,13 +164,13 @@ class ScheduleReport:
             self.curve.per_position[-1],
             max(one.error for one in self.schedules),
         )
-        exactness = f"off by at most {error:.1e}" if error else "exact up to rounding"
-        if error > min(one.kl for one in self.schedules):
+        exactness = f"{'exact up to rounding errors of about' if self.curve.exact else 'off by at most'} {error:.0e}"
+        if 10 * error > min(one.kl for one in self.schedules) and not self.curve.exact:
             exactness += " (a shorter --length has sharper bounds)"
         least = {
-            "unknown": "unknown (the search is for shorter strings)",
+            "unknown": "unknown (the search is for shorter strings; use a shorter --length)",
             "formula": f"{self.least} = ⌈log2(N + 1)⌉, reached by `bisection`",
-            "search": f"{self.least}, by search over all canvases",
+            "search": f"{self.least}, by search",
         }[self.method]
         return (
             f"random order, exact predictor; KL in nats, {exactness}",
@@ -226,7 +226,7 @@ def _schedule_table(schedules: Iterable[PricedSchedule], most: int) -> Table:
         (
             one.name,
             str(one.passes),
-            f"{one.kl:.4f}" if one.kl >= 0.001 or not one.kl else f"{one.kl:.1e}",
+            f"{one.kl:.4f}" if one.kl >= 0.001 or one.kl <= one.error else f"{one.kl:.1e}",
             " ".join(map(str, one.writes[:most])) + (" …" if one.passes > most else ""),
         )
         for one in schedules

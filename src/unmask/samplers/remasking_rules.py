@@ -28,15 +28,15 @@ from unmask.samplers.rule_interface import (
 #              times η at slots that are written
 #     the ⌊n·(1 − κ_i)⌋ lowest of the n scores are masked, of equals the rightmost; other masks take x0
 #
-# *Remasking* here means to mask again. The published code scores x0 at written slots, whatever stands there, so that a
-# wrong symbol under a confident predictor is never revised; `scored='xt'` scores the symbol that stands there. Where
+# *Remasking* here means to mask again. The published code scores x0 at written slots, whatever is there, so that a
+# wrong symbol under a confident predictor is never revised; `scored='xt'` scores the symbol that is there. Where
 # scores at the edge are exactly equal it masks fewer (it compares with <), which the noise of floats seldom leaves
 # them.
 
 
 LOWEST = -1e300  # a score, so that η times it is one
 
-Planner = Callable[[int, np.ndarray], np.ndarray]
+PlannerLogits = Callable[[int, np.ndarray], np.ndarray]
 """(row, x0) → logits [slots, symbols] of a planner that reads the canvas filled with x0."""
 
 
@@ -49,7 +49,7 @@ class P2:
     tau: float = 0.0
     score: str = "logP"
     scored: str = "x0"
-    planner: Planner | None = None
+    planner: PlannerLogits | None = None
 
     remasks: ClassVar[Remasking] = "masks again"
 

@@ -203,7 +203,7 @@ def comparable(scores: np.ndarray) -> np.ndarray:
     return np.round(scores, 7)
 
 
-# State and Sampler: where a run stands, and what makes its next pass.
+# State and Sampler: how far a run has come, and what makes its next pass.
 
 
 Remasking = Literal["declines", "masks again", "resamples", "renoises"]

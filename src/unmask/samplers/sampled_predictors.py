@@ -73,7 +73,7 @@ class CompiledPredictor:
 
     @property
     def first_row(self) -> int:
-        """The row of slot 0: begin symbol and input stand before it."""
+        """The row of slot 0: begin symbol and input are before it."""
         return self._frame.first_row
 
     @cached_property

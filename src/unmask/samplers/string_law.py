@@ -85,7 +85,11 @@ class Law:
             raise ProblemError(f"a law is about strings of length 1 or more, not {length}")
         self.check_strings(length)
         if not self.total(length) > 0:
-            raise ProblemError(f"{self.name} gives no string of length {length} a probability; use another --length")
+            raise self.no_strings(length)
+
+    def no_strings(self, length: int) -> ProblemError:
+        """The error for a length that no string has."""
+        return ProblemError(f"{self.name} gives no string of length {length:,} a probability; choose another --length")
 
     def strings(self, length: int) -> np.ndarray:
         """All strings of a length in order, [strings, length]; refused where they are too many."""
@@ -171,8 +175,17 @@ def _ngram(document: dict[str, Any], name: str) -> Law:
         raise TooLarge(f"{count:,} contexts are more than {MOST_STATES}; use a smaller order or alphabet")
     contexts = [context for k in range(order) for context in product(range(len(alphabet)), repeat=k)]
     number = {context: i for i, context in enumerate(contexts)}
-    rows = {_context(key, alphabet, order): row for key, row in _object(document["contexts"], "contexts").items()}
+    rows: dict[tuple[int, ...], Any] = {}
+    for key, row in _object(document["contexts"], "contexts").items():
+        context = _context(key, alphabet, order)
+        if context in rows:
+            raise ProblemError(f"contexts gives {_shown(context, alphabet)!r} twice; give it once")
+        rows[context] = row
     steps = _no_steps(alphabet, count)
+    for context, row in rows.items():
+        for a, p in _distribution(row, alphabet, f"contexts[{_shown(context, alphabet)!r}]").items():
+            after = (*context, a)[-(order - 1) :] if order > 1 else ()
+            steps[a][number[context]][number[after]] = p
     reached: set[tuple[int, ...]] = set()
     waiting: list[tuple[int, ...]] = [()]
     while waiting:
@@ -181,13 +194,10 @@ def _ngram(document: dict[str, Any], name: str) -> Law:
             continue
         reached.add(context)
         if context not in rows:
-            written = " ".join(alphabet[a] for a in context)
+            written = _shown(context, alphabet)
             raise ProblemError(f"contexts lacks {written!r}, which has a positive probability; give its probabilities")
-        for a, p in _distribution(rows[context], alphabet, f"contexts[{_shown(context, alphabet)!r}]").items():
-            after = (*context, a)[-(order - 1) :] if order > 1 else ()
-            steps[a][number[context]][number[after]] = p
-            if p > 0:
-                waiting.append(after)
+        followed = (step[number[context]] for step in steps)
+        waiting += [contexts[after] for row in followed for after, p in row.items() if p > 0]
     return _law(name, alphabet, {0: Fraction(1)}, steps, None)
 
 
@@ -281,7 +291,7 @@ def _decimal(text: str) -> Fraction:
 
 def _check_sum(total: Fraction, where: str) -> None:
     if abs(total - 1) > NEARLY_ONE:
-        raise ProblemError(f"the probabilities of {where} sum to {float(total):g}; they must sum to 1")
+        raise ProblemError(f"the probabilities of {where} sum to {float(total):.12g}; they must sum to 1")
 
 
 def _check_states(rows: dict[str, Any], states: list[str], where: str) -> None:

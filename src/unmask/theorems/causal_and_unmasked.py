@@ -104,7 +104,7 @@ def causal_to_unmasked(source: Transformer, rows: int) -> TransformerConversion:
     Exactness:    bit by bit in every copy of every row after every layer, for p >= 1; it divides by zero if and only if
                   the source does.
     Deviations:   the paper takes N(N - 1) pads and 2L + 1 layers; a footnote has it that a better construction would
-                  still be quadratic. Its own, repaired, is `causal_to_unmasked_by_blocks`. Here each row stands once
+                  still be quadratic. Its own, repaired, is `causal_to_unmasked_by_blocks`. Here each row occurs once
                   per bit of its number instead of once per row, no row sees too much, so that nothing must be put right
                   after a layer, and none is idle, so that nothing must be kept from dividing by zero.
     """

@@ -166,7 +166,7 @@ def pcot_to_cot(source: Model, *, answer_only: bool = False) -> Conversion:
 
 @dataclass(frozen=True)
 class _ScratchLayout:
-    """Where scratch rows and symbols stand. Numbers are of this model, expressions hold for every N."""
+    """Where scratch rows and symbols are. Numbers are of this model, expressions hold for every N."""
 
     source: Model
     answer_only: bool

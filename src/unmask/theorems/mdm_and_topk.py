@@ -120,7 +120,7 @@ def mdm_to_fixed_k(source: Model) -> Conversion:
 
     Statement:    MDM[T, P] ⊆ top-k[T, 2P] with k = P: every masked diffusion model is a single transformer that writes,
                   in every step, the P slots whose largest logits are the largest. Not a statement of the paper.
-    Construction: P dummy slots stand before the slots of the source. Planner and predictor run side by side, as in
+    Construction: P dummy slots are before the slots of the source. Planner and predictor run side by side, as in
                   `planner_and_predictor_to_topk`; no row sees a dummy (HIDE), and dummies BOOST. Largest logits:
                       unchosen   -B: B is subtracted twice
                       dummy      -B + 2^-p: unchosen, and one symbol is lifted by 2^-p
@@ -167,7 +167,7 @@ class _FixedKProgram:
         self.decision = program.register("decision", ("keep", "take"))
         self.logits = program.register("logits", self.writable.size)
         self.not_chosen = program.register("not chosen", SUBTRACTIONS)
-        # what lifts a logit stands after what lowers it: sums clip on the way
+        # what raises a logit comes after what lowers it: sums clip on the way
         self.undecided = program.register("no preference", 2)
         self.barely = program.register("barely preferred", self.writable.size)
         self.lifted = program.flag("dummy, lifted", is_dummy)
@@ -312,13 +312,13 @@ def majority_by_topk(length: int, precision: Precision) -> Model:
                   the paper, which states no converse of thm:single-model-equivalence.
     Construction: first step: the largest logit of slot i < N is B where letter i is b, with the symbol x, and -B where
                   it is not; that of the last slot is 0. If k letters are b, the last slot is not among the k surest and
-                  stays masked; else it is, and takes 0. Second step, once some x stands: a last slot that is still
+                  stays masked; else it is, and takes 0. Second step, once there is an x: a last slot that is still
                   masked is at 2^-p, below the at most N - k < k unwritten slots of a b alone, and takes 1. One that is
                   written is at -B (B subtracted twice), and all others are above it.
     Bounds:       2 steps, N + 1 slots, 2 layers, 6 symbols, width 2⌈log2(2N + 1)⌉ + 13.
     Exactness:    every word, for p >= 2.
     Caveats:      k must grow with N: for a constant k the k surest slots are found in constant depth, so that top-k is
-                  within AC0. And it leans on the lowest slot winning a tie: if no letter is b, no x stands, and in the
+                  within AC0. And it leans on the lowest slot winning a tie: without a b there is no x, and in the
                   second step all slots are at -B. With the other rule the word aaaa, one of 16, fails.
     """
     return Model(

@@ -104,7 +104,7 @@ def mdm_to_pcot(source: Model, *, padded: bool = False) -> Conversion:
 
 @dataclass(frozen=True)
 class _StepBlocks:
-    """Where the rows of every step stand. Numbers are of this model, expressions hold for every N."""
+    """Where the rows of every step are. Numbers are of this model, expressions hold for every N."""
 
     source: Model
     padded: bool

@@ -324,7 +324,7 @@ def check_argmax(stem: str, symbols: int) -> None:
 class HeldStream:
     """Where a converted transformer holds the stream of its source after `layer` layers (0: the embedding).
 
-    It stands there after `after` layers of the converted transformer: row rows[0][i] of the source in row
+    It is in `rows` after `after` layers of the converted transformer: row rows[0][i] of the source in row
     rows[1][i], column j of the source in column columns[j].
     """
 

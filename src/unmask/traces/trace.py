@@ -64,8 +64,8 @@ class TraceDocument(msgspec.Struct, frozen=True):
 class Trace:
     """One word, one run. `canvas[t]` are the tokens after step t, `chosen[t]` the slots written in it.
 
-    A looped model has one canvas, its answer; a run that was told to forget its canvas has the last one. A notebook
-    shows a trace as the page of `unmask view`; made with `record=True`, it tells what every slot read and held.
+    A looped model has one canvas, its answer; a run without a recorded canvas has the last one. A notebook
+    shows a trace as the page of `unmask view`; made with `record=True`, it shows what every slot read and held.
 
     Examples:
         >>> trace = run_word(compile_problem("(a|b)*abb", "mdm", length=4), "aabb")
@@ -90,7 +90,7 @@ class Trace:
     slots: tuple[str, ...] = ()
     """Names of the slots, where a program gives them; a comment."""
     left_out: str | None = None
-    """What was not kept, and why: a sentence for those who look for it."""
+    """A sentence that says what was not kept, and why."""
 
     @classmethod
     def of(
@@ -198,12 +198,12 @@ class Trace:
     def _check(self) -> None:
         """What reading and comparing a trace relies on, and no type can say."""
         _require(self.mask is None or self.mask in self.vocabulary, "the mask is not in the vocabulary")
-        _require(len(self.canvas) > 0 and self.canvas[-1].size > 0, "there is no canvas, or the last one is empty")
+        _require(len(self.canvas) > 0 and self.canvas[-1].size > 0, "the canvas is missing, or the last one is empty")
         _require(len(self.word) == self.length, "its word has another length than it says")
         rows = 1 + self.length if self.kind == "plt" else 0  # the answers of a looped model may be in rows of the input
         most = self.padding + rows
         _require(all(tokens.size <= most for tokens in self.canvas), "a canvas has more slots than it says")
-        _require(self.steps_taken >= 0, "its steps are fewer than none")
+        _require(self.steps_taken >= 0, "the number of its steps is negative")
         _require(self.kind == "plt" or len(self.canvas) <= self.steps_taken, "it has more canvases than steps")
         for tokens in (_integers(self.word, axes=1), *self.canvas):
             within = ((tokens >= 0) & (tokens < len(self.vocabulary))).all()
@@ -252,5 +252,5 @@ def result(trace: Trace, *, canvas: bool = True, outputs: int = 1) -> dict[str, 
 
 def outputs_of(of: Trace | Model, symbols: list[str]) -> list[Any]:
     """1 and 0 for the symbols of acceptance and rejection, None for a mask, any other symbol as it is."""
-    told = {of.mask: None, of.reject: 0, of.accept: 1}
-    return [told.get(meant, meant) for meant in (of.aliases.get(symbol, symbol) for symbol in symbols)]
+    names_of_roles = {of.mask: None, of.reject: 0, of.accept: 1}
+    return [names_of_roles.get(meant, meant) for meant in (of.aliases.get(symbol, symbol) for symbol in symbols)]

@@ -51,7 +51,7 @@ def first_difference(left: Trace, right: Trace) -> Difference | None:
     if left.symbols(left.word) != right.symbols(right.word):
         raise TraceError("the two traces read different words; compare runs of one word")
     recorded = _by_step(name for name in left.activations if name in right.activations)
-    for moment in sorted({*recorded, *_steps_told_of(left, right)}):
+    for moment in sorted({*recorded, *_steps_recorded(left, right)}):
         for name in recorded.get(moment, ()):
             difference = _inside(name, left, right)
             if difference:
@@ -74,7 +74,7 @@ def _by_step(names: Iterable[str]) -> dict[int, list[str]]:
     return found
 
 
-def _steps_told_of(left: Trace, right: Trace) -> set[int]:
+def _steps_recorded(left: Trace, right: Trace) -> set[int]:
     """The steps that have a canvas in one of the traces, and that in which one of them has ended already."""
     kept = {t for trace in (left, right) for t in range(trace.steps_taken - len(trace.canvas), trace.steps_taken)}
     ended = {min(left.steps_taken, right.steps_taken)} if left.steps_taken != right.steps_taken else set()
@@ -129,7 +129,7 @@ def _outside(step: int, left: Trace, right: Trace) -> Difference | None:
 
 
 def _kept(step: int, trace: Trace) -> int | None:
-    """Where the canvas after a step stands; a run that was told to forget its canvas has only the last one."""
+    """Index of the canvas after a step; a run without a recorded canvas has only the last one."""
     if trace.kind == "plt":
         return 0
     place = step - (trace.steps_taken - len(trace.canvas))

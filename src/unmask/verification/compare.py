@@ -108,8 +108,8 @@ def measure(model: Model, bound: tuple[int, int], extent: Extent, problem: Probl
             took = time.perf_counter() - start
             seconds = took if seconds is None else min(seconds, took)
             steps = trace.steps_taken
-            said = outcome_of_symbols(model, trace.output[-outputs:], problem.answer_symbols(model.length))
-            correct = correct is not False and said == problem.outcome(word).last(outputs)
+            found_outcome = outcome_of_symbols(model, trace.output[-outputs:], problem.answer_symbols(model.length))
+            correct = correct is not False and found_outcome == problem.outcome(word).last(outputs)
     except TooLarge:
         pass  # the row says so: seconds is None
     transformers = model.transformers.values()

@@ -32,10 +32,10 @@ from unmask.verification.words.comparison import Comparison
 from unmask.verification.words.equivalence import prove
 from unmask.verification.words.function_reference import (
     FunctionReference,
-    Oracle,
-    load_oracle,
+    UserFunction,
+    load_user_function,
     names_function,
-    oracle_of,
+    user_function_of,
 )
 from unmask.verification.words.induction import InductionDocument
 from unmask.verification.words.references import (
@@ -55,7 +55,7 @@ def check_words(comparison: Comparison, words: Iterator[str], *, method: str, to
     """Run every word, and compare with what is right; when the time is over, it is unknown what the others do."""
     cases = 0
     try:
-        for word, got in stage("running words", _said(comparison, words), total):
+        for word, got in stage("running words", _outcomes(comparison, words), total):
             cases += 1
             expected = comparison.reference.right(word)
             if got != expected:
@@ -65,11 +65,11 @@ def check_words(comparison: Comparison, words: Iterator[str], *, method: str, to
     return Verdict("held", method, cases)
 
 
-def _said(comparison: Comparison, words: Iterator[str]) -> Iterator[tuple[str, Outcome]]:
+def _outcomes(comparison: Comparison, words: Iterator[str]) -> Iterator[tuple[str, Outcome]]:
     """Each word and what the model says of it; in batches that grow, so that the first answers come soon."""
     size, most = 1, min(BATCH, words_at_once(comparison.model, comparison.engine))
     while batch := list(islice(words, size)):
-        yield from zip(batch, comparison.said(batch), strict=True)
+        yield from zip(batch, comparison.outcomes_of(batch), strict=True)
         size = min(2 * size, most)
 
 
@@ -89,13 +89,13 @@ def misread_words(comparison: Comparison) -> Iterator[str]:
     for letter in comparison.letters:
         known = of_symbol.setdefault(comparison.readings[letter], letter)
         if known != letter:
-            yield from _told_apart(comparison, known, letter, classes)
+            yield from _distinguished(comparison, known, letter, classes)
         usual = of_class.setdefault(classes[letter], letter)
         if usual != letter or known != letter:
             yield from _drawn_with(comparison, letter, classes)
 
 
-def _told_apart(comparison: Comparison, one: str, other: str, classes: dict[str, Hashable]) -> Iterator[str]:
+def _distinguished(comparison: Comparison, one: str, other: str, classes: dict[str, Hashable]) -> Iterator[str]:
     """Two words that differ in one letter, which the problem does not answer alike."""
     automaton = comparison.reference.specification()
     if not isinstance(automaton, Automaton) or automaton.characters is None:
@@ -191,7 +191,9 @@ def verify(
         raise UnmaskError(f"unknown choice of letters {shortened(letters)!r}; use {', '.join(LETTERS)}")
     try:
         right = compared_with(model, against)
-        reference = FunctionReference(model, right) if isinstance(right, Oracle) else reference_of(model, right, engine)
+        reference = (
+            FunctionReference(model, right) if isinstance(right, UserFunction) else reference_of(model, right, engine)
+        )
         comparison = Comparison(model, reference, engine, certified, by)
         comparison, difference = _over_letters(
             comparison, letters, own=against is None or _is_own_problem(model, right)
@@ -238,17 +240,17 @@ def _answer(comparison: Comparison, method: str | None, cases: int, seed: int, p
     return replace(verdict, complete=complete)
 
 
-def compared_with(model: Model, against: Against) -> Problem | Model | Oracle:
+def compared_with(model: Model, against: Against) -> Problem | Model | UserFunction:
     """What is meant by `against`."""
     if isinstance(against, str):
         named = names_function(against)
-        return load_oracle(*named) if named is not None else parse_problem(against)
+        return load_user_function(*named) if named is not None else parse_problem(against)
     if isinstance(against, System):
         return program_problem(against)
     if isinstance(against, Model) or hasattr(against, "outcome"):
         return cast("Problem | Model", against)
     if callable(against):
-        return oracle_of(against)
+        return user_function_of(against)
     if against is not None:
         raise UnmaskError(
             f"a model cannot be compared with {shortened(repr(against))}; give a PROBLEM string, a problem, a program, "
@@ -324,9 +326,9 @@ def _over_letters(comparison: Comparison, letters: str | None, *, own: bool) -> 
     return replace(comparison, reference=RestrictedReference(model, reference, common)), None
 
 
-def _is_own_problem(model: Model, right: Problem | Model | Oracle) -> bool:
+def _is_own_problem(model: Model, right: Problem | Model | UserFunction) -> bool:
     """Was the model compiled for this problem? A model of the same problem counts, too."""
-    if isinstance(right, Oracle):
+    if isinstance(right, UserFunction):
         return True  # it is asked about the words that the model reads
     named = []
     for stored in (model.problem, right.problem if isinstance(right, Model) else right.to_json()):

@@ -74,7 +74,7 @@ class View:
     remarks: tuple[str, ...] = ()
 
     def about(self) -> dict[str, Any]:
-        """What the page says of all runs together."""
+        """The text about all runs together."""
         return {"problem": in_a_cell(self.problem), "word": in_a_cell(self.word), "remarks": list(self.remarks)}
 
     @property
@@ -119,7 +119,7 @@ def safe_json(document: Any) -> str:
 
 
 def _policy_hash(text: str) -> str:
-    """How the page's policy names the one script, and the one style, that it may use."""
+    """The hash by which the page's policy allows its one script or style."""
     return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
 
 

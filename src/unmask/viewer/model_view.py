@@ -82,7 +82,7 @@ def panel_of(
 
 
 def _watching(model: Model, engine: Engine) -> int:
-    """Bytes of a run that is watched, with all that a recording keeps before it forgets."""
+    """Bytes of a recorded run, with all that a recording keeps before it drops values."""
     return run_cost(model, engine, 1, watched=True) + MOST_REGISTERS + PER_WEIGHT * MOST_WEIGHTS
 
 

@@ -145,7 +145,7 @@ class Panel:
 
     @cached_property
     def places(self) -> dict[tuple[int, int], float]:
-        """Where the input and every event stand when the canvas is folded over the input."""
+        """Where the input and every event are when the canvas is folded over the input."""
         return positions_over_input(self.history, self.edges or ())
 
     def reduced(self) -> "Panel":
@@ -173,19 +173,19 @@ class Panel:
     @property
     def left_out(self) -> list[str]:
         """Sentences about what a reader might look for and not find."""
-        said = [LEFT_OUT[self.detail]]
+        notes = [LEFT_OUT[self.detail]]
         if self.recording.forgotten:
             what = " and ".join(self.recording.forgotten)
-            said.append(f"This run is too large to record its {what}.")
+            notes.append(f"This run is too large to record its {what}.")
         if self.edges is None:
-            said.append("There are too many reads to draw all of them; select a slot to see the rows that it reads.")
+            notes.append("There are too many reads to draw all of them; select a slot to see the rows that it reads.")
         if self.scale is None:
-            said.append(
+            notes.append(
                 "Values are the integers of F_p, scaled by 2^p. Logits are not shown, because they need the model."
             )
         if self.sampled:
-            said.append("Symbols were sampled. The logits are shown without the sampling noise.")
-        return [sentence for sentence in said if sentence]
+            notes.append("Symbols were sampled. The logits are shown without the sampling noise.")
+        return [sentence for sentence in notes if sentence]
 
     def to_json(self) -> dict[str, Any]:
         trace, history = self.trace, self.history
@@ -254,10 +254,10 @@ class Panel:
         moments = [at for n, at, s in self.recording.residual if (n, s) == (name, stage)]
         streams = [self.recording.residual[name, at, stage] for at in moments]
         largest = max(len(stream) for stream in streams)
-        held = np.zeros((len(streams), largest, streams[0].shape[1]), dtype=np.result_type(*streams))
-        for padded, stream in zip(held, streams, strict=True):
+        largest_streams = np.zeros((len(streams), largest, streams[0].shape[1]), dtype=np.result_type(*streams))
+        for padded, stream in zip(largest_streams, streams, strict=True):
             padded[: len(stream)] = stream
-        return {"stage": stage, "first": moments[0], "values": packed(held)}
+        return {"stage": stage, "first": moments[0], "values": packed(largest_streams)}
 
     def _decided(self, decided: dict[int, Any]) -> dict[str, Any]:
         """Moments without a decision, the loops before the answer, are not there at all."""

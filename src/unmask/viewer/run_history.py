@@ -52,7 +52,7 @@ class RunHistory:
 
     @property
     def mask(self) -> int:
-        """The token of a slot in which nothing stands yet."""
+        """The token of a slot that is still empty."""
         if self.looped or self.trace.mask is None or self.trace.kind == "cot":
             return NOTHING
         return self.trace.vocabulary.index(self.trace.mask)
@@ -116,11 +116,11 @@ def _looped(trace: Trace, recording: Recording, blocks: Blocks) -> RunHistory:
     symbols, register = trace.vocabulary, None
     if streams is not None:
         change[1:-1] = (streams[1:] != streams[:-1]).any(axis=2)
-        name, labels, held = _most_telling(streams, blocks)
+        name, labels, label_numbers = _most_telling(streams, blocks)
         if name is not None:
             symbols, register = (*trace.vocabulary, *labels), name
-            tokens[:-1] = np.where(held == NOTHING, NOTHING, held + len(trace.vocabulary))
-            change[1:-1] = held[1:] != held[:-1]
+            tokens[:-1] = np.where(label_numbers == NOTHING, NOTHING, label_numbers + len(trace.vocabulary))
+            change[1:-1] = label_numbers[1:] != label_numbers[:-1]
     if register is None:
         tokens[0, recording.first_slot - trace.length : recording.first_slot] = trace.word
     answers = trace.canvas[-1]
@@ -144,7 +144,7 @@ def _after_each_loop(recording: Recording, loops: int) -> np.ndarray | None:
 
 
 def _most_telling(streams: np.ndarray, blocks: Blocks) -> tuple[str | None, Sequence[str], np.ndarray]:
-    """(name, labels, which label stands in each row after each loop) of one one-hot register that changes.
+    """(name, labels, which label is in each row after each loop) of one one-hot register that changes.
 
     Of those that hold something in most rows before the first loop, the one that changes most.
     """
@@ -154,11 +154,11 @@ def _most_telling(streams: np.ndarray, blocks: Blocks) -> tuple[str | None, Sequ
         values = streams[:, :, first : first + len(labels)]
         first += len(labels)
         alone = (values > 0).sum(axis=2) == 1
-        held = np.where(alone & (len(labels) > 1), values.argmax(axis=2), NOTHING)
-        changes = int((held[1:] != held[:-1]).sum())
-        score = (int((held[0] != NOTHING).sum()), changes)
+        label_numbers = np.where(alone & (len(labels) > 1), values.argmax(axis=2), NOTHING)
+        changes = int((label_numbers[1:] != label_numbers[:-1]).sum())
+        score = (int((label_numbers[0] != NOTHING).sum()), changes)
         if changes and score > best[0]:
-            best = (score, name, labels, held)
+            best = (score, name, labels, label_numbers)
     return best[1:]
 
 
@@ -170,7 +170,7 @@ MOST_EDGES = 20_000
 
 @dataclass(frozen=True)
 class Edge:
-    """What was written at (line, column) was made from what stood at `source`, which was written at `source_line`.
+    """What was written at (line, column) was made from what was at `source`, which was written at `source_line`.
 
     `head` indexes the heads of the run, or is CONTINUES: a chain of thought continues from its last symbol.
     """

@@ -79,7 +79,7 @@ class Recording:
     """(transformer, moment, stage), stage 0 before the first layer"""
     decisions: dict[tuple[str, int], RankedOutputs] = field(default_factory=dict)
     forgotten: list[str] = field(default_factory=list)
-    _held: dict[str, int] = field(default_factory=lambda: {"attention": 0, "registers": 0})
+    _sizes: dict[str, int] = field(default_factory=lambda: {"attention": 0, "registers": 0})
 
     @classmethod
     def of_model(cls, model: Model, logits: Logits | None) -> "Recording":
@@ -125,8 +125,8 @@ class Recording:
         if "attention" in self.forgotten:
             return
         self.attention[key] = AttentionReads.of(matrix)
-        self._held["attention"] += len(self.attention[key].keys)
-        if self._held["attention"] > MOST_WEIGHTS:
+        self._sizes["attention"] += len(self.attention[key].keys)
+        if self._sizes["attention"] > MOST_WEIGHTS:
             self.attention.clear()
             self.forgotten.append("attention")
 
@@ -135,8 +135,8 @@ class Recording:
             return
         largest = int(np.abs(rows).max(initial=0))
         self.residual[key] = rows.astype(np.int8 if largest < 128 else np.int32)
-        self._held["registers"] += self.residual[key].nbytes
-        if self._held["registers"] > MOST_REGISTERS:
+        self._sizes["registers"] += self.residual[key].nbytes
+        if self._sizes["registers"] > MOST_REGISTERS:
             self.residual.clear()
             self.forgotten.append("registers")
 

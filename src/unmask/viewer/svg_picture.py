@@ -37,11 +37,11 @@ def picture(view: View) -> str:
         left += width + BETWEEN
         height = max(height, TOP + panel.history.lines * LINE)
     size = f"{left - BETWEEN + MARGIN} {height + 8}"
-    said = "; ".join(f"{panel.name}: {panel.steps}, {_verdict(panel)}" for panel in view.panels)
+    summary = "; ".join(f"{panel.name}: {panel.steps}, {_verdict(panel)}" for panel in view.panels)
     return "".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" role="img" aria-labelledby="t d">\n',
-            f'<title id="t">{escape(view.title)}</title><desc id="d">{escape(said)}</desc>\n',
+            f'<title id="t">{escape(view.title)}</title><desc id="d">{escape(summary)}</desc>\n',
             f'<style>{STYLE}</style>\n<rect class="paper" width="100%" height="100%" rx="8"/>\n',
             *parts,
             "</svg>\n",
@@ -50,7 +50,7 @@ def picture(view: View) -> str:
 
 
 def _panel(panel: Panel, left: int) -> tuple[int, str]:
-    """(width, drawing) of one run; lines first, so that symbols stand on them."""
+    """(width, drawing) of one run; lines first, so that symbols are drawn over them."""
     history = panel.history
     columns = max(1, history.tokens.shape[1] if history.looped else history.first_slot)
     cell = 26 if columns <= 32 else 15

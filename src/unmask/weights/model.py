@@ -44,8 +44,8 @@ def table_of(model: "Model") -> str:
 def origin_of(model: "Model") -> str:
     """What it was compiled from and converted by, as its folder says: comments, which nothing else relies on."""
     made = model.provenance if isinstance(model.provenance, list) else []
-    told = [entry.get("compiled") or entry.get("converted") for entry in made if isinstance(entry, dict)]
-    words = [word for word in told if isinstance(word, str)]
+    sources = [entry.get("compiled") or entry.get("converted") for entry in made if isinstance(entry, dict)]
+    words = [word for word in sources if isinstance(word, str)]
     if not words and model.problem:
         words = [json.dumps(model.problem, ensure_ascii=False)]
     return shortened(" → ".join(words) or "no problem named", most=LONGEST)
@@ -108,14 +108,20 @@ class Model:
         return self.answer_rows if self.kind == "plt" else self.padding
 
     @property
-    def notes_answers(self) -> bool:
-        """Whether the folder says how many slots answer, as that of a program does."""
-        stored = self.problem  # may be any JSON value in a folder from elsewhere
-        return isinstance(stored, dict) and isinstance(stored.get("slots"), list) and type(stored.get("outputs")) is int
+    def problem_fields(self) -> dict[str, Any]:
+        """The fields of the stored problem; {} if it is not a JSON object, which a folder from elsewhere may hold."""
+        stored = self.problem
+        return stored if isinstance(stored, dict) else {}
 
     @property
-    def answers_told(self) -> int:
-        """The number of symbols at the end of a run that are its answers, as far as the folder says it."""
+    def notes_answers(self) -> bool:
+        """Whether the folder says how many slots answer, as that of a program does."""
+        stored = self.problem_fields
+        return isinstance(stored.get("slots"), list) and type(stored.get("outputs")) is int
+
+    @property
+    def stated_answers(self) -> int:
+        """The number of symbols at the end of a run that are its answers; 1 if the folder does not say."""
         if not self.notes_answers:
             return 1
         return max(1, self.problem["outputs"]) if self.outputs is None else self.outputs
@@ -241,8 +247,7 @@ class Model:
     @property
     def slot_names(self) -> tuple[str, ...]:
         """The names that a program gives to the slots, as the problem notes them: a comment; () where it does not."""
-        stored = self.problem  # anything at all, in a folder that others made
-        names = stored.get("slots") if isinstance(stored, dict) else None
+        names = self.problem_fields.get("slots")
         fits = isinstance(names, list) and len(names) == self.padding and all(isinstance(n, str) for n in names)
         return tuple(names) if names is not None and fits else ()
 

@@ -11,7 +11,7 @@ LARGEST_STEPS = 1 << 20
 LARGEST_FILE = 1 << 32  # bytes of one .safetensors
 LARGEST_CONFIG = 1 << 26  # bytes of config.json
 MOST_UNITS = 20_000_000  # hidden units of one MLP that is compiled
-MOST_TENSORS = 100_000  # of one file: their names stand in a header of at most 100 MB
+MOST_TENSORS = 100_000  # of one file: their names are in a header of at most 100 MB
 
 
 def check_cells(rows: int, columns: int, what: str) -> None:

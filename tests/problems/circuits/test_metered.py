@@ -2,7 +2,7 @@
 
 import pytest
 
-from unmask.problems.circuits.metered import Machine, NotMetered, Oracle, RegisterOverflow, Room, metered
+from unmask.problems.circuits.metered import Machine, NotMetered, Oracle, RegisterBound, RegisterOverflow, metered
 
 STORE = [0]
 
@@ -43,17 +43,17 @@ def test_registers_are_counted_through_calls():
     assert (square.registers, squares.registers, total.registers) == (1, 5, 8)
 
 
-@pytest.mark.parametrize(("machine", "limit"), [(total, 54), (squares, 24), (power, Room(1).at(6))])
+@pytest.mark.parametrize(("machine", "limit"), [(total, 54), (squares, 24), (power, RegisterBound(1).at(6))])
 def test_a_number_beyond_the_limit_ends_the_run(machine, limit):
     with pytest.raises(RegisterOverflow, match="beyond"):
         list(machine(limit, 6)) if machine.prints else machine(limit, 6)
 
 
 def test_a_big_integer_is_refused_at_every_polynomial_limit():
-    room = Room(degree=4, coefficient=1000)
-    assert power(room.at(10), 10) == 1024
+    bound = RegisterBound(degree=4, coefficient=1000)
+    assert power(bound.at(10), 10) == 1024
     with pytest.raises(RegisterOverflow, match="x of power is 38 bits long"):
-        power(room.at(100), 100)
+        power(bound.at(100), 100)
 
 
 def test_an_oracle_is_metered_as_well():

@@ -9,7 +9,7 @@ import pytest
 from unmask.expressions import constant
 from unmask.paper.checks.uniform_circuit_checks import circuit_is_right, lengths_of
 from unmask.problems.circuits.circuit_families import FAMILIES
-from unmask.problems.circuits.metered import RegisterOverflow, Room, metered
+from unmask.problems.circuits.metered import RegisterBound, RegisterOverflow, metered
 from unmask.problems.circuits.printed_circuits import (
     AND,
     OR,
@@ -50,7 +50,7 @@ def test_a_formula_below_the_depth_is_refuted():
 def test_an_item_is_found_by_counting(name):
     """Against the list of all items, in plain Python."""
     family, length = PRINTED[name], 4
-    printed, limit = list(family.items(length)), family.room.at(length)
+    printed, limit = list(family.items(length)), family.bound.at(length)
     gates = [k for k, number in enumerate(printed) if number < 0]
     rows = [*range(length), *(length + k for k in gates)]  # by node - 1
     assert items(limit, family.machine, length) == len(printed)
@@ -69,7 +69,7 @@ def test_an_item_is_found_by_counting(name):
 
 def test_numbers_that_outgrow_their_room_end_the_machine():
     with pytest.raises(RegisterOverflow):
-        list(replace(PRINTED["reachability"], room=Room(1)).items(9))
+        list(replace(PRINTED["reachability"], bound=RegisterBound(1)).items(9))
 
 
 def test_the_circuit_of_a_few_items():

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from unmask.api import verify_model
+from unmask.api import compile_program, verify_model
 from unmask.compilers.compiler import compiler_for
 from unmask.compilers.system_compiler import SystemCompiler
 from unmask.numerics.arithmetic import Precision
@@ -130,3 +130,14 @@ def test_the_two_are_the_same(length):
     own = compiler_for(parse_problem("group:S3"))
     model = own.compile("mdm", length, Precision(2))
     assert verify_model(model, against=tree_of(own.automaton), method="prove").status == "proved"
+
+
+@pytest.mark.parametrize("kind", ["cot", "pcot"])
+@pytest.mark.parametrize("answer", [lambda c: c[0], lambda c: [c[0], c[N - 1]], lambda c: c], ids=["one", "two", "all"])
+def test_an_answer_that_is_read_is_copied(answer, kind):
+    cell = Slots("cell", indices("i")[0].range(N), BOOLEAN)
+    (i,) = (over.index for over in cell.ranges)
+    cell.rule((cell[i - 1].or_else(False), letter(i)), lambda before, x: before != (x == "a"))
+    system = System("ab", cell, answer(cell))
+    check_canvas(system, kind, 4, words(system, 4))
+    assert verify_model(compile_program(system, kind, length=4), against=system, method="prove").status == "proved"

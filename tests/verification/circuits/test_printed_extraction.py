@@ -9,7 +9,7 @@ from unmask.errors import UnmaskError
 from unmask.numerics.arithmetic import Precision
 from unmask.paper.checks.uniform_circuit_checks import extraction_is_right
 from unmask.problems.circuits.circuit import Circuit, Gate
-from unmask.problems.circuits.metered import RegisterOverflow, Room
+from unmask.problems.circuits.metered import RegisterBound, RegisterOverflow
 from unmask.problems.circuits.printed_circuits import AND, OR, printed_circuit
 from unmask.testing.random_model import random_model
 from unmask.testing.random_transformer import random_diffusion
@@ -54,7 +54,7 @@ def test_a_step_costs_the_same_depth_in_the_formula():
 
 def test_numbers_of_gates_that_outgrow_their_room_end_the_machine():
     with pytest.raises(RegisterOverflow):
-        printed_extraction(random_diffusion(1, 2, padding=1, steps=1), Room(degree=3))
+        printed_extraction(random_diffusion(1, 2, padding=1, steps=1), RegisterBound(degree=3))
 
 
 def test_what_cannot_be_printed_is_refused():

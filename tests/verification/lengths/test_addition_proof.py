@@ -10,7 +10,7 @@ from unmask.api import compile_problem, prove_family, verify_model
 from unmask.compilers.circuit_compiler import CircuitCompiler
 from unmask.compilers.compiler import compiler_for
 from unmask.engines.fast import FastEngine
-from unmask.expressions import N, both, choose, n
+from unmask.expressions import N, both, choose, constant, n
 from unmask.numerics.arithmetic import Precision
 from unmask.problems.catalogue import parse_problem
 from unmask.problems.circuit_problems import FamilyProblem
@@ -151,7 +151,7 @@ def test_what_is_right_for_another_reason_is_unknown(name):
 def test_a_step_too_many_is_not_proved():
     compiler = compiler_for(PROBLEM)
     family = compiler.family_of("mdm", P)
-    slow = replace(family, design=replace(family.design, steps=2))
+    slow = replace(family, design=replace(family.design, steps=constant(2)))
     found = prove_every_length(PROBLEM, compiler, "mdm", P, FastEngine(), family=slow, lengths=())
     assert found.verdict == "refuted"  # beyond its bounds
 

@@ -7,7 +7,7 @@ from unmask.compilers.system_compiler import SystemCompiler
 from unmask.numerics.arithmetic import Precision
 from unmask.problems.program_problems import program_problem
 from unmask.recurrences import BOOLEAN, N, Slots, System, indices, letter, some
-from unmask.verification.lengths.system_rows import Shares, Told, together
+from unmask.verification.lengths.system_rows import RowReport, Shares, together
 
 from .programs_to_prove import of
 from .range_programs import PROGRAMS, SABOTAGES, UNDECIDED, k
@@ -114,10 +114,10 @@ def test_where_the_family_fits_its_folder_is_that_of_one_length(name, kind, monk
 
 
 def test_what_rows_tell_together():
-    nothing, one, waits = Told((False,), frozenset(), False), Told((True,), frozenset("a"), False), None
-    waits = Told((False,), frozenset(), True)
+    nothing, one, waits = RowReport((False,), frozenset(), False), RowReport((True,), frozenset("a"), False), None
+    waits = RowReport((False,), frozenset(), True)
     assert set(together([nothing, one])) == {nothing, one}
-    assert Told((True,), frozenset("a"), True) in together([nothing, one, waits])
+    assert RowReport((True,), frozenset("a"), True) in together([nothing, one, waits])
 
 
 @pytest.mark.parametrize("p", [1, 2, 3, 4, 6])

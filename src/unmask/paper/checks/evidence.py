@@ -1,4 +1,4 @@
-"""Effort → Evidence: what a check is, what it hands back, and how it says that a statement fails."""
+"""Effort → Evidence: what a check is, what it returns, and how it reports that a statement fails."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -7,9 +7,9 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Effort:
-    """How much a check may look at, in percent of what it would look at by default.
+    """How many cases a check may run, in percent of the default.
 
-    One effort is one round of checks: what several items rest on runs once in it, if it passes.
+    One effort is one round of checks: a check that several items use runs once, if it passes.
     """
 
     percent: int = 100
@@ -20,7 +20,7 @@ class Effort:
         return max(1, cases * self.percent // 100)
 
     def run(self, check: "Check") -> "Evidence":
-        """What a check finds, now or earlier in this round."""
+        """Return the evidence of a check, which runs now unless it ran earlier in this round."""
         if check not in self.passed:
             self.passed[check] = check(self)
         return self.passed[check]
@@ -28,7 +28,7 @@ class Effort:
 
 @dataclass(frozen=True, kw_only=True)
 class ItemProof:
-    """What is proved beyond the cases that were run, for all of what (`covers`: every width, every length, …).
+    """A proof beyond the cases that were run; `covers` names its scope: every width, every length, …
 
     `by` names the prover, `names` its lemmas or theorems, `run` the command that proves them again.
     """
@@ -63,7 +63,7 @@ class Evidence:
 
 
 Check = Callable[[Effort], Evidence]
-"""Runs now; raises where a statement fails."""
+"""Runs a check; raises `Refuted` if a statement fails."""
 
 
 class Refuted(AssertionError):
@@ -71,7 +71,7 @@ class Refuted(AssertionError):
 
 
 class NotBuilt(Exception):
-    """What a check needs does not exist yet."""
+    """Something that a check needs does not exist yet."""
 
 
 def require(holds: object, case: str) -> None:
@@ -80,7 +80,7 @@ def require(holds: object, case: str) -> None:
 
 
 def several(*checks: Check) -> Check:
-    """All of them."""
+    """Return one check that runs all of these."""
 
     def check(effort: Effort) -> Evidence:
         parts = [effort.run(one) for one in checks]

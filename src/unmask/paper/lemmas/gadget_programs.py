@@ -79,7 +79,7 @@ INDEXED = frozenset({"asked", "code", "care"})
 class HeadDesign:
     """A head of any width: pieces before the block, the block, which makes `passes` passes, pieces after it.
 
-    The last `tail` columns of the block's piece stand after the block.
+    The last `tail` columns of the block's piece are after the block.
     """
 
     before: tuple[Piece, ...] = ()
@@ -228,7 +228,7 @@ def outer_nor(width: int) -> Program:
 
 
 def conjunction(place: int) -> Callable[[int], Program]:
-    """A hidden unit x ∧ ¬y_i, where the column of x stands after `place` columns of y."""
+    """A hidden unit x ∧ ¬y_i, where the column of x is after `place` columns of y."""
 
     def emit(width: int) -> Program:
         program = blank()

@@ -261,7 +261,7 @@ def copies_exactly(program: Program, precision: Precision, source: str, target: 
 
 @dataclass(frozen=True)
 class Pieces:
-    """The columns of a head, piece by piece; the piece `block` stands once per index, `passes` times over."""
+    """The columns of a head, piece by piece; the piece `block` occurs once per index, `passes` times over."""
 
     before: tuple[Column, ...]
     block: tuple[Column, ...]

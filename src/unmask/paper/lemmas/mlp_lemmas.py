@@ -153,7 +153,7 @@ class _FlagFold:
 
 
 def conjunction(emit_at: Callable[[int], Emit], precision: Precision) -> LemmaOutcome:
-    """x ∧ ¬y_1 ∧ … ∧ ¬y_k, wherever x stands among them; `emit_at(place)` puts it there."""
+    """x ∧ ¬y_1 ∧ … ∧ ¬y_k, wherever x is among them; `emit_at(place)` puts it there."""
     negated, positive, bias = _literals(emit_at, precision)
 
     def moves(state):

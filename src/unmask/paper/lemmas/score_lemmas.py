@@ -279,7 +279,7 @@ def _refuted_scale(m: int, scale: int, witness: Witness, precision: Precision) -
 def encoded(precision: Precision) -> LemmaOutcome:
     """From a number in one-hot code of any width, the query forms of EQ: ±B by its bits, and 0 without a number.
 
-    The form of bit i sums -B or B times every column; the fold has at most one column that is 1, wherever it stands.
+    The form of bit i sums -B or B times every column; the fold has at most one column that is 1, wherever it is.
     """
     bits, weights = 4, set()
     for width in WIDTHS:

@@ -95,7 +95,7 @@ def partition(sets: Sequence[Ranges]) -> tuple[tuple[tuple[int, int, int], ...],
 
 
 def blocks_in(inside: Sequence[int], sets: int) -> list[int]:
-    """For each set the mask of the blocks in it: what `partition` tells of each block, the other way round."""
+    """For each set the mask of the blocks in it: the inverse of what `partition` returns."""
     return [sum(1 << block for block, mask in enumerate(inside) if mask >> k & 1) for k in range(sets)]
 
 

@@ -220,7 +220,7 @@ def _dihedral(k: int) -> tuple[list[Permutation], list[str], list[Permutation]]:
     if k > 2:
         turns = [tuple((x + i) % k for x in range(k)) for i in range(k)]
         flips = [tuple((i - x) % k for x in range(k)) for i in range(k)]
-    else:  # too few corners to tell the elements apart: act on k corners of two colours, a flip swaps colours
+    else:  # too few corners to distinguish the elements: act on k corners of two colours, a flip swaps colours
         turns = [tuple((x + i) % k + k * c for c in (0, 1) for x in range(k)) for i in range(k)]
         flips = [tuple((x + i) % k + k * (1 - c) for c in (0, 1) for x in range(k)) for i in range(k)]
     return turns + flips, names, [turns[1 % k], flips[0]]

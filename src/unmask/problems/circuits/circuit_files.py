@@ -155,7 +155,7 @@ class _AigerReader:
 
 
 def _is_number(text: str) -> bool:
-    """Digits as they stand in a file, and so few that they are worth reading."""
+    """Return whether the text is a number of at most 12 digits."""
     return text.isascii() and text.isdigit() and len(text) <= 12
 
 

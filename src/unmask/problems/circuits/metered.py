@@ -11,9 +11,9 @@ metered functions that exist when it is defined, so there is no recursion, and c
 any time. The machine prints a number by `yield`.
 
 How large a register may be is enforced while the function runs: its first argument, `limit`, is checked against every
-number that a register receives, and every number that is returned or printed. For |registers| <= c·(N + 2)^d (`Room`)
-this is O(log N) bits each. An expression between two registers has constantly many operators, so what it computes on
-the way has O(log N) bits, too. Hence: what a metered function returns or prints within a room is computed in
+number that a register receives, and every number that is returned or printed. For |registers| <= c·(N + 2)^d
+(`RegisterBound`) this is O(log N) bits each. An expression between two registers has constantly many operators, so
+its intermediate values have O(log N) bits, too. Hence a metered function within a bound computes its output in
 logarithmic space from 1^N, at every N at which it does not raise `RegisterOverflow`.
 
 A parameter annotated `Machine` is a metered function, or an `Oracle`: a function whose values are given.
@@ -49,7 +49,7 @@ class RegisterOverflow(ProblemError):
 
 
 @dataclass(frozen=True)
-class Room:
+class RegisterBound:
     """Registers hold numbers of absolute value up to coefficient · (N + 2)^degree."""
 
     degree: int
@@ -77,7 +77,7 @@ class Oracle(Machine):
     def __call__(self, *arguments: int) -> int:
         limit, *given = arguments
         value = self._function(*given)
-        return _held(int(value), limit, f"the value of {self.name}")
+        return _bounded(int(value), limit, f"the value of {self.name}")
 
 
 class Metered(Machine):
@@ -95,7 +95,7 @@ class Metered(Machine):
         names |= inspect.getclosurevars(function).nonlocals
         form = _Form(self.name, definition, names)
         self.prints, self.registers = form.prints, form.registers
-        namespace: dict[str, Any] = {**form.known, "range": range, "_held": _held}
+        namespace: dict[str, Any] = {**form.known, "range": range, "_bounded": _bounded}
         code = ast.fix_missing_locations(ast.Module([_Metering(form).visit(definition)], []))
         exec(compile(code, inspect.getfile(function), "exec"), namespace)
         self._run = namespace[self.name]
@@ -111,20 +111,20 @@ def metered(function: Any) -> Metered:
 
 @dataclass(frozen=True, eq=False)
 class MachineCall:
-    """A metered function of numbers, N first, with the machines that it is given and the room of all registers."""
+    """A metered function of numbers, N first, with the callables that it is given and the bound of all registers."""
 
     function: Metered
     machines: tuple[Machine, ...]
-    room: Room
+    bound: RegisterBound
 
     def __call__(self, length: int, *arguments: int) -> int:
-        return self.function(self.room.at(length), *self.machines, length, *arguments)
+        return self.function(self.bound.at(length), *self.machines, length, *arguments)
 
     def __str__(self) -> str:
         return f"{self.function.name} of {' '.join(machine.name for machine in self.machines)}"
 
 
-def _held(value: int, limit: int, what: str) -> int:
+def _bounded(value: int, limit: int, what: str) -> int:
     if not -limit <= value <= limit:
         raise RegisterOverflow(
             f"{what} is {value.bit_length()} bits long, beyond the {limit.bit_length()} of a register"
@@ -223,27 +223,27 @@ class _Metering(ast.NodeTransformer):
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         self.generic_visit(node)
         node.args.args.insert(0, ast.arg(LIMIT))
-        node.body = [self._checked(name) for name in self._form.numbers] + node.body
+        node.body = [self._bound_check(name) for name in self._form.numbers] + node.body
         return node
 
     def visit_Assign(self, node: ast.Assign) -> list[ast.stmt]:
         self.generic_visit(node)
-        return [node, self._checked(_text(node.targets[0]))]
+        return [node, self._bound_check(_text(node.targets[0]))]
 
     def visit_AugAssign(self, node: ast.AugAssign) -> list[ast.stmt]:
         self.generic_visit(node)
-        return [node, self._checked(_text(node.target))]
+        return [node, self._bound_check(_text(node.target))]
 
     def visit_For(self, node: ast.For) -> ast.AST:
         self.generic_visit(node)
-        node.body.insert(0, self._checked(_text(node.target)))
+        node.body.insert(0, self._bound_check(_text(node.target)))
         return node
 
     def visit_Return(self, node: ast.Return) -> ast.AST:
         self.generic_visit(node)
         if node.value is not None:
             arguments = [node.value, ast.Name(LIMIT, ast.Load()), ast.Constant(f"what {self._form.name} returns")]
-            node.value = ast.Call(ast.Name("_held", ast.Load()), arguments, [])
+            node.value = ast.Call(ast.Name("_bounded", ast.Load()), arguments, [])
         return node
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST | list[ast.stmt]:
@@ -253,7 +253,7 @@ class _Metering(ast.NodeTransformer):
         assert isinstance(node.value, ast.Yield)
         assert node.value.value is not None
         kept = ast.Assign([ast.Name(PRINTED, ast.Store())], node.value.value)
-        return [kept, self._checked(PRINTED), ast.Expr(ast.Yield(ast.Name(PRINTED, ast.Load())))]
+        return [kept, self._bound_check(PRINTED), ast.Expr(ast.Yield(ast.Name(PRINTED, ast.Load())))]
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
@@ -261,11 +261,9 @@ class _Metering(ast.NodeTransformer):
             node.args.insert(0, ast.Name(LIMIT, ast.Load()))
         return node
 
-    def _checked(self, register: str) -> ast.stmt:
-        source = (
-            f"if not -{LIMIT} <= {register} <= {LIMIT}: _held({register}, {LIMIT}, '{register} of {self._form.name}')"
-        )
-        return ast.parse(source).body[0]
+    def _bound_check(self, register: str) -> ast.stmt:
+        what = f"{register} of {self._form.name}"
+        return ast.parse(f"if not -{LIMIT} <= {register} <= {LIMIT}: _bounded({register}, {LIMIT}, {what!r})").body[0]
 
 
 def _text(node: ast.AST | None) -> str:

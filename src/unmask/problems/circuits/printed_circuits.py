@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 from unmask.expressions import Expression, N, constant, log2_above
 from unmask.problems.circuits.circuit import Circuit, Gate
-from unmask.problems.circuits.metered import Machine, Metered, Room, metered
+from unmask.problems.circuits.metered import Machine, Metered, RegisterBound, metered
 
 AND, OR = -1, -2
 
@@ -51,7 +51,7 @@ def item(circuit: Machine, N: int, place: int) -> int:
 
 @metered
 def gate_of(circuit: Machine, N: int, place: int) -> int:
-    """The place of the gate to which an item belongs; of the last gate if there is none."""
+    """The place of the gate to which an item belongs; of the last gate if no gate follows."""
     count = 0
     for printed_item in circuit(N):
         if place >= 0 and count >= place and printed_item < 0:
@@ -86,7 +86,7 @@ def source_row(circuit: Machine, N: int, place: int) -> int:
 
 @metered
 def deciding_bit(circuit: Machine, N: int, place: int) -> int:
-    """The bit that decides the gate if the wire's source has it; 2 for an item that is no wire."""
+    """The bit that decides the gate if the wire's source has it; 2 for an item that is not a wire."""
     literal = item(circuit, N, place)
     if literal <= 1:
         return 2
@@ -200,20 +200,20 @@ def reachability(N: int) -> Iterator[int]:
     yield AND
 
 
-ROOM = Room(2)
+REGISTER_BOUND = RegisterBound(2)
 
 
 @dataclass(frozen=True, eq=False)
 class PrintedFamily:
-    """A machine, the room of its registers, and a depth that its circuits do not exceed, as a formula in N."""
+    """A machine, the bound of its registers, and a depth that its circuits do not exceed, as a formula in N."""
 
     machine: Metered
     depth: Expression
     least: int = 2
-    room: Room = ROOM
+    bound: RegisterBound = REGISTER_BOUND
 
     def items(self, length: int) -> Iterator[int]:
-        return self.machine(self.room.at(length), length)
+        return self.machine(self.bound.at(length), length)
 
 
 def printed_circuit(length: int, printed: Iterable[int]) -> Circuit:
@@ -234,5 +234,5 @@ PRINTED: dict[str, PrintedFamily] = {
     "equal-halves": PrintedFamily(equal_halves, constant(2)),
     "formula": PrintedFamily(formula, log2_above(N)),
     "parity": PrintedFamily(parity, 2 * log2_above(N)),
-    "reachability": PrintedFamily(reachability, log2_above(N) + 2, least=4, room=Room(3)),
+    "reachability": PrintedFamily(reachability, log2_above(N) + 2, least=4, bound=RegisterBound(3)),
 }

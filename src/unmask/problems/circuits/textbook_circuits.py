@@ -89,7 +89,7 @@ def _at_least(builder: CircuitBuilder, x: Bits) -> list[int]:
 
 
 def _formula(builder: CircuitBuilder, x: Bits) -> list[int]:
-    """Is x[i] looked at? Where it decides the part that it stands in, the leaves up to the end of it are skipped."""
+    """Return whether x[i] is read. If it decides its subtree, the leaves up to the end of the subtree are skipped."""
     looked_at: list[list[int]] = [[TRUE], *([] for _ in x)]  # whence each leaf is reached; at the end, a true formula
     for i, leaf in enumerate(x):
         here = builder.or_(*looked_at[i])

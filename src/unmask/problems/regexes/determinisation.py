@@ -259,7 +259,7 @@ class _Gaps:
         return arrows
 
     def _kinds_before(self) -> list[int]:
-        """For each token and the edge, the first one that no assertion about the character before tells from it."""
+        """For each token and the edge, the first that assertions about the previous character do not distinguish."""
         guards = [guard for ways in self.nfa.silent.values() for _, guard in ways if isinstance(guard, AssertionCase)]
         firsts: dict[tuple[bool, ...], int] = {}
         sides = {guard.before for guard in guards}
@@ -299,8 +299,8 @@ class _Gaps:
         for rest in queue:
             check()
             for token in range(self.edge):
-                for said in range(1 << len(self.behind)):
-                    leading, _ = self._leading(self.kind[token], rest, said)
+                for truths_behind in range(1 << len(self.behind)):
+                    leading, _ = self._leading(self.kind[token], rest, truths_behind)
                     self._charge(1 + self.readable[token].bit_count())
                     succeeds = sum(
                         1 << state for state in _bits(self.readable[token]) if leading >> self.nfa.reads[state][1] & 1
@@ -310,7 +310,7 @@ class _Gaps:
                         ways[longer] = []
                         queue.append(longer)
                         _check(len(queue), most_states)
-                    ways[longer].append((said, rest))
+                    ways[longer].append((truths_behind, rest))
         return ways
 
     def _forwards(self, gaps: frozenset[Gap], token: int, ways: dict[Rest, list[tuple[int, Rest]]]) -> Iterator[Gap]:
@@ -323,21 +323,25 @@ class _Gaps:
                 yield from ((past, shorter) for _, shorter in ways[rest])
                 continue
             new = GapPast(self.kind[token], self._read_behind(past, rest) & self.readable[token])
-            yield from ((new, shorter) for said, shorter in ways[rest] if self._said(new, shorter) == said)
+            yield from (
+                (new, shorter)
+                for truths_behind, shorter in ways[rest]
+                if self._look_behind_truths(new, shorter) == truths_behind
+            )
 
     def _accepts(self, past: GapPast, rest: Rest) -> bool:
-        leading, _ = self._leading(past.kind, rest, self._said(past, rest))
+        leading, _ = self._leading(past.kind, rest, self._look_behind_truths(past, rest))
         return bool(leading >> self.nfa.start & 1)
 
-    def _leading(self, before: int, rest: Rest, said: int) -> tuple[int, int]:
+    def _leading(self, before: int, rest: Rest, truths_behind: int) -> tuple[int, int]:
         """Return the states from which a run at this gap succeeds, and which look-arounds hold here, as bit masks.
 
         A run succeeds at the end of the word, at the end of a look-ahead, or by what follows the gap. A look-ahead
         mentions only earlier ones, so they are decided in their order; `said` has the truths of the look-behinds.
         """
-        if (known := self.known.get((before, rest, said))) is not None:
+        if (known := self.known.get((before, rest, truths_behind))) is not None:
             return known
-        truths = sum(1 << number for bit, number in enumerate(self.behind) if said >> bit & 1)
+        truths = sum(1 << number for bit, number in enumerate(self.behind) if truths_behind >> bit & 1)
         decided = sum(1 << number for number in self.behind)
         leading = rest.succeeds | self.ends | int(rest.token == self.edge)
         new, waiting = list(_bits(leading)), []
@@ -352,7 +356,7 @@ class _Gaps:
             new = [state for state in freed if not leading >> state & 1]
             leading |= sum(1 << state for state in new)
         leading = self._follow_back(new, leading, waiting, (before, rest, truths, decided))
-        self.known[before, rest, said] = leading, truths
+        self.known[before, rest, truths_behind] = leading, truths
         return leading, truths
 
     def _follow_back(
@@ -375,19 +379,19 @@ class _Gaps:
                     new.append(state)
         return leading
 
-    def _said(self, past: GapPast, rest: Rest) -> int:
+    def _look_behind_truths(self, past: GapPast, rest: Rest) -> int:
         """What the look-behinds say at a gap, as bits in their order, the inner ones first."""
-        said = 0
+        truths_behind = 0
         for bit, number in enumerate(self.behind):
             look = self.nfa.looks[number]
-            _, truths = self._leading(past.kind, rest, said)  # right as far as inner look-arounds go
+            _, truths = self._leading(past.kind, rest, truths_behind)  # right as far as inner look-arounds go
             origins = [look.start, *(self.nfa.reads[state][1] for state in _bits(past.read))]
-            said |= (look.end in self._reach(origins, past.kind, rest, truths)) << bit
-        return said
+            truths_behind |= (look.end in self._reach(origins, past.kind, rest, truths)) << bit
+        return truths_behind
 
     def _read_behind(self, past: GapPast, rest: Rest) -> int:
-        """The reading states of look-behinds that stand before the next character; one begins at every gap."""
-        _, truths = self._leading(past.kind, rest, self._said(past, rest))
+        """The reading states of look-behinds before the next character; one begins at every gap."""
+        _, truths = self._leading(past.kind, rest, self._look_behind_truths(past, rest))
         origins = [self.nfa.looks[number].start for number in self.behind]
         origins += [self.nfa.reads[state][1] for state in _bits(past.read)]
         return sum(1 << state for state in self._reach(origins, past.kind, rest, truths) if state in self.nfa.reads)

@@ -39,7 +39,7 @@ class Repeat:
 
 @dataclass(frozen=True)
 class Neighbour:
-    """What may stand on one side of a position: a character of `ranges`, or (if `edge`) nothing at all."""
+    """What may be on one side of a position: a character of `ranges`, or (if `edge`) nothing at all."""
 
     ranges: Ranges
     edge: bool
@@ -154,7 +154,7 @@ class Nfa:
     Reading states: reads[s] = (set, target). Silent states: silent[s] = [(target, guard), …].
     State 0 is the end. A look-around mentions only earlier ones.
     better[s] is the mask of states from which every word that leads from s to
-    the end does so too, because they stand in the same place of another copy of a repeated body.
+    the end does so too, because they are at the same place of another copy of a repeated body.
     """
 
     sets: dict[Ranges, int] = field(default_factory=dict)

@@ -62,7 +62,7 @@ def column_of(pattern: str, construct: str, *, verbose: bool = False, occurrence
 
 
 def constructs(pattern: str, *, verbose: bool = False) -> Iterator[tuple[str, int]]:
-    """(construct, column) in the order of the text; a quantifier stands where its sign does."""
+    """(construct, column) in the order of the text; the column of a quantifier is that of its sign."""
     scopes = [verbose]
     at = 0
     while at < len(pattern):
@@ -218,7 +218,7 @@ class _TreeReader:
         raise self.refused(*_REFUSED.get(op, (f"construct {op}", "is not supported")))
 
     def look(self, op: str, direction: int, tree: Any, flags: int) -> RegexNode:
-        """(?=…), (?!…), (?<=…), (?<!…); what stands behind must have one length, as Python demands."""
+        """(?=…), (?!…), (?<=…), (?<!…); the content of a look-behind must have one length, as in Python."""
         if direction < 0:
             occurrence = self.seen["ASSERT"]
             self.seen["ASSERT"] += 1

@@ -196,7 +196,7 @@ def gate_on(mlp: MlpBuilder, one: Columns, x: Columns, on: Columns, positive: Co
     Equation:     ReLU(-B·one ± x + B·on), summed in this order
     Bounds:       two hidden units per number. Least p: 1.
     Exactness:    exact for all numbers of F_p: -B + x clips only for a negative x, which gives 0 in any case. The
-                  columns must stand in the order of the sum.
+                  columns must be in the order of the sum.
     """
     assert max(one) < min(x) and max(x) < min(on), "one, x and on are summed in another order"  # noqa: PT018
     for sign, column in ((ONE, positive), (-ONE, negative)):

@@ -51,7 +51,7 @@ def empty(head: HeadBuilder, mlp: MlpBuilder, sentinel: Columns, share: Columns,
                   may write to one column `alone`, each with its own `share`: it is then the number of heads that see
                   nothing, at most B. Least p: 1.
     Exactness:    exact for every earlier score and any number of rows (`proofs/GadgetEmpty.v`, for every p).
-    Deviations:   the paper has no such gadget: with it a model can tell division by zero from anything else.
+    Deviations:   the paper has no such gadget: with it a model can detect division by zero.
     """
     hide(head, sentinel)
     head.column([(head.one, ABOVE_FAINTEST)], [(sentinel, ONE)])

@@ -38,8 +38,8 @@ class Fetch:
     each: bool = False
     name: str = ""  # of a read with a function, and its line
 
-    def value(self, held: Any) -> Any:
-        return held if self.mapping is None else self.mapping(held)
+    def value(self, contents: Any) -> Any:
+        return contents if self.mapping is None else self.mapping(contents)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Rule → conjunctions of features: what heads bring, and the table of a rule over it.
+"""Rule → conjunctions of features: what heads copy, and the table of a rule over it.
 
     feature     "the row holds this value", or for a set "the item is in (or not in) the set"
     variable    features of which exactly one holds, once the row that is read is written
@@ -27,7 +27,7 @@ Feature = tuple[str, Any]
 """("is", value), ("in", item) or ("out", item)."""
 
 Column = tuple[str, int, Feature]
-"""Where a feature stands: ("read", number of the head, feature) or ("found", number of the channel, feature)."""
+"""Where a feature comes from: ("read", number of the head, feature) or ("found", number of the channel, feature)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,11 +78,11 @@ def meaning_of(
     fetch: Fetch, tokens: dict[Any, int], letters: Sequence[str]
 ) -> tuple[dict[int, frozenset[Feature]], list[Any]]:
     """(token → features, the values that can be read) of a read."""
-    held = letters if fetch.source is None else fetch.source.values
-    given = {value: fetch.value(value) for value in held}
+    values_held = letters if fetch.source is None else fetch.source.values
+    given = {value: fetch.value(value) for value in values_held}
     if fetch.mapping is not None:
-        told = [((value,), result) for value, result in given.items()]
-        check_function(lambda one: fetch.value(*one), told[:MOST_ASKED], f"the function of {fetch.name}")
+        results_by_value = [((value,), result) for value, result in given.items()]
+        check_function(lambda one: fetch.value(*one), results_by_value[:MOST_ASKED], f"the function of {fetch.name}")
     values = list(dict.fromkeys(given.values()))
     items = items_of(values) if is_sets(values) else None
     meaning = {tokens[value]: frozenset(coded(result, items)) for value, result in given.items()}
@@ -234,5 +234,5 @@ class GivenValues:
 
 
 def is_each(leaf: Leaf) -> bool:
-    """Is the leaf a set of which one item at a time is given?"""
+    """Return whether the leaf is a set whose items are passed one at a time."""
     return not isinstance(leaf, Ranged) and leaf.each

@@ -1,6 +1,6 @@
 """What every row of a system computes, from registers to results.
 
-    layer 1   heads bring the features of the rows that are read; rows that find say what they find
+    layer 1   heads copy the features of the rows that are read; rows that find report what they find
     layer 2   where there are reads over a range: slots attend to the rows that find for them (lem:detection)
     last      a unit for every conjunction of a rule; its result features, twice
 
@@ -66,7 +66,7 @@ class SlotRegisters:
 
     @classmethod
     def of(cls, program: Program, plan: SystemPlan, placement: Placement | None = None) -> "SlotRegisters":
-        """Places, addresses and what is fetched; the rows of the plan stand where `placement` puts them."""
+        """Places, addresses and what is fetched; the rows of the plan are where `placement` puts them."""
         room = plan.room if placement is None else constant(placement.codes)
         here = plan.here() if placement is None else placement.here()
         node = cls(program, plan, program.code("here", here, room=room), placement)
@@ -102,11 +102,11 @@ class SlotRegisters:
             embed_meaning(self.program, head, self.own[h], tokens)
 
     def asks(self, declared: Expression | np.ndarray, fill: int) -> Expression | np.ndarray:
-        """What rows act by, where they stand; `fill` where they act for nothing."""
+        """An expression of the row that acts, at the rows that act; `fill` at the others."""
         return declared if self.placement is None else self.placement.asks(declared, fill)
 
     def fetch(self, layer: LayerBuilder, copy: Callable[[HeadBuilder, int], None]) -> None:
-        """One LOOKUP for every read; `copy` says what it brings."""
+        """One LOOKUP for every read; `copy` says what it copies."""
         for h, address in enumerate(self.addresses):
             copy(lookup(layer, address, self.here), h)
 
@@ -154,7 +154,7 @@ class SlotRegisters:
             mlp.write(np.repeat(unit, len(written)), np.array(written, dtype=np.int64))
 
     def column(self, literal: Column) -> int:
-        """Where a literal stands."""
+        """The register of a literal."""
         kind, number, (sort, value) = literal
         if kind == "read":
             return self.fetched[number].columns[sort, value]
@@ -193,7 +193,7 @@ def tell_apart(mlp: MlpBuilder, share: Columns, some: Columns, lacking: Columns)
 
 
 def embed_meaning(program: Program, head: ReadHead, own: Features, tokens: Iterable[int]) -> None:
-    """The features of every symbol that a head may bring."""
+    """The features of every symbol that a head may read."""
     pairs = [(t, own.columns[f]) for t in tokens for f in sorted(head.meaning.get(t, ()), key=str)]
     if pairs:
         symbols, columns = np.array(pairs).T

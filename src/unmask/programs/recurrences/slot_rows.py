@@ -15,7 +15,7 @@ from functools import cached_property, reduce
 
 import numpy as np
 
-from unmask.expressions import Expression, N, Range, choose, constant, fold, lifted
+from unmask.expressions import Expression, N, Range, choose, constant, fold
 from unmask.expressions import n as row
 from unmask.programs.recurrences.regions import Evaluate, Ranged, Region, case_regions
 from unmask.recurrences.slots import Case, Over, Slots
@@ -202,7 +202,7 @@ def digits(ranges: Sequence[Range], box: Box, place: Expression) -> dict[str, Ex
     return found
 
 
-Piece = tuple[Block, Expression | int]
+Piece = tuple[Block, Expression]
 
 Draft = tuple[Slots, Case, Region]
 """A region of a group, and the rule that holds there."""
@@ -319,19 +319,18 @@ class SlotRows:
         """Return the code of a slot, in its own indices."""
         return self.boxes[group].code([over.index for over in group.ranges])
 
-    def declared(self, pieces: Sequence[Piece], otherwise: Expression | int) -> Expression | np.ndarray:
+    def declared(self, pieces: Sequence[Piece], otherwise: Expression) -> Expression | np.ndarray:
         """Return an expression for every block, another one elsewhere, as a formula.
 
         A plan of one length has a table in its place if some block has no formula.
         """
-        given = {block: lifted(expression) for block, expression in pieces}
-        rest = lifted(otherwise)
+        given = dict(pieces)
         try:
-            return self._formula(given, rest)
+            return self._formula(given, otherwise)
         except NoFormula:
             if self.every_length:
                 raise
-        table = rest.at_positions(fixed(self.length), np.arange(fixed(self.rows))).copy()
+        table = otherwise.at_positions(fixed(self.length), np.arange(fixed(self.rows))).copy()
         for block, expression in given.items():
             table[block.rows] = block.evaluate(expression)
         return table

@@ -1,9 +1,9 @@
-"""Where the rows of a plan stand in a string that grows: one slot after the other, or a block for every step.
+"""Where the rows of a plan are in a string that grows: one slot after the other, or a block for every step.
 
     chain     the slots in an order in which each comes after what it reads; row n acts for the slot in row n + 1
     levels    block t holds the slots of depth t, each behind the rows that find for it; what is left over is empty
 
-The answers stand last, so that a slot that is read by another cannot be an answer: `with_copied_answers` adds slots
+The answers are last, so that a slot that is read by another cannot be an answer: `with_copied_answers` adds slots
 that repeat the answers.
 """
 
@@ -22,7 +22,7 @@ from unmask.recurrences.unfolding import Key, Unfolding
 
 @dataclass(frozen=True, eq=False)
 class Placement:
-    """Row r of the plan stands in row of[r]; `ahead` rows before it is what acts for it."""
+    """Row r of the plan is row of[r] of the string; the row that acts for it is `ahead` rows before it."""
 
     plan: SystemPlan
     of: np.ndarray

@@ -111,7 +111,7 @@ class Planned:
 
     @property
     def computes(self) -> tuple[Any, ...]:
-        """What it does with what it reads, wherever that stands."""
+        """Its table over what it reads, independent of where that is."""
         return tuple(self.heads), self.channels, self.terms
 
 
@@ -279,19 +279,19 @@ class SystemPlan(SlotRows):
             ]
             check_entries([len(values) for values in listed], name)
             terms: list[Term] = []
-            told: list[tuple[tuple[Any, ...], frozenset]] = []
+            entries: list[tuple[tuple[Any, ...], frozenset]] = []
             for numbers, values in all_given(listed):
                 whole = tuple(
                     frozenset([v]) if is_each(leaf) else v for leaf, v in zip(region.leaves, values, strict=True)
                 )
-                told.append((whole, found_by(over, whole, name)))
-                results = items_of([told[-1][1]])
+                entries.append((whole, found_by(over, whole, name)))
+                results = items_of([entries[-1][1]])
                 if results:
                     items.update(dict.fromkeys(results))
                     cube = given.cube(region.leaves, numbers, values)
                     terms.append(Term(cube, tuple(("in", item) for item in results)))
             check_function(
-                lambda whole, name=name: found_by(over, whole, name), told[:MOST_ASKED], what_gives(over, name)
+                lambda whole, name=name: found_by(over, whole, name), entries[:MOST_ASKED], what_gives(over, name)
             )
             self._add(Planned(name, block, region.where, None, fetched, (), tuple(terms)))
         ordered = items_of([frozenset(items)]) if over.kind == "collect" else [True]
@@ -340,12 +340,14 @@ class SystemPlan(SlotRows):
         check_entries([len(listed) for listed in given.values], group.name)
         place = {value: i for i, value in enumerate(group.values)}
         results = given.table()
-        told: list[tuple[tuple[Any, ...], Any]] = []
+        entries: list[tuple[tuple[Any, ...], Any]] = []
         for numbers, values in all_given(given.values):
-            told.append((values, result_of(group, case, values, group.name)))
-            results[given.index(numbers)] = place[told[-1][1]]
+            entries.append((values, result_of(group, case, values, group.name)))
+            results[given.index(numbers)] = place[entries[-1][1]]
         check_function(
-            lambda values: result_of(group, case, values, group.name), told[:MOST_ASKED], what_gives(case, group.name)
+            lambda values: result_of(group, case, values, group.name),
+            entries[:MOST_ASKED],
+            what_gives(case, group.name),
         )
         channels = tuple(channel for channel, _ in found.values())
         terms = tuple(self._terms(group, given, results))
@@ -363,7 +365,7 @@ class SystemPlan(SlotRows):
                 yield Term(cube, (("in" if cube.result else "out", item),))
 
     def coded_as_sets(self, group: Slots) -> bool:
-        """Is a slot of the group computed item by item?"""
+        """Return whether a slot of the group is computed item by item."""
         return is_sets(group.values) and group not in self._whole
 
     def result_features(self, group: Slots) -> list[Feature]:
@@ -432,11 +434,11 @@ class SystemPlan(SlotRows):
 
     def not_in(self, regions: Sequence[Planned]) -> Expression | np.ndarray:
         """1 in the rows outside of some regions."""
-        return self.declared(self._pieces(dict.fromkeys(regions, constant(0)), constant(1)), 1)
+        return self.declared(self._pieces(dict.fromkeys(regions, constant(0)), constant(1)), constant(1))
 
     def in_blocks(self, blocks: Sequence[Block], inside: int) -> Expression | np.ndarray:
         """`inside` in the rows of some blocks, its opposite elsewhere."""
-        return self.declared([(block, inside) for block in blocks], 1 - inside)
+        return self.declared([(block, constant(inside)) for block in blocks], constant(1 - inside))
 
     def _pieces(self, asked: dict[Planned, Expression], rest: Expression) -> list[Piece]:
         """Per block: the expression of the region that a row belongs to."""

@@ -174,7 +174,7 @@ def _start(program: Program, node: SlotRegisters) -> None:
     others = np.setdiff1d(plan.symbols.vocabulary.everything, plan.symbols.vocabulary["mask"])
     program.embed(others, written)
 
-    def held(feature: Feature) -> list[int]:
+    def columns_of(feature: Feature) -> list[int]:
         """Where heads find a feature of a slot, each under what it means to it."""
         sort, value = feature
         if sort != "is":
@@ -183,7 +183,7 @@ def _start(program: Program, node: SlotRegisters) -> None:
         meanings = [sorted(head.meaning.get(token, ()), key=str) for head in plan.heads]
         return sorted({own.columns[f] for own, meaning in zip(node.own, meanings, strict=True) for f in meaning})
 
-    start_layer(program, node, [written], held)
+    start_layer(program, node, [written], columns_of)
 
 
 def start_layer(
@@ -209,7 +209,7 @@ class SlotResults:
 
     While a slot waits, the symbols that it may hold tie at 0, or with `own_slot` have -B like all others.
 
-    The columns stand in the order of the sum: what a row may hold, whether it is ready, what it is.
+    The columns are in the order of the sum: what a row may hold, whether it is ready, what it is.
     """
 
     def __init__(self, program: Program, plan: SystemPlan, *, own_slot: bool) -> None:
@@ -334,7 +334,7 @@ def system_loop(plan: SystemPlan) -> Program:
 
 
 def _brought(plan: SystemPlan, h: int, result: Features, fetched: Features) -> tuple[Columns, Columns]:
-    """From what a slot has computed to the features that a head brings."""
+    """From what a slot has computed to the features that a head reads."""
     pairs: dict[tuple[int, int], None] = {}
     head = plan.heads[h]
     for group in plan.groups:

@@ -130,7 +130,7 @@ def group_coding(group: PermutationGroup, names: Sequence[str]) -> Coding:
 
 
 def base_of(maps: np.ndarray, *, first: int | None = None) -> tuple[int, ...]:
-    """Points whose images tell all maps apart, chosen greedily; `first` is always among them."""
+    """Points whose images distinguish all maps, chosen greedily; `first` is always among them."""
     base = [] if first is None else [first]
     classes = np.zeros(len(maps), dtype=np.int64)
     for point in base:
@@ -226,7 +226,7 @@ class Products:
 
 
 def elements_of(automaton: Automaton, group: PermutationGroup | None = None) -> PermutationGroup | Monoid:
-    """What words are multiplied in: the group of the problem where it is small, else the transition monoid."""
+    """The algebra of the words' products: the group of the problem if it is small, else the transition monoid."""
     if group is not None and group.order <= MOST_ELEMENTS:
         return group
     return transition_monoid(automaton, most=MOST_ELEMENTS)
@@ -259,7 +259,7 @@ def _word_name(monoid: Monoid, element: int, tokens: tuple[str, ...]) -> str:
 
 
 def _with_symbols(tokens: tuple[str, ...], letters: np.ndarray, names: list[str]) -> tuple[tuple[str, ...], np.ndarray]:
-    """Symbols are the tokens, then the elements that are no token's; a name that is taken gets a number."""
+    """Symbols are the tokens, then the elements that no token stands for; a name that is taken gets a number."""
     symbols = list(tokens)
     taken = set(tokens)
     symbol_of = np.full(len(names), -1)

@@ -3,7 +3,7 @@
 Statement:    a regular language is decided by a looped transformer with ⌈log2 N⌉ loops.
 Construction: row i holds a product; each loop replaces it by the product of the rows 2i and 2i + 1. A row that
               does not exist is the pad row N, which always holds the identity. After ⌈log2 N⌉ loops row 0 holds the
-              product of the word; a last LOOKUP brings its verdict to the last row.
+              product of the word; a last LOOKUP copies its verdict to the last row.
 Bounds:       T = ⌈log2 N⌉ (0 for N <= 1), P = 1; 2 looped layers (1 for `matrix_loop`) and 1 after; width O(log N).
 Exactness:    for every N >= 0 and p >= 2.
 Deviations:   one pad instead of none: it is the identity, and the empty word has a row to answer from.
@@ -140,8 +140,8 @@ def _rows_of_a_level(vocabulary: Vocabulary, length: Expression) -> tuple[Progra
     return program, here, address
 
 
-def _deliver(program: Program, vocabulary: Vocabulary, here: Columns, held: Columns, verdict: Columns) -> None:
+def _deliver(program: Program, vocabulary: Vocabulary, here: Columns, product_at: Columns, verdict: Columns) -> None:
     """After the loop every row looks up row 0, and its logits say whether that product accepts."""
-    lookup_row(program.layer(), 0, here).copy(held, verdict)
+    lookup_row(program.layer(), 0, here).copy(product_at, verdict)
     program.read_out(vocabulary.everything, program.one, -B)
     program.read_out(vocabulary.verdicts, program.columns("verdict"), B)

@@ -352,7 +352,7 @@ def _read_out(program: Program, products: Products, vocabulary: Vocabulary, regi
 def _suppress(program: Program, vocabulary: Vocabulary, written: Columns, registers: _ProductRegisters) -> None:
     """-B for symbols out of place, and -B for all once a row is decided, from which B twice lifts the chosen one.
 
-    These columns stand before those of the choice, so that the sum runs -B, -B, 0, B.
+    These columns are before those of the choice, so that the sum runs -B, -B, 0, B.
     """
     program.read_out(written, registers.last, -B)
     program.read_out(vocabulary.verdicts, registers.inner, -B)

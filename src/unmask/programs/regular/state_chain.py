@@ -28,7 +28,7 @@ def state_chain(automaton: Automaton, vocabulary: Vocabulary, length: Expression
     program = program_in_length(vocabulary.symbols, len(vocabulary.symbols), begin + length + steps, "causal")
     letters = [*vocabulary.input_symbols, *(["begin"] if begin else [])]
     states = [f"q{q}" for q in range(automaton.states)]
-    # symbol t is emitted by the row before the one it will stand in, and depends on letter t
+    # symbol t is emitted by the row before the one it will be in, and depends on letter t
     turn = n - (N + (begin - 1))
     here = program.code("here", n)
     address = program.code("letter address", choose(turn < steps, turn.positive_part(), 0))

@@ -74,7 +74,7 @@ def state_node(
     registers = _StateRegisters.of(program, automaton, vocabulary, geometry)
     written = vocabulary.letters + np.arange(automaton.states)
     program.embed(np.arange(vocabulary.letters), registers.letter)
-    program.embed(written, registers.held)
+    program.embed(written, registers.arrived)
     program.embed(vocabulary["mask"], registers.masked)
 
     first, second = program.layer(), program.layer()
@@ -86,7 +86,7 @@ def state_node(
 
 
 class _Fetched:
-    """What a lookup brought: a letter, a state, or a mask."""
+    """What a lookup copied: a letter, a state, or a mask."""
 
     def __init__(self, program: Program, side: str, letters: Sequence[str], states: Sequence[str]) -> None:
         self.letter = program.register(f"{side} letter", letters)
@@ -100,7 +100,7 @@ class _StateRegisters:
 
     masked: Columns
     letter: Columns
-    held: Columns
+    arrived: Columns
     node: Columns
     state: Columns
     own: Columns
@@ -130,7 +130,7 @@ class _StateRegisters:
         return cls(
             masked=program.register("masked"),
             letter=program.register("own letter", letters),
-            held=program.register("own state", states),
+            arrived=program.register("own state", states),
             node=program.code("node", geometry.node, node_bits),
             state=program.code("state", geometry.state, state_bits),
             own=program.register("q", states, OneHot(geometry.state, only=geometry.slot)),
@@ -163,7 +163,7 @@ class _StateRegisters:
     def fetch(self, head: HeadBuilder, fetched: _Fetched) -> None:
         """What the row that a head attends to holds."""
         head.copy(self.letter, fetched.letter)
-        head.copy(self.held, fetched.state)
+        head.copy(self.arrived, fetched.state)
         head.copy(self.masked, fetched.masked)
 
     def verdicts(self, automaton: Automaton, reached: np.ndarray) -> list[Columns]:
@@ -179,7 +179,7 @@ def _follow_left(layer: LayerBuilder, automaton: Automaton, registers: _StateReg
     registers.fetch(lookup(layer, np.concatenate([registers.left, registers.left_state]), registers.address), fetched)
     for blocks, target in (([], registers.middle), ([(registers.fixed, -ONE)], registers.middle_address)):
         arrive = _Arrival(layer.mlp, automaton, blocks, lambda reached, target=target: [target[reached]])
-        arrive.held(fetched.state, [(absent, -ONE)])
+        arrive.arrived(fetched.state, [(absent, -ONE)])
         arrive.moved(registers.own, fetched.letter)
         arrive.stayed(registers.own, absent)
     # while the left factor is masked r is unknown: look at state 0, so that some row is attended to
@@ -198,7 +198,7 @@ def _follow_right(
     registers.fetch(head, right)
     gate: list[WeightedColumns] = [(head.one, -ONE), (registers.masked, ONE)] if own_slot else []
     arrive = _Arrival(layer.mlp, automaton, gate, lambda reached: registers.verdicts(automaton, reached))
-    arrive.held(right.state, [(left.masked, -ONE)] if waits else [])
+    arrive.arrived(right.state, [(left.masked, -ONE)] if waits else [])
     arrive.moved(registers.middle, right.letter)
     arrive.stayed(registers.middle, registers.absent[1])
 
@@ -238,7 +238,7 @@ class _Arrival:
     blocks: list[WeightedColumns]
     targets: Callable[[np.ndarray], list[Columns]]
 
-    def held(self, state: Columns, blocks: list[WeightedColumns]) -> None:
+    def arrived(self, state: Columns, blocks: list[WeightedColumns]) -> None:
         """The row that was fetched holds s: arrive in s."""
         self._units(np.arange(state.size), [state], [*self.blocks, *blocks], bias=None)
 

@@ -216,7 +216,7 @@ def bits_per_symbol(symbols: int) -> int:
 
 
 def input_names(rows: int, symbols: int) -> list[str]:
-    """`x3` where one bit says which of two symbols stands in place 3, `x3.0`, `x3.1`, … where it takes more."""
+    """`x3` where one bit says which of two symbols is at place 3, `x3.0`, `x3.1`, … where it takes more."""
     bits = bits_per_symbol(symbols)
     return [f"x{i}" if bits == 1 else f"x{i}.{b}" for i in range(rows) for b in range(bits)]
 
@@ -344,13 +344,13 @@ def constant_depth_model(model: Model, *, slots: bool = False, total: Sum = satu
     in the end comes first: `slot 2 is a`.
     """
     wires = Wires(model, total)
-    *_, held = canvases(wires)
+    *_, final_canvas = canvases(wires)
     outputs: dict[str, int] = {}
     if slots:
-        each = ((i, symbol, slot) for i, slot in enumerate(held) for symbol in model.vocabulary)
+        each = ((i, symbol, slot) for i, slot in enumerate(final_canvas) for symbol in model.vocabulary)
         outputs = {f"slot {i} is {symbol}": slot.get(model.token[symbol], FALSE) for i, symbol, slot in each}
     outputs["undefined"] = wires.undefined
-    outputs["rejected"], outputs["accepted"] = (_says(wires, held[-1], s) for s in (model.reject, model.accept))
+    outputs["rejected"], outputs["accepted"] = (_says(wires, final_canvas[-1], s) for s in (model.reject, model.accept))
     return trimmed(wires.builder.circuit(list(outputs.values()), list(outputs)))
 
 

@@ -180,10 +180,10 @@ def _flip_flop(builder: CircuitBuilder, sets: list[int], resets: list[int], init
     """The bit before any term and after each: 1 if some set has no reset after it."""
     bits = []
     for i in range(len(sets) + 1):
-        held = [builder.and_(sets[j], *(x ^ 1 for x in resets[j + 1 : i])) for j in range(i)]
+        kept = [builder.and_(sets[j], *(x ^ 1 for x in resets[j + 1 : i])) for j in range(i)]
         if initially:
-            held.append(builder.and_(*(x ^ 1 for x in resets[:i])))
-        bits.append(builder.or_(*held))
+            kept.append(builder.and_(*(x ^ 1 for x in resets[:i])))
+        bits.append(builder.or_(*kept))
     return bits
 
 

@@ -7,7 +7,7 @@ Statement:    from an oracle for the weights and positions of a family, one mete
               circuit that accepts what the model accepts. If the oracle is computable in logarithmic space, so is the
               circuit. Its depth is at most `printed_depth`, in which N does not occur but through T.
 Construction: every number of F_p is a *cell* of m gates, one per value. The equations of a layer are printed cell by
-              cell. A cell is found by its address: those of a matrix stand at equal distances, and the machine counts
+              cell. A cell is found by its address: those of a matrix are at equal distances, and the machine counts
               the gates that it has printed. Sums are the cascade of flip-flops of `one_hot`, level by level, with all
               its gates; a gate that can never be true is printed as an empty OR.
 Exactness:    for models that never divide by zero, whose words have two letters, whose attention is unmasked, and whose
@@ -25,7 +25,7 @@ from unmask.errors import UnmaskError
 from unmask.numerics import arithmetic
 from unmask.numerics.arithmetic import Precision, exp_table
 from unmask.problems.circuits.circuit import Circuit
-from unmask.problems.circuits.metered import Machine, Oracle, Room, metered
+from unmask.problems.circuits.metered import Machine, Oracle, RegisterBound, metered
 from unmask.problems.circuits.printed_circuits import AND, OR, printed_circuit
 from unmask.weights.model import Model
 from unmask.weights.transformer import Transformer
@@ -445,11 +445,11 @@ def print_model(  # noqa: C901
     yield AND
 
 
-ROOM = Room(degree=5, coefficient=1 << 14)
+REGISTER_BOUND = RegisterBound(degree=5, coefficient=1 << 14)
 """Of families with N + O(1) rows and constantly many columns."""
 
 
-def printed_extraction(model: Model, room: Room = ROOM) -> Circuit:
+def printed_extraction(model: Model, bound: RegisterBound = REGISTER_BOUND) -> Circuit:
     """Return the circuit that the machine prints, given the weights of a model; its output says: accepted."""
     planner, predictor = (model.transformers.get(name) for name in ("planner", "predictor"))
     if model.kind != "mdm" or planner is None or predictor is None:
@@ -461,7 +461,7 @@ def printed_extraction(model: Model, room: Room = ROOM) -> Circuit:
     frame = (model.padding, model.steps, precision.size, model.token[model.mask or ""], model.token[model.accept])
     values, entries, sizes = _values(precision), _entries(both), _sizes(both)
     oracles = (Oracle("value", values), Oracle("entry", entries), Oracle("size", sizes))
-    return printed_circuit(model.length, print_model(room.at(model.length), *oracles, model.length, *frame))
+    return printed_circuit(model.length, print_model(bound.at(model.length), *oracles, model.length, *frame))
 
 
 def _values(precision: Precision) -> Callable[..., int]:

@@ -238,7 +238,7 @@ def _disagreement(source: Model, conversion: Conversion, seed: int, engine: Engi
         spelled = " ".join(source.symbols(word))
         if isinstance(ours, Exception) or isinstance(theirs, Exception):
             if type(ours) is not type(theirs):
-                return spelled, _said(ours), _said(theirs)
+                return spelled, _described(ours), _described(theirs)
             continue
         difference = aligned_difference(ours, theirs, conversion.alignment, conversion.model.aliases)
         if difference is not None:
@@ -260,7 +260,7 @@ def _outcomes(model: Model, words: np.ndarray, engine: Engine) -> list[Trace | U
         return [outcome for word in words for outcome in _outcomes(model, word[None], engine)]
 
 
-def _said(outcome: Trace | Exception) -> str:
+def _described(outcome: Trace | Exception) -> str:
     if isinstance(outcome, AttendsToNothing):
         return "divides by zero"
     return f"ends with an error ({outcome})" if isinstance(outcome, Exception) else "writes its symbols"

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from unmask.theorems.cot_and_pcot import STREAM
-from unmask.verification.conversions.machine import ConversionClaim, Machine, RowState
+from unmask.verification.conversions.machine import ConversionClaim, ProgramMachine, RowState
 from unmask.verification.conversions.unknown_source import Logit, require_zeros
 from unmask.verification.lengths.head_reads import read_of, require_copies
 from unmask.verification.lengths.obligations import AnyRow, NotShown
@@ -69,7 +69,7 @@ def prove(claim: ConversionClaim) -> None:
 class _Layout:
     """Rows before the mask (n < R) and the mask's (n = R), in any step t."""
 
-    def __init__(self, claim: ConversionClaim, machine: Machine) -> None:
+    def __init__(self, claim: ConversionClaim, machine: ProgramMachine) -> None:
         self.claim, arithmetic = claim, claim.arithmetic
         self.arithmetic, z3 = arithmetic, arithmetic.z3
         arithmetic.facts.append(arithmetic.N + arithmetic.begin >= 1)  # a chain of thought has a row to read
@@ -114,7 +114,7 @@ class _Layout:
 class _Rows:
     """What rows before the mask and the mask's row hold, layer by layer; one state for each symbol and flags."""
 
-    def __init__(self, claim: ConversionClaim, machine: Machine, layout: _Layout) -> None:
+    def __init__(self, claim: ConversionClaim, machine: ProgramMachine, layout: _Layout) -> None:
         self.machine, self.precision = machine, claim.precision
         self.symbols, self.depth = claim.shape.symbols, machine.sums.depth[NAME]
         self.stream = machine.streams[NAME]

@@ -86,7 +86,7 @@ class Step:
     mlp: MlpWires
 
 
-class Machine:
+class ProgramMachine:
     """`streams`: transformer of the source → the register that holds its stream."""
 
     def __init__(
@@ -207,7 +207,7 @@ class Machine:
         hosted: bool = True,
         only: Collection[int] | None = None,
     ) -> RowState:
-        """After the heads; the stream of a layer of the source stands as after its MLP."""
+        """After the heads; the stream of a layer of the source is that after its MLP."""
         step = self.steps[number]
         if len(read) != len(step.own):
             raise NotShown(f"layer {number} has {len(step.own)} heads of its own, not {len(read)}")
@@ -354,14 +354,14 @@ class ConversionClaim:
             raise NotShown(f"the conversion has no program of every N called {name}")
         return self.programs[name]
 
-    def machine(self, name: str, streams: dict[str, str]) -> Machine:
-        made: list[Machine] = []
+    def machine(self, name: str, streams: dict[str, str]) -> ProgramMachine:
+        made: list[ProgramMachine] = []
 
         def show() -> str:
             program = self.program(name)
             if program.loop is not None or program.noise is not None:
                 raise NotShown("the program has a loop or noise")
-            made.append(Machine(program, self.precision, self.source, self.shape, streams))
+            made.append(ProgramMachine(program, self.precision, self.source, self.shape, streams))
             layers = sum(len(step.given) for step in made[0].steps)
             return f"{layers} layers of the source"
 

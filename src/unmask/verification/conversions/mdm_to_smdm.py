@@ -5,7 +5,7 @@ j + 1, with ĥ in place of m, and all others hold m. By induction on steps:
 
     planner      a slot is current if it is masked and the same entry of the block before is not, in block 0 if it is
                  masked: that is block t. Exactly these slots are chosen, so none is chosen twice
-    hosts        are the rows of the input and of block t. Their look back brings the symbol of the source's canvas, ĥ
+    hosts        are the rows of the input and of block t. Their look back copies the symbol of the source's canvas, ĥ
                  as m, and the position of the row that they host: its stream before the first layer, for U and for S
     others       are ignored: hosts see none of them (exponential 0, for every score), and they themselves have a
                  weight on hosts, for every score, so they never divide by zero
@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from unmask.expressions import N, n, variable
-from unmask.verification.conversions.machine import ConversionClaim, Flags, Machine, RowState
+from unmask.verification.conversions.machine import ConversionClaim, Flags, ProgramMachine, RowState
 from unmask.verification.conversions.unknown_source import ANYTHING, BEGIN, SLOTS, Logit, Value, require_zeros
 from unmask.verification.lengths.head_reads import read_of, require_copies
 from unmask.verification.lengths.obligations import AnyRow, Euclid, NotShown, Term
@@ -35,7 +35,7 @@ BOTH = (PLANNER, PREDICTOR)
 
 
 def causal(claim: ConversionClaim) -> bool:
-    """Are both transformers of the source causal?"""
+    """Whether both transformers of the source are causal."""
     return {its.attention for _, its in claim.shape.transformers} == {"causal"}
 
 
@@ -79,10 +79,10 @@ class Blocks:
             list(here),
         )
 
-    def flags(self, machine: Machine, *where: Term) -> list[Flags]:
+    def flags(self, machine: ProgramMachine, *where: Term) -> list[Flags]:
         return machine.flags(self.claim.arithmetic, self.row, where)
 
-    def require_look_back(self, name: str, machine: Machine) -> None:
+    def require_look_back(self, name: str, machine: ProgramMachine) -> None:
         """The head of the first layer: the same entry one block back, in block 0 and in the input the row itself."""
         arithmetic, z3 = self.claim.arithmetic, self.claim.arithmetic.z3
         if machine.steps[0].own != (0,) or machine.steps[0].given:
@@ -97,7 +97,7 @@ class Blocks:
             [*self.row.facts, self.n >= 0, self.j < arithmetic.steps],
         )
 
-    def require_hosts(self, machine: Machine) -> None:
+    def require_hosts(self, machine: ProgramMachine) -> None:
         """Rows of the input and of block t host the source's rows, in order."""
         arithmetic, z3 = self.claim.arithmetic, self.claim.arithmetic.z3
         P, T, t = arithmetic.slots, arithmetic.steps, self.t
@@ -173,7 +173,7 @@ def prove(claim: ConversionClaim) -> None:
 class _States:
     """Rows before the first layer with those that they look back to: (row, read)."""
 
-    def __init__(self, claim: ConversionClaim, machine: Machine, blocks: Blocks, hosts: Sequence[str]) -> None:
+    def __init__(self, claim: ConversionClaim, machine: ProgramMachine, blocks: Blocks, hosts: Sequence[str]) -> None:
         self.machine, self.mask, self.symbols = machine, claim.shape.mask or 0, claim.shape.symbols
         if len(machine.program.symbols) != self.symbols + 1:
             raise NotShown("there is not one symbol more than the source has")
@@ -206,7 +206,7 @@ class _States:
 class _Planned:
     """What the planner of the converted model chooses."""
 
-    def __init__(self, claim: ConversionClaim, machine: Machine, blocks: Blocks) -> None:
+    def __init__(self, claim: ConversionClaim, machine: ProgramMachine, blocks: Blocks) -> None:
         self.machine = machine
         self.states = _States(claim, machine, blocks, ())
         if len(machine.steps) != 1 or machine.program.outputs != 2:
@@ -225,7 +225,7 @@ class _Planned:
 class _Predicted:
     """The predictor, layer by layer: rows that host a row of the source, and those that are ignored."""
 
-    def __init__(self, claim: ConversionClaim, machine: Machine, blocks: Blocks) -> None:
+    def __init__(self, claim: ConversionClaim, machine: ProgramMachine, blocks: Blocks) -> None:
         self.claim, self.machine, self.blocks = claim, machine, blocks
         self.states = _States(claim, machine, blocks, BOTH)
         self.depth = machine.sums.depth
@@ -262,9 +262,7 @@ class _Predicted:
             settle(
                 f"{name}: the streams of the source after it", "execution", lambda number=number: self.pass_on(number)
             )
-        settle(
-            "decoding: the source's symbol where it takes one, else the one that stands there", "execution", self.decode
-        )
+        settle("decoding: the source's symbol where it takes one, else the present one", "execution", self.decode)
 
     def start(self) -> str:
         made = [
@@ -279,8 +277,8 @@ class _Predicted:
             if not after.holds([self.ignored, self.always], [self.one, self.one]):
                 raise NotShown("a row of another block is not ignored")
         for row in self.current:
-            held: list[Value] = [self.one * (v == row.symbol) for v in range(self.states.symbols)]
-            if not row.holds(self.standing, held):
+            one_hot: list[Value] = [self.one * (v == row.symbol) for v in range(self.states.symbols)]
+            if not row.holds(self.standing, one_hot):
                 raise NotShown("a row does not determine the symbol in its slot")
         self.idle = self.idle.changed({self.ignored: self.one, self.always: self.one})
         return f"{sum(map(len, (self.given, self.current, self.states.idle)))} pairs of rows"

@@ -43,7 +43,7 @@ SAMPLE = (
 
 TRUSTED = (
     "Python, NumPy, and the SMT solver's answers `unsat`; with a certificate these can be asked of another solver.",
-    "`verification/conversions`: that its obligations imply the statement. The argument stands at the top of the file "
+    "`verification/conversions`: that its obligations imply the statement. The argument is at the top of the file "
     "of each theorem; that rows are run as the engines run them, in `machine.py`.",
     "That a construction, which moves weights that it cannot look at, moves those of every source of this shape alike. "
     "Entries that are 0 are not stored in a folder; for the sizes that were compared, the conversion of a random "

@@ -123,7 +123,7 @@ class UnknownTransformer(Transformer):
     """Names for weights, which fit every precision."""
 
     def __post_init__(self) -> None:
-        """There are no values to check."""
+        """Unknown values need no check."""
 
 
 def _transformer(name: str, symbols: int, shape: TransformerShape) -> Transformer:
@@ -318,7 +318,7 @@ class MlpWires:
 
 
 def wires(edges: Iterable[Edges], precision: Precision) -> Wires:
-    """source → target edges, by target; a pair that stands there twice is refused, as `assemble` does."""
+    """source → target edges, by target; a pair that occurs twice is refused, as by `assemble`."""
     terms_of: dict[int, dict[int, int | Weight]] = {}
     for one in edges:
         sources, targets = np.broadcast_arrays(one.source, one.target)

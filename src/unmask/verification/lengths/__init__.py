@@ -1,4 +1,4 @@
-"""Proofs for every length N at once: what `unmask prove --every-length` does.
+"""Proofs for every length N at once: what `unmask prove PROBLEM` does.
 
 `prove_lengths` is the entry point. A proof is a list of obligations (`obligations`), each settled by a closure over
 finitely many states, by an SMT solver, or by comparison.

@@ -1,7 +1,7 @@
 """Addition by masked diffusion (mdm, smdm), for every even N.
 
 h = N/2; the rows are 2h letters, two rows N + 2k, N + 2k + 1 for every k < h, and the slots 2N + i, i <= h. In the only
-step every slot is taken (table of the planner). Its heads bring x_i and y_i (codes), its third head sees letter 0,
+step every slot is taken (table of the planner). Its heads read x_i and y_i (codes), its third head sees letter 0,
 which adds 0, and the rows of k < i, in this order, each with the weight 1 (closure over bits and over rows). The two
 rows of k add what their bits say, twice: any number of them lead to B, -B or 0, by the last k whose bits are equal
 (closure). The slot becomes x_i ⊕ y_i ⊕ [B], the last one [B] (table of the predictor).
@@ -21,13 +21,13 @@ from unmask.numerics.arithmetic import Precision, add, multiply
 from unmask.programs.program import Program
 from unmask.verification.lengths.head_reads import RowsBelow, at_most_of, reads_of, require_copies, weights_among_any
 from unmask.verification.lengths.obligations import AnyRow, Arithmetic, NotShown, Term, close
-from unmask.verification.lengths.row_tables import NEVER, Brought, RowVectors
+from unmask.verification.lengths.row_tables import NEVER, HeadContribution, RowVectors
 
 LATEST_LAYER = 1
 BITS = (0, 1)
 
 
-def said(x: int, y: int) -> int:
+def equal_bits(x: int, y: int) -> int:
     """Return the effect of a pair of bits on the carry: 1 generates it, -1 kills it, 0 passes it on."""
     return (1 if x else -1) if x == y else 0
 
@@ -75,8 +75,9 @@ def prove_addition(family: AdditionFamily, precision: Precision, arithmetic: Ari
 
 def _frame(family: AdditionFamily, arithmetic: Arithmetic) -> None:
     design, N, row = family.design, arithmetic.N, arithmetic.row()
-    if design.steps != 1 or design.block is not None or set(design.programs) != {"planner", "predictor"}:
-        raise NotShown("the family does not take one step, or is not masked diffusion")
+    if design.block is not None or set(design.programs) != {"planner", "predictor"}:
+        raise NotShown("the family is not masked diffusion")
+    arithmetic.require("frame: steps", arithmetic.at(design.steps, row) == 1)
     slots = N + N / 2 + 1
     arithmetic.require("frame: slots", arithmetic.at(design.padding, row) == slots)
     for name, program in design.programs.items():
@@ -123,9 +124,9 @@ class _AdditionPlanner(_AdditionTransformer):
 
     def _takes(self) -> str:
         cases = 0
-        letters, held = range(self.vocabulary.letters), [self.mask, *self.vocabulary.verdicts.tolist()]
+        letters, others = range(self.vocabulary.letters), [self.mask, *self.vocabulary.verdicts.tolist()]
         for name, row in self.kinds.all.items():
-            for token in letters if name == "a letter" else held:
+            for token in letters if name == "a letter" else others:
                 for start in self.start(row, token):
                     logits, _ = self.rows.last_layers(self.rows.layer(0, start, ()), 1)
                     taken = int(logits.argmax(axis=0)[0]) == 1
@@ -158,7 +159,9 @@ class _AdditionPredictor(_AdditionTransformer):
         below = at_most_of(self.program, LATEST_LAYER, self.precision, arithmetic, self.name)
         self._order(below)
         self.settle(
-            "rows: any number of rows bring what the last pair of equal bits says", "closure", lambda: self._fold(below)
+            "rows: any number of rows add what the last pair of equal bits determines",
+            "closure",
+            lambda: self._fold(below),
         )
         self.settle("rows: a slot becomes the sum of its bits and its carry", "enumeration", self._sums)
 
@@ -180,25 +183,25 @@ class _AdditionPredictor(_AdditionTransformer):
                 goal = z3.And((hidden == 0) == (row.n == 0), z3.Implies(row.n == 0, number == 0))
             arithmetic.require(f"{below.name}: whether {name} is seen", goal, row.facts)
 
-    def _brought(self, tokens: tuple[int, int]) -> list[Brought]:
-        """What the two heads of the first layer bring from letters."""
+    def _added(self, tokens: tuple[int, int]) -> list[HeadContribution]:
+        """Return the outputs of the two heads of the first layer, which read letters."""
         flags = self.rows.flags(self.arithmetic, self.kinds.letter, ())
         found = []
         for head, token in enumerate(tokens):
-            brought = self.rows.fetched(0, head, self.rows.start(np.array([token]), flags))
-            if (brought.values != brought.values[:, :1]).any():
+            added = self.rows.fetched(0, head, self.rows.start(np.array([token]), flags))
+            if (added.values != added.values[:, :1]).any():
                 raise NotShown("the output of a head does not depend on the letter alone")
-            found.append(brought[slice(0, 1)])
+            found.append(added[slice(0, 1)])
         return found
 
     def _values(self, row: AnyRow, own: int, tokens: tuple[int, int]) -> set[int]:
         """The numbers that rows of a kind give to the third head."""
         found: set[int] = set()
         for start in self.start(row, own):
-            brought = self.rows.fetched(LATEST_LAYER, 0, self.rows.layer(0, start, self._brought(tokens)))
-            if brought.columns.size != 1:
+            added = self.rows.fetched(LATEST_LAYER, 0, self.rows.layer(0, start, self._added(tokens)))
+            if added.columns.size != 1:
                 raise NotShown("the third head writes other than one column")
-            found.add(int(brought.values[0, 0]))
+            found.add(int(added.values[0, 0]))
         return found
 
     def _fold(self, below: RowsBelow) -> str:
@@ -227,7 +230,7 @@ class _AdditionPredictor(_AdditionTransformer):
         return True if state[0] != state[1] * self.precision.bound else None
 
     def _sums(self) -> str:
-        """The symbol of a slot, for all bits and all that the third head may bring."""
+        """The symbol of a slot, for all bits and all outputs of the third head."""
         verdicts, cases = self.vocabulary.verdicts, 0
         written = self.rows.fetched(
             LATEST_LAYER, 0, np.zeros((self.rows.width, 1), dtype=self.rows.compact.narrow)
@@ -237,8 +240,8 @@ class _AdditionPredictor(_AdditionTransformer):
                 right = (x ^ y if name == "slot i" else 0) ^ int(state == 1)
                 latest = np.full((1, 1), state * self.precision.bound, dtype=self.rows.compact.narrow)
                 for start in self.start(row, self.mask):
-                    first = self.rows.layer(0, start, self._brought((x, y)))
-                    after = self.rows.layer(LATEST_LAYER, first, [Brought(written, latest)])
+                    first = self.rows.layer(0, start, self._added((x, y)))
+                    after = self.rows.layer(LATEST_LAYER, first, [HeadContribution(written, latest)])
                     logits, _ = self.rows.last_layers(after, LATEST_LAYER + 1)
                     logits = logits.astype(np.int64)
                     logits[self.mask] = NEVER
@@ -263,7 +266,7 @@ def _pairs(
     for bits, value in values.items():
         term = int(multiply(weight, value, precision))
         total = int(add(int(add(state[0], term, precision)), term, precision))
-        yield bits, (total, said(*bits) or state[1])
+        yield bits, (total, equal_bits(*bits) or state[1])
 
 
 def _carries() -> str:
@@ -271,7 +274,7 @@ def _carries() -> str:
 
     def moves(state: tuple[int, int]) -> Iterable[tuple[tuple[int, int], tuple[int, int]]]:
         for x, y in product(BITS, repeat=2):
-            yield (x, y), ((x + y + state[0]) // 2, said(x, y) or state[1])
+            yield (x, y), ((x + y + state[0]) // 2, equal_bits(x, y) or state[1])
 
     def flaw(state: tuple[int, int]) -> bool | None:
         digits = all(

@@ -93,20 +93,24 @@ def _formula(claim: SystemClaim) -> None:
         if len(place.branch.operands) != (3 if place.slot.group is root else 2):
             raise NotShown("a node does not read two entries")
         children = place.branch.operands[:2]
-        stands = [_stands(operand, 2 * entry + side, leaves, claim) for side, operand in enumerate(children)]
-        arithmetic.require(f"formula: {place.name} joins the children of its entry", z3.And(*stands), place.given)
+        operand_values = [
+            _operand_value(operand, 2 * entry + side, leaves, claim) for side, operand in enumerate(children)
+        ]
+        arithmetic.require(
+            f"formula: {place.name} joins the children of its entry", z3.And(*operand_values), place.given
+        )
     _require_heap(claim, leaves)
     arithmetic.ledger.settle(
         "formula: an entry holds the value of its part", "enumeration", lambda: _joins(claim, root)
     )
 
 
-def _stands(operand: Operand, entry: Term, leaves: Term, claim: SystemClaim) -> Term:
+def _operand_value(operand: Operand, entry: Term, leaves: Term, claim: SystemClaim) -> Term:
     """The operand is what the entry of the heap holds: a node, a letter, or None behind the word."""
     z3, N = claim.arithmetic.z3, claim.arithmetic.N
     letter = entry - leaves
     if operand.number is None:
-        if operand.mapping(operand.held[0]) is not None:
+        if operand.mapping(operand.read_values[0]) is not None:
             raise NotShown("there is a value after the end of the word")
         return z3.And(letter >= 0, letter >= N)
     if operand.group is None:
@@ -164,11 +168,11 @@ def _joins(claim: SystemClaim, root: Slots) -> str:
             a, b = given[:2]
             if a is None and (b is not None or group is root):
                 continue  # the right child begins behind the left one, and the root with letter 0
-            said = result_of(group, place.branch.case, given, group.name)
+            answer = result_of(group, place.branch.case, given, group.name)
             right = _value(a, b, odd=odd)
             if group is not root and right is not None:
                 right = right != odd
-            if said is not right and (said is None or right is None or bool(said) != right):
+            if answer is not right and (answer is None or right is None or bool(answer) != right):
                 raise NotShown(f"{place.name} does not contain the value of its part")
             cases += 1
     return f"{cases} cases"
@@ -176,11 +180,11 @@ def _joins(claim: SystemClaim, root: Slots) -> str:
 
 def _mapped(operand: Operand) -> Iterator[Any]:
     """What is given to the rule, each once."""
-    return iter(dict.fromkeys(operand.mapping(value) for value in operand.held))
+    return iter(dict.fromkeys(operand.mapping(value) for value in operand.read_values))
 
 
 def _occurs(claim: SystemClaim, place: BranchRows, *, odd: bool) -> bool:
-    """May the root, whose level is ⌈log2 N⌉, be in this branch?"""
+    """Return whether the root, whose level is ⌈log2 N⌉, may be in this branch."""
     arithmetic = claim.arithmetic
     return not impossible(arithmetic, [*place.given, int(odd) == arithmetic.T % 2])
 
@@ -232,8 +236,8 @@ def _passes_on(claim: SystemClaim) -> str:
     """The slot holds what its search finds, whatever else it reads."""
     cases = 0
     for place, found in product(claim.places, (False, True)):
-        for said in _answers(claim, place, found=found):
-            if said != found:
+        for answer in _answers(claim, place, found=found):
+            if answer != found:
                 raise NotShown("the answer is not whether a window is found")
             cases += 1
     return f"{cases} cases"
@@ -243,8 +247,8 @@ def _answers(claim: SystemClaim, place: BranchRows, *, found: bool) -> Iterator[
     """What the one slot says, for all that it may read, if its search finds something or nothing."""
     (search,), group, case = claim.space.searches, place.slot.group, place.branch.case
     assert isinstance(group, Slots)
-    told = gathered(search.over, frozenset([True] if found else []))
-    for given in product(*([told] if o.search else _mapped(o) for o in place.branch.operands)):
+    gathered_value = gathered(search.over, frozenset([True] if found else []))
+    for given in product(*([gathered_value] if o.search else _mapped(o) for o in place.branch.operands)):
         yield bool(result_of(group, case, given, group.name))
 
 
@@ -268,8 +272,8 @@ def _pairs(claim: SystemClaim) -> str:
     for place, odd, differs in product(claim.places, (False, True), (False, True)):
         if impossible(arithmetic, [*place.given, int(odd) == arithmetic.N % 2]):
             continue
-        for said in _answers(claim, place, found=differs):
-            if said != (not odd and not differs):
+        for answer in _answers(claim, place, found=differs):
+            if answer != (not odd and not differs):
                 raise NotShown("the answer is not whether the halves are equal")
             cases += 1
     return f"{cases} cases"

@@ -147,7 +147,7 @@ def check_formulas(family: ModelFamily, ledger: Ledger) -> None:
             longest = length
         return f"{len(formulas)} formulas, lengths beside powers of two up to N = {longest:,}"
 
-    ledger.settle("instance: formulas are computed as they are written", "comparison", show)
+    ledger.settle("instance: formulas are evaluated in the order in which they are written", "comparison", show)
 
 
 def _formulas_in(value: Any) -> Iterator[Expression]:

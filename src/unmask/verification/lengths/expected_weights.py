@@ -102,7 +102,7 @@ def _positions(name: str, wanted: "_ProgramAt", found: Transformer) -> int:
 
 
 class _ProgramAt:
-    """A program of every N at one N: where its columns stand, and what stands between them."""
+    """A program of every N at one N: where its columns are, and what is between them."""
 
     def __init__(self, program: Program, length: int, precision: Precision) -> None:
         assert program.every is not None
@@ -140,7 +140,7 @@ class _ProgramAt:
         return _ordered(rows, zeros, [self._integers(weight, columns) for columns, weight in parts])
 
     def scores(self, head: HeadBuilder) -> tuple[Entries, Entries]:
-        """Wq and Wk: a block that reads codes stands there once for every bit."""
+        """Wq and Wk: a block that reads codes occurs once for every bit."""
         forms: list[tuple[int, int, int, Weight]] = [
             (b, side, a, weight)
             for side, edges in enumerate((head.query, head.key))
@@ -183,12 +183,12 @@ class _ProgramAt:
             there = np.ones(n.size, dtype=bool) if only is None else values_at(only, n, self.length) != 0
             for i, column in enumerate(columns):
                 if isinstance(declared, TableRows):
-                    held = np.asarray(declared.table[values])[:, i]
+                    declared_values = np.asarray(declared.table[values])[:, i]
                 elif isinstance(declared, SignedBits):
-                    held = np.where(values >> (len(columns) - 1 - i) & 1, one, -one)
+                    declared_values = np.where(values >> (len(columns) - 1 - i) & 1, one, -one)
                 else:
-                    held = one * (values != 0 if isinstance(declared, Flag) else values == i)
-                table[:, column] = np.where(there, held, 0)
+                    declared_values = one * (values != 0 if isinstance(declared, Flag) else values == i)
+                table[:, column] = np.where(there, declared_values, 0)
         return table
 
     def _integers(self, weight: Weight, places: np.ndarray) -> np.ndarray:

@@ -50,10 +50,10 @@ def witness_of(claim: LanguageClaim) -> Found:
 
 
 def _tree(claim: LanguageClaim, node: ProductRow, nodes: dict[str, ProductRow]) -> Found:
-    held = np.unique(node.pool.held)
-    first, second = (axis.ravel() for axis in np.meshgrid(held, held, indexing="ij"))
+    contents = np.unique(node.pool.contents)
+    first, second = (axis.ravel() for axis in np.meshgrid(contents, contents, indexing="ij"))
     tables = {
-        name: node.symbols(flags, first, second).reshape(held.size, -1).tolist()
+        name: node.symbols(flags, first, second).reshape(contents.size, -1).tolist()
         for name, flags in (("inner", node.inner), ("last", node.root))
     }
     flags = {
@@ -74,14 +74,14 @@ def _loop(claim: LanguageClaim) -> Found:
     first, second = (axis.ravel() for axis in np.indices((count, count)))
     finite = _finite(claim, "model")
     back = {int(column): k for k, column in enumerate(finite) if column >= 0}
-    held = [
+    contents = [
         [[back[int(c)], int(vector[c])] for c in loop.told if vector[c]]  # columns keep their order
         for vector in loop.vectors
     ]
-    said, made = loop.said(np.arange(count)), loop.table(first, second).reshape(count, -1)
+    row_symbols, made = loop.row_symbols(np.arange(count)), loop.table(first, second).reshape(count, -1)
     flags = {"model": {"every": _flags(claim, "model", loop.flags)}}
-    tables = {"last": [said.tolist()], "product": made.tolist()}
-    return {**_pairs(loop.pool, loop.maps, claim), "flags": flags, "held": held, "tables": tables}
+    tables = {"last": [row_symbols.tolist()], "product": made.tolist()}
+    return {**_pairs(loop.pool, loop.maps, claim), "flags": flags, "held": contents, "tables": tables}
 
 
 def _chain(claim: LanguageClaim) -> Found:
@@ -110,7 +110,7 @@ def _pairs(pool: Pool, maps: Monoid, claim: LanguageClaim) -> Found:
     images = {int(f): tuple(place[maps.elements[f][order]].tolist()) for f in np.unique(pool.maps)}
     elements = sorted({*images.values()})
     number = {image: i for i, image in enumerate(elements)}
-    pairs = sorted({(int(x), number[images[int(f)]]) for x, f in zip(pool.held, pool.maps, strict=True)})
+    pairs = sorted({(int(x), number[images[int(f)]]) for x, f in zip(pool.contents, pool.maps, strict=True)})
     return {"elements": [list(image) for image in elements], "pairs": pairs}
 
 

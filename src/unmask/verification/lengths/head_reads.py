@@ -207,8 +207,8 @@ def _value(form: Sequence[tuple[str, Weight]], bit: int, precision: Precision) -
     """A form over columns that hold a bit of a code, or a flag, and the constant 1."""
     total = 0
     for name, weight in form:
-        held = precision.one * (1 if name == ONE else bit)
-        total = int(add(total, int(multiply(held, int(integers(weight, precision)), precision)), precision))
+        value_there = precision.one * (1 if name == ONE else bit)
+        total = int(add(total, int(multiply(value_there, int(integers(weight, precision)), precision)), precision))
     return total
 
 

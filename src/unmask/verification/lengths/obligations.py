@@ -142,7 +142,7 @@ Term = Any
 """A term or a formula of the solver."""
 
 LEAST_ASKED = 1
-"""There is no K for N = 0: nothing that is proved here is about it."""
+"""There is no K for N = 0: no proof here covers that length."""
 PATIENCE = 20_000  # milliseconds for one question
 LOOK_EVERY = 1 / 20  # of a second
 
@@ -209,14 +209,12 @@ class Arithmetic:
         """Any number n."""
         return AnyRow(self.variable("n"))
 
-    def at(self, expression: Expression | int, row: AnyRow) -> Term:
+    def at(self, expression: Expression, row: AnyRow) -> Term:
         """The value at a row."""
         return self.term(expression, row.n, row.euclid)
 
-    def term(self, expression: Expression | int, n: Term, euclid: Sequence[Euclid] = ()) -> Term:
+    def term(self, expression: Expression, n: Term, euclid: Sequence[Euclid] = ()) -> Term:
         """The value at n; what is known of its parts is added to the facts."""
-        if isinstance(expression, int):
-            return self.z3.IntVal(expression)
         return self.term_of(expression, {"n": n, "N": self.N}, euclid)
 
     def term_of(self, expression: Expression, variables: Mapping[str, Term], euclid: Sequence[Euclid] = ()) -> Term:
@@ -314,7 +312,7 @@ class Arithmetic:
         return sorted(found)
 
     def _answer(self, solver: Any) -> Any:
-        """What the solver says within the budget. It works in a thread, so that this one hears the clock and Ctrl-C."""
+        """What the solver says within the budget. It works in a thread, so that this one can be interrupted."""
         check()
         deadline = current().deadline
         solver.set("timeout", PATIENCE if deadline is None else max(1, min(PATIENCE, _left(deadline))))

@@ -56,7 +56,7 @@ PROVERS: dict[str, Callable[[LanguageClaim], None]] = {
 TRIED = 10
 """Lengths at which a refutation is looked for."""
 LONGEST_TRIED = 600
-HELD = 3
+COMPARED_LENGTHS = 3
 """Lengths from the least of a family of circuits on, at which its model is compared with the textbook circuit."""
 
 TRUSTED = (
@@ -180,7 +180,7 @@ class _Attempt:
     engine: Engine
     family: ModelFamily | None
     own: bool
-    """Is it the compiler's own family?"""
+    """Whether it is the compiler's own family."""
     lengths: tuple[int, ...] = ()
     not_compared: tuple[int, ...] = ()
     ledger: Ledger = field(default_factory=Ledger)
@@ -236,7 +236,7 @@ class _Attempt:
         if self.family is None:
             return self.unknown(self.offered.why_none)
         if self.kind not in PROVERS:
-            return self.unknown(f"there is no proof for every length of the kind {self.kind}")
+            return self.unknown(f"models of the kind {self.kind} have no proof for every length")
         arithmetic = Arithmetic(self.ledger, self.family.least)
         suspects: tuple[int, ...] = ()
         reason, claim = None, None
@@ -274,7 +274,7 @@ class _Attempt:
         """
         assert self.family is not None
         least = max(self.family.least, LEAST_ASKED)
-        return least if self.offered.circuits is None else least + HELD
+        return least if self.offered.circuits is None else least + COMPARED_LENGTHS
 
     def _prove(self, arithmetic: Arithmetic) -> LanguageClaim | None:
         """All obligations; of a regular language, the claim that a certificate is about."""

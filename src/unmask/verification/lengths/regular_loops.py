@@ -4,7 +4,7 @@ Looped, for every N >= 2: there are N rows and a pad, and each loop replaces row
 2i + 1.
 
 A row is a vector. What it was itself makes no difference to what it becomes: a column that a head writes is cleared by
-the row's own head, whatever number of its range stands there, and every other column never changes. So a loop is a
+the row's own head, whatever number of its range is there, and every other column never changes. So a loop is a
 table of what two rows hold in the columns that heads read; pairs (held, map) are closed under it. After the loops the
 last row reads row 0, which covers the word (`halves`), and says what the automaton says.
 """
@@ -22,7 +22,7 @@ from unmask.verification.lengths.obligations import Arithmetic, NotShown, Term
 from unmask.verification.lengths.regular_trees import LanguageClaim
 from unmask.verification.lengths.row_tables import (
     MOST_PAIRS,
-    Brought,
+    HeadContribution,
     Pool,
     RowVectors,
     closed,
@@ -92,11 +92,13 @@ def _require_layout(arithmetic: Arithmetic, left: Expression, right: Expression)
     letters = [start.letters(i), start.letters(i + 1), i >= 0, i < N]
     require_claims(arithmetic, "letters", start.claims(i), letters)
     before = Level(arithmetic, "level before", N, w)
-    held = [w >= 1, w <= N, i >= 0, i < N]
-    held += before.all_claims(z3.IntVal(0), 2 * i, 2 * i + 1, 2 * i + 2)
-    arithmetic.require("layout: the factors of a row are adjacent", before.high(2 * i) == before.low(2 * i + 1), held)
+    contents = [w >= 1, w <= N, i >= 0, i < N]
+    contents += before.all_claims(z3.IntVal(0), 2 * i, 2 * i + 1, 2 * i + 2)
+    arithmetic.require(
+        "layout: the factors of a row are adjacent", before.high(2 * i) == before.low(2 * i + 1), contents
+    )
     made = [z3.Implies(z3.And(x >= 0, x < N), after.made(x, 2 * x, 2 * x + 1, before)) for x in (i, i + 1)]
-    require_claims(arithmetic, "one more loop", after.claims(i), [*held, *made])
+    require_claims(arithmetic, "one more loop", after.claims(i), [*contents, *made])
     require_halving(arithmetic)
     end = Level(arithmetic, "last level", N, z3.IntVal(1))
     claims = end.all_claims(z3.IntVal(0), z3.IntVal(1))
@@ -140,26 +142,26 @@ class LoopTable:
         return numbers[which]
 
     def table(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        held = np.stack(self.vectors, axis=1)
-        brought = [self.rows.fetched(0, h, held) for h in self.heads[:2]]
+        contents = np.stack(self.vectors, axis=1)
+        added = [self.rows.fetched(0, h, contents) for h in self.heads[:2]]
         code = left * len(self.vectors) + right
         pairs, back = np.unique(code, return_inverse=True)
         first, second = pairs // len(self.vectors), pairs % len(self.vectors)
         made = np.empty(pairs.size, dtype=np.int64)
         for part in in_parts(pairs.size, self.rows.step):
-            looped, which = self._looped(brought[0][first[part]], brought[1][second[part]])
+            looped, which = self._looped(added[0][first[part]], added[1][second[part]])
             made[part] = self._numbers(looped)[which]
         return made[back.reshape(-1)]
 
-    def _looped(self, left: Brought, right: Brought) -> tuple[np.ndarray, np.ndarray]:
+    def _looped(self, left: HeadContribution, right: HeadContribution) -> tuple[np.ndarray, np.ndarray]:
         """Run one loop on rows that held the first letter; `forgets` shows that any other content gives the same.
 
         Return (different rows, which of them each row is); rows that no later layer distinguishes count as equal.
         """
         own = np.repeat(self.vectors[0][:, None], left.values.shape[1], axis=1)
         by_head = dict(zip(self.heads, (left, right, self.rows.fetched(0, self.heads[2], own)), strict=True))
-        brought = [by_head[head] for head in range(3)]
-        state = self.rows.layer(0, own, brought)
+        added = [by_head[head] for head in range(3)]
+        state = self.rows.layer(0, own, added)
         self._widen(state)
         telling = self.telling[state[self.telling].min(axis=1) != state[self.telling].max(axis=1)]
         first, which = distinct(state[telling])
@@ -183,29 +185,29 @@ class LoopTable:
         return f"{self.pool.size} pairs, {self.pool.size**2:,} cases"
 
     def forgets(self) -> str:
-        """Column by column: (heads) + own is the same for every own number that may stand there."""
+        """Column by column: (heads) + own is the same for every own number that may be there."""
         heads = self.rows.transformer.layers[0].heads
         own = heads[self.heads[2]].wv
         if (own.row != own.column).any():
             raise NotShown("the head by which a row reads itself moves numbers to other columns")
-        held = np.stack(self.vectors, axis=1)
-        brought = [self.rows.fetched(0, h, held) for h in self.heads[:2]]
+        contents = np.stack(self.vectors, axis=1)
+        added = [self.rows.fetched(0, h, contents) for h in self.heads[:2]]
         cases = 0
         for column in range(self.rows.width):
             numbers = range(int(self.lowest[column]), int(self.highest[column]) + 1)
             if len(numbers) == 1:
                 continue
             factor = own.value[own.column == column]
-            for order in product(*(np.unique(one.values[one.columns == column]).tolist() or [0] for one in brought)):
+            for order in product(*(np.unique(one.values[one.columns == column]).tolist() or [0] for one in added)):
                 results = {self._summed(order, x, factor) for x in numbers}
                 cases += len(numbers)
                 if len(results) != 1:
                     raise NotShown(f"column {column} of a row depends on what it was before the loop")
         return f"{cases:,} cases"
 
-    def _summed(self, brought: tuple[int, ...], own: int, factor: np.ndarray) -> int:
+    def _summed(self, added: tuple[int, ...], own: int, factor: np.ndarray) -> int:
         precision = self.rows.precision
-        terms = dict(zip(self.heads[:2], brought, strict=True))
+        terms = dict(zip(self.heads[:2], added, strict=True))
         terms[self.heads[2]] = int(multiply(own, int(factor[0]) if factor.size else 0, precision))
         total = 0
         for head in range(3):
@@ -220,18 +222,18 @@ class LoopTable:
         needed = np.unique(np.concatenate([layer.mlp.w1.row, self.rows.transformer.out.column]))
         if not fixed[needed].all():
             raise NotShown("the answer of the last row depends on its earlier content")
-        said = self.said(self.pool.held)
+        row_symbols = self.row_symbols(self.pool.contents)
         right = self.claim.verdicts[self.maps.accepting[self.pool.maps].astype(np.int64)]
-        if (said != right).any():
+        if (row_symbols != right).any():
             raise NotShown(
-                f"{np.count_nonzero(said != right):,} of {said.size:,} products are not answered as the automaton does"
+                f"{np.count_nonzero(row_symbols != right):,} of {row_symbols.size:,} products differ from the automaton"
             )
-        return f"{said.size:,} cases"
+        return f"{row_symbols.size:,} cases"
 
-    def said(self, held: np.ndarray) -> np.ndarray:
+    def row_symbols(self, contents: np.ndarray) -> np.ndarray:
         """The symbol of a row that reads what is held, by number."""
-        read = np.stack(self.vectors, axis=1)[:, held]
-        own = np.repeat(self.vectors[0][:, None], held.size, axis=1)
+        read = np.stack(self.vectors, axis=1)[:, contents]
+        own = np.repeat(self.vectors[0][:, None], contents.size, axis=1)
         state = self.rows.layer(self.last, own, [self.rows.fetched(self.last, 0, read)])
         return self.rows.logits(state).argmax(axis=0)
 
@@ -304,14 +306,14 @@ class ChainTable:
             raise NotShown("a region of rows is empty for every N")
         return result
 
-    def _symbols(self, own: np.ndarray, letters: Brought) -> np.ndarray:
+    def _symbols(self, own: np.ndarray, letters: HeadContribution) -> np.ndarray:
         count = letters.values.shape[1]
         i, j = (axis.ravel() for axis in np.indices((own.shape[1], count)))
-        said = np.empty(i.size, dtype=np.int64)
+        row_symbols = np.empty(i.size, dtype=np.int64)
         for part in in_parts(i.size, self.rows.step):
             logits, which = self.rows.single_pass(own[:, i[part]], [letters[j[part]]])
-            said[part] = logits.argmax(axis=0)[which]
-        return said.reshape(own.shape[1], count)
+            row_symbols[part] = logits.argmax(axis=0)[which]
+        return row_symbols.reshape(own.shape[1], count)
 
     def _after(self, states: np.ndarray) -> np.ndarray:
         """[states, letters]: the automaton's next state."""
@@ -319,10 +321,10 @@ class ChainTable:
 
     def first_symbols(self, flags: np.ndarray) -> np.ndarray:
         """The symbol after the first letter, whatever the last letter is, whose row it comes from."""
-        said = self.following(flags, self.claim.tokens)
-        if (said != said[0]).any():
+        row_symbols = self.following(flags, self.claim.tokens)
+        if (row_symbols != row_symbols[0]).any():
             raise NotShown("the first symbol depends on the last letter")
-        return said[0]
+        return row_symbols[0]
 
     def close(self) -> str:
         """Pairs (symbol, state of the automaton) after 1, 2, … letters, but the last."""
@@ -345,9 +347,9 @@ class ChainTable:
         """After the last letter, for N = 1 and for N >= 2."""
         symbols, states = (np.array(side) for side in zip(*self.pairs, strict=True))
         start = self._after(np.array([self.claim.automaton.start]))
-        said = [self.first_symbols(self.only)[None], self.following(self.last, symbols)]
-        for found, after in zip(said, (start, self._after(states)), strict=True):
+        row_symbols = [self.first_symbols(self.only)[None], self.following(self.last, symbols)]
+        for found, after in zip(row_symbols, (start, self._after(states)), strict=True):
             right = self.claim.verdicts[self.claim.automaton.accepting[after].astype(np.int64)]
             if (found != right).any():
                 raise NotShown("the last symbol does not say what the automaton says")
-        return f"{said[0].size + said[1].size:,} cases"
+        return f"{row_symbols[0].size + row_symbols[1].size:,} cases"

@@ -22,7 +22,7 @@ from unmask.verification.lengths.letter_coverage import Level, require_claims, r
 from unmask.verification.lengths.obligations import AnyRow, Arithmetic, Euclid, NotShown, Term
 from unmask.verification.lengths.row_tables import (
     NEVER,
-    Brought,
+    HeadContribution,
     Pool,
     RowVectors,
     closed,
@@ -101,21 +101,21 @@ class ProductRow:
         self.maps = state_maps(claim.automaton)
         symbols = len(claim.family.design.vocabulary.symbols)
         starts = rows.start(np.arange(symbols), read)
-        self.brought: list[tuple[Brought, np.ndarray]] = []  # per head: one per class, and symbol × flags → class
+        self.added: list[tuple[HeadContribution, np.ndarray]] = []  # per head, by class; symbol × flags → class
         for head in (0, 1):
-            brought = rows.fetched(0, head, starts)
-            first, inverse = distinct(brought.values)
-            self.brought.append((brought[first], inverse.reshape(symbols, -1)))
+            added = rows.fetched(0, head, starts)
+            first, inverse = distinct(added.values)
+            self.added.append((added[first], inverse.reshape(symbols, -1)))
         self.never: int | None = None  # the symbol that is never chosen
         self.pool = Pool(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
 
     def outcomes(self, own: np.ndarray, left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(what is chosen, its logit) for one row, and classes of what is brought."""
+        """(what is chosen, its logit) for one row, and classes of what is added."""
         chosen, largest = np.empty(left.size, dtype=np.int64), np.empty(left.size, dtype=np.int64)
         for part in in_parts(left.size, self.rows.step):
-            brought = [self.brought[0][0][left[part]], self.brought[1][0][right[part]]]
+            added = [self.added[0][0][left[part]], self.added[1][0][right[part]]]
             mine = np.broadcast_to(own[:, None], (own.size, left[part].size))
-            logits, which = self.rows.single_pass(mine, brought)
+            logits, which = self.rows.single_pass(mine, added)
             logits = logits.astype(np.int64)
             if self.never is not None:
                 logits[self.never] = NEVER
@@ -125,8 +125,8 @@ class ProductRow:
     def symbols(self, flags: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         """What a row takes for symbols left and right; the same for all flags of its own and of the rows it reads."""
         own = self.rows.start(np.array([self.mask]), flags)
-        lefts, rights = (list(np.unique(classes, axis=1).T) for _, classes in self.brought)
-        base = self.brought[1][0].values.shape[1]
+        lefts, rights = (list(np.unique(classes, axis=1).T) for _, classes in self.added)
+        base = self.added[1][0].values.shape[1]
         result: np.ndarray | None = None
         for k, (of_left, of_right) in product(range(own.shape[1]), product(lefts, rights)):
             pairs, back = np.unique(of_left[left] * base + of_right[right], return_inverse=True)
@@ -141,21 +141,23 @@ class ProductRow:
     def close(self, *neutral: int) -> str:
         """Pairs of letters, of symbols that stand for the identity, and of all their products."""
         claim = self.claim
-        held = np.concatenate([claim.tokens, np.array(neutral, dtype=np.int64)])
+        contents = np.concatenate([claim.tokens, np.array(neutral, dtype=np.int64)])
         maps = np.concatenate([self.maps.generators[claim.letters], np.zeros(len(neutral), dtype=np.int64)])
-        self.pool = closed(Pool(held, maps), lambda *sides: self.symbols(self.inner, *sides), self.maps)
+        self.pool = closed(Pool(contents, maps), lambda *sides: self.symbols(self.inner, *sides), self.maps)
         return f"{self.pool.size} pairs, {self.pool.size**2:,} cases"
 
     def answers(self) -> str:
         """accept or reject in the last row, as the automaton says, for every two pairs."""
         first, second = self.pool.every_two()
-        said = self.symbols(self.root, self.pool.held[first], self.pool.held[second])
+        found_symbols = self.symbols(self.root, self.pool.contents[first], self.pool.contents[second])
         whole = self.maps.product_table[self.pool.maps[first], self.pool.maps[second]]
         right = self.claim.verdicts[self.maps.accepting[whole].astype(np.int64)]
-        wrong = np.count_nonzero(said != right)
+        wrong = np.count_nonzero(found_symbols != right)
         if wrong:
-            raise NotShown(f"in {wrong:,} of {said.size:,} cases the last row does not say what the automaton says")
-        return f"{said.size:,} cases"
+            raise NotShown(
+                f"in {wrong:,} of {found_symbols.size:,} cases the last row does not say what the automaton says"
+            )
+        return f"{found_symbols.size:,} cases"
 
 
 # Masked diffusion over the queue (mdm, smdm, topk), for every N >= 2.
@@ -239,14 +241,14 @@ def _takes(node: ProductRow, *, planner: bool = False) -> str:
 def _every_case(node: ProductRow) -> Iterator[tuple[np.ndarray, bool, np.ndarray, np.ndarray, np.ndarray]]:
     """(a slot, is it masked, classes of what it reads, is one of these masked), for all that rows can hold."""
     flags = np.unique(np.concatenate([node.inner, node.root], axis=1), axis=1)
-    read = np.unique(node.pool.held)
+    read = np.unique(node.pool.contents)
     written = np.union1d(read, node.claim.verdicts)
     owns: list[tuple[np.ndarray, bool]] = []
     for masked, tokens in ((True, np.array([node.mask])), (False, written)):
         own = node.rows.start(tokens, flags)
         owns += [(own[:, k], masked) for k in distinct(own[node.rows.live()])[0]]
     sides = []
-    for _, classes in node.brought:
+    for _, classes in node.added:
         some, others = np.unique(classes[node.mask]), np.unique(classes[read])
         sides.append((np.concatenate([some, others]), np.arange(some.size + others.size) < some.size))
     (left, left_masked), (right, right_masked) = sides
@@ -346,12 +348,14 @@ def _require_levels(arithmetic: Arithmetic, W: Term) -> None:
         arithmetic, "letters", letters.claims(i), [letters.letters(i), letters.letters(i + 1), i >= 0, i < N]
     )
     before, after = Level(arithmetic, "level before", M, w), Level(arithmetic, "level", W, (w + 1) / 2)
-    held = [z3.Or(M == N, M == W), w >= 1, w <= M, i >= 0, i < W]
-    held += before.all_claims(z3.IntVal(0), 2 * i, 2 * i + 1, 2 * i + 2)
-    arithmetic.require("layout: the factors of a row are adjacent", before.high(2 * i) == before.low(2 * i + 1), held)
+    contents = [z3.Or(M == N, M == W), w >= 1, w <= M, i >= 0, i < W]
+    contents += before.all_claims(z3.IntVal(0), 2 * i, 2 * i + 1, 2 * i + 2)
+    arithmetic.require(
+        "layout: the factors of a row are adjacent", before.high(2 * i) == before.low(2 * i + 1), contents
+    )
     made = [z3.Implies(z3.And(x >= 0, x < W), after.made(x, 2 * x, 2 * x + 1, before)) for x in (i, i + 1)]
-    require_claims(arithmetic, "one more block", after.claims(i), [*held, *made])
-    arithmetic.require("layout: a block has room for its level", (w + 1) / 2 <= W, held)
+    require_claims(arithmetic, "one more block", after.claims(i), [*contents, *made])
+    arithmetic.require("layout: a block has room for its level", (w + 1) / 2 <= W, contents)
     require_halving(arithmetic)
     end = Level(arithmetic, "level before the last", M, w)
     last = [z3.Or(M == N, M == W), w >= 1, w <= 2, *end.all_claims(*(z3.IntVal(k) for k in range(3)))]

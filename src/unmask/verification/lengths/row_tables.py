@@ -34,14 +34,14 @@ NEVER = -(1 << 40)
 
 
 @dataclass(frozen=True)
-class Brought:
-    """What a head brings: values [columns, rows] for the columns that it writes, 0 elsewhere."""
+class HeadContribution:
+    """The output of a head: values [columns, rows] for the columns that it writes, 0 elsewhere."""
 
     columns: np.ndarray
     values: np.ndarray
 
-    def __getitem__(self, rows: np.ndarray | slice) -> "Brought":
-        return Brought(self.columns, self.values[:, rows])
+    def __getitem__(self, rows: np.ndarray | slice) -> "HeadContribution":
+        return HeadContribution(self.columns, self.values[:, rows])
 
 
 class RowVectors:
@@ -110,27 +110,27 @@ class RowVectors:
         bound = self.precision.bound
         return np.clip(both, -bound, bound).reshape(self.width, -1).astype(self.compact.narrow)
 
-    def fetched(self, layer: int, head: int, rows: np.ndarray) -> Brought:
-        """What a head brings from these rows."""
+    def fetched(self, layer: int, head: int, rows: np.ndarray) -> HeadContribution:
+        """Return the output of a head that reads these rows."""
         product = self._values[layer][head]
-        return Brought(product.columns, product(rows, slice(0, rows.shape[1])))
+        return HeadContribution(product.columns, product(rows, slice(0, rows.shape[1])))
 
-    def layer(self, layer: int, own: np.ndarray, brought: Sequence[Brought]) -> np.ndarray:
+    def layer(self, layer: int, own: np.ndarray, added: Sequence[HeadContribution]) -> np.ndarray:
         """Heads summed in order, then the row itself, then the MLP."""
-        state = self.joined(own, brought)
+        state = self.joined(own, added)
         mlp = self._mlp(layer, state)
         change = mlp(state, slice(0, state.shape[1]))
         change += state[mlp.columns]
         state[mlp.columns] = self.compact.clip(change)
         return state
 
-    def joined(self, own: np.ndarray, brought: Sequence[Brought]) -> np.ndarray:
+    def joined(self, own: np.ndarray, added: Sequence[HeadContribution]) -> np.ndarray:
         """Heads summed in order, then the row itself."""
         compact, state = self.compact, own.copy()
-        if brought:
-            columns = np.unique(np.concatenate([one.columns for one in brought]))
+        if added:
+            columns = np.unique(np.concatenate([one.columns for one in added]))
             summed = np.zeros((columns.size, own.shape[1]), dtype=compact.narrow)
-            for one in brought:
+            for one in added:
                 summed[np.searchsorted(columns, one.columns)] += one.values
                 compact.clip(summed)
             summed += own[columns]
@@ -163,9 +163,9 @@ class RowVectors:
         largest = max([self.width, *(min(mlp.size, LARGE) for mlp in self._mlps)])
         return max(16, AT_ONCE // largest)
 
-    def single_pass(self, own: np.ndarray, brought: Sequence[Brought]) -> tuple[np.ndarray, np.ndarray]:
-        """(logits, which of them each row has): of rows whose heads all stand in the first layer."""
-        return self.last_layers(self.layer(0, own, brought), 1)
+    def single_pass(self, own: np.ndarray, added: Sequence[HeadContribution]) -> tuple[np.ndarray, np.ndarray]:
+        """(logits, which of them each row has): of rows whose heads all are in the first layer."""
+        return self.last_layers(self.layer(0, own, added), 1)
 
     def last_layers(self, rows: np.ndarray, done: int) -> tuple[np.ndarray, np.ndarray]:
         """Return (logits, which of them each row has), where `done` layers are done and the others have no heads."""
@@ -175,7 +175,7 @@ class RowVectors:
         return self.logits(state), which
 
     def after(self, layer: int, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(different rows, which of them each is), where rows count as equal if later layers cannot tell them apart."""
+        """(different rows, which of them each is), where rows are equal if later layers cannot distinguish them."""
         read = [later.mlp.w1.row for later in self._layers[layer + 1 :]]
         live = np.unique(np.concatenate([*read, self.transformer.out.column]))
         live = live[rows[live].min(axis=1) != rows[live].max(axis=1)]
@@ -183,12 +183,12 @@ class RowVectors:
         return rows[:, first], which
 
     def check_single_pass(self, heads: int) -> None:
-        """No head stands in a later layer."""
+        """Check that later layers have no heads."""
         if any(layer.heads for layer in self._layers[1:]) or len(self._layers[0].heads) != heads:
             raise NotShown(f"the program does not have its {heads} heads in the first layer alone")
 
     def check_heads(self, counts: Sequence[int]) -> None:
-        """So many heads stand in the first layers, and none in later ones."""
+        """Check that the first layers have these numbers of heads, and later layers none."""
         found = [len(layer.heads) for layer in self._layers]
         if found != [*counts, *[0] * (len(found) - len(counts))]:
             raise NotShown(f"the program has {found} heads in its layers, not {list(counts)} in the first ones")
@@ -271,7 +271,7 @@ def state_maps(automaton: Automaton) -> Monoid:
 
 
 def _is_column(monoid: Monoid, j: int) -> bool:
-    """Is i · j, in the table, first the map i and then the map j, for every i?"""
+    """Return whether i · j, in the table, is the map i and then the map j, for every i."""
     check()
     return np.array_equal(monoid.elements[monoid.product_table[:, j]], monoid.elements[j][monoid.elements])
 
@@ -280,12 +280,12 @@ def _is_column(monoid: Monoid, j: int) -> bool:
 class Pool:
     """Pairs: what is held, by number, and the map."""
 
-    held: np.ndarray
+    contents: np.ndarray
     maps: np.ndarray
 
     @property
     def size(self) -> int:
-        return self.held.size
+        return self.contents.size
 
     def every_two(self) -> tuple[np.ndarray, np.ndarray]:
         """All (first, second), as places in the pool."""
@@ -299,17 +299,17 @@ Table = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 def closed(start: Pool, table: Table, maps: Monoid) -> Pool:
     """The least pool that holds the start and what the table makes of any two of its pairs."""
-    pairs = list(dict.fromkeys(zip(start.held.tolist(), start.maps.tolist(), strict=True)))
+    pairs = list(dict.fromkeys(zip(start.contents.tolist(), start.maps.tolist(), strict=True)))
     known = set(pairs)
     settled = 0
     while settled < len(pairs):
         check()
         count = len(pairs)
-        held, numbers = (np.array(side, dtype=np.int64) for side in zip(*pairs, strict=True))
+        contents, numbers = (np.array(side, dtype=np.int64) for side in zip(*pairs, strict=True))
         new, every = np.arange(settled, count), np.arange(count)
         first = np.concatenate([np.repeat(new, count), np.repeat(every[:settled], new.size)])
         second = np.concatenate([np.tile(every, new.size), np.tile(new, settled)])
-        made = table(held[first], held[second]) << 32 | maps.product_table[numbers[first], numbers[second]]
+        made = table(contents[first], contents[second]) << 32 | maps.product_table[numbers[first], numbers[second]]
         for code in np.unique(made).tolist():
             pair = code >> 32, code & (1 << 32) - 1
             if pair not in known:
@@ -318,5 +318,5 @@ def closed(start: Pool, table: Table, maps: Monoid) -> Pool:
         settled = count
         if len(pairs) > MOST_PAIRS:
             raise NotShown(f"more than {MOST_PAIRS:,} pairs of a symbol and a map occur")
-    held, numbers = (np.array(side, dtype=np.int64) for side in zip(*pairs, strict=True))
-    return Pool(held, numbers)
+    contents, numbers = (np.array(side, dtype=np.int64) for side in zip(*pairs, strict=True))
+    return Pool(contents, numbers)

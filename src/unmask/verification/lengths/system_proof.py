@@ -1,15 +1,15 @@
 """Systems of recurrences by masked diffusion (mdm, smdm, topk), for every N from the family's least on.
 
 By induction on the steps: a slot that is written holds what the system says, because it was masked and all that it
-reads was written (table of the planner), its heads bring exactly these rows (codes), and what it takes is its rule of
+reads was written (table of the planner), its heads read exactly these rows (codes), and what it takes is its rule of
 what they hold (table of the predictor). By induction on the ranks (`Ranks`) it is written by step rank <= T. So
-after T steps every slot holds its value, and the answers stand in the last rows.
+after T steps every slot holds its value, and the answers are in the last rows.
 
 Rows fall into branches (`system_slots`): one rule each, and every read is a letter, a slot or a value. Which flags
 occur in a branch is asked of the solver; per branch there is one finite table.
 
 A slot that reads over a range counts as reading all that the rows of this range read. Which rows it sees, and what it
-can tell of them, however many they are: `system_rows`.
+can learn about them, however many they are: `system_rows`.
 """
 
 from collections.abc import Sequence
@@ -307,8 +307,6 @@ def _same_rows(claim: SystemClaim, place: BranchRows) -> tuple[tuple[int, int], 
 def _ranks(claim: SystemClaim) -> None:
     arithmetic, space = claim.arithmetic, claim.space
     steps = claim.family.design.steps
-    if isinstance(steps, int):
-        raise NotShown("the family has no expression for its steps")
     limit = arithmetic.at(steps, arithmetic.row())
     found: list[Ranks] = []
 

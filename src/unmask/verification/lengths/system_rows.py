@@ -11,7 +11,7 @@ makes of their signs: a hidden unit reads them with weights of one sign, and has
 above 0 and for the largest number; sums and rounded products of F_p are monotone in each part, so it has this value for
 all between.
 
-So any number of rows tell what they tell one by one, together: (signs of the shares, what is found, does one wait),
+So any number of rows report the union of what each reports (signs of the shares, what is found, whether one waits),
 closed under union.
 """
 
@@ -31,35 +31,35 @@ from unmask.recurrences.rule_functions import called
 from unmask.recurrences.slots import Slots
 from unmask.verification.lengths.head_reads import HeadRead, SeenRows, comparisons_of, seen_of, weights_among_any
 from unmask.verification.lengths.obligations import NotShown, Term, close
-from unmask.verification.lengths.row_tables import NEVER, Brought, RowVectors, in_parts
+from unmask.verification.lengths.row_tables import NEVER, HeadContribution, RowVectors, in_parts
 from unmask.verification.lengths.system_slots import AnySlot, BranchRows, Operand, Search, SystemClaim, impossible
 
 LAYER = 1
 """Slots look at the rows that find in the second layer."""
-MOST_TOLD = 4096
+MOST_REPORTS = 4096
 NONE = np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True)
-class Told:
-    """What rows tell: which shares are above 0, what was found, and whether one of them waits."""
+class RowReport:
+    """What rows report to the slot that attends to them: positive shares, what was found, whether one of them waits."""
 
     signs: tuple[bool, ...]
     found: frozenset
     waits: bool
 
-    def with_(self, other: "Told") -> "Told":
+    def with_(self, other: "RowReport") -> "RowReport":
         signs = tuple(a or b for a, b in zip(self.signs, other.signs, strict=True))
-        return Told(signs, self.found | other.found, self.waits or other.waits)
+        return RowReport(signs, self.found | other.found, self.waits or other.waits)
 
 
-def together(told: Iterable[Told]) -> list[Told]:
-    """All that one row or more can tell, if each tells one of these."""
-    single = list(dict.fromkeys(told))
-    found: dict[Told, None] = {}
+def together(reports: Iterable[RowReport]) -> list[RowReport]:
+    """Return every report of one or more rows, if each row makes one of these reports."""
+    single = list(dict.fromkeys(reports))
+    found: dict[RowReport, None] = {}
 
-    def moves(state: Told) -> Iterable[tuple[Told, Told]]:
-        if len(found) > MOST_TOLD:
+    def moves(state: RowReport) -> Iterable[tuple[RowReport, RowReport]]:
+        if len(found) > MOST_REPORTS:
             raise NotShown("the rows of a read over a range have too many different outputs")
         return ((one, state.with_(one)) for one in single)
 
@@ -72,24 +72,24 @@ class Shares:
     """The columns that a head writes, those of equal value together, and what they hold if they are not 0."""
 
     columns: list[np.ndarray]
-    held: list[set[int]] = field(default_factory=list)
+    numbers_added: list[set[int]] = field(default_factory=list)
     """Per share the numbers that a row may add to it, weighed."""
     least: list[int] = field(default_factory=list)
 
-    def signs(self, brought: Brought) -> np.ndarray:
-        """[shares, rows]: which of the numbers that rows bring are above 0; each is kept."""
-        values = self._values(brought)
+    def signs(self, added: HeadContribution) -> np.ndarray:
+        """[shares, rows]: which of the numbers that rows add are above 0; each number is recorded."""
+        values = self._values(added)
         if (values < 0).any():
             raise NotShown("a row that matches adds a number below 0")
-        for held, row in zip(self.held, values, strict=True):
-            held.update(np.unique(row).tolist())
+        for numbers_added, row in zip(self.numbers_added, values, strict=True):
+            numbers_added.update(np.unique(row).tolist())
         return values > 0
 
-    def _values(self, brought: Brought) -> np.ndarray:
-        place = {int(column): i for i, column in enumerate(brought.columns)}
-        found = np.zeros((len(self.columns), brought.values.shape[1]), dtype=np.int64)
+    def _values(self, added: HeadContribution) -> np.ndarray:
+        place = {int(column): i for i, column in enumerate(added.columns)}
+        found = np.zeros((len(self.columns), added.values.shape[1]), dtype=np.int64)
         for share, columns in enumerate(self.columns):
-            values = brought.values[[place[int(c)] for c in columns]]
+            values = added.values[[place[int(c)] for c in columns]]
             if (values != values[:1]).any():
                 raise NotShown("two columns of one share differ")
             found[share] = values[0]
@@ -99,21 +99,21 @@ class Shares:
         """The least share above 0, for any number of rows of which one has a number above 0."""
         weights = weights_among_any(weight, precision)
         self.least = []
-        for held in self.held:
-            terms = [(v, int(multiply(w, v, precision))) for w in weights for v in held]
+        for numbers_added in self.numbers_added:
+            terms = [(v, int(multiply(w, v, precision))) for w in weights for v in numbers_added]
             if any((term > 0) != (v > 0) or term < 0 for v, term in terms):
                 raise NotShown("the contribution of a matching row rounds to zero among many rows")
             self.least.append(min((term for _, term in terms if term), default=1))
-        return f"{len(weights)} weights, {sum(map(len, self.held))} numbers"
+        return f"{len(weights)} weights, {sum(map(len, self.numbers_added))} numbers"
 
-    def brought(self, signs: np.ndarray, rows: RowVectors, *, largest: bool) -> Brought:
-        """What the head brings if these shares are above 0: the least, or the largest."""
+    def head_output(self, signs: np.ndarray, rows: RowVectors, *, largest: bool) -> HeadContribution:
+        """Return the head's output if these shares are above 0: the least, or the largest."""
         written = np.unique(np.concatenate([NONE, *self.columns]))
         values = np.zeros((written.size, signs.shape[1]), dtype=rows.compact.narrow)
         for share, least, sign in zip(self.columns, self.least, signs, strict=True):
             number = rows.precision.bound if largest else least
             values[np.searchsorted(written, share)] = np.where(sign, number, 0)
-        return Brought(written, values)
+        return HeadContribution(written, values)
 
 
 class Gathers:
@@ -126,7 +126,7 @@ class Gathers:
         for seen, shown in zip(self.seen, self.shown, strict=True):
             self._targets(seen, shown)
         self.shares = [self._shares(head) for head in range(len(self.seen))]
-        self._told: dict[Search, list[Told]] = {}
+        self._reports: dict[Search, list[RowReport]] = {}
         self._check_reads()
 
     def _shown(self, seen: SeenRows) -> list[Search]:
@@ -195,43 +195,43 @@ class Gathers:
         if np.isin(np.concatenate([*later, self.rows.transformer.out.column]), listed).any():
             raise NotShown("shares are read after the layer in which they are fetched")
 
-    def listen(self, tell: Callable[[Search, int], Iterable[Told]]) -> None:
-        """What the rows of every search may tell, by `tell` for the head that sees them; then what shares there are."""
+    def collect_reports(self, reports_of: Callable[[Search, int], Iterable[RowReport]]) -> None:
+        """Collect what the rows of every search may report to the head that sees them; then the shares."""
         for search in self.claim.space.searches:
             heads = [head for head, shown in enumerate(self.shown) if search in shown]
             if len(heads) != 1:
                 raise NotShown(f"the rows of {search.name} are seen by {len(heads)} heads, not by one")
-            self._told[search] = list(dict.fromkeys(tell(search, heads[0])))
+            self._reports[search] = list(dict.fromkeys(reports_of(search, heads[0])))
         arithmetic = self.claim.arithmetic
         for seen, shares in zip(self.seen, self.shares, strict=True):
 
             def show(seen: SeenRows = seen, shares: Shares = shares) -> str:
                 return shares.weigh(seen.weight, self.claim.precision)
 
-            arithmetic.ledger.settle(f"{seen.name}: a share is 0 if and only if every row brings 0", "closure", show)
+            arithmetic.ledger.settle(f"{seen.name}: a share is 0 if and only if every row adds 0", "closure", show)
 
-    def told(self, search: Search, *, waiting: bool) -> list[Told]:
-        """What all rows that find for a slot tell; without `waiting` none of them waits."""
-        return together(told for told in self._told[search] if waiting or not told.waits)
+    def reports(self, search: Search, *, waiting: bool) -> list[RowReport]:
+        """Return what all rows that find for a slot may report together; without `waiting`, no row waits."""
+        return together(report for report in self._reports[search] if waiting or not report.waits)
 
-    def told_by_any(self, head: int) -> list[Told]:
-        """What a row may hear that does not ask: what the rows of any slot tell."""
-        every = [told for search in self.shown[head] for told in self.told(search, waiting=True)]
-        return list({told.signs: told for told in every}.values())
+    def reports_of_any(self, head: int) -> list[RowReport]:
+        """Return what a row that searches for nothing may receive: the reports to any slot."""
+        every = [report for search in self.shown[head] for report in self.reports(search, waiting=True)]
+        return list({report.signs: report for report in every}.values())
 
-    def _brought(self, signs: Sequence[np.ndarray], *, largest: bool) -> list[Brought]:
+    def _added(self, signs: Sequence[np.ndarray], *, largest: bool) -> list[HeadContribution]:
         pairs = zip(self.shares, signs, strict=True)
-        return [shares.brought(sign, self.rows, largest=largest) for shares, sign in pairs]
+        return [shares.head_output(sign, self.rows, largest=largest) for shares, sign in pairs]
 
     def layer(self, rows: np.ndarray, signs: Sequence[np.ndarray]) -> np.ndarray:
         """After the layer: of rows whose shares, per head [shares, rows], are above 0 where the signs say so."""
-        low, high = (self.rows.joined(rows, self._brought(signs, largest=largest)) for largest in (False, True))
+        low, high = (self.rows.joined(rows, self._added(signs, largest=largest)) for largest in (False, True))
         if (self.rows.hidden(LAYER, low) != self.rows.hidden(LAYER, high)).any():
             raise NotShown("a hidden unit distinguishes shares above 0")
         return self.rows.layer(LAYER, low, ())
 
 
-# Branch → Cases: all that a row of a branch may read and hear, every combination of it.
+# Branch → Cases: every combination of what a row of a branch may read and receive.
 #
 # axis     what one operand may be, or what a head reads that no rule asks for: symbols, or what a search finds
 # case     one choice on every axis; operands that are one and the same row hold one symbol
@@ -244,23 +244,23 @@ NOT_YET = -1
 
 @dataclass(frozen=True, eq=False)
 class CaseAxis:
-    """Choices: the symbol that stands there, what a rule is given, and whether the slot has to wait."""
+    """Choices: the symbol at a place, what a rule is given, and whether the slot has to wait."""
 
     tokens: tuple[int, ...]
     given: tuple[Any, ...]
     waits: tuple[bool, ...]
-    told: tuple[Told, ...] = ()
+    reports: tuple[RowReport, ...] = ()
 
     def __len__(self) -> int:
         return len(self.tokens)
 
 
 def read_axis(claim: SystemClaim, operand: Operand, *, waiting: bool) -> CaseAxis:
-    """A letter, a slot or a value; with `waiting` a slot may be masked. A value stands nowhere."""
-    given = tuple(called(operand.mapping, (value,), "a read") for value in operand.held)
+    """A letter, a slot or a value; with `waiting` a slot may be masked. A value has no place."""
+    given = tuple(called(operand.mapping, (value,), "a read") for value in operand.read_values)
     if operand.number is None:
         return CaseAxis((claim.mask,), given, (False,))
-    listed = tuple(claim.tokens[value] for value in operand.held)
+    listed = tuple(claim.tokens[value] for value in operand.read_values)
     if len(set(listed)) < len(listed) or claim.mask in listed:
         raise NotShown("two values of a group have one symbol")
     if not waiting or operand.group is None:
@@ -274,11 +274,11 @@ def letter_axis(claim: SystemClaim) -> CaseAxis:
     return CaseAxis(tokens, tokens, (False,) * len(tokens))
 
 
-def told_axis(told: Sequence[Told], search: Search | None, mask: int) -> CaseAxis:
+def reports_axis(reports: Sequence[RowReport], search: Search | None, mask: int) -> CaseAxis:
     """Return the axis of what a search finds; without a search no rule uses it."""
-    given = tuple(None if search is None else gathered(search.over, one.found) for one in told)
-    waits = tuple(search is not None and one.waits for one in told)
-    return CaseAxis((mask,) * len(told), given, waits, tuple(told))
+    given = tuple(None if search is None else gathered(search.over, one.found) for one in reports)
+    waits = tuple(search is not None and one.waits for one in reports)
+    return CaseAxis((mask,) * len(reports), given, waits, tuple(reports))
 
 
 class BranchCases:
@@ -303,8 +303,8 @@ class BranchCases:
 
     def signs(self, axis: int) -> np.ndarray:
         """Return the signs of the shares [shares, cases], for the axis of a search."""
-        told = self.axes[axis].told
-        signs = np.array([one.signs for one in told], dtype=bool).reshape(len(told), len(told[0].signs))
+        reports = self.axes[axis].reports
+        signs = np.array([one.signs for one in reports], dtype=bool).reshape(len(reports), len(reports[0].signs))
         return signs[self.chosen[axis]].T
 
     def right(self, claim: SystemClaim) -> np.ndarray:
@@ -349,10 +349,10 @@ class SystemTransformer:
         for read in self.reads:
             self._codes(read)
         self.sources = {place: self._sources(place) for place in (*claim.places, *claim.finding)}
-        self.brought = [self._brought(h) for h in range(len(self.reads))]
+        self.added = [self._added(h) for h in range(len(self.reads))]
         self.gathers = Gathers(claim, program, self.rows, name) if gathers else None
         if self.gathers is not None:
-            self.gathers.listen(self._tell)
+            self.gathers.collect_reports(self._reports_of)
         elif claim.finding:
             raise NotShown(f"the {name} does not look at the rows of reads over a range")
 
@@ -405,27 +405,27 @@ class SystemTransformer:
             arithmetic.ledger.settle(f"{self.name}: every head of {place.name} reads one row", "search", _open)
         return found
 
-    def _brought(self, head: int) -> tuple[Brought, np.ndarray]:
+    def _added(self, head: int) -> tuple[HeadContribution, np.ndarray]:
         """One vector per class, and the class of every symbol, whichever row holds it."""
         claim, rows = self.claim, self.rows
         flags = [rows.flags(claim.arithmetic, slot.row, ()) for slot in claim.everywhere]
         symbols = len(claim.family.design.vocabulary.symbols)
-        brought = rows.fetched(0, head, rows.start(np.arange(symbols), np.concatenate(flags, axis=1)))
-        first, inverse = distinct(brought.values)
+        added = rows.fetched(0, head, rows.start(np.arange(symbols), np.concatenate(flags, axis=1)))
+        first, inverse = distinct(added.values)
         classes = inverse.reshape(symbols, -1)
         if (classes != classes[:, :1]).any():
             raise NotShown("the output of a head does not depend on the symbol alone")
-        return brought[first], classes[:, 0]
+        return added[first], classes[:, 0]
 
     def _first_layer(self, own: np.ndarray, heads: Sequence[np.ndarray]) -> np.ndarray:
         """After the first layer: rows [columns, cases] that read these symbols."""
-        brought = [of[classes[symbols]] for (of, classes), symbols in zip(self.brought, heads, strict=True)]
-        return self.rows.layer(0, own, brought)
+        added = [of[classes[symbols]] for (of, classes), symbols in zip(self.added, heads, strict=True)]
+        return self.rows.layer(0, own, added)
 
     def outcomes(
         self, own: np.ndarray, heads: Sequence[np.ndarray], signs: Sequence[np.ndarray] = ()
     ) -> tuple[np.ndarray, np.ndarray]:
-        """(what is chosen, its logit) for rows [columns, cases] that read these symbols, and hear these signs."""
+        """(what is chosen, its logit) for rows [columns, cases] that read these symbols and receive these signs."""
         count = own.shape[1]
         chosen, largest = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
         for part in in_parts(count, self.rows.step):
@@ -441,8 +441,8 @@ class SystemTransformer:
             chosen[part], largest[part] = logits.argmax(axis=0)[which], logits.max(axis=0)[which]
         return chosen, largest
 
-    def _tell(self, search: Search, head: int) -> Iterable[Told]:
-        """What one row of a search may tell, by what it reads, masks included."""
+    def _reports_of(self, search: Search, head: int) -> Iterable[RowReport]:
+        """Yield what one row of a search may report, by what it reads, masks included."""
         assert self.gathers is not None
         for place in self.claim.finding:
             if place.slot.group is not search:
@@ -453,7 +453,7 @@ class SystemTransformer:
                 state = self._first_layer(own, heads)
                 signs = self.gathers.shares[head].signs(self.rows.fetched(LAYER, head, state))
                 for sign, items, waits in zip(signs.T.tolist(), found, cases.waits.tolist(), strict=True):
-                    yield Told(tuple(sign), items, waits)
+                    yield RowReport(tuple(sign), items, waits)
 
     def _found(self, search: Search, cases: BranchCases, k: int) -> frozenset:
         """What the function of a search gives in one case."""
@@ -471,8 +471,8 @@ class SystemTransformer:
                 axes.append(read_axis(claim, operand, waiting=waiting))
             else:
                 assert self.gathers is not None
-                told = self.gathers.told(operand.search, waiting=waiting)
-                axes.append(told_axis(told, operand.search, claim.mask))
+                reports = self.gathers.reports(operand.search, waiting=waiting)
+                axes.append(reports_axis(reports, operand.search, claim.mask))
         return [*axes, letter_axis(claim)] if FIRST_LETTER in self.sources[place] else axes
 
     def _starts(self, cases: BranchCases, owns: Sequence[int]) -> Iterator[tuple[np.ndarray, list[np.ndarray]]]:
@@ -492,18 +492,18 @@ class SystemTransformer:
                 yield np.broadcast_to(start[:, k : k + 1], (start.shape[0], cases.count)), heads
 
     def _every_case(self, place: BranchRows, *, waiting: bool) -> tuple[BranchCases, list[np.ndarray]]:
-        """All that a branch may read and hear, and per head of the second layer the signs that it hears."""
+        """Return all that a branch may read and receive, and the signs that each head of the second layer receives."""
         axes = self._read(place, waiting=waiting)
-        heard: list[int] = []  # per head the axis of what it hears
+        axis_of_head: list[int] = []  # per head of the second layer
         if self.gathers is not None:
             asked = {o.search: k for k, o in enumerate(place.branch.operands) if o.search is not None}
             for head, shown in enumerate(self.gathers.shown):
                 axis = next((asked[search] for search in shown if search in asked), None)
                 if axis is None:
-                    axes.append(told_axis(self.gathers.told_by_any(head), None, self.claim.mask))
-                heard.append(len(axes) - 1 if axis is None else axis)
+                    axes.append(reports_axis(self.gathers.reports_of_any(head), None, self.claim.mask))
+                axis_of_head.append(len(axes) - 1 if axis is None else axis)
         cases = BranchCases(place, axes)
-        return cases, [cases.signs(axis) for axis in heard]
+        return cases, [cases.signs(axis) for axis in axis_of_head]
 
     def _outcomes(
         self, place: BranchRows, *, waiting: bool

@@ -1,4 +1,4 @@
-"""Slots of a system of recurrences, for every N: where they stand, and what their rules read there.
+"""Slots of a system of recurrences, for every N: where they are, and what their rules read there.
 
     a slot        indices, each  first + digit,  0 <= digit < side, the sides expressions in N
     its place     digits by sides, as in nested loops
@@ -67,14 +67,14 @@ Group = Slots | Search
 class Operand:
     """What a read is: a letter (`group` is None), a slot at these places, or a value where `number` is None.
 
-    Where it is what a `search` finds, nothing else is said of it here.
+    If it is the result of a `search`, the other fields are empty.
     """
 
     group: Slots | None
     places: tuple[Term, ...]
     number: Term | None
-    held: tuple[Any, ...]
-    """What may stand there."""
+    read_values: tuple[Any, ...]
+    """What may be there."""
     mapping: Callable[[Any], Any] = lambda value: value
     search: Search | None = None
 
@@ -148,7 +148,7 @@ class Space:
         return _product(self.sides[group], self.arithmetic)
 
     def place(self, group: Group, places: Sequence[Term]) -> Term:
-        """Where the slot at these places stands in its group."""
+        """Where the slot at these places is in its group."""
         total = self.arithmetic.z3.IntVal(0)
         for place, over, side in zip(places, group.ranges, self.sides[group], strict=True):
             total = total * side + (place - self.of(over.first))
@@ -195,7 +195,7 @@ class Space:
         return AnySlot(group, indices, self.number(group, places), row)
 
     def _products(self, digits: list[Term], sides: list[Term]) -> Iterator[Term]:
-        """Of a·b it is said what the solver is slow to see: it grows with a, for b >= 1."""
+        """Add a fact about a·b that the solver is slow to find: it grows with a, for b >= 1."""
         z3 = self.arithmetic.z3
         for d in range(1, len(digits)):
             ahead, limit = _combined(digits[:d], sides[:d], self.arithmetic), _product(sides[:d], self.arithmetic)
@@ -412,7 +412,7 @@ class SystemClaim:
         return self.family.design.vocabulary["mask"]
 
     def block(self, group: Group) -> Block:
-        """Where the plan says that its rows stand."""
+        """Where the plan says that its rows are."""
         plan = self.family.plan
         if not isinstance(group, Search):
             return plan.blocks[group]
@@ -453,7 +453,7 @@ class SystemClaim:
 
 
 def impossible(arithmetic: Arithmetic, given: Sequence[Term]) -> bool:
-    """Is it known at once that this never holds? What is said to be so is asked again, as an obligation."""
+    """Return whether a quick check shows that this never holds; an obligation confirms it later."""
     solver = arithmetic.z3.Solver()
     solver.set("timeout", 2000)
     solver.add(*arithmetic.facts, *given)

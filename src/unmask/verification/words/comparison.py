@@ -45,7 +45,7 @@ class Comparison:
         letters = self.letters
         return self.reference.gap.join(letters[k] for k in numbers)
 
-    def said(self, words: Sequence[str]) -> list[Outcome]:
+    def outcomes_of(self, words: Sequence[str]) -> list[Outcome]:
         """What the model says of each word."""
         reference = self.reference
         return outcomes(self.model, words, self.engine, outputs=reference.outputs, answers=reference.answer_symbols)

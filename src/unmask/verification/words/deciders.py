@@ -115,7 +115,7 @@ class Decider(Protocol):
     """Something that decides."""
 
     def decide(self, builder: CircuitBuilder, letters: list[list[int]]) -> Decision:
-        """letters[place][letter] is the literal of "this letter stands here"."""
+        """letters[place][letter] is the literal of "this letter is here"."""
         ...
 
 

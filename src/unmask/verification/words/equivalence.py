@@ -58,7 +58,7 @@ def prove(comparison: Comparison) -> Verdict:
             return _by_induction(comparison, extraction, specification)
         except NoInduction as error:
             if comparison.by == "induction":
-                return _unknown(f"there is no induction: {error}; leave out --by induction")
+                return _unknown(f"induction is not possible: {error}; leave out --by induction")
     elif comparison.by == "induction":
         return _unknown("an induction needs an automaton to compare with; leave out --by induction")
     try:
@@ -138,7 +138,7 @@ def _about(comparison: Comparison) -> list[str]:
 def _confirmed(comparison: Comparison, numbers: Sequence[int], cases: int) -> Verdict:
     """Run the word on both sides: only a difference that is seen refutes."""
     word = comparison.word(numbers)
-    (got,), expected = comparison.said([word]), comparison.reference.right(word)
+    (got,), expected = comparison.outcomes_of([word]), comparison.reference.right(word)
     if got != expected:
         return Verdict("refuted", "prove", cases, counterexample=word, expected=str(expected), got=str(got))
     if got.error is not None:

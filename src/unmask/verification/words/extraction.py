@@ -238,7 +238,7 @@ class Labelled(NamedTuple):
 class Choices:
     """Slot by slot, in which cases it is taken (label 1); where masks alone may be, the step that says so.
 
-    Slots may be told one at a time, so that one is written before the next is looked at.
+    Slots may be passed one at a time, so that one is written before the next is computed.
     """
 
     slots: Iterable[Labelled]
@@ -340,10 +340,10 @@ class Tables:
             if symbol is None or not taken.labels.any():
                 continue
             if not taken.cases.constant or choice.masks_alone_in is not None:
-                basis, (take, new, held) = self._merged([taken, symbol, Labelled(old.cases, old.symbols)])
+                basis, (take, new, kept_symbols) = self._merged([taken, symbol, Labelled(old.cases, old.symbols)])
                 if choice.masks_alone_in is not None:
-                    self._report_edits(choice.masks_alone_in, slot, basis, (take == 1) & (held != self._mask))
-                symbol = Labelled(*self.network.cases(basis, np.where(take == 1, new, held)))
+                    self._report_edits(choice.masks_alone_in, slot, basis, (take == 1) & (kept_symbols != self._mask))
+                symbol = Labelled(*self.network.cases(basis, np.where(take == 1, new, kept_symbols)))
             token = self._token(symbol)
             after[slot] = old if token.same(old) else token
         return after
@@ -386,7 +386,7 @@ class Tables:
         return Labelled(*self.network.cases(old.cases.variables, labels[old.cases.index]))
 
     def _decoded(self, row: Labelled, without: int | None) -> Labelled:
-        """Logits that stand where they stood are decoded once."""
+        """Logits that are the same objects as before are decoded once."""
         key = id(row.cases), id(row.labels), without
         if key not in self._known_symbols:
             symbols = decode(row.labels, self._model.precision, without=without)
@@ -488,7 +488,7 @@ def extract(model: Model) -> Extraction:
 
 
 def _least_cost(model: Model) -> int:
-    """Bytes that no extraction stays below: every row is embedded, and every row stands at every layer of a pass."""
+    """Bytes that no extraction stays below: every row is embedded, and every row is at every layer of a pass."""
     total = 0
     for transformer in model.transformers.values():
         first, last = transformer.loop or (0, 0)
@@ -499,13 +499,13 @@ def _least_cost(model: Model) -> int:
 
 def _until_settled(steps: Iterator[list[Token]]) -> list[list[Token]]:
     """What the slots hold after every step; once no slot changes, none ever will."""
-    held = [next(steps)]
+    kept_symbols = [next(steps)]
     for after in steps:
-        before = held[-1]
-        held.append(after)
+        before = kept_symbols[-1]
+        kept_symbols.append(after)
         if len(after) == len(before) and all(old is new for old, new in zip(before, after, strict=True)):
             break
-    return held
+    return kept_symbols
 
 
 def input_numbers(model: Model, tokens: np.ndarray) -> np.ndarray:

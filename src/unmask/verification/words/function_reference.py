@@ -1,6 +1,6 @@
 """A Python function as the reference of a model.
 
-    FILE.py:function, or a function ──▶ Oracle ──▶ FunctionReference
+    FILE.py:function, or a function ──▶ UserFunction ──▶ FunctionReference
 
 The function is called with a word: a string if every letter is one character, else a list of letters. It returns True
 or False (accept or reject), or a list of outputs, one for each of the last symbols of the model. It must be pure.
@@ -26,7 +26,7 @@ from unmask.problems.catalogue import problem_from_json
 from unmask.problems.problem import DecisionGraph, Outcome, Words, is_plain, words_over
 from unmask.problems.program_problems import line_in, run_file
 from unmask.reasoners.typed_words import reads_expressions
-from unmask.recurrences.rule_functions import MOST_SAID
+from unmask.recurrences.rule_functions import LONGEST_REASON
 from unmask.verification.words.references import outcome_of_symbols, read_letters, words_of_letters
 from unmask.weights.model import Model
 
@@ -40,7 +40,7 @@ Output = bool | str
 
 
 @dataclass(frozen=True, eq=False)
-class Oracle:
+class UserFunction:
     """A function of words, and what it is called."""
 
     name: str
@@ -58,7 +58,7 @@ class Oracle:
             line = None if self.path is None else line_in(self.path, error)
             where = f" at line {line}" if line is not None else ""
             raise ProblemError(
-                f"{self.name} raises {type(error).__name__}{where} ({message_of(error, MOST_SAID)}) "
+                f"{self.name} raises {type(error).__name__}{where} ({message_of(error, LONGEST_REASON)}) "
                 f"for the word {shortened(repr(word))}; it must return an answer for every word"
             ) from error
 
@@ -69,7 +69,7 @@ def names_function(text: str) -> tuple[str, str] | None:
     return (found["path"], found["name"]) if found else None
 
 
-def load_oracle(path: str, name: str) -> Oracle:
+def load_user_function(path: str, name: str) -> UserFunction:
     """The function of that name in a Python file, which is run."""
     _, names = run_file(path, "file")
     function = names.get(name)
@@ -77,12 +77,12 @@ def load_oracle(path: str, name: str) -> Oracle:
         known = [key for key, value in names.items() if callable(value) and not key.startswith("_")]
         listed = f"it has {shortened(', '.join(known))}" if known else "it has no function"
         raise ProblemError(f"{shortened(path)} has no function {shortened(name)!r}; {listed}")
-    return Oracle(f"{Path(path).name}:{name}", function, path)
+    return UserFunction(f"{Path(path).name}:{name}", function, path)
 
 
-def oracle_of(function: Callable[[Any], Any]) -> Oracle:
+def user_function_of(function: Callable[[Any], Any]) -> UserFunction:
     """A function of the caller."""
-    return Oracle(f"the function {shortened(getattr(function, '__name__', repr(function)))}", function)
+    return UserFunction(f"the function {shortened(getattr(function, '__name__', repr(function)))}", function)
 
 
 class FunctionReference:
@@ -90,8 +90,8 @@ class FunctionReference:
 
     characters = None
 
-    def __init__(self, model: Model, oracle: Oracle) -> None:
-        self.model, self.oracle = model, oracle
+    def __init__(self, model: Model, function: UserFunction) -> None:
+        self.model, self.function = model, function
         self._again = ASKED_TWICE
         self._known: dict[str, tuple[Output, ...]] = {}
         everything = [(0, 0x10FFFF, 0)]
@@ -105,7 +105,7 @@ class FunctionReference:
 
     @property
     def name(self) -> str:
-        return self.oracle.name
+        return self.function.name
 
     @property
     def answer_symbols(self) -> frozenset[str]:
@@ -153,11 +153,11 @@ class FunctionReference:
                 f"{self.name} would have to be asked about {count:,} words, more than {MOST_ASKED:,}; "
                 "use --method sample"
             )
-        said = [
+        answers_of_words = [
             self._outputs(self.gap.join(word))[-self.outputs :]
             for word in stage("asking the function", product(self.letters, repeat=length), count)
         ]
-        graph = decision_graph(said, len(self.letters), length)
+        graph = decision_graph(answers_of_words, len(self.letters), length)
         if self.outputs == 1 and all(isinstance(leaf[0], bool) for leaf in graph.leaves):
             automaton = _automaton(graph, self.letters)
             return graph if automaton is None else automaton
@@ -167,7 +167,7 @@ class FunctionReference:
         known = self._known.get(word)
         if known is None:
             given: str | list[str] = word if is_plain(self.letters) and not self.gap else word.split()
-            known = self._read(word, self.oracle.ask(given))
+            known = self._read(word, self.function.ask(given))
             if self._again:
                 self._again -= 1
                 self._check_again(word, given, known)
@@ -176,7 +176,7 @@ class FunctionReference:
         return known
 
     def _check_again(self, word: str, given: str | list[str], known: tuple[Output, ...]) -> None:
-        again = self._read(word, self.oracle.ask(given))
+        again = self._read(word, self.function.ask(given))
         if again != known:
             raise ProblemError(
                 f"{self.name} returns {_shown(known)} and then {_shown(again)} for the word {shortened(repr(word))}; "
@@ -216,10 +216,10 @@ class FunctionReference:
         return "" if is_plain(self.letters) and not reads_expressions(self.letters) else " "
 
 
-def decision_graph(said: Sequence[tuple[Output, ...]], letters: int, length: int) -> DecisionGraph:
+def decision_graph(answers_of_words: Sequence[tuple[Output, ...]], letters: int, length: int) -> DecisionGraph:
     """The minimal graph that leads every word, in lexicographic order, to what is said of it."""
     numbers: dict[Any, int] = {}
-    row = [numbers.setdefault(outputs, len(numbers)) for outputs in said]
+    row = [numbers.setdefault(outputs, len(numbers)) for outputs in answers_of_words]
     leaves, levels = list(numbers), []
     for _ in range(length):
         numbers = {}

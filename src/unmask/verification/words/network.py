@@ -236,7 +236,7 @@ class Network:
         return self._assignments(set(self.basis(tuple(sorted(variables)))))
 
     def disjoint(self, variables: Sequence[int]) -> bool:
-        """Does no letter stand below two of these variables?"""
+        """Return whether no two of these variables depend on the same letter."""
         seen = 0
         for v in variables:
             support = self.variables[v].support

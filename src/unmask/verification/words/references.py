@@ -105,7 +105,7 @@ def outcomes(
 def outcome_of_symbols(model: Model, symbols: list[str], answers: frozenset[str] = frozenset()) -> Outcome:
     """What the last symbols of a run say: bits, the value of an expression, `answers` asked for, or neither.
 
-    Where truth values stand among other answers, they are written 0 and 1.
+    Where truth values occur among other answers, they are written 0 and 1.
     """
     meaning = {model.accept: True, model.reject: False}
     symbols = model.plain(symbols)
@@ -182,7 +182,7 @@ class Reference(Protocol):
 
     @property
     def lists_every_word(self) -> bool:
-        """Does `every_word` list all words, or only those that an exhaustive check tries?"""
+        """Whether `every_word` lists all words, or only those that an exhaustive check tries."""
         ...
 
     def specification(self) -> Specification | Model | None:

@@ -61,7 +61,7 @@ def difference(circuit: Circuit, pairs: np.ndarray) -> tuple[list[int], list[Cla
 
 QUICK, THOROUGH = "glucose4", "cadical195"
 QUICK_CONFLICTS = 2000  # of one question
-CONFLICTS_AT_ONCE = 1000  # no solver can be interrupted: it is asked again where it stopped, with all it has learned
+CONFLICTS_AT_ONCE = 1000  # a solver cannot be interrupted: it continues in rounds, with all that it has learned
 
 
 def solver_class() -> Callable:
@@ -73,7 +73,7 @@ def solver_class() -> Callable:
 
 
 def solved(solver: Any, conflicts: int | None = None, *, assumptions: Sequence[int] = ()) -> bool | None:
-    """Is there a model? None if the limit of conflicts is reached. The time limit is checked in between."""
+    """Return whether there is a model; None at the limit of conflicts. The time limit is checked in between."""
     asked = 0
     while conflicts is None or asked < conflicts:
         part = CONFLICTS_AT_ONCE if conflicts is None else min(CONFLICTS_AT_ONCE, conflicts - asked)
@@ -102,7 +102,7 @@ class IncrementalSolver:
         self._quick.add_clause(clause)
 
     def together(self, literals: Sequence[int], conflicts: int) -> bool | None:
-        """Can these literals be true together? None if the limit of conflicts is reached."""
+        """Return whether these literals can be true together; None at the limit of conflicts."""
         self.asked += 1
         self._answered = self._quick
         answer = solved(self._quick, min(conflicts, QUICK_CONFLICTS), assumptions=literals)
@@ -112,12 +112,12 @@ class IncrementalSolver:
         return answer
 
     def model(self) -> list[int]:
-        """What the last answer, which was yes, gives to each variable: itself, or negated."""
+        """The model of the last query, if it was satisfiable: each variable, or its negation."""
         return self._answered.get_model()
 
     @property
     def solvers(self) -> str:
-        """Who was asked."""
+        """The names of the solvers that were used."""
         return QUICK if self._thorough is None else f"{QUICK} and {THOROUGH}"
 
     def close(self) -> None:
@@ -160,7 +160,7 @@ class UnitPropagation:
             self.contradiction = True
 
     def follows(self, clause: Sequence[int]) -> bool:
-        """Is the clause a consequence by reverse unit propagation?"""
+        """Return whether the clause is a consequence by reverse unit propagation."""
         if self.contradiction:
             return True
         trail: list[int] = []
@@ -205,7 +205,7 @@ class UnitPropagation:
 
 
 def refutes(clauses: Iterable[Sequence[int]], lemmas: Iterable[Sequence[int]]) -> bool:
-    """Do the lemmas, each by reverse unit propagation, lead from the clauses to a contradiction?"""
+    """Return whether the lemmas, each by reverse unit propagation, lead from the clauses to a contradiction."""
     checker = UnitPropagation()
     for clause in clauses:
         checker.add(clause)
@@ -227,7 +227,7 @@ Answer = OneOf["equal", "different", "unknown"]
 
 @dataclass(frozen=True, eq=False)
 class SweepResult:
-    """Per pair: equal, different or unknown; an input for the first that differs; how many questions, to whom."""
+    """Per pair: equal, different or unknown; an input for the first that differs; the number of queries; solvers."""
 
     answers: list[Answer]
     counterexample: list[bool] | None
@@ -238,7 +238,7 @@ class SweepResult:
 
 
 def sweep(circuit: Circuit, pairs: np.ndarray, *, seed: int = 0, conflicts: int = 2_000_000) -> SweepResult:
-    """Decide every pair (a, b) of literals of the circuit: a = b for all inputs?"""
+    """Decide for every pair (a, b) of literals of the circuit whether a = b for all inputs."""
     return _Sweep(circuit, seed).run(pairs, conflicts)
 
 
@@ -348,7 +348,7 @@ class _Sweep:
         return (value ^ ((1 << self._tried) - 1), 1) if value & 1 else (value, 0)
 
     def _learn(self, bits: list[bool]) -> None:
-        """Inputs that tell nodes apart, a few at once, become values of every node."""
+        """Inputs that distinguish nodes, a few at a time, become values of every node."""
         self._fresh.append(bits)
         alone = self._tried >= MOST_INPUTS
         if len(self._fresh) < (LEARNED_AT_ONCE * NEIGHBOURS if alone else LEARNED_AT_ONCE):

@@ -95,8 +95,8 @@ class _Statewise:
         """The pairs of a switch while its selector has one value."""
         read = (selector, *(v for v in branch.variables if v != selector))
         for values, state, way in self._ways(read, q, first, last, missing, only=value):
-            held = dict(zip(read, values, strict=True))
-            yield (int(branch.index[tuple(held[v] for v in branch.variables)]), state), way
+            known_values = dict(zip(read, values, strict=True))
+            yield (int(branch.index[tuple(known_values[v] for v in branch.variables)]), state), way
 
     def _table(
         self, parents: tuple[int, ...], table: np.ndarray, q: int, first: int, last: int, missing: set[Asked]
@@ -194,7 +194,7 @@ class _Statewise:
 
 
 def prove_statewise(extraction: Extraction, automaton: Automaton, letters: Letters) -> InductionResult:
-    """Is the answer that of the automaton, and does no run fail, on all words over these letters?"""
+    """Return whether, on all words over these letters, the answer is the automaton's and no run fails."""
     induction = _Statewise(extraction, automaton, letters)
     variables, start = len(extraction.network.variables), int(automaton.start)
 

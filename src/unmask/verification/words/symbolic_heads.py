@@ -43,7 +43,7 @@ class SymbolicRow:
 
 
 class HeadNumbers(NamedTuple):
-    """What one head calls the queries and the keys of a row, case by case."""
+    """The numbers of a row's queries and keys for one head, case by case."""
 
     queries: list[int]
     keys: list[int]
@@ -75,7 +75,7 @@ def merged(network: Network, cases: Cases, columns: np.ndarray) -> tuple[Cases, 
 
 
 PAIRS_AT_ONCE = 1 << 20
-FEW_PAIRS = 1 << 13  # which are multiplied out sooner than anything is proved about them
+FEW_PAIRS = 1 << 13  # for which computing all pairs is faster than proving something about them
 
 WeightedKeys = tuple[np.ndarray, np.ndarray]
 """(numbers of keys, their exponentials)"""
@@ -139,7 +139,7 @@ class KeyScores:
         return self._queries.number(Q)
 
     def asked(self, queries: Sequence[int]) -> list[int]:
-        """What each query asks, given all keys so far."""
+        """The effective query of each query, given all keys so far."""
         if len(self._effective_of) < len(self._queries):
             self._take_in_queries()
         return [self._effective_of[query] for query in queries]
@@ -192,7 +192,7 @@ class KeyScores:
         self._scored = len(Q.T), len(K.T)
 
     def _meet(self, Q: np.ndarray, K: np.ndarray, queries: np.ndarray, keys: np.ndarray) -> None:
-        """Some queries with some keys, by their numbers."""
+        """Score some queries with some keys, by their numbers."""
         if queries.size * keys.size <= FEW_PAIRS:
             self._take_in(Q, K, queries, [keys] * queries.size)
             return
@@ -292,7 +292,7 @@ class SymbolicHead:
         self._branches: dict[tuple, tuple[tuple[Cases, np.ndarray, np.ndarray] | None, object]] = {}
 
     def take_in(self, rows: list[SymbolicRow], Q: np.ndarray, K: np.ndarray) -> None:
-        """Number the queries and keys of rows, which stand one after the other."""
+        """Number the queries and keys of rows, which are one after the other."""
         queries, keys = self.scores.queries(Q), self.scores.keys(K)
         for row, part in _places(rows):
             row.numbers[self.number] = HeadNumbers(queries[part], keys[part])
@@ -309,11 +309,11 @@ class SymbolicHead:
                 row.seen_as[place] = HeadInput(own, own.tobytes(), row.numbers[self.number].keys)
 
     def queries(self, row: SymbolicRow) -> list[int]:
-        """What the row asks in each case."""
+        """The query of the row in each case."""
         return self.scores.asked(row.numbers[self.number].queries)
 
     def asked(self, row: SymbolicRow) -> tuple[int, ...]:
-        """All that a row asks, in order."""
+        """All effective queries of a row, in order."""
         known = row.asks.get(self.number)
         if known is None or known[0] != self.scores.epoch:
             known = row.asks[self.number] = self.scores.epoch, tuple(sorted(set(self.queries(row))))
@@ -371,7 +371,7 @@ class SymbolicHead:
         result = self._joined(query_cases, order, asked, read, live)
         if self._network.disjoint(result[0].variables):
             return result
-        # a table of variables that share letters tells less than a choice among them
+        # a table of variables that share letters is less precise than a choice among them
         return self._chosen(query_cases, [asked[q] for q in order.tolist()], read, live) or result
 
     def _joined(
@@ -392,7 +392,7 @@ class SymbolicHead:
         return known.over(pattern[0]), head, nothing
 
     def _many(self, parts: list[Cases]) -> bool:
-        """Have these cases too many combinations to go through them all?"""
+        """Return whether these cases have too many combinations to enumerate."""
         variables = {v for part in parts for v in part.variables}
         return self._network.assignments(variables, JOINED_AT_ONCE) > JOINED_AT_ONCE
 
@@ -520,7 +520,7 @@ class SymbolicHead:
 
 
 def _places(rows: list[SymbolicRow]) -> Iterator[tuple[SymbolicRow, slice]]:
-    """Where the cases of each row stand among those of all."""
+    """Where the cases of each row are among those of all."""
     first = 0
     for row in rows:
         last = first + row.cases.count
@@ -551,7 +551,7 @@ class HeadView:
         return cls(head, head.scores.epoch, rows_of_key, keys_of_row)
 
     def unchanged(self, rows: list[SymbolicRow], changed: set[int]) -> bool:
-        """Have the changed rows the keys that stood in their places, and all queries their numbers?"""
+        """Return whether the changed rows have the same keys as before, and all queries the same numbers."""
         return self.epoch == self.head.scores.epoch and all(
             set(rows[k].numbers[self.head.number].keys) == self.keys_of_row[k] for k in changed
         )

@@ -33,7 +33,7 @@ AT_ONCE = 1 << 10  # rows
 
 @dataclass(frozen=True, eq=False)
 class Token:
-    """What symbol stands somewhere: symbols[case], over cases of one variable."""
+    """The symbol at one place: symbols[case], over cases of one variable."""
 
     cases: Cases
     symbols: np.ndarray
@@ -54,7 +54,7 @@ class Embedding:
         self._positions, self._compact = transformer.positions, compact
 
     def __call__(self, tokens: Mapping[int, Token], live: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-        """(row, [columns, cases]) of the tokens that stand in some rows; columns that are not live are 0."""
+        """(row, [columns, cases]) of the tokens that are in some rows; columns that are not live are 0."""
         rows = list(tokens)
         for first in range(0, len(rows), AT_ONCE):
             check()
@@ -283,7 +283,7 @@ class _NeededColumns:
     kept: list[np.ndarray]
     """Before each layer and after the last: 1 for a live column, 0 for others."""
     goes_on: list[bool]
-    """Does a later layer, or a logit, read something of a layer?"""
+    """Whether a later layer, or a logit, reads something of a layer."""
 
     @classmethod
     def of(
@@ -337,11 +337,11 @@ class SymbolicTransformer:
         self._out = SparseProduct(transformer.out.transposed(), self.compact)
         self._read_out = np.unique(transformer.out.column)
         self._logits: dict[tuple[tuple[int, ...], bytes], np.ndarray] = {}
-        self._held = 0
+        self._numbers_kept = 0
         self.causal = transformer.attention == "causal"
 
     def embed(self, tokens: Mapping[int, Token], *, full: bool) -> dict[int, SymbolicRow]:
-        """H⁰ of rows, by the token that stands in each; what was embedded before is there."""
+        """H⁰ of rows, by the token of each; a row that was embedded before is reused."""
         keys = {place: (place, full, id(token.cases), token.symbols.tobytes()) for place, token in tokens.items()}
         fresh = {place: tokens[place] for place, key in keys.items() if key not in self._embedded}
         for place, vectors in self._embedding(fresh, self.live[full].before[0]):
@@ -355,7 +355,7 @@ class SymbolicTransformer:
         return [HeadView.of(head, rows) for head in self.heads[i]]
 
     def views_unchanged(self, i: int, views: list[HeadView], rows: list[SymbolicRow], changed: set[int]) -> bool:
-        """Do the heads see what they saw before, although some rows have changed? Then who reads whom stays."""
+        """Return whether the heads see what they saw before, although some rows have changed; then reads stay."""
         self._number(i, [rows[k] for k in changed])
         return all(view.unchanged(rows, changed) for view in views)
 
@@ -498,8 +498,8 @@ class SymbolicTransformer:
         return SymbolicRow(cases, np.ascontiguousarray(vectors))
 
     def _hold(self, numbers: int) -> None:
-        self._held += numbers
-        if self._held > MOST_NUMBERS:
+        self._numbers_kept += numbers
+        if self._numbers_kept > MOST_NUMBERS:
             raise TooManyCases(f"more than {MOST_NUMBERS:,} numbers in all")
 
     def cut(self, row: SymbolicRow) -> SymbolicRow:
