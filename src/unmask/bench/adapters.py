@@ -196,7 +196,7 @@ def dream(alg: str = "maskgit_plus", **fixed: Any) -> Generate:
 def fast_dllm_dream(mixin: Any, *, dual_cache: bool = False, **fixed: Any) -> Generate:
     """Fast-dLLM's loops for Dream with a threshold: its copy of Dream's, and for `use_cache` that of the class `mixin`.
 
-    `mixin` is `DreamGenerationMixin` of its file `generation_utils_block`.
+    `mixin` is the class DreamGenerationMixin of its file generation_utils_block.py.
     """
     plain = dream("confidence_threshold", **fixed)
 
