@@ -75,6 +75,30 @@ def test_importing_the_package_is_light():
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
 
 
+EVIDENCE = (
+    "checker",
+    "paper",
+    "testing",
+    "theorems",
+    "verification.circuits",
+    "verification.conversions",
+    "verification.lengths",
+)
+
+
+def test_compiling_imports_no_evidence():
+    """Proofs, checks of the paper and conversions are outside of what `import unmask` and `compile` load."""
+    code = (
+        "import sys, unmask\n"
+        "for problem in ('(a|b)*abb', 'group:S3', 'family:parity', 'expr:a+b'):\n"
+        "    unmask.compile_problem(problem, 'mdm', length=None if problem.startswith('expr') else 4)\n"
+        f"names = {EVIDENCE!r}\n"
+        "print([m for m in sys.modules if m.startswith(tuple('unmask.' + name for name in names))])"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout == "[]\n"
+
+
 # ------------------------------------------------------------------------------------------------- packages
 
 PACKAGES = [

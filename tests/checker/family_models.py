@@ -6,7 +6,7 @@ from unmask.checker import family_form
 from unmask.checker.family_form import number
 from unmask.checker.family_weights import FamilyAtLength
 from unmask.numerics.arithmetic import Precision
-from unmask.weights.matrices import Matrix, held
+from unmask.weights.matrices import Matrix, as_positions
 from unmask.weights.model import Model
 from unmask.weights.transformer import Head, Layer, Mlp, Registers, Transformer
 
@@ -51,7 +51,7 @@ def _transformer(program, frame, length, precision):
     return Transformer(
         precision=precision,
         embed=_matrix((len(frame.vocabulary), width), at.moved(program.embed, (1,))),
-        positions=held(width, np.arange(width), at.positions(np.arange(at.rows), precision).astype(np.int32)),
+        positions=as_positions(width, np.arange(width), at.positions(np.arange(at.rows), precision).astype(np.int32)),
         layers=tuple(layers),
         out=_matrix((program.outputs, width), at.moved(program.out, (1,))),
         attention=program.attention,

@@ -72,6 +72,46 @@ def fill(folder, words, padding, auto, threshold=0.9, dtype="float32", spare=0, 
         canvas, passes = torch.where(sure, chance.argmax(-1), canvas), passes + 1
 
 
+def logits(folder, tokens, dtype, auto="AutoModelForMaskedLM"):
+    """Of rows of token ids, with the attention that transformers computes operation by operation."""
+    import torch
+
+    model, _ = stock(folder, auto, dtype, attn_implementation="eager")
+    with torch.no_grad():
+        return model(torch.tensor(tokens)).logits.float().tolist()
+
+
+def pipeline(folder, words, auto, **options):
+    """`LLaDA2Pipeline` of diffusers with a threshold and no editing. Returns slots, most passes of a word."""
+    import diffusers
+    import torch
+
+    model, tokenizer = stock(folder, auto)
+    passes, inner = 0, model.forward
+
+    def counted(*arguments, **more):
+        nonlocal passes
+        passes += 1
+        return inner(*arguments, **more)
+
+    model.forward = counted
+    sampler = diffusers.LLaDA2Pipeline(model=model, scheduler=diffusers.BlockRefinementScheduler(), tokenizer=None)
+    sampler.set_progress_bar_config(disable=True)
+    asked = {"threshold": 0.95, "editing_threshold": None, "temperature": 0.0, "eos_early_stop": False, **options}
+    slots, most = [], 0
+    for word in words:
+        passes = 0
+        filled = sampler(
+            input_ids=torch.tensor([tokenizer(word).input_ids]),
+            mask_token_id=tokenizer.mask_token_id,
+            output_type="seq",
+            **asked,
+        )
+        slots.append(tokenizer.convert_ids_to_tokens(filled.sequences[0].tolist()))
+        most = max(most, passes)
+    return {"slots": slots, "passes": most}
+
+
 def planner(folder, words, padding, auto="AutoModelForMaskedLM"):
     """Which slots of an empty canvas the planner takes."""
     import torch
@@ -217,6 +257,8 @@ JOBS = {
         albert,
         bert,
         fill,
+        logits,
+        pipeline,
         planner,
         gpt2,
         generated,

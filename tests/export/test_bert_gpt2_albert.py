@@ -7,9 +7,14 @@ import re
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file
 
 from export.permutations import words as a5_words
-from unmask.api import run_word
+from unmask.api import compile_problem, run_word
+from unmask.export import bert_gpt2_albert
+from unmask.export.bert_gpt2_albert import bert_passes
+from unmask.export.export_model import export_files
+from unmask.export.real_transformer import rounding
 
 REGEXES = ["(a|b)*abb", "a*b*", "(ab)*", "[^a]*a[^a]*", "(a|b){3}.*", "a?b?c?d?.*", "[a-c]+[01]*", "x.*y|yx*"]
 
@@ -44,7 +49,7 @@ def test_a5_against_permutations(exported, outside):
     done = outside("bert", folder=folder, words=[word for word, _ in drawn], padding=63)
     assert [slots[-1] == "1" for slots in done["slots"]] == [right for _, right in drawn]
     assert done["passes"] == 6
-    assert report["agreement"]["least_margin"] > 7
+    assert min(report["margins"].values()) > 7.4
     config = json.loads((folder / "config.json").read_text())
     assert (config["hidden_size"], config["num_hidden_layers"], config["num_attention_heads"]) == (288, 3, 3)
 
@@ -183,6 +188,27 @@ def test_what_lies_in_a_folder(exported):
     assert registers["registers"]["one"] == [registers["columns"].index("one")]
     looks_up = registers["layers"][0]["heads"][0]
     assert looks_up["keys"] == ["one", "here"]
+
+
+def test_the_passes_in_half_precision_against_torch(exported, outside):
+    """Every logit of a canvas, to the last bit in bfloat16; the check at export uses these passes."""
+    model, folder, _ = exported("group:S3", "mdm", "bert", length=8)
+    tokens = [[*random.Random(80).choices(range(6), k=8), *[model.token[model.mask]] * 7] for _ in range(2)]
+    tensors, config = load_file(folder / "model.safetensors"), json.loads((folder / "config.json").read_text())
+    expected = np.array(outside("logits", folder=folder, tokens=tokens, dtype="bfloat16"))
+    assert np.array_equal(bert_passes(tensors, config, "bfloat16")(np.array(tokens)), expected)
+    assert not np.array_equal(bert_passes(tensors, config)(np.array(tokens)), expected)
+
+
+@pytest.mark.parametrize(("kind", "form"), [("mdm", "bert"), ("cot", "gpt2"), ("plt", "albert")])
+def test_a_number_format_that_does_not_do(kind, form, monkeypatch):
+    """The export is written, and says so."""
+    coarse = {"float16": lambda x: np.round(x / 4) * np.float32(4)}
+    monkeypatch.setattr(bert_gpt2_albert, "rounding", lambda dtype: coarse.get(dtype, rounding(dtype)))
+    files, report = export_files(compile_problem("(a|b)*abb", kind, length=4), form)
+    assert report["margins"]["float16"] is None
+    assert min(report["margins"]["float32"], report["margins"]["bfloat16"]) > 3.7
+    assert b"Do not use float16: some decisions differ there." in files["README.md"]
 
 
 @pytest.mark.parametrize(("problem", "length"), [("(a|b)*abb", 32), ("family:parity", 9), ("expr:(a+b)*c", None)])

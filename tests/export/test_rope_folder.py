@@ -15,7 +15,8 @@ from unmask.export import rope_folder, rope_transformer
 from unmask.export.agreement import ExportDisagreement
 from unmask.export.export_model import export_files
 from unmask.export.export_task import slot_levels
-from unmask.export.rope_transformer import RopeChoice, rounding
+from unmask.export.real_transformer import rounding
+from unmask.export.rope_transformer import RopeChoice
 
 AUTO = {"eurobert": "AutoModelForMaskedLM", "llama": "AutoModelForCausalLM", "qwen2": "AutoModelForCausalLM"}
 
@@ -59,6 +60,22 @@ def test_a_causal_mask_is_noticed_in_the_reversed_order_alone(exported, outside)
         done = outside("fill", folder=folder, words=words, padding=15, auto=AUTO["llama"], is_causal=causal)
         assert solves(done, drawn, report["answer_slot"]) is solved
     assert (report["answer_slot"], report["order"][-1], report["slots"][:2]) == (0, [0], [14, 13])
+
+
+@pytest.mark.parametrize(
+    ("form", "order", "block", "passes"),
+    [("bert", None, 16, 5), ("eurobert", None, 16, 5), ("eurobert", None, 4, 10), ("eurobert", "reversed", 16, 5)],
+)
+def test_a_pipeline_of_diffusers(form, order, block, passes, exported, outside):
+    """One pass more than the model needs: LLaDA2Pipeline calls the model again after the last mask of a block."""
+    pytest.importorskip("diffusers", reason="diffusers is not installed")
+    options = {} if order is None else {"order": order}
+    model, folder, report = exported("group:A5", "mdm", form, length=16, **options)
+    drawn = a5_words(model.input_symbols, 16, 4, seed=42)
+    words, auto = [word for word, _ in drawn], AUTO.get(form, "AutoModelForMaskedLM")
+    done = outside("pipeline", folder=folder, words=words, auto=auto, gen_length=15, block_length=block)
+    assert solves(done, drawn, report["answer_slot"])
+    assert done["passes"] == passes
 
 
 def test_the_order_that_skips_levels(exported, outside):

@@ -102,11 +102,11 @@ def test_the_list_as_a_document(unmask):
 
 MOVED = {
     "prop:cot-as-pcot": "open",
-    "thm:mdms-cot-sandwich": "open",
-    "thm:cot-mdm-separation": "open",
+    "thm:mdms-cot-sandwich": "repaired",
+    "thm:cot-mdm-separation": "as printed",
     "cor:mdms-with-constant-steps": "repaired",
     "cor:mdms-with-polylog-steps": "repaired",
-    "fig:figure-1b": "open",
+    "fig:figure-1b": "repaired",
     "takeaway:takeaway-5": "repaired",
     "cor:mdm-lt-equivalence": "repaired",
     "thm:lts-mdms": "as printed",

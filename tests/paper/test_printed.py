@@ -357,7 +357,7 @@ def test_18_the_divisors_of_the_positions():
     assert [n % P for n in rows] == [0] * len(rows), "printed: one place for all"
 
 
-def test_04_the_inclusion_costs_more_than_n_slots():
+def test_04_one_head_per_head_costs_more_than_n_slots():
     N, T = 16, 4
     source = random_model(0, "cot", N, steps=T, layers=1, width=3)
     *_, (_, conversion) = convert(source, "mdm")

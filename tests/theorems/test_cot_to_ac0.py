@@ -10,6 +10,7 @@ from unmask.engines.reference import ReferenceEngine
 from unmask.errors import TooLarge, UnmaskError
 from unmask.problems.circuits.circuit import TRUE
 from unmask.problems.problem import ACCEPTED, REJECTED
+from unmask.reasoners.run_words import run_batch
 from unmask.testing import random_model
 from unmask.testing.random_model import all_words
 from unmask.theorems import cot_to_ac0 as module
@@ -112,3 +113,15 @@ def test_what_is_refused():
         cot_to_ac0(random_model(1, "pcot", 2))
     with pytest.raises(TooLarge, match="chains"):
         cot_to_ac0(random_model(1, "cot", 2, steps=40))
+
+
+def test_groups_of_symbols_make_long_chains_possible():
+    """4^12 chains are too many at once; two symbols at once take six groups."""
+    model = random_model(2, "cot", 3, precision=1, steps=12, layers=1, width=3)
+    with pytest.raises(TooLarge):
+        cot_to_ac0(model)
+    circuit, words = cot_to_ac0(model, together=2), all_words(model)
+    assert circuit.depth <= depth_bound(model, 6)
+    said = circuit.evaluate(token_bits(words, [model.token[s] for s in model.input_symbols])).tolist()
+    for (_, rejected, accepted), trace in zip(said, run_batch(model, words, engine=ReferenceEngine()), strict=True):
+        assert (rejected, accepted) == (trace.output[-1] == model.reject, trace.output[-1] == model.accept)

@@ -73,6 +73,14 @@ def test_the_reference_agrees():
     assert check_source(source, PCOT_TO_COT_HOSTED.convert(source), seed=0) is None
 
 
+@pytest.mark.parametrize("seed", [3, 4, 11, 13])
+def test_sources_without_layers(seed):
+    """Some have a begin symbol."""
+    source = random_model(seed, "pcot", seed % 3, precision=1)
+    empty = replace(source, transformers={"model": replace(source.transformers["model"], layers=())})
+    assert check_source(empty, PCOT_TO_COT_HOSTED.convert(empty), seed=seed) is None
+
+
 def test_a_source_that_divides_by_zero_takes_the_conversion_with_it():
     divided = 0
     for seed in range(8):

@@ -1,4 +1,4 @@
-"""pcot, cot → mdm on two copies of every row: both copies of every row the chain has read, after every layer."""
+"""pcot, cot → mdm with three slots more: every row that the chain has read, after every layer."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +10,7 @@ from unmask.engines.fast import FastEngine
 from unmask.errors import AttendsToNothing
 from unmask.numerics.arithmetic import Precision, clip
 from unmask.programs import mirrored_rows
-from unmask.programs.mirrored_rows import MirroredRows
+from unmask.programs.mirrored_rows import Mirror, MirroredRows
 from unmask.programs.score_tables import ScoreTables
 from unmask.reasoners.run_words import run
 from unmask.testing import random_model
@@ -106,9 +106,47 @@ def test_a_chain_of_thought_directly_is_cheaper_than_through_pcot():
     source = random_model(2, "cot", 4)
     direct = COT_TO_MDM_MIRRORED.bound(source)
     through = PCOT_TO_MDM_MIRRORED.bound(COT_TO_PCOT.convert(source).model)
-    assert direct.padding == through.padding
+    assert direct.padding == through.padding == source.padding + 3
     assert direct.width < through.width
     assert direct.layers < through.layers
+
+
+def logarithmic_chain(seed, length):
+    return random_model(seed, "cot", length, precision=1, steps=(length - 1).bit_length(), layers=1, width=3)
+
+
+@pytest.mark.parametrize("length", [6, 7, 8, 16, 33, 64])
+def test_log_n_steps_of_a_chain_take_at_most_n_slots(length):
+    """thm:cot-mdm-separation: CoT[log N] ⊆ MDM[log N, N]."""
+    source = logarithmic_chain(1, length)
+    model = COT_TO_MDM_MIRRORED.convert(source).model
+    assert model.steps == source.steps == (length - 1).bit_length()
+    assert model.padding == source.steps + 3 <= length
+
+
+@pytest.mark.parametrize("length", [6, 9])
+def test_log_n_steps_of_a_chain_are_right_with_n_slots(length):
+    for seed in range(3):
+        source = scaled(logarithmic_chain(seed, length), seed + 1)
+        assert check_source(source, COT_TO_MDM_MIRRORED.convert(source), seed=seed, engine=FastEngine()) is None
+
+
+@pytest.mark.parametrize(("length", "steps", "block"), [(0, 1, 1), (1, 1, 1), (1, 1, 4), (0, 3, 2), (5, 2, 1)])
+def test_the_smallest_chains(length, steps, block):
+    """One row, one step, one slot; no layers, layers without heads, heads whose scores all tie."""
+    for seed, precision in enumerate((1, 2, 3) if length + steps * block < 3 else (1, 2)):
+        source = random_model(seed, "pcot", length, precision=precision, steps=steps, block=block)
+        transformer = source.transformers["model"]
+        headless = tuple(Layer((), layer.mlp) for layer in transformer.layers)
+        ties = tuple(
+            Layer(tuple(Head(Matrix.zeros(h.wq.shape), h.wk, h.wv) for h in layer.heads), layer.mlp)
+            for layer in transformer.layers
+        )
+        for layers in ((), headless, ties, (*headless, *transformer.layers[:1])):
+            changed = replace(source, transformers={"model": replace(transformer, layers=layers)})
+            conversion = PCOT_TO_MDM_MIRRORED.convert(changed)
+            assert Price.of(conversion.model).within(PCOT_TO_MDM_MIRRORED.bound(changed))
+            assert check_source(changed, conversion, seed=seed, engine=FastEngine()) is None
 
 
 def test_the_table_of_bounds_on_the_page():
@@ -173,25 +211,31 @@ def _without_search(monkeypatch):
 
 
 def _mirror_in_order(monkeypatch):
-    """Heads over the mirror read the originals instead."""
+    """The mirror has the rows in rising order."""
     real = MirroredRows.of.__func__
 
     def of(cls, *given):
         rows = real(cls, *given)
-        return replace(rows, not_mirror=rows.not_original)
+        return replace(rows, mirror=replace(rows.mirror, origin=rows.own, address=rows.address, hidden=rows.spare))
 
     monkeypatch.setattr(MirroredRows, "of", classmethod(of))
 
 
 def _unpinned(monkeypatch):
-    """Only END fixes the sums, START does not."""
-    pin = MirroredRows.pin
-    monkeypatch.setattr(
-        MirroredRows, "pin", lambda self, head, *rows: pin(self, head, *(r for r in rows if r is not self.begins))
-    )
+    """Only END fixes the sums over the mirror, START does not."""
+    pin = Mirror.pin
+    monkeypatch.setattr(Mirror, "pin", lambda self, head, *rows: pin(self, head, *rows[1:]))
 
 
-@pytest.mark.parametrize("broken", [_without_saturated, _without_search, _mirror_in_order, _unpinned])
+def _stale_mirror(monkeypatch):
+    """The mirror is not cleared after a layer, so that copies add up."""
+    monkeypatch.setattr(mirrored_rows, "clear", lambda *_: None)
+
+
+BROKEN = (_without_saturated, _without_search, _mirror_in_order, _unpinned, _stale_mirror)
+
+
+@pytest.mark.parametrize("broken", BROKEN)
 def test_without_a_part_of_the_construction_it_is_wrong(broken, monkeypatch):
     broken(monkeypatch)
 

@@ -128,9 +128,9 @@ def test_a_table_is_what_it_was_made_of():
 
 def test_the_form_depends_on_the_size(monkeypatch):
     table = PositionTable.of(whole())
-    assert isinstance(module.held(table.width, table.columns, table.table), np.ndarray)
+    assert isinstance(module.as_positions(table.width, table.columns, table.table), np.ndarray)
     monkeypatch.setattr(module, "SMALL", 34)
-    assert isinstance(module.held(table.width, table.columns, table.table), PositionTable)
+    assert isinstance(module.as_positions(table.width, table.columns, table.table), PositionTable)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -116,8 +116,9 @@ def residual_streams(files: dict[str, bytes], form: str, ids: np.ndarray) -> lis
 
     if form == "bert":
         return AblatedBert.of(files, 1).forward(ids).streams
+    from unmask.export.real_transformer import rounding
     from unmask.export.rope_folder import CONTAINERS
-    from unmask.export.rope_transformer import residual, rounding
+    from unmask.export.rope_transformer import residual
 
     weights = CONTAINERS[form].read_back(load(files["model.safetensors"]), json.loads(files["config.json"]))
     exact = rounding("float32")

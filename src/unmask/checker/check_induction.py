@@ -318,8 +318,8 @@ def check(document: Any, model: Model, look: Callable[[], None] = lambda: None) 
     alias = {model.token[old]: model.token[new] for old, new in model.aliases.items()}
     for values, image in induction.over(part.variables, 0, model.length, "the answer"):
         symbol, right = int(symbols[part.table[values]]), automaton.accepting[image[0]]
-        said = meaning.get(alias.get(symbol, symbol))
-        need(said is right, f"the model says {model.vocabulary[symbol]!r} where the automaton says {right}")
+        meant = meaning.get(alias.get(symbol, symbol))
+        need(meant is right, f"the model says {model.vocabulary[symbol]!r} where the automaton says {right}")
     return (
         f"checked for every word of length {model.length}: the weights compute the {len(variables)} tables, and "
         f"{count} pairs lead to the answer of the certificate's automaton"

@@ -108,12 +108,12 @@ class FamilyCheck:
         verdicts = words[maps.accepting(automaton.accepting).astype(np.int64)]
         if claimed.kind == "plt":
             loop = LoopTables(self.rows["model"], proof, self.precision)
-            start, made, said = loop.check(proof, self.letters, self.token(claimed.frame.pad))
+            start, made, symbols_written = loop.check(proof, self.letters, self.token(claimed.frame.pad))
             pairs = ListedPairs(proof.pairs, maps, start)
             need(pairs.held == [*range(len(loop.held))], "pairs do not name all stored numbers")
             pairs.closed(made)
-            pairs.each_answered(said, verdicts)
-            self.entries += made.size + said.size
+            pairs.each_answered(symbols_written, verdicts)
+            self.entries += made.size + symbols_written.size
             return
         need(proof.held is None, "rows hold symbols")
         mask = self.token(claimed.frame.mask)

@@ -77,15 +77,15 @@ class ListedPairs:
         """Of any two pairs, table[x, y] is the verdict of their product."""
         product = self.products[np.ix_(self._element, self._element)]
         right = verdicts[product]
-        said = table[np.ix_(self._place, self._place)]
+        written = table[np.ix_(self._place, self._place)]
         need(
-            bool((product >= 0).all()) and np.array_equal(said, right),
+            bool((product >= 0).all()) and np.array_equal(written, right),
             "the last row does not say what the automaton says",
         )
 
-    def each_answered(self, said: np.ndarray, verdicts: np.ndarray) -> None:
+    def each_answered(self, written: np.ndarray, verdicts: np.ndarray) -> None:
         """Of any one pair, said[x] is the verdict of its map."""
-        right = np.array_equal(said[self._place], verdicts[self._element])
+        right = np.array_equal(written[self._place], verdicts[self._element])
         need(right, "the last row does not say what the automaton says")
 
 
@@ -199,8 +199,8 @@ def check_chain(
         row = symbols.index(x)
         after = zip(tables["inner"][row].tolist(), moves, strict=True)
         need(all((y, f[q]) in listed for y, f in after), "a row may hold a pair that is not listed")
-        said = tables["last"][row].tolist() == [verdicts[f[q]] for f in moves]
-        need(said, "the last symbol does not say what the automaton says")
+        written = tables["last"][row].tolist() == [verdicts[f[q]] for f in moves]
+        need(written, "the last symbol does not say what the automaton says")
     return sum(table.size for table in tables.values())
 
 
@@ -218,11 +218,11 @@ class _ChainTables:
         found = {}
         for f, g in np.ndindex(own.shape[1], self._values.shape[1]):
             i, a = (axis.ravel() for axis in np.indices((len(tokens), len(self._values))))
-            said = []
+            written = []
             for part in self._rows.parts(i.size):
                 added = [(self._columns, self._values[a[part], g])]
-                said.append(self._rows.logits(own[i[part], f], added).argmax(axis=1))
-            table = np.concatenate(said).reshape(len(tokens), -1)
+                written.append(self._rows.logits(own[i[part], f], added).argmax(axis=1))
+            table = np.concatenate(written).reshape(len(tokens), -1)
             found[table.tobytes()] = table
         need(len(found) == 1, "the next symbol depends on more than the state and the letter")
         return next(iter(found.values()))
@@ -286,10 +286,10 @@ class LoopTables:
             table.append(self._numbers(state))
             low, high = np.minimum(low, state.min(axis=0)), np.maximum(high, state.max(axis=0))
         self._forgets(added, low, high)
-        made, said = np.concatenate(table).reshape(count, count), self._said(start[:1], low, high)
-        for name, found in (("product", made), ("last", said[None])):
+        made, written = np.concatenate(table).reshape(count, count), self._written(start[:1], low, high)
+        for name, found in (("product", made), ("last", written[None])):
             need(proof.tables[name] == found.tolist(), f"the table {name} is not what the weights compute")
-        return pairs, made, said
+        return pairs, made, written
 
     def _numbers(self, vectors: np.ndarray) -> np.ndarray:
         known = {vector[self.told].tobytes(): k for k, vector in enumerate(self.held)}
@@ -310,7 +310,7 @@ class LoopTables:
                     bool((total == total[0]).all()), f"column {column} of a row depends on what it was before the loop"
                 )
 
-    def _said(self, own: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    def _written(self, own: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
         rows = self._rows
         needed = np.unique(np.concatenate([rows.mlps[self._last].w1.row, rows.out.row]))
         need(np.array_equal(low[needed], high[needed]), "the answer of the last row depends on its earlier content")

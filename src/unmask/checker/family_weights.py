@@ -142,14 +142,17 @@ class FamilyAtLength:
         for column, places in zip(self.program.columns, self._places, strict=True):
             if column is None:
                 continue
-            held = values(column[1], n, self.length)
+            bits_of_number = values(column[1], n, self.length)
             if is_code(column):
                 shifts = np.arange(len(places))[::-1]
-                need(bool(((held >= 0) & (held >> len(places) == 0)).all()), "a code has too few bits for its number")
-                table[:, places] = np.where(held[:, None] >> shifts & 1, precision.one, -precision.one)
+                need(
+                    bool(((bits_of_number >= 0) & (bits_of_number >> len(places) == 0)).all()),
+                    "a code has too few bits for its number",
+                )
+                table[:, places] = np.where(bits_of_number[:, None] >> shifts & 1, precision.one, -precision.one)
             else:
-                need(bool(np.isin(held, (0, 1)).all()), "a flag is neither 0 nor 1")
-                table[:, places[0]] = precision.one * held
+                need(bool(np.isin(bits_of_number, (0, 1)).all()), "a flag is neither 0 nor 1")
+                table[:, places[0]] = precision.one * bits_of_number
         return table
 
 

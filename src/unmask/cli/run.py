@@ -84,10 +84,10 @@ def _lines(decided: "Decided") -> tuple[list[str], bool]:
     return lines, all(good for _, good in texts)
 
 
-def _answer_texts(decided: "Decided", told: int) -> list[tuple[str, bool]]:
+def _answer_texts(decided: "Decided", answers: int) -> list[tuple[str, bool]]:
     """Return (text, is it an answer) for each word; equal results are formatted once."""
     model, known = decided.model, {}
-    ends = [tuple(tokens) for tokens in decided.slots[:, -told:].tolist()]
+    ends = [tuple(tokens) for tokens in decided.slots[:, -answers:].tolist()]
     for end in ends:
         if end not in known:
             known[end] = answer_of(model, model.symbols(end))

@@ -20,7 +20,6 @@ from unmask.problems.expression_problems import ExpressionProblem
 from unmask.problems.grammar_problems import GrammarProblem
 from unmask.problems.problem import Problem
 from unmask.problems.program_problems import AbsentProgram, ProgramProblem
-from unmask.testing import random_model
 from unmask.weights.kinds import KINDS, Kind
 from unmask.weights.model import Extent, Model
 
@@ -56,6 +55,8 @@ class RandomCompiler:
         raise ProblemError(f"a random {kind} of length {length} has no bound; compare a problem that has answers")
 
     def compile(self, kind: Kind, length: int, precision: Precision) -> Model:
+        from unmask.testing import random_model  # no other compiler needs it
+
         return random_model(self.seed, kind, length, precision=precision.p)
 
     def for_every_length(self, kind: Kind, precision: Precision) -> None:  # noqa: ARG002

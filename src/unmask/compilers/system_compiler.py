@@ -356,8 +356,8 @@ class SystemCompiler:
         if not self.problem:
             return {}
         symbols = symbol_names(self.system)
-        told = [symbols[value] for value in self.system.answer_group.values if not is_truth(value)]
-        answers = {"symbols": told} if self.problem.get("kind") == "program" else {}
+        answer_symbols = [symbols[value] for value in self.system.answer_group.values if not is_truth(value)]
+        answers = {"symbols": answer_symbols} if self.problem.get("kind") == "program" else {}
         return {**self.problem, "outputs": len(unfolding.answers), "slots": names, **answers}
 
     def plan(self, kind: Kind, length: int, precision: Precision = USUAL_PRECISION) -> SystemPlan:

@@ -185,7 +185,7 @@ class Keys:
         self._classes: dict[int, KeyClasses] = {}
 
     @cached_property
-    def held(self) -> SignValues:
+    def sign_values(self) -> SignValues:
         return SignValues.of(self._K, self._place)
 
     def classes(self, column: int) -> KeyClasses:
@@ -212,7 +212,7 @@ def by_kind(kind: np.ndarray, kinds: int) -> tuple[np.ndarray, np.ndarray]:
 #
 # A row then sees, of every class with exp(score) > 0, the keys up to its own (all, if it is unmasked). If their
 # exponentials add up to B or more, Z is B and the weights do not depend on how many there are: where no two classes of
-# a row overlap, its sum goes through beginnings of classes, one after another (`numerics/run_sums`). Rows whose Z stays
+# a row overlap, its sum goes through beginnings of classes, one after another (`numerics/compact`). Rows whose Z stays
 # below B see fewer than B keys, and are listed, as are those whose classes overlap.
 
 
@@ -315,7 +315,7 @@ class ClassAttention:
         profiles = _profiles(Q)
         for profile in range(int(profiles.max(initial=-1)) + 1):
             own = profiles == profile
-            signs = excluding(SignValues.of(Q[:, own], self._places[0]), keys.held, self._sorts, self._compact)
+            signs = excluding(SignValues.of(Q[:, own], self._places[0]), keys.sign_values, self._sorts, self._compact)
             for column in np.unique(since[own]).tolist():
                 which = np.flatnonzero(own & (since == column))
                 later = [j for j in signs if j >= column]  # before `column` the score does not depend on the key

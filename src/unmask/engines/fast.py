@@ -46,7 +46,7 @@ from unmask.weights.transformer import Transformer
 #
 # A row's head output depends on its query, on the keys of its code, and on their values. `update` takes in the rows
 # that changed and returns which outputs may have changed with them; `attend` computes outputs. Without a code (see
-# `shared/visible_keys`), a row depends on every row it may see.
+# `visible_keys`), a row depends on every row it may see.
 
 
 class HeadState:

@@ -13,7 +13,9 @@ what they write is set to 0 at the start of each round. That is right if the loo
 and no layer precedes it; otherwise the export is refused.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from math import sqrt
 from typing import Any
 
@@ -24,11 +26,14 @@ from unmask.export.export_task import ExportTask
 from unmask.export.folder_files import Files, as_json
 from unmask.export.real_transformer import (
     FLOAT,
+    Dtype,
     Passes,
     RealLayer,
     RealTransformer,
+    Rounding,
     by_head,
     in_parts,
+    rounding,
     softmax,
     visible,
 )
@@ -55,14 +60,14 @@ def bert_folder(
     """Export the predictor, which never predicts the mask, or the planner, which has the tokens [KEEP] and [TAKE]."""
     task = ExportTask.of(model, part, words, order=order)
     written = bert(task.real, task.tokens, scale=task.scale, outputs=task.outputs)
-    return _checked(task, "bert", written, bert_passes(written.tensors, written.config))
+    return _checked(task, "bert", written, partial(bert_passes, written.tensors, written.config))
 
 
 def gpt2_folder(model: Model, part: str, words: np.ndarray) -> tuple[Files, dict[str, Any]]:
     """Export a chain of thought, with a generation_config.json of T steps."""
     task = ExportTask.of(model, part, words)
     written = gpt2(task.real, task.tokens, scale=task.scale, outputs=task.outputs)
-    files, report = _checked(task, "gpt2", written, gpt2_passes(written.tensors, written.config))
+    files, report = _checked(task, "gpt2", written, partial(gpt2_passes, written.tensors, written.config))
     return {**files, "generation_config.json": as_json(generation_config(task.tokens, model.steps))}, report
 
 
@@ -71,14 +76,16 @@ def albert_folder(model: Model, part: str, words: np.ndarray) -> tuple[Files, di
     task = ExportTask.of(model, part, words)
     body, cleared = one_round(task.real, model.steps)
     written = bert(body, task.tokens, scale=task.scale, outputs=task.outputs, cleared=cleared)
-    passes = bert_passes(written.tensors, written.config, model.steps)
-    return _checked(task, "albert", albert(written, model.steps), passes)
+    passes_in = partial(bert_passes, written.tensors, written.config, rounds=model.steps)
+    return _checked(task, "albert", albert(written, model.steps), passes_in)
 
 
-def _checked(task: ExportTask, form: str, written: StockCheckpoint, whole: Passes) -> tuple[Files, dict[str, Any]]:
+def _checked(
+    task: ExportTask, form: str, written: StockCheckpoint, passes_in: Callable[[Dtype], Passes]
+) -> tuple[Files, dict[str, Any]]:
     """Return the files and the content of export.json; raise if what was written decides differently from F_p."""
     parameters = sum(tensor.size for tensor in written.tensors.values())
-    report = task.report(form, task.check(form, whole, parameters=parameters), parameters)
+    report = task.checked(form, passes_in, parameters=parameters)
     return task.folder(written.tensors, written.config, written.stock.real, report), report
 
 
@@ -198,31 +205,32 @@ def _head(stock: StockTransformer, read: np.ndarray, vocabulary: int, scale: flo
     }
 
 
-def bert_passes(tensors: Tensors, config: dict[str, Any], rounds: int = 1) -> Passes:
+def bert_passes(tensors: Tensors, config: dict[str, Any], dtype: Dtype = "float32", *, rounds: int = 1) -> Passes:
     """What transformers computes with these tensors, operation by operation; all layers `rounds` times."""
-    heads = config["num_attention_heads"]
+    heads, fit = config["num_attention_heads"], rounding(dtype)
+    tensors = {name: fit(tensor) for name, tensor in tensors.items()}
 
     def linear(name: str, x: np.ndarray) -> np.ndarray:
-        return x @ tensors[f"{name}.weight"].T + tensors[f"{name}.bias"]
+        return fit(x @ tensors[f"{name}.weight"].T + tensors[f"{name}.bias"])
 
     def normed(name: str, x: np.ndarray) -> np.ndarray:
-        return layer_norm(x, tensors[f"{name}.weight"], tensors[f"{name}.bias"], config["layer_norm_eps"])
+        return fit(layer_norm(x, tensors[f"{name}.weight"], tensors[f"{name}.bias"], config["layer_norm_eps"]))
 
     def attention(name: str, H: np.ndarray) -> np.ndarray:
         Q, K, V = (by_head(linear(f"{name}.self.{part}", H), heads) for part in ("query", "key", "value"))
-        return attend(Q, K, V, causal=False)
+        return attend(Q, K, V, fit, causal=False)
 
     def passes(tokens: np.ndarray) -> np.ndarray:
         e = "bert.embeddings"
         words, places = tensors[f"{e}.word_embeddings.weight"], tensors[f"{e}.position_embeddings.weight"]
         kinds = tensors[f"{e}.token_type_embeddings.weight"]
-        H = normed(f"{e}.LayerNorm", words[tokens] + kinds[0] + places[: tokens.shape[1]])
+        H = normed(f"{e}.LayerNorm", fit(fit(words[tokens] + kinds[0]) + places[: tokens.shape[1]]))
         for i in [*range(config["num_hidden_layers"])] * rounds:
             at = f"bert.encoder.layer.{i}"
             mixed = linear(f"{at}.attention.output.dense", attention(f"{at}.attention", H))
-            G = normed(f"{at}.attention.output.LayerNorm", mixed + H)
+            G = normed(f"{at}.attention.output.LayerNorm", fit(mixed + H))
             inner = np.maximum(linear(f"{at}.intermediate.dense", G), 0)
-            H = normed(f"{at}.output.LayerNorm", linear(f"{at}.output.dense", inner) + G)
+            H = normed(f"{at}.output.LayerNorm", fit(linear(f"{at}.output.dense", inner) + G))
         t = np.maximum(linear("cls.predictions.transform.dense", H), 0)
         return linear("cls.predictions.decoder", normed("cls.predictions.transform.LayerNorm", t))
 
@@ -237,10 +245,10 @@ def layer_norm(x: np.ndarray, gain: np.ndarray, bias: np.ndarray, epsilon: float
     return centred / np.sqrt(variance + FLOAT(epsilon)) * gain + bias
 
 
-def attend(Q: np.ndarray, K: np.ndarray, V: np.ndarray, *, causal: bool) -> np.ndarray:
+def attend(Q: np.ndarray, K: np.ndarray, V: np.ndarray, fit: Rounding, *, causal: bool) -> np.ndarray:
     """[batch, heads, rows, size] each → the heads side by side, [batch, rows, heads·size]."""
-    scores = Q @ np.swapaxes(K, -1, -2) * FLOAT(1 / sqrt(Q.shape[-1])) + visible(Q.shape[-2], causal)
-    mixed = softmax(scores) @ V
+    scores = fit(fit(Q @ np.swapaxes(K, -1, -2)) * FLOAT(1 / sqrt(Q.shape[-1]))) + visible(Q.shape[-2], causal)
+    mixed = fit(fit(softmax(scores)) @ V)
     return np.swapaxes(mixed, 1, 2).reshape(mixed.shape[0], mixed.shape[2], -1)
 
 
@@ -316,28 +324,30 @@ def _gpt2_layer(stock: StockTransformer, layer: RealLayer) -> Tensors:
     }
 
 
-def gpt2_passes(tensors: Tensors, config: dict[str, Any]) -> Passes:
+def gpt2_passes(tensors: Tensors, config: dict[str, Any], dtype: Dtype = "float32") -> Passes:
     """What transformers computes with these tensors, operation by operation."""
-    heads = config["n_head"]
+    heads, fit = config["n_head"], rounding(dtype)
+    tensors = {name: fit(tensor) for name, tensor in tensors.items()}
 
     def mapped(name: str, x: np.ndarray) -> np.ndarray:
-        return x @ tensors[f"{name}.weight"] + tensors[f"{name}.bias"]
+        return fit(x @ tensors[f"{name}.weight"] + tensors[f"{name}.bias"])
 
     def normed(name: str, x: np.ndarray) -> np.ndarray:
-        return layer_norm(x, tensors[f"{name}.weight"], tensors[f"{name}.bias"], config["layer_norm_epsilon"])
+        return fit(layer_norm(x, tensors[f"{name}.weight"], tensors[f"{name}.bias"], config["layer_norm_epsilon"]))
 
     def attention(name: str, x: np.ndarray) -> np.ndarray:
         mixed = mapped(f"{name}.c_attn", x)
         Q, K, V = np.moveaxis(mixed.reshape(*x.shape[:2], 3, heads, -1), (2, 3), (0, 2))
-        return mapped(f"{name}.c_proj", attend(Q, K, V, causal=True))
+        return mapped(f"{name}.c_proj", attend(Q, K, V, fit, causal=True))
 
     def passes(tokens: np.ndarray) -> np.ndarray:
-        H = tensors["transformer.wte.weight"][tokens] + tensors["transformer.wpe.weight"][: tokens.shape[1]]
+        H = fit(tensors["transformer.wte.weight"][tokens] + tensors["transformer.wpe.weight"][: tokens.shape[1]])
         for i in range(config["n_layer"]):
             at = f"transformer.h.{i}"
-            H = H + attention(f"{at}.attn", normed(f"{at}.ln_1", H))
-            H = H + mapped(f"{at}.mlp.c_proj", np.maximum(mapped(f"{at}.mlp.c_fc", normed(f"{at}.ln_2", H)), 0))
-        return normed("transformer.ln_f", H) @ tensors["lm_head.weight"].T
+            H = fit(H + attention(f"{at}.attn", normed(f"{at}.ln_1", H)))
+            inner = np.maximum(mapped(f"{at}.mlp.c_fc", normed(f"{at}.ln_2", H)), 0)
+            H = fit(H + mapped(f"{at}.mlp.c_proj", inner))
+        return fit(normed("transformer.ln_f", H) @ tensors["lm_head.weight"].T)
 
     return in_parts(passes, config["n_positions"], config["n_inner"])
 

@@ -287,8 +287,7 @@ def collection_files(
                 sums[f"{name}/{file}"] = sha256(content).hexdigest()
                 yield f"{name}/{file}", content
             size = sum(len(content) for content in files.values())
-            margins = report.get("margins", {"float32": report["agreement"]["least_margin"]})
-            entries.append({"folder": name, "problem": reference.problem, "bytes": size, "margins": margins})
+            entries.append({"folder": name, "problem": reference.problem, "bytes": size, "margins": report["margins"]})
     index = index_page(entries).encode()
     yield "README.md", index
     sums["README.md"] = sha256(index).hexdigest()

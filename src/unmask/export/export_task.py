@@ -8,7 +8,7 @@ The order of the slots is free, because the position table says what a row is. I
 reads to its left, so that a causal mask goes unnoticed; in the reversed order it is noticed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -30,7 +30,7 @@ from unmask.export.agreement import (
     planned_order,
 )
 from unmask.export.folder_files import Files, as_json, as_text, register_map, stock_card, summary
-from unmask.export.real_transformer import Passes, RealTransformer, real_weights, repaired
+from unmask.export.real_transformer import DTYPES, Dtype, Passes, RealTransformer, real_weights, repaired
 from unmask.export.stock_architecture import most_rows, with_eos_in_spare_rows, with_spare_rows
 from unmask.export.tokenizer import TokenNames, token_names, tokenizer_files
 from unmask.reasoners.cached_run import CachePolicy, CanvasLayout, cached_run
@@ -215,6 +215,7 @@ def _tree_levels(length: int, slots: int) -> list[list[int]]:
 TIE = 2.0**-12  # bias per index, larger than the noise of float32: in a tie of F_p the lowest symbol wins
 FEW_WORDS = 4
 WORK = 1 << 34  # multiplications of a check
+WORK_IN_HALF_PRECISION = 1 << 31
 
 
 @dataclass(frozen=True, eq=False)
@@ -296,8 +297,30 @@ class ExportTask:
             compare(self.model, self.part, [few], longest, scale=self.scale, form=name)
         return agreed
 
+    def checked(
+        self,
+        form: str,
+        passes_in: Callable[[Dtype], Passes],
+        canvas: StockCanvas | None = None,
+        *,
+        parameters: int,
+    ) -> dict[str, Any]:
+        """Compare all words in float32 and a few in the half precisions, and return what export.json says.
+
+        What differs in float32 is refused; a half precision in which a decision differs has the margin None.
+        """
+        agreed = self.check(form, passes_in("float32"), canvas, parameters=parameters)
+        margins: dict[Dtype, float | None] = {"float32": agreed.least_margin}
+        for dtype in DTYPES[1:]:
+            few: dict[str, Any] = {"parameters": parameters, "work": WORK_IN_HALF_PRECISION}
+            try:
+                margins[dtype] = self.check(form, passes_in(dtype), canvas, **few).least_margin
+            except ExportDisagreement:
+                margins[dtype] = None
+        return {**self.report(form, agreed, parameters), "margins": margins}
+
     def report(self, form: str, agreement: Agreement, parameters: int) -> dict[str, Any]:
-        """What export.json says."""
+        """What export.json says of a form that was compared."""
         model, tokens, canvas = self.model, self.tokens, self.canvas
         steps = planned_order(model, self.words)
         answers = canvas.answer_slots(model.stated_answers) if model.kind in DIFFUSION else None

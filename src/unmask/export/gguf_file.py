@@ -4,7 +4,7 @@ llada, llama   llama.cpp turns neighbouring components of a head, not its two ha
 dream, qwen2   have biases for q, k and v, which are 0; dream's logits are not shifted (`diffusion.shift_logits` false)
 eurobert       has no logits in llama.cpp: the file ends with the residual stream, `lm_head.safetensors` is beside it
 q8_0           keeps `ffn_gate` in f16: a row holds biases many times as large as its other weights, and eight bits per
-               block lose those. Without this the check refuses programs and circuits; A5 at N = 16 stays right
+               block lose those. Without this the check refuses most programs and circuits; A5 at N = 16 stays right
 """
 
 import tempfile

@@ -12,10 +12,14 @@ Arithmetic that neither rounds nor clips needs three repairs in the weights:
 | a mismatch scores -B, and exp(-B) = 0               | it leaks e^-2B per row              | `sharper_scores`     |
 | n equal rows have the weights 1/min(n, B) >= 2^-p   | 1/n, too little for THRESH          | `detection_by_score` |
 | -B twice leaves -B, whatever a logit was before     | it shifts all logits equally        | `louder_after_reset` |
+
+In a half precision every tensor and every result of an operation is rounded to it; sums inside a product, norms and the
+softmax run in float32, as in transformers' eager attention. Fused kernels round less.
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -248,8 +252,32 @@ def _detecting(head: RealHead, value: np.ndarray, column: int, one: int, push: f
 FLOAT = np.float32
 LARGEST_ACTIVATION = 1 << 24
 
+Dtype = Literal["float32", "bfloat16", "float16"]
+DTYPES: tuple[Dtype, ...] = get_args(Dtype)
+Rounding = Callable[[np.ndarray], np.ndarray]
 Passes = Callable[[np.ndarray], np.ndarray]
 """tokens [batch, rows] → logits [batch, rows, outputs]."""
+
+
+def rounding(dtype: Dtype) -> Rounding:
+    """Return the function that rounds float32 numbers to this type, and keeps them as float32."""
+    if dtype == "float32":
+        return lambda x: x
+    if dtype == "float16":
+        return _to_float16
+    return _to_bfloat16
+
+
+def _to_float16(x: np.ndarray) -> np.ndarray:
+    with np.errstate(over="ignore"):  # what overflows is infinite, and refused by the comparison
+        return x.astype(np.float16).astype(FLOAT)
+
+
+def _to_bfloat16(x: np.ndarray) -> np.ndarray:
+    """To the nearest, ties to even: the upper half of a float32."""
+    bits = np.ascontiguousarray(x, dtype=FLOAT).view(np.uint32)
+    rounded = (bits + (np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1)))) & np.uint32(0xFFFF0000)
+    return rounded.view(FLOAT)
 
 
 def softmax(scores: np.ndarray) -> np.ndarray:

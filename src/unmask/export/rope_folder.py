@@ -6,6 +6,7 @@ Every container holds the same float32 numbers under its own names. `read_back` 
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,16 +15,14 @@ from unmask.export.agreement import ExportDisagreement
 from unmask.export.bert_gpt2_albert import generation_config
 from unmask.export.export_task import ExportTask, StockCanvas
 from unmask.export.folder_files import Files, as_json
+from unmask.export.real_transformer import rounding
 from unmask.export.rope_transformer import (
-    DTYPES,
-    Dtype,
     RopeChoice,
     RopeForm,
     RopeWeights,
     residual,
     rope_form,
     rope_passes,
-    rounding,
 )
 from unmask.export.tokenizer import TokenNames
 from unmask.weights.model import Model
@@ -212,7 +211,6 @@ CONTAINERS = {
 
 
 LARGEST_POSITION_ERROR = 2.0**-16
-WORK_IN_HALF_PRECISION = 1 << 31
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,24 +242,11 @@ class RopeExport:
     def check(
         self, name: str, written: RopeWeights, *, position_error: float = LARGEST_POSITION_ERROR
     ) -> dict[str, Any]:
-        """Compare with F_p: all words in float32, a few in the half precisions; what differs in float32 is refused."""
+        """Compare with F_p what was written, and return what export.json says."""
         self.check_positions(name, written, position_error)
-        size = parameters_of(written)
-        agreed = self.task.check(name, rope_passes(written), self.canvas, parameters=size)
-        margins: dict[Dtype, float | None] = {"float32": agreed.least_margin}
-        for dtype in DTYPES[1:]:
-            passes = rope_passes(written, dtype)
-            try:
-                checked = self.task.check(name, passes, self.canvas, parameters=size, work=WORK_IN_HALF_PRECISION)
-                margins[dtype] = checked.least_margin
-            except ExportDisagreement:
-                margins[dtype] = None
-        return {
-            **self.task.report(name, agreed, size),
-            "margins": margins,
-            "rope": self.form.report(),
-            "shifted": self.canvas.shifted,
-        }
+        passes_in = partial(rope_passes, written)
+        report = self.task.checked(name, passes_in, self.canvas, parameters=parameters_of(written))
+        return {**report, "rope": self.form.report(), "shifted": self.canvas.shifted}
 
     def check_positions(self, name: str, written: RopeWeights, largest: float) -> None:
         """Every row must have its row of the position table behind the position layers, and spare rows nothing."""

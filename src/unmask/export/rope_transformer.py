@@ -21,15 +21,10 @@ and a fraction between: the row is *unsure* of that bit, and the hidden unit tha
 
 It is 1 in row i and at most -1 in every other row. The factor 2 is needed: without it an unsure bit gives values
 between -1 and 0, where silu is not 0.
-
-In a half precision every tensor and every result of an operation is rounded to it; sums inside a product and the
-softmax run in float32, as in transformers' eager attention. Fused kernels round less.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import ceil, log2, sqrt
-from typing import Literal, get_args
 
 import numpy as np
 
@@ -37,22 +32,21 @@ from unmask.errors import UnmaskError
 from unmask.export.export_task import StockCanvas
 from unmask.export.real_transformer import (
     FLOAT,
+    Dtype,
     Passes,
     RealHead,
     RealLayer,
     RealMlp,
     RealTransformer,
+    Rounding,
     by_head,
     constant_column,
     in_parts,
+    rounding,
     softmax,
     visible,
 )
 from unmask.export.stock_architecture import EPSILON, GAIN, NEVER, added_column, widened, without_outer_relu
-
-Dtype = Literal["float32", "bfloat16", "float16"]
-DTYPES: tuple[Dtype, ...] = get_args(Dtype)
-Rounding = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,27 +79,6 @@ class RopeWeights:
         return len(self.layers[0]["gate"])
 
 
-def rounding(dtype: Dtype) -> Rounding:
-    """Return the function that rounds float32 numbers to this type, and keeps them as float32."""
-    if dtype == "float32":
-        return lambda x: x
-    if dtype == "float16":
-        return _to_float16
-    return _to_bfloat16
-
-
-def _to_float16(x: np.ndarray) -> np.ndarray:
-    with np.errstate(over="ignore"):  # what overflows is infinite, and refused by the comparison
-        return x.astype(np.float16).astype(FLOAT)
-
-
-def _to_bfloat16(x: np.ndarray) -> np.ndarray:
-    """To the nearest, ties to even: the upper half of a float32."""
-    bits = np.ascontiguousarray(x, dtype=FLOAT).view(np.uint32)
-    rounded = (bits + (np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1)))) & np.uint32(0xFFFF0000)
-    return rounded.view(FLOAT)
-
-
 def rope_passes(weights: RopeWeights, dtype: Dtype = "float32") -> Passes:
     """Tokens [batch, rows] → logits [batch, rows, V]."""
     fit = rounding(dtype)
@@ -118,7 +91,7 @@ def rope_passes(weights: RopeWeights, dtype: Dtype = "float32") -> Passes:
     return in_parts(passes, weights.max_rows, weights.hidden)
 
 
-def residual(weights: RopeWeights, tokens: np.ndarray, layers: int, fit: Rounding = _to_float16) -> np.ndarray:
+def residual(weights: RopeWeights, tokens: np.ndarray, layers: int, fit: Rounding) -> np.ndarray:
     """Return the residual stream after a number of layers, [batch, rows, D]."""
     H = weights.embed[tokens]
     cosines, sines = (fit(f(angles(weights, tokens.shape[1]))) for f in (np.cos, np.sin))

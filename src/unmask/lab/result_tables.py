@@ -78,11 +78,11 @@ def main(cells: Cells) -> str | None:
     for length, bare, group in kinds:
         mine = [r for r in rows if (r["length"], not r.shape["aux"], r.group) == (length, bare, group)]
         none = {"direct": SAME} if bare else {}  # it fetches nothing, so aux does not apply
-        told = []
+        entries = []
         for name in FRAMEWORKS:
             outcomes = [outcome(row) for row in mine if row["framework"] == name]  # several if their steps differ
-            told.append("; ".join(outcomes) or none.get(name, NOT_RUN))
-        table.append([f"{group}, N = {length}", "no" if bare else "yes", *told])
+            entries.append("; ".join(outcomes) or none.get(name, NOT_RUN))
+        table.append([f"{group}, N = {length}", "no" if bare else "yes", *entries])
     return markdown(["task", "aux", *FRAMEWORKS], table)
 
 
@@ -94,13 +94,13 @@ def longer(cells: Cells) -> str | None:
         if not row.seeds:
             continue
         lengths = [str(f * row["length"]) for f in (2, 4)]
-        told = [
+        entries = [
             spread(row.of(lambda result, at=at: result["longer"][at]))
             if all(at in r["longer"] for r in row.results)
             else "no code"
             for at in lengths
         ]
-        table.append([f"{row.group}, N = {row['length']}", row["framework"], recipe(row), *told, str(row.seeds)])
+        table.append([f"{row.group}, N = {row['length']}", row["framework"], recipe(row), *entries, str(row.seeds)])
     return markdown(["task", "framework", "recipe", "at 2N", "at 4N", "seeds"], table)
 
 
@@ -112,9 +112,9 @@ def operands(cells: Cells) -> str | None:
         if row.seeds:
             best = row.of(lambda result: result["operands"]["best"])
             uniform = row.of(lambda result: result["operands"]["uniform"]).mean
-            told = [recipe(row), spread(row.of("right")), spread(best), f"{1 - best.mean:.2f}", f"{uniform:.3f}"]
-            told.append(str(row.seeds))
-            table.append([f"{row.group}, N = {row['length']}", row["framework"], *told])
+            entries = [recipe(row), spread(row.of("right")), spread(best), f"{1 - best.mean:.2f}", f"{uniform:.3f}"]
+            entries.append(str(row.seeds))
+            table.append([f"{row.group}, N = {row['length']}", row["framework"], *entries])
     columns = [
         "task",
         "framework",
@@ -146,8 +146,8 @@ def levels(cells: Cells) -> str | None:
     table = []
     for row in trees(cells):
         parts = [spread(row.of(lambda r, t=t: r["levels"][t])) for t in range(len(row.results[0]["levels"]))]
-        told = [recipe(row), spread(row.of("right")), "; ".join(parts), str(row.seeds)]
-        table.append([f"{row.group}, N = {row['length']}", *told])
+        entries = [recipe(row), spread(row.of("right")), "; ".join(parts), str(row.seeds)]
+        table.append([f"{row.group}, N = {row['length']}", *entries])
     return markdown(["task", "recipe", "the answer is right", "level by level", "seeds"], table)
 
 
@@ -184,8 +184,8 @@ def plain(table: str) -> Callable[[Cells], str | None]:
 
     def lines(cells: Cells) -> str | None:
         rows = rows_of(cells, table)
-        told = [[f"{r.group}, N = {r['length']}", r["framework"], recipe(r), outcome(r)] for r in rows]
-        return markdown(["task", "framework", "recipe", "outcome"], told)
+        entries = [[f"{r.group}, N = {r['length']}", r["framework"], recipe(r), outcome(r)] for r in rows]
+        return markdown(["task", "framework", "recipe", "outcome"], entries)
 
     return lines
 
@@ -196,8 +196,8 @@ def depth(cells: Cells) -> str | None:
     table = []
     for row in rows_of(cells, "depth"):
         beside = two.get((row.group, row["length"], row["framework"]))
-        told = [outcome(row), NOT_RUN if beside is None else outcome(beside)]
-        table.append([f"{row.group}, N = {row['length']}", row["framework"], *told])
+        entries = [outcome(row), NOT_RUN if beside is None else outcome(beside)]
+        table.append([f"{row.group}, N = {row['length']}", row["framework"], *entries])
     return markdown(["task", "framework", "one layer", "two layers (main table)"], table)
 
 
@@ -208,15 +208,15 @@ def loop(cells: Cells) -> str | None:
         "end": "stream, the end alone",
     }
     rows = rows_of(cells, "loop")
-    told = [[f"{r.group}, N = {r['length']}", named[r["supervision"]], outcome(r)] for r in rows]
-    return markdown(["task", "supervision", "outcome"], told)
+    entries = [[f"{r.group}, N = {r['length']}", named[r["supervision"]], outcome(r)] for r in rows]
+    return markdown(["task", "supervision", "outcome"], entries)
 
 
 def rates(cells: Cells) -> str | None:
     """What fails, at other learning rates; 0.002 is that of the main table."""
     rows = rows_of(cells, "rates")
-    told = [[f"{r.group}, N = {r['length']}", r["framework"], recipe(r), f"{r['rate']:g}", outcome(r)] for r in rows]
-    return markdown(["task", "framework", "recipe", "rate", "outcome"], told)
+    entries = [[f"{r.group}, N = {r['length']}", r["framework"], recipe(r), f"{r['rate']:g}", outcome(r)] for r in rows]
+    return markdown(["task", "framework", "recipe", "rate", "outcome"], entries)
 
 
 def budgets(cells: Cells) -> str | None:
@@ -225,8 +225,8 @@ def budgets(cells: Cells) -> str | None:
     for (group, length, aux, framework, steps), rows in by_steps(cells).items():
         best = max(rows, key=lambda r: (r.of("right").mean, -r.of("steps").mean))
         runs = f"{sum(r.converged for r in rows)}/{sum(r.seeds for r in rows)}"
-        told = [str(steps), str(best["factors"]), f"{recipe(best)}, rate {best['rate']:g}", outcome(best), runs]
-        table.append([f"{group}, N = {length}", "yes" if aux else "no", framework, *told])
+        entries = [str(steps), str(best["factors"]), f"{recipe(best)}, rate {best['rate']:g}", outcome(best), runs]
+        table.append([f"{group}, N = {length}", "yes" if aux else "no", framework, *entries])
     columns = ["task", "aux", "framework", "steps", "factors of a step", "best recipe", "its outcome", "all runs"]
     return markdown(columns, table)
 
@@ -265,9 +265,9 @@ def layers(cells: Cells) -> str | None:
     for row in passes_rows(cells):
         depth = row.shape["layers"]
         passes, right = row.of_planner(THRESHOLD, "passes"), row.of_planner(THRESHOLD, "right")
-        told = [spread(right), f"{passes.mean:.2f} ({passes.low:.2f}–{passes.high:.2f})"]
-        told += [str(row.least_passes), seeds_of(row)]
-        table.append([f"{row.group}, N = {row['length']}", str(depth), *told])
+        entries = [spread(right), f"{passes.mean:.2f} ({passes.low:.2f}–{passes.high:.2f})"]
+        entries += [str(row.least_passes), seeds_of(row)]
+        table.append([f"{row.group}, N = {row['length']}", str(depth), *entries])
     return markdown(["task", "layers", "right", "passes", "⌈log2 N / L⌉", "seeds that learned"], table)
 
 
@@ -308,8 +308,8 @@ def signal(cells: Cells) -> str | None:
         mass = row.of(lambda result: result["signal"]["mass"]).mean
         noise = row.of(lambda result: result["signal"]["noise"]).mean
         over_seeds = "–" if pull.error is None else f"{pull.error:.1e}"
-        told = [f"{mass:.4f}", f"{pull.mean:.2e} ({pull.low:.1e}–{pull.high:.1e})", over_seeds, f"{noise:.1e}"]
-        table.append([row["framework"], str(row["length"]), *told, str(row.seeds)])
+        entries = [f"{mass:.4f}", f"{pull.mean:.2e} ({pull.low:.1e}–{pull.high:.1e})", over_seeds, f"{noise:.1e}"]
+        table.append([row["framework"], str(row["length"]), *entries, str(row.seeds)])
     columns = ["mass on an operand", "signal", "standard error over seeds", "over words", "seeds"]
     return markdown(["framework", "N", *columns], table)
 

@@ -36,8 +36,6 @@ class AddressedRows:
     tables: ScoreTables
     bits: int
     address: Columns
-    one_bits: Columns
-    zero_bits: Columns
     real: Columns
 
     def shift(self, head: HeadBuilder, amount: Form) -> None:

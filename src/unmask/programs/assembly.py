@@ -13,7 +13,7 @@ import numpy as np
 from unmask.limits import check
 from unmask.numerics.arithmetic import Precision
 from unmask.programs.program import Edges, HeadBuilder, MlpBuilder, Program, Weight, integers
-from unmask.weights.matrices import Matrix, Positions, held
+from unmask.weights.matrices import Matrix, Positions, as_positions
 from unmask.weights.size_limits import check_cells, check_file, check_table, check_units
 from unmask.weights.transformer import Head, Layer, Mlp, Registers, Transformer
 
@@ -175,4 +175,4 @@ def _positions(program: Program, precision: Precision) -> Positions:
             block = declaration.block(len(declared[name]), program.length, positions, precision)
             start = np.searchsorted(columns, declared[name][0])
             table[first : first + AT_ONCE, start : start + len(declared[name])] = block
-    return held(program.width, columns, table)
+    return as_positions(program.width, columns, table)

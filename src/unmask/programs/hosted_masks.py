@@ -116,6 +116,8 @@ class HostedMasks(AddressedRows):
     masks: Columns
     begins: Columns
     own: Columns
+    one_bits: Columns
+    zero_bits: Columns
     limit_ones: Columns
     limit_zeros: Columns
     idle: Columns
@@ -146,19 +148,22 @@ class HostedMasks(AddressedRows):
             written = (n - N - 1).positive_part() // block
             current = program.register("block of the mask", steps, OneHot(number, active))
             symbol_block = program.register("block of the symbol", steps, OneHot(written, n > N))
+        address = program.code("address", n, bits, only=real)[::-1]
+        one_bits = flags("address has bit", n, 1, real)
+        zero_bits = flags("address lacks bit", n, 0, real)
         return cls(
             program,
             ScoreTables(simulation.source.precision),
             bits,
-            address=program.code("address", n, bits, only=real)[::-1],
-            one_bits=flags("address has bit", n, 1, real),
-            zero_bits=flags("address lacks bit", n, 0, real),
+            address=address,
             real=program.flag("not begin", real),
             layout=layout,
             simulation=simulation,
             masks=masks,
             begins=begins,
             own=program.code("own", n),
+            one_bits=one_bits,
+            zero_bits=zero_bits,
             limit_ones=flags("limit has bit", n + 1, 1, real),
             limit_zeros=flags("limit lacks bit", n + 1, 0, real),
             idle=program.flag("hosts no mask", 1 - active),

@@ -1,12 +1,14 @@
-"""Causal attention in an unmasked program, with two copies of every row: one in order, one in reverse order.
+"""Causal attention in an unmasked program, with two streams in every row: one in order, one in reverse order.
 
-Row j of a causal source is kept twice: in its place, and in a mirror, where rows stand in falling order. `MirroredRows`
-simulates a layer of the source on both copies. The prefix 0 … i of a query is at most K = ⌈log2(n + 1)⌉ dyadic blocks
-(bit k of i + 1 is 1: the rows that agree with i + 1 above bit k and have 0 there), each of which one head can see.
+`MirroredRows` simulates the layers of a causal source of R rows in R + 3 rows. A row holds the stream of a row of the
+source and, in other columns, that of another one: the *mirror*, where the rows of the source are in falling order. A
+head reads the keys of one of the two. The prefix 0 … i of a query is at most K = ⌈log2(R + 1)⌉ dyadic blocks (bit k of
+i + 1 is 1: the rows that agree with i + 1 above bit k and have 0 there), each of which one head can see.
 
     mass       A = Σ exp over the prefix, clipped at B: a head per block and per value at which exp grows. The score is
                cut and shifted so that a key has the weight 2^-p if its score reaches the value, else 0, and a sentinel
                with exp = B fixes Z = B. Each head adds (growth)·(number of such keys); all add to one column.
+               Meanwhile the mirror is copied from the rows.
     saturated  A = B, so Z = B in the source too and block k maps a running sum x to f_k(x), a clipped walk over the
                letters [[e_j/B]·v_j]. Heads are summed one by one and clipped, so they can apply f_k: see `saturated`.
     unsaturated  A < B: fewer than 2^(p+1) keys have a weight that is not 0. They are found one after the other, in
@@ -19,9 +21,8 @@ from functools import partial
 import numpy as np
 
 from unmask.expressions import Expression, both, choose, n
-from unmask.numerics.arithmetic import Precision
 from unmask.programs.addressed_rows import AddressedRows, bit_flags, exact_levels, keep_zero, last_bit, signed_bit
-from unmask.programs.gadgets.attention import focus_copies, hide, itself
+from unmask.programs.gadgets.attention import clear, focus_copies, hide, itself, lookup
 from unmask.programs.gadgets.mlp import (
     clear_if_flagged,
     clear_if_none,
@@ -47,92 +48,120 @@ from unmask.programs.program import (
     whole,
 )
 from unmask.programs.score_tables import ScoreTables, ulps
-from unmask.programs.simulation import Simulation, moved
-from unmask.weights.transformer import Head
+from unmask.programs.simulation import Simulation, column_labels, moved
+from unmask.weights.transformer import Head, Transformer
 
-SENTINELS = 3
+SPARE = 3
+
+
+def spare_row(start: Expression) -> Expression:
+    """[row n is one of the three after the given rows]."""
+    return both(n >= start, n < start + SPARE)
+
+
+@dataclass(frozen=True, eq=False)
+class Mirror(AddressedRows):
+    """START, the rows of the source in falling order, END, END: in other columns than the rows themselves.
+
+    `origin` is the code of the row that a mirrored one is a copy of: for START and END a spare row, without a stream.
+    """
+
+    stream: Columns
+    origin: Columns
+    one_bits: Columns
+    zero_bits: Columns
+    hidden: Columns
+    begins: Columns
+    ends: tuple[Columns, Columns]
+
+    @classmethod
+    def of(cls, program: Program, source: Transformer, bits: int, start: Expression, count: Expression) -> "Mirror":
+        real = both(n >= 1, n <= count)
+        row = choose(real, count - n, 0)
+        flags = partial(bit_flags, program, bits)
+        return cls(
+            program,
+            ScoreTables(source.precision),
+            bits,
+            stream=program.register("mirrored stream", column_labels(source)),
+            origin=program.code("mirrored row", choose(real, choose(row < start, row, row + SPARE), start)),
+            address=program.code("mirrored address", row, bits, only=real)[::-1],
+            real=program.flag("has a mirrored row", real),
+            one_bits=flags("mirrored address has bit", row, 1, real),
+            zero_bits=flags("mirrored address lacks bit", row, 0, real),
+            hidden=program.flag("no mirrored row", 1 - real),
+            begins=program.flag("start", n.equals(0)),
+            ends=(program.flag("first end", n.equals(count + 1)), program.flag("second end", n.equals(count + 2))),
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class MirroredRows(AddressedRows):
-    """The rows of a program: given rows, START, the mirrors in falling order, END, END, and the rows that are written.
+    """The rows of a program: the given rows, three spare ones, and the rows that are written.
 
-    `start` is the number of given rows, `count` that of all rows of the source.
+    `start` is the number of given rows, `row` that of the source; the first spare row is END for heads over rows.
     """
 
     start: Expression
     row: Expression
-    sentinel: Expression
     own: Columns
     limit: Columns
     limit_ones: Columns
     limit_zeros: Columns
-    not_original: Columns
-    not_mirror: Columns
-    begins: Columns
-    ends: tuple[Columns, Columns]
-    is_sentinel: Columns
-    unreached: Columns
+    spare: Columns
+    end: Columns
+    mirror: Mirror
 
     @classmethod
     def of(
-        cls, program: Program, precision: Precision, start: Expression, count: Expression, rows: int
+        cls, program: Program, source: Transformer, start: Expression, count: Expression, rows: int
     ) -> "MirroredRows":
-        """Registers for two copies of `rows` rows; `count` is the same number as an expression."""
+        """Registers for `rows` rows of a source; `count` is the same number as an expression."""
         bits = bits_for(rows + 1)
-        last = start + count
-        mirror = both(n > start, n <= last)
-        original = choose(n < start, 1, n >= last + SENTINELS)
-        sentinel = 1 - choose(mirror, 1, original)
-        row = choose(sentinel, 0, choose(n < start, n, choose(mirror, last - n, n - count - SENTINELS)))
-        limit = choose(sentinel, 0, row + 1)
-
+        real = 1 - spare_row(start)
+        row = choose(n < start, n, real * (n - SPARE).positive_part())
+        limit = choose(real, row + 1, 0)
         flags = partial(bit_flags, program, bits)
-        real = 1 - sentinel
         return cls(
             program,
-            ScoreTables(precision),
+            ScoreTables(source.precision),
             bits,
             start=start,
             row=row,
-            sentinel=sentinel,
             own=program.code("own", n),
             address=program.code("address", row, bits, only=real)[::-1],
-            one_bits=flags("address has bit", row, 1, real),
-            zero_bits=flags("address lacks bit", row, 0, real),
             limit=program.code("limit", limit, bits)[::-1],
             limit_ones=flags("limit has bit", limit, 1, real),
             limit_zeros=flags("limit lacks bit", limit, 0, real),
             real=program.flag("row of the source", real),
-            not_original=program.flag("not an original", 1 - original),
-            not_mirror=program.flag("not a mirror", 1 - mirror),
-            begins=program.flag("start", n.equals(start)),
-            ends=(program.flag("first end", n.equals(last + 1)), program.flag("second end", n.equals(last + 2))),
-            is_sentinel=program.flag("sentinel", sentinel),
-            unreached=program.register("unreached"),
+            spare=program.flag("spare", 1 - real),
+            end=program.flag("end", n.equals(start)),
+            mirror=Mirror.of(program, source, bits, start, count),
         )
 
-    def layer(self, simulation: Simulation, number: int) -> None:
-        """Simulate one layer of the source on all copies of its rows."""
+    def layer(self, simulation: Simulation, number: int, unreached: Columns) -> None:
+        """Simulate one layer of the source; rows that are flagged as `unreached` never divide by zero."""
         program, source = self.program, simulation.source.layers[number]
         searches = [_Search.of(self, simulation, g, head) for g, head in enumerate(source.heads)]
         if searches:
-            self._attend(searches)
+            self._attend(searches, unreached)
         layer = program.layer()
         for search in searches:
             search.deliver(layer)
         if searches:
             clearing = itself(layer, self.own)
+            clear(clearing, self.mirror.stream)
             for search in searches:
                 search.clear_all(clearing)
         simulation.mlp(number, layer)
-        keep_zero(layer, source.mlp, simulation.work, self.is_sentinel)
+        keep_zero(layer, source.mlp, simulation.work, self.spare)
 
-    def _attend(self, searches: list["_Search"]) -> None:
-        program = self.program
+    def _attend(self, searches: list["_Search"], unreached: Columns) -> None:
+        program, mirror = self.program, self.mirror
         layer = program.layer()
+        lookup(layer, mirror.origin, self.own).copy(searches[0].simulation.work, mirror.stream)
         for search in searches:
-            search.mass(layer)
+            search.mass(layer, unreached)
         for turn in range(self.tables.heard):
             layer = program.layer()
             for search in searches:
@@ -200,15 +229,15 @@ class _Search:
     def __getitem__(self, name: str) -> Columns:
         return self.columns[name]
 
-    def _head(self, layer: LayerBuilder) -> HeadBuilder:
-        """A head with the scores of the source."""
+    def _head(self, layer: LayerBuilder, keys: Columns | None = None) -> HeadBuilder:
+        """A head with the scores of the source, over the rows or over the mirror."""
         head, work = layer.head(), self.simulation.work
         head.width = self.given.wq.shape[1]
         head.query.append(moved(self.given.wq, work))
-        head.key.append(moved(self.given.wk, work))
+        head.key.append(moved(self.given.wk, work if keys is None else keys))
         return head
 
-    def mass(self, layer: LayerBuilder) -> None:
+    def mass(self, layer: LayerBuilder, unreached: Columns) -> None:
         """The sum A of the exponentials in the prefix, and what follows from it."""
         rows = self.rows
         limit: list[Form] = [[(rows.limit[b], B)] for b in range(rows.bits)]
@@ -217,8 +246,8 @@ class _Search:
                 head = self._head(layer)
                 rows.shift(head, [(rows.program.one, ulps(-score))])
                 rows.in_block(head, k, limit, 0, [(rows.limit_ones[k], B)])
-                hide(head, rows.not_original, copies=1)
-                rows.pin(head, rows.ends[0])
+                hide(head, rows.spare, copies=1)
+                rows.pin(head, rows.end)
                 head.copy(rows.real, self["mass"], whole(step))
         mlp, mass, bound = layer.mlp, self["mass"], rows.tables.precision.bound
         one_hot(mlp, mass[0], range(1, bound), self["total"])
@@ -228,7 +257,7 @@ class _Search:
                 clear_if_positive(mlp, column, mass, sign, bias)
         mlp.offset(self["empty"], ONE)
         clear_if_some(mlp, self["empty"][0], mass)
-        clear_if_flagged(mlp, [int(rows.unreached[0]), int(rows.is_sentinel[0])], self["empty"][0])
+        clear_if_flagged(mlp, [int(unreached[0]), int(rows.spare[0])], self["empty"][0])
 
     def saturated(self, layer: LayerBuilder) -> None:
         """Apply the clipped walks f_k of the blocks of the prefix, one after the other, where A = B.
@@ -247,31 +276,32 @@ class _Search:
         for k in reversed(range(rows.bits)):
             for (letters, cut), sign in ((P, 1), (P2, 1), (P, -1), (P2, -1), (Q, -1), (Q2, -1), (Q, 1), (P2, 1)):
                 self._walk(layer, k, letters * sign, sign, cut=cut)
-            head = self._in_saturated_block(layer, k)
-            hide(head, rows.not_original)
-            rows.pin(head, rows.ends[0])
-            self._values(head, 1)
+            head = self._in_saturated_block(layer, k, rows, self.simulation.work)
+            hide(head, rows.spare)
+            rows.pin(head, rows.end)
+            self._values(head, self.simulation.work, 1)
 
-    def _in_saturated_block(self, layer: LayerBuilder, k: int) -> HeadBuilder:
-        rows, head = self.rows, self._head(layer)
+    def _in_saturated_block(self, layer: LayerBuilder, k: int, seen: AddressedRows, keys: Columns) -> HeadBuilder:
+        rows, head = self.rows, self._head(layer, keys)
         limit: list[Form] = [[(rows.limit[b], HALF)] for b in range(rows.bits)]
         copies = focus_copies(rows.tables.precision.p)
-        rows.in_block(head, k, limit, 0, [(self["saturated"][k], B)], HALF, copies)
+        seen.in_block(head, k, limit, 0, [(self["saturated"][k], B)], HALF, copies)
         return head
 
-    def _values(self, head: HeadBuilder, sign: int) -> None:
+    def _values(self, head: HeadBuilder, keys: Columns, sign: int) -> None:
         wv = self.given.wv
-        head.value.append(Edges(self.simulation.work[wv.row], self["sum"][wv.column], sign * wv.value))
+        head.value.append(Edges(keys[wv.row], self["sum"][wv.column], sign * wv.value))
 
     def _walk(self, layer: LayerBuilder, k: int, letters: int, sign: int, *, cut: bool) -> None:
         """Over the mirror of block k: from -sign·B over ±letters, then (-sign·B if cut), then sign·B."""
-        rows, head = self.rows, self._in_saturated_block(layer, k)
-        hide(head, rows.not_mirror)
-        ends = rows.ends if cut else rows.ends[1:]
-        rows.pin(head, rows.begins, *ends)
-        self._values(head, letters)
+        mirror = self.rows.mirror
+        head = self._in_saturated_block(layer, k, mirror, mirror.stream)
+        hide(head, mirror.hidden)
+        ends = mirror.ends if cut else mirror.ends[1:]
+        mirror.pin(head, mirror.begins, *ends)
+        self._values(head, mirror.stream, letters)
         written = self["sum"][np.unique(self.given.wv.column)]
-        states = [(rows.begins, -sign), (rows.ends[1], sign)] + ([(rows.ends[0], -sign)] if cut else [])
+        states = [(mirror.begins, -sign), (mirror.ends[1], sign)] + ([(mirror.ends[0], -sign)] if cut else [])
         for flag, s in states:
             head.copy(flag, written, B if s > 0 else -B)
 
@@ -287,8 +317,8 @@ class _Search:
                 head = self._head(layer)
                 rows.shift(head, rows.thresholds(self["total"], 1))
                 rows.in_block(head, k, code, digit, gates[k])
-                hide(head, rows.not_original, copies=1)
-                rows.pin(head, rows.ends[0])
+                hide(head, rows.spare, copies=1)
+                rows.pin(head, rows.end)
                 head.copy(rows.real, found[k])
         self._choose(layer.mlp)
 
@@ -336,20 +366,20 @@ class _Search:
             x1, x0, left, y1, y0, right = self._asked(k)
             codes.append(signed_bit([x1, left, y1], [x0, y0, right]))
             asks.append([(np.array(self._asked(k)), -B)])
-        head = self._head(layer)
-        rows.shift(head, rows.thresholds(self["total"], 1))
-        rows.equal(head, codes, asks)
+        mirror, head = rows.mirror, self._head(layer, rows.mirror.stream)
+        mirror.shift(head, rows.thresholds(self["total"], 1))
+        mirror.equal(head, codes, asks)
         head.column([(self["none"], -B)], [(rows.program.one, ONE)])
-        hide(head, rows.not_mirror, copies=1)
-        rows.pin(head, rows.begins)
+        hide(head, mirror.hidden, copies=1)
+        mirror.pin(head, mirror.begins)
         for name, up, down in (
-            ("ones last", rows.one_bits, rows.zero_bits),
-            ("zeros last", rows.zero_bits, rows.one_bits),
+            ("ones last", mirror.one_bits, mirror.zero_bits),
+            ("zeros last", mirror.zero_bits, mirror.one_bits),
         ):
             head.copy(up, self[name], B)
             head.copy(down, self[name], -ONE)
-            head.copy(rows.begins, self[name], B)
-        head.copy(rows.zero_bits, self["zeros"])
+            head.copy(mirror.begins, self[name], B)
+        head.copy(mirror.zero_bits, self["zeros"])
         self._read_address(layer.mlp)
 
     def _read_address(self, mlp: MlpBuilder) -> None:
@@ -388,8 +418,8 @@ class _Search:
             head = self._head(layer)
             rows.shift(head, rows.thresholds(self["total"], level))
             rows.equal(head, [signed_bit(*pair) for pair in zip(ones, zeros, strict=True)], [[(one, -B)]] * rows.bits)
-            hide(head, rows.not_original, copies=1)
-            rows.pin(head, rows.ends[0])
+            hide(head, rows.spare, copies=1)
+            rows.pin(head, rows.end)
             head.copy(rows.real, self["level"][level - 1])
         exact_levels(layer.mlp, self["level"], self["exact level"], self["no level"])
 
@@ -419,13 +449,13 @@ class _Search:
         for k in range(rows.bits):
             head.column(signed_bit([self["x one"][k]], [self["x zero"][k]]), [(rows.address[k], ONE)])
             head.column([(one, -B)], [(rows.real, ONE)])
-        hide(head, rows.not_original, copies=1)
+        hide(head, rows.spare, copies=1)
         for _ in range(2):  # not hidden
-            head.column([(one, B)], [(rows.ends[0], ONE)])
-        head.column([(one, -B)], [(rows.ends[0], ONE)])
+            head.column([(one, B)], [(rows.end, ONE)])
+        head.column([(one, -B)], [(rows.end, ONE)])
         scores = np.array([tables.companion(level) for level in range(1, self["exact level"].size + 1)])
-        head.column([(self["exact level"], scores), (self["no level"], B)], [(rows.ends[0], ONE)])
-        self._values(head, 1)
+        head.column([(self["exact level"], scores), (self["no level"], B)], [(rows.end, ONE)])
+        self._values(head, self.simulation.work, 1)
 
     def deliver(self, layer: LayerBuilder) -> None:
         """Add the result of the head to the stream; divide by zero where the source does."""

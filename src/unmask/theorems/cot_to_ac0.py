@@ -10,8 +10,12 @@ Construction: guess the chain, check all its steps at once. For each string c of
                   consistent(c) = AND_t [step t decodes to c_t]        accepted = OR_c consistent(c) ∧ [c_T = 1]
               Exactly one chain is consistent: the one that the model writes. Chains share the passes of their common
               beginnings, and a beginning that no input leads to is not continued.
+              With `together` = g, only g symbols are guessed at once: an OR over the consistent guesses gives their
+              wires, from which the next g symbols are found. Fewer passes, one after the other in groups.
 Bounds:       depth at most 5 more than that of one pass (`pass_depth`), a formula in p and the number of layers; at
-              most 1 + |Σ| + … + |Σ|^(T-1) passes.
+              most 1 + |Σ| + … + |Σ|^(T-1) passes. In groups: ⌈T/g⌉·(depth of one pass + 2) + 3, with at most
+              ⌈T/g⌉·(1 + |Σ| + … + |Σ|^(g-1)) passes. For T = c·log2 N and g = ε·log2 N / log2 |Σ| the depth is still a
+              constant, and there are O(N^ε) passes, whatever c and Σ are.
 Exactness:    on every word: `accepted`, `rejected` as the model's run ends, `undefined` if and only if it divides by
               zero.
 Deviations:   the paper has no such construction. At logarithmic precision it would give TC0.
@@ -22,44 +26,63 @@ from collections.abc import Iterator
 from unmask.errors import TooLarge, UnmaskError
 from unmask.problems.circuits.circuit import FALSE, Circuit, CircuitBuilder, trimmed
 from unmask.verification.circuits.constant_depth import WiredTransformer, input_names, pass_depth, token_wires
-from unmask.verification.circuits.one_hot import OneHotWires, argmax, constant
+from unmask.verification.circuits.one_hot import OneHotWires, argmax, constant, either
 from unmask.weights.model import Model
 
 MOST_CHAINS = 20_000
-TOKENS, CHECKS, ANSWER = 2, 1, 2
+TOKENS, CHECKS, CHOICE, ANSWER = 2, 1, 1, 1
 
 
-def depth_bound(model: Model) -> int:
-    """What the depth never exceeds: tokens, one pass, an AND over the steps, an OR over the chains; no N, no T."""
-    return TOKENS + pass_depth(model.precision, len(model.transformers["model"].layers)) + CHECKS + ANSWER
+def depth_bound(model: Model, groups: int = 1) -> int:
+    """What the depth never exceeds: tokens; for each group a pass, an AND over its steps, an OR over its guesses.
+
+    Neither N nor T occurs in it.
+    """
+    one_pass = pass_depth(model.precision, len(model.transformers["model"].layers))
+    return TOKENS + groups * (one_pass + CHECKS + CHOICE) + ANSWER
 
 
-def cot_to_ac0(model: Model, *, steps: int | None = None) -> Circuit:
+def cot_to_ac0(model: Model, *, steps: int | None = None, together: int | None = None) -> Circuit:
     """Return the circuit of a chain of thought, with the outputs `undefined`, `rejected` and `accepted`.
 
-    With `steps`, the chain ends after this number of symbols, and the last one is the answer.
+    With `steps`, the chain ends after this number of symbols, and the last one is the answer. With `together`, it
+    guesses this number of symbols at once, not all of them.
     """
     steps = model.steps if steps is None else steps
+    together = steps if together is None else together
     if model.kind != "cot":
         raise UnmaskError(f"cot_to_ac0 takes a model of kind cot, not {model.kind}; convert it first")
-    if len(model.vocabulary) ** steps > MOST_CHAINS:
+    if len(model.vocabulary) ** together > MOST_CHAINS:
         raise TooLarge(
-            f"there are {len(model.vocabulary)}^{steps} chains of thought, more than {MOST_CHAINS:,}, and "
+            f"there are {len(model.vocabulary)}^{together} chains of thought, more than {MOST_CHAINS:,}, and "
             "the construction tries all of them; use a model with fewer steps, about log N"
         )
     tokens = [model.token[s] for s in model.input_symbols]
     builder = CircuitBuilder(input_names(model.length, max(1, len(tokens))))
     begin = [] if model.begin is None else [constant(model.token[model.begin])]
     given = begin + (token_wires(builder, model.length, tokens) if model.length else [])
+    for _ in range(0, steps - together, together):
+        given += _written(builder, list(_chains(model, builder, given, together, (), ())))
+    left = steps - (len(given) - len(begin) - model.length)
     ends: dict[str, list[int]] = {"undefined": [FALSE], "rejected": [FALSE], "accepted": [FALSE]}
-    for last, checks, undefined in _chains(model, builder, given, steps, (), ()):
+    for chain, checks, undefined in _chains(model, builder, given, left, (), ()):
         ends["undefined"].append(builder.and_(undefined, *checks))
-        meant = model.plain([model.vocabulary[last]])[0]
+        meant = model.plain([model.vocabulary[chain[-1]]])[0]
         for name, symbol in (("rejected", model.reject), ("accepted", model.accept)):
             if meant == symbol:
                 ends[name].append(builder.and_(*checks))
     outputs = {name: builder.or_(*causes) for name, causes in ends.items()}
     return trimmed(builder.circuit(list(outputs.values()), list(outputs)))
+
+
+def _written(builder: CircuitBuilder, guesses: list[tuple[tuple[int, ...], tuple[int, ...], int]]) -> list[OneHotWires]:
+    """The symbols of the one guess that is consistent."""
+    symbols: list[dict[int, list[int]]] = [{} for _ in guesses[0][0]]
+    for chain, checks, _ in guesses:
+        consistent = builder.and_(*checks)
+        for causes, token in zip(symbols, chain, strict=True):
+            causes.setdefault(token, []).append(consistent)
+    return [either(builder, causes) for causes in symbols]
 
 
 def _chains(
@@ -69,8 +92,8 @@ def _chains(
     steps: int,
     chain: tuple[int, ...],
     checks: tuple[int, ...],
-) -> Iterator[tuple[int, tuple[int, ...], int]]:
-    """(last symbol, what must hold for the chain to be the one that is written, [its run divides by zero])."""
+) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], int]]:
+    """(chain, what must hold for it to be the one that is written, [its run divides by zero])."""
     wired = WiredTransformer(builder, model.transformers["model"])
     residual = wired.embed([*given, *(constant(token) for token in chain)])
     residual = wired.layers(residual, 0, len(wired.transformer.layers))
@@ -78,4 +101,4 @@ def _chains(
         if len(chain) + 1 < steps:
             yield from _chains(model, builder, given, steps, (*chain, token), (*checks, wire))
         else:
-            yield token, (*checks, wire), wired.undefined
+            yield (*chain, token), (*checks, wire), wired.undefined

@@ -107,7 +107,7 @@ def _hosting_program(source: Model, vocabulary: tuple[str, ...]) -> tuple[Progra
     for number in range(simulation.depth):
         rows.layer(number)
         ends.append(len(program.layers) - 1)
-    if not extra:  # row 0 has a symbol, but hosts no mask
+    if not extra and program.layers:  # row 0 has a symbol, but hosts no mask
         itself(program.layers[0], rows.own).value.append(Edges.between(rows.begins[:1], masks, -mask))
     simulation.read_out(program, masks)
     if extra:

@@ -312,10 +312,11 @@ class LoopPredictor:
         tail = [self.program.layer() for _ in range(shape.tail)]
         waiting = iter(tail)
         for number in range(first, len(self.model.layers)):
-            watched = bool(self.model.layers[number].heads)
-            if watched:
+            idle = []
+            if self.model.layers[number].heads:
                 self._watch(number, next(waiting))
-            self.stream.layer(number, next(waiting), self._guard(*[self.blind] * watched))
+                idle = [self.blind]
+            self.stream.layer(number, next(waiting), self._guard(*idle))
         self._store(tail[0], tail[1])
         self._deliver(next(waiting))
 

@@ -201,7 +201,7 @@ class PositionTable:
 Positions = np.ndarray | PositionTable
 
 
-def held(width: int, columns: np.ndarray, table: np.ndarray) -> Positions:
+def as_positions(width: int, columns: np.ndarray, table: np.ndarray) -> Positions:
     """The table in the form that suits its size; `columns` are those that may not be 0."""
     sparse = PositionTable(width, columns, table)
     return sparse[:] if sparse.size <= SMALL else sparse

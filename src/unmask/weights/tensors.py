@@ -15,7 +15,7 @@ from unmask.limits import check, foresee, stage
 from unmask.numerics.arithmetic import Precision
 from unmask.weights import size_limits
 from unmask.weights.config_json import TransformerEntry
-from unmask.weights.matrices import Matrix, Positions, PositionTable, held
+from unmask.weights.matrices import Matrix, Positions, PositionTable, as_positions
 from unmask.weights.size_limits import check_activations, check_cells
 from unmask.weights.transformer import Head, Layer, Mlp, Registers, Transformer
 
@@ -164,11 +164,11 @@ class Tensors:
             check_cells(matrix.shape[0], columns.size, f"{self.path.name}: tensor {name}")
             table = np.zeros((matrix.shape[0], columns.size), dtype=_fitting(matrix.value))
             table[matrix.row, np.searchsorted(columns, matrix.column)] = matrix.value
-            return held(matrix.shape[1], columns, table)
+            return as_positions(matrix.shape[1], columns, table)
         array = self._dense(name, axes=2)
         kind = _fitting(array)
         columns = np.flatnonzero(array.any(axis=0))
-        return held(array.shape[1], columns, array[:, columns].astype(kind, copy=False))
+        return as_positions(array.shape[1], columns, array[:, columns].astype(kind, copy=False))
 
     def vector(self, name: str) -> np.ndarray:
         if name not in self._arrays and f"{name}.shape" in self._arrays:

@@ -22,7 +22,7 @@ from unmask.paper.lemmas.gadget_programs import HeadDesign
 from unmask.paper.lemmas.lemma import LemmaOutcome, LemmaRefuted, NotRepeated, evidence, refutation
 from unmask.paper.lemmas.score_lemmas import DIFFERS, LATER, ScoreQuestion, cares, codes, positions
 from unmask.programs.assembly import assemble
-from unmask.programs.program import HALF, ONE, TOP, ULP, B, Edges, whole
+from unmask.programs.program import ABOVE_FAINTEST, HALF, ONE, ONE_HALF, TOP, ULP, B, Edges, whole
 from unmask.verification.lengths import obligations
 
 from .by_force import least_wrong_width
@@ -421,6 +421,9 @@ SABOTAGE = [
     ("BOOST", B, HALF),
     ("BOOST, FOCUS, HIDE", B, HALF),
     ("DETECT", TOP, ULP),
+    ("EMPTY", ABOVE_FAINTEST, B),
+    ("EMPTY", ONE_HALF, ULP),
+    ("EMPTY", B, HALF),
     ("AT MOST", B, HALF),
     ("AT MOST", ONE, HALF),
     ("LATEST", B, HALF),

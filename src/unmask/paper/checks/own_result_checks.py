@@ -82,6 +82,31 @@ def depth_without_steps(effort: Effort) -> Evidence:
     )
 
 
+def chains_in_groups(effort: Effort) -> Evidence:
+    """Circuits that guess one, two or three symbols of a chain at once: right on every word, below their bound."""
+    cases, seeds, deepest = 0, effort.of(6), {}
+    for seed in range(seeds):
+        model = random_model(seed, "cot", 4, precision=1, steps=6, layers=1, width=4)
+        words = all_words(model)
+        right = [trace.canvas[-1][-1] for trace in run_batch(model, words, engine=ReferenceEngine())]
+        bits = token_bits(words, [model.token[s] for s in model.input_symbols])
+        for together in (1, 2, 3):
+            circuit = cot_to_ac0(model, together=together)
+            bound = depth_bound(model, model.steps // together)
+            require(circuit.depth <= bound, f"random:{seed} in groups of {together} is {circuit.depth} deep")
+            deepest[together] = max(deepest.get(together, 0), circuit.depth)
+            for said, token in zip(circuit.evaluate(bits).tolist(), right, strict=True):
+                last = model.vocabulary[token]
+                expected = [False, last == model.reject, last == model.accept]
+                require(said == expected, f"random:{seed} in groups of {together}: {said}, the chain ends with {last}")
+                cases += 1
+    return Evidence(
+        f"{seeds} random chains of 6 symbols as circuits that guess 1, 2 or 3 symbols at once, seeds 0 … {seeds - 1}, "
+        f"N = 4, p = 1, every word; deepest: {', '.join(map(str, deepest.values()))}",
+        cases,
+    )
+
+
 def parity_by_diffusion(effort: Effort) -> Evidence:
     """Parity in ⌈log2 N⌉ steps with N - 1 slots, proved for every word of a length."""
     lengths = (2, 3, 8, 16) if effort.percent >= 100 else (2, 3)

@@ -101,6 +101,24 @@ def fewer_slots(stem: str, than: str, *, lengths: tuple[int, ...] = (8, 16, 32, 
     return check
 
 
+def at_most_n_slots(effort: Effort) -> Evidence:
+    """Chains of ⌈log2 N⌉ steps become models of as many steps with at most N slots: N = 6 … 64."""
+    theorem, lengths = built("cot_to_mdm_mirrored"), range(6, 65) if effort.percent >= 100 else (6, 9, 64)
+    for n in lengths:
+        source = drawn(n, "cot", n, precision=1, steps=(n - 1).bit_length(), layers=1, width=3)
+        model = theorem.convert(source).model
+        require(model.steps == source.steps, f"N = {n}: {model.steps} steps for {source.steps}")
+        require(model.padding == source.steps + 3 <= n, f"N = {n}: {model.padding} slots")
+        if n < 10:
+            wrong = check_source(source, theorem.convert(source), seed=n, engine=FastEngine())
+            require(wrong is None, f"cot_to_mdm_mirrored, N = {n}: {wrong}")
+    return Evidence(
+        f"random chains of ⌈log2 N⌉ steps as masked diffusion with ⌈log2 N⌉ steps and ⌈log2 N⌉ + 3 ≤ N slots, N = "
+        f"{span(lengths)}, p = 1; every aligned state for N < 10",
+        len(lengths),
+    )
+
+
 def sizes_of(sources: Sequence[Model]) -> str:
     """Which N, T and P were drawn."""
     measured = {

@@ -81,8 +81,8 @@ def meaning_of(
     values_held = letters if fetch.source is None else fetch.source.values
     given = {value: fetch.value(value) for value in values_held}
     if fetch.mapping is not None:
-        told = [((value,), result) for value, result in given.items()]
-        check_function(lambda one: fetch.value(*one), told[:MOST_ASKED], f"the function of {fetch.name}")
+        results_by_value = [((value,), result) for value, result in given.items()]
+        check_function(lambda one: fetch.value(*one), results_by_value[:MOST_ASKED], f"the function of {fetch.name}")
     values = list(dict.fromkeys(given.values()))
     items = items_of(values) if is_sets(values) else None
     meaning = {tokens[value]: frozenset(coded(result, items)) for value, result in given.items()}

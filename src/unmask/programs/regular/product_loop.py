@@ -140,8 +140,8 @@ def _rows_of_a_level(vocabulary: Vocabulary, length: Expression) -> tuple[Progra
     return program, here, address
 
 
-def _deliver(program: Program, vocabulary: Vocabulary, here: Columns, held: Columns, verdict: Columns) -> None:
+def _deliver(program: Program, vocabulary: Vocabulary, here: Columns, product_at: Columns, verdict: Columns) -> None:
     """After the loop every row looks up row 0, and its logits say whether that product accepts."""
-    lookup_row(program.layer(), 0, here).copy(held, verdict)
+    lookup_row(program.layer(), 0, here).copy(product_at, verdict)
     program.read_out(vocabulary.everything, program.one, -B)
     program.read_out(vocabulary.verdicts, program.columns("verdict"), B)

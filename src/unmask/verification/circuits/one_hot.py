@@ -39,7 +39,7 @@ def unary(builder: CircuitBuilder, f: Callable[[int], int], x: OneHotWires) -> O
     causes: dict[int, list[int]] = {}
     for a, wire in x.items():
         causes.setdefault(f(a), []).append(wire)
-    return _either(builder, causes)
+    return either(builder, causes)
 
 
 def binary(builder: CircuitBuilder, f: Callable[[int, int], int], x: OneHotWires, y: OneHotWires) -> OneHotWires:
@@ -56,14 +56,14 @@ def binary(builder: CircuitBuilder, f: Callable[[int, int], int], x: OneHotWires
             # where every b gives the same, x = a alone decides
             pairs = [wire] if len(cases) == 1 else [builder.and_(wire, other) for other in others]
             causes.setdefault(value, []).extend(pairs)
-    return _either(builder, causes)
+    return either(builder, causes)
 
 
 def choose(builder: CircuitBuilder, condition: int, then: OneHotWires, otherwise: OneHotWires) -> OneHotWires:
     """`then` where the condition holds, else `otherwise`."""
     if then == otherwise:
         return then
-    return _either(
+    return either(
         builder,
         {
             value: [
@@ -100,10 +100,10 @@ def argmax(builder: CircuitBuilder, scores: Sequence[OneHotWires], without: int 
         for v, wire in scores[i].items():
             below = [at_most(builder, scores[j], v - 1 if j < i else v) for j in rivals if j != i]
             wins.setdefault(i, []).append(builder.and_(wire, *below))
-    return _either(builder, wins)
+    return either(builder, wins)
 
 
-def _either(builder: CircuitBuilder, causes: dict[int, list[int]]) -> OneHotWires:
+def either(builder: CircuitBuilder, causes: dict[int, list[int]]) -> OneHotWires:
     """Each value with the OR of its causes; what cannot happen is left out, and a value without a rival is certain."""
     if len(causes) == 1:
         return constant(next(iter(causes)))

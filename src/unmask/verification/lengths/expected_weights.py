@@ -183,12 +183,12 @@ class _ProgramAt:
             there = np.ones(n.size, dtype=bool) if only is None else values_at(only, n, self.length) != 0
             for i, column in enumerate(columns):
                 if isinstance(declared, TableRows):
-                    held = np.asarray(declared.table[values])[:, i]
+                    declared_values = np.asarray(declared.table[values])[:, i]
                 elif isinstance(declared, SignedBits):
-                    held = np.where(values >> (len(columns) - 1 - i) & 1, one, -one)
+                    declared_values = np.where(values >> (len(columns) - 1 - i) & 1, one, -one)
                 else:
-                    held = one * (values != 0 if isinstance(declared, Flag) else values == i)
-                table[:, column] = np.where(there, held, 0)
+                    declared_values = one * (values != 0 if isinstance(declared, Flag) else values == i)
+                table[:, column] = np.where(there, declared_values, 0)
         return table
 
     def _integers(self, weight: Weight, places: np.ndarray) -> np.ndarray:

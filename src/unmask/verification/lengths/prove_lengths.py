@@ -56,7 +56,7 @@ PROVERS: dict[str, Callable[[LanguageClaim], None]] = {
 TRIED = 10
 """Lengths at which a refutation is looked for."""
 LONGEST_TRIED = 600
-HELD = 3
+COMPARED_LENGTHS = 3
 """Lengths from the least of a family of circuits on, at which its model is compared with the textbook circuit."""
 
 TRUSTED = (
@@ -274,7 +274,7 @@ class _Attempt:
         """
         assert self.family is not None
         least = max(self.family.least, LEAST_ASKED)
-        return least if self.offered.circuits is None else least + HELD
+        return least if self.offered.circuits is None else least + COMPARED_LENGTHS
 
     def _prove(self, arithmetic: Arithmetic) -> LanguageClaim | None:
         """All obligations; of a regular language, the claim that a certificate is about."""
