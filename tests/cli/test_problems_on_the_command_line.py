@@ -9,7 +9,7 @@ import pytest
 
 import outside_reader
 from unmask.api import compile_problem, run_word
-from unmask.cli.run import said_of
+from unmask.cli.run import answer_of
 from unmask.traces.trace import outputs_of, result
 from unmask.weights.kinds import KINDS
 from unmask.weights.storage import load, save
@@ -430,7 +430,7 @@ def test_names_that_cannot_be_shown(unmask, tmp_path, show, sentence):
 
 def test_what_is_masked_is_no_answer(shift):
     model = load(shift)
-    assert said_of(model, [model.mask, "x", "x", "y"]) == (f"answer: {model.mask} x x y", False)
+    assert answer_of(model, [model.mask, "x", "x", "y"]) == (f"answer: {model.mask} x x y", False)
     assert outputs_of(model, [model.mask, "x", model.accept, model.reject]) == [None, "x", 1, 0]
 
 
