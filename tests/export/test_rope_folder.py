@@ -231,9 +231,20 @@ def exports(form="llama", problem="(a|b)*abb", kind="mdm", length=8, **options):
     return export_files(compile_problem(problem, kind, length=length), form, **options)
 
 
-def test_a_beta_that_is_too_small(monkeypatch):
+def test_a_beta_that_is_too_small_for_positions(monkeypatch):
     monkeypatch.setattr(rope_transformer, "LEAST_GATE", 2.0)
-    with pytest.raises(ExportDisagreement):
+    with pytest.raises(ExportDisagreement, match="computes a wrong position"):
+        exports()
+
+
+@pytest.mark.parametrize(("coarser", "message"), [(64, r"with only \d+% of its margin"), (256, "disagrees with F_2")])
+def test_a_beta_that_is_too_small_for_the_model(coarser, message, monkeypatch):
+    """β = 4 and β = 1 in the layers of the model; those of positions keep theirs."""
+    whole = rope_folder.rope_form
+    monkeypatch.setattr(
+        rope_folder, "rope_form", lambda *given, grid, **more: whole(*given, grid=grid * coarser, **more)
+    )
+    with pytest.raises(ExportDisagreement, match=message):
         exports()
 
 
