@@ -27,8 +27,9 @@ SCRIPT = re.compile(r"```python\n(.*?)```\n\nSeen:\n\n```text\n(.*?)```", re.DOT
 REGION = re.compile(r"(<!-- table -->\n).*?(<!-- end -->)", re.DOTALL)
 PACKAGES = ("torch", "transformers", "diffusers")
 PROGRAM = Path(__file__).parent / "published_samplers.py"
-PUBLISHED_VERSIONS = """ LLaDA at b7e6c35, Fast-dLLM (also its copy of Dream) at 24cc59e, dllm at ca176752;
-Fast-dLLM and Dream run on their own model classes, with transformers 4.49.0."""
+PUBLISHED_VERSIONS = """
+LLaDA at b7e6c35, Fast-dLLM (also its copy of Dream) at 24cc59e, dllm at ca176752; Fast-dLLM and Dream run
+on their own model classes, with transformers 4.49.0."""
 
 
 def reports() -> list[Path]:
