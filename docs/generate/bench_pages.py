@@ -1,23 +1,35 @@
 """Run the scripts of docs/bench/ and write what they print into the pages; write the table of docs/bench/index.md.
 
 UNMASK_PUBLISHED names a folder with checkouts of published samplers, as in tests/export/test_published_classes.py.
-Without it the pages about Fast-dLLM and Dream stay as they are, and LLaDA is not in the table.
+Without it the pages about Fast-dLLM and Dream stay as they are, and the table is about diffusers alone.
 """
 
-import importlib.util
+import json
 import os
 import re
 import subprocess
 import sys
+import tempfile
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+
+from unmask.bench import check_sampler
+from unmask.bench.bench_folder import write_bench_folder
+from unmask.bench.reference_models import VERSION, chosen_rows
+from unmask.bench.run_checks import NOT_APPLICABLE, CheckOutcome, MeasuredRun, Report
+
+sys.path.insert(0, str(Path(__file__).parent))
+from published_samplers import SAMPLERS
 
 BENCH = Path(__file__).parents[1] / "bench"
 INDEX = BENCH / "index.md"
 SCRIPT = re.compile(r"```python\n(.*?)```\n\nSeen:\n\n```text\n(.*?)```", re.DOTALL)
 REGION = re.compile(r"(<!-- table -->\n).*?(<!-- end -->)", re.DOTALL)
 PACKAGES = ("torch", "transformers", "diffusers")
+PROGRAM = Path(__file__).parent / "published_samplers.py"
+PUBLISHED_VERSIONS = """
+LLaDA at b7e6c35, Fast-dLLM (also its copy of Dream) at 24cc59e, dllm at ca176752; Fast-dLLM and Dream run
+on their own model classes, with transformers 4.49.0."""
 
 
 def reports() -> list[Path]:
@@ -38,11 +50,16 @@ def needs_published(script: str) -> bool:
     return "Fast-dLLM" in script
 
 
+def older_python(published: str) -> str:
+    """The interpreter with the version of transformers that LLaDA's and Dream's classes need."""
+    return str(Path(published).absolute() / "transformers-4.49" / "bin" / "python")
+
+
 def printed(script: str, published: str | None) -> str:
     """What a script prints, in a process of its own."""
     python = sys.executable
     if needs_published(script):
-        python = str(Path(published or "").absolute() / "transformers-4.49" / "bin" / "python")
+        python = older_python(published or "")
     command = [python, "-c", script]
     return subprocess.run(command, cwd=published, capture_output=True, text=True, check=True).stdout
 
@@ -55,25 +72,33 @@ def with_output(page: str, published: str | None) -> str:
     return page.replace(f"```text\n{shown}```", f"```text\n{printed(script, published)}```")
 
 
-def samplers(published: str | None) -> dict[str, tuple[Any, dict[str, Any]]]:
-    """Name → (sampler, options)."""
-    found: dict[str, tuple[Any, dict[str, Any]]] = {
-        "LLaDA2Pipeline": ("diffusers:LLaDA2Pipeline", {}),
-        "BlockRefinementScheduler": ("diffusers:BlockRefinementScheduler", {}),
+def measured(published: str | None) -> dict[str, Report]:
+    """Name → report of the quick set; published code runs in a process of its own."""
+    found = {
+        "LLaDA2Pipeline": check_sampler("diffusers:LLaDA2Pipeline"),
+        "BlockRefinementScheduler": check_sampler("diffusers:BlockRefinementScheduler"),
     }
-    if published is not None:
-        from unmask.bench.adapters import llada
-
-        spec = importlib.util.spec_from_file_location("llada_generate", Path(published) / "LLaDA" / "generate.py")
-        if spec is not None and spec.loader is not None:
-            module = importlib.util.module_from_spec(spec)
-            spec.loader.exec_module(module)
-            found["LLaDA generate"] = (llada(module.generate), {})
-            found["LLaDA generate, random"] = (llada(module.generate), {"remasking": "random"})
+    if published is None:
+        return found
+    with tempfile.TemporaryDirectory() as exported:
+        for name, (form, _) in SAMPLERS.items():
+            models, python = "quick", sys.executable
+            if form is not None:
+                folders = [Path(exported) / f"{row.name}-{form}" for row in chosen_rows("quick")]
+                for row, folder in zip(chosen_rows("quick"), folders, strict=True):
+                    if not folder.exists():
+                        write_bench_folder(row, folder, form)
+                models, python = ",".join(map(str, folders)), older_python(published)
+            environment = {**os.environ, "PYTHONPATH": str(BENCH.parents[1] / "src")}
+            command = [python, PROGRAM, published, name, models]
+            done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+            report = json.loads(done.stdout)
+            outcomes = [CheckOutcome(**outcome) for outcome in report["outcomes"]]
+            found[name] = Report(name, outcomes, [MeasuredRun(**run) for run in report["runs"]])
     return found
 
 
-def table(reports_of: dict[str, Any]) -> str:
+def table(reports_of: dict[str, Report]) -> str:
     """Checks by samplers, then models and budgets by samplers."""
     names = list(reports_of)
     versions = ", ".join(f"{package} {version(package)}" for package in PACKAGES)
@@ -81,15 +106,16 @@ def table(reports_of: dict[str, Any]) -> str:
     runs: dict[tuple[str, int], dict[str, str]] = {}
     for name, report in reports_of.items():
         for check, status, _ in report.rows():
-            states.setdefault(check, {})[name] = status
+            states.setdefault(check, {})[name] = _short(status)
         for run in report.runs:
             runs.setdefault((run.model, run.steps), {})[name] = f"{run.right:.2f} in {run.passes}"
     head = f"{' | '.join(names)} |"
     line = "|---" * len(names) + "|"
+    more = PUBLISHED_VERSIONS if len(names) > 2 else ""
     return "\n".join(
         [
-            f"Quick set of reference models; {versions}; LLaDA at b7e6c35 where it is listed. Every sampler with the",
-            "default options of its adapter.",
+            f"Quick set of reference models, version {VERSION}; {versions}.{more}",
+            "Every sampler has the default options of its adapter.",
             "",
             f"| check | {head}",
             f"|---{line}",
@@ -105,6 +131,12 @@ def table(reports_of: dict[str, Any]) -> str:
     )
 
 
+def _short(status: str) -> str:
+    """`failed (1 of 7 models)` → `1 of 7 fail`."""
+    counted = re.search(r"failed \((.*) models\)", status)
+    return f"{counted[1]} fail" if counted else {NOT_APPLICABLE: "–"}.get(status, "pass")
+
+
 def _cells(row: dict[str, str], names: list[str]) -> str:
     return " | ".join(row.get(name, "–") for name in names)
 
@@ -116,14 +148,8 @@ def main() -> None:
         page.write_text(with_output(page.read_text(encoding="utf-8"), published), encoding="utf-8")
     if "--scripts" in sys.argv:
         return
-    from unmask.bench import check_sampler
-
-    measured = {
-        name: check_sampler(sampler, "quick", options=options)
-        for name, (sampler, options) in samplers(published).items()
-    }
     text = INDEX.read_text(encoding="utf-8")
-    INDEX.write_text(REGION.sub(lambda found: found[1] + table(measured) + found[2], text), encoding="utf-8")
+    INDEX.write_text(REGION.sub(lambda found: found[1] + table(measured(published)) + found[2], text), encoding="utf-8")
 
 
 if __name__ == "__main__":

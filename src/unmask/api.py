@@ -268,6 +268,11 @@ def generate(model: Model, *, seed: int, engine: Engine | None = None) -> Trace:
     return run_word(model, [], engine=engine, sample=True, seed=seed)
 
 
+def sample_in(model: Model, symbols: list[str]) -> list[str]:
+    """The symbols of the output slots: the last `outputs` ones if the model says how many, else all."""
+    return symbols[-model.outputs :] if model.outputs else symbols
+
+
 def tape_of(seed: int) -> Tape:
     """Return the random tape of a seed."""
     try:
@@ -465,7 +470,7 @@ def sample_law(model: Model, *, engine: Engine | None = None) -> dict[str, Fract
         raise UnmaskError(f"the law of samples is that of a model without input; this one reads {model.length} letters")
     law: dict[str, Fraction] = {}
     for tokens, chance in sampled_law(model, engine=engine or ENGINES["fast"]()).items():
-        kept = tokens[-model.outputs :] if model.outputs else tokens
-        text = written(model, [model.aliases.get(model.vocabulary[t], model.vocabulary[t]) for t in kept])
+        symbols = [model.vocabulary[token] for token in tokens]
+        text = written(model, [model.aliases.get(symbol, symbol) for symbol in sample_in(model, symbols)])
         law[text] = law.get(text, Fraction(0)) + chance
     return law

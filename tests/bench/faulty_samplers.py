@@ -74,12 +74,16 @@ def make(fault=None, cache=None):
             threshold = 0.9
         if fault == "blocks":
             block_length = None
+        if fault == "options_agree" and editing_threshold is None and steps <= 4:
+            editing_threshold = 0.5  # None is replaced by a default
         x = input_ids if fault == "prompt_kept" else input_ids.clone()
         first = 0 if fault == "mask_in_prompt" else prompt_length
         open_ = x == mask_token_id
         open_[:, :first] = False
         start = first if uniform else int(open_.nonzero()[:, 1].min())
         width = block_length or x.shape[1]
+        if fault == "no_mask_left in the last block" and block_length:
+            open_[:, start + int(open_[0].sum()) // width * width :] = False
         state = {"t": 0, "last": None}
         when = torch.zeros_like(x)
 
@@ -112,6 +116,9 @@ def make(fault=None, cache=None):
                 logits = logits.roll(1, dims=1)
             state["t"] += 1
             state["last"] = logits.softmax(-1).max(-1)
+            if fault == "deterministic symbols":
+                drawn = torch.multinomial(logits.softmax(-1).flatten(0, 1), 1).view(x.shape)
+                state["last"] = (state["last"].values, drawn)
             return state["last"]
 
         def writable():
@@ -139,6 +146,10 @@ def make(fault=None, cache=None):
                     share = max(1, -(-waiting // left), minimal_topk)
                     if fault == "follows_schedule" and not (sure[row, places] > threshold).any():
                         share = 2 * share
+                    if fault == "follows_schedule in every pass":
+                        share = 2 * share
+                    if fault == "within_budget where no slot is sure":
+                        share = max(1, minimal_topk)
                     tied = sure[row, places]
                     if fault == "deterministic":
                         tied = tied + 1e-9 * torch.rand(len(places), dtype=torch.float64)
@@ -163,7 +174,7 @@ def make(fault=None, cache=None):
                 x[chosen] = best[chosen]
                 when[chosen] = state["t"]
             edited, rounds = editing_threshold is not None and fault != "editing", 0
-            if fault == "no_idle_pass":
+            if fault == "no_idle_pass" or (fault == "no_idle_pass with a cache" and use_cache):
                 beliefs()
             while edited and rounds < max_post_steps:
                 sure, best = beliefs()
@@ -173,6 +184,8 @@ def make(fault=None, cache=None):
         if fault == "step_map_is_true":
             when[:, -1] = 1
             when[:, -2] = 2
+        if fault == "batch_rows in another order":
+            return x.roll(1, 0), when.roll(1, 0)
         return x, when
 
     generate.__qualname__ = f"generate with the fault {fault}" if cache is None else f"generate with a {cache} cache"

@@ -18,8 +18,8 @@ def tree(bench_cache):
     return cached_models("tree-16")
 
 
-def outcome(tree, sampler, check, **options):
-    (found,) = run_checks(sampler, tree, checks=[check], options=options).outcomes
+def outcome(tree, sampler, check, **more):
+    (found,) = run_checks(sampler, tree, checks=[check], **more).outcomes
     return found.status, found.message
 
 
@@ -27,6 +27,7 @@ def outcome(tree, sampler, check, **options):
     ("sampler", "check", "status", "message"),
     [
         ("fast-dllm:threshold=0.9", "least_passes", "passed", ""),
+        ("fast-dllm:threshold=0.9", "within_budget", "failed", "15 passes with steps=8 where no slot is surer"),
         ("fast-dllm:threshold=0.9", "order", "passed", ""),
         ("llada", "order", "passed", ""),
         ("llada", "least_passes", "not applicable", "as many passes as it is given steps"),
@@ -42,22 +43,42 @@ def test_the_samplers_of_the_zoo(tree, sampler, check, status, message):
     assert message in found[1]
 
 
+OFF = {"editing_threshold": (None, 0.0, -1.0)}  # values that turn editing off, says the scheduler's docstring
 DEFECTS = [
     ("diffusers:LLaDA2Pipeline", "no_idle_pass", {}, "changes nothing"),
     ("diffusers:LLaDA2Pipeline", "editing", {}, "0 edits"),
     ("diffusers:LLaDA2Pipeline", "follows_schedule", {}, "1 per pass"),
     ("diffusers:BlockRefinementScheduler", "options_have_effect", {}, "minimal_topk"),
+    ("diffusers:LLaDA2Pipeline:editing_threshold=0.5", "options_agree", {}, "editing_threshold=None and"),
+    ("diffusers:BlockRefinementScheduler", "options_agree", {"equal": OFF}, "editing_threshold=None and"),
 ]
 
 
-@pytest.mark.parametrize(("sampler", "check", "options", "message"), DEFECTS, ids="ABCD")
-def test_a_defect_of_diffusers_is_found(tree, sampler, check, options, message):
+@pytest.mark.parametrize(("sampler", "check", "more", "message"), DEFECTS, ids="ABCDEF")
+def test_a_defect_of_diffusers_is_found(tree, sampler, check, more, message):
     diffusers = pytest.importorskip("diffusers")
     if diffusers.__version__ != "0.42.1":
         pytest.skip("the defects are those of diffusers 0.42.1")
-    status, found = outcome(tree, sampler_named(sampler), check, **options)
+    status, found = outcome(tree, sampler_named(sampler), check, **more)
     assert status == "failed", found
     assert message in found
+
+
+@pytest.mark.parametrize("sampler", ["diffusers:LLaDA2Pipeline", "diffusers:BlockRefinementScheduler"])
+def test_values_of_diffusers_that_agree(tree, sampler):
+    pytest.importorskip("diffusers")
+    status, found = outcome(tree, sampler_named(sampler), "options_agree")
+    assert status == "passed", found
+
+
+def test_values_to_compare_are_options_of_the_sampler(tree):
+    for more, message in (
+        ({"equal": {"gamma": (1, 2)}}, "'gamma'"),
+        ({"effects": {"threshold": (0.9,)}}, "give two values"),
+        ({"equal": {"threshold": "ab"}}, "give two values"),
+    ):
+        with pytest.raises(UnmaskError, match=message):
+            run_checks(sampler_named("llada2.1"), tree, **more)
 
 
 def test_a_numpy_sampler(tree):
@@ -102,6 +123,7 @@ def test_a_published_loop_is_called_with_its_own_names(tree):
         ("missing.py:generate", "no such file: missing.py"),
         ("no_such_module:generate", "cannot be loaded (ModuleNotFoundError"),
         ("diffusers:Nothing", "diffusers has no"),
+        ("diffusers:LLaDA2Pipeline:gamma=1", "has no parameter 'gamma=1'"),
         ("math:pi", "not a function"),
         ("llada:steps=x", "steps of llada"),
     ],

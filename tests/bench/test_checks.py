@@ -3,10 +3,12 @@
 import time
 
 import faulty_samplers
+import numpy as np
 import pytest
 
 from unmask.bench.bench_folder import cached_models
 from unmask.bench.checks import CHECKS
+from unmask.bench.observed_run import ModelCall, ObservedRun
 from unmask.bench.run_checks import FAILED, NOT_APPLICABLE, PASSED, run_checks
 from unmask.errors import UnmaskError
 
@@ -44,7 +46,18 @@ def test_a_sampler_without_options_passes_what_applies(models):
     assert PASSED in found["order"]
 
 
-@pytest.mark.parametrize("fault", [*NAMES, "padding of the first row"])
+SECOND_FAULTS = (
+    "padding of the first row",
+    "no_mask_left in the last block",
+    "within_budget where no slot is sure",
+    "follows_schedule in every pass",
+    "no_idle_pass with a cache",
+    "batch_rows in another order",
+    "deterministic symbols",
+)
+
+
+@pytest.mark.parametrize("fault", [*NAMES, *SECOND_FAULTS])
 def test_a_planted_fault_fails_its_check_and_no_other(few, fault):
     report = run_checks(faulty_samplers.make(fault), few, seconds=5)
     assert {outcome.check for outcome in report.failures} == {fault.split()[0]}, report.text()
@@ -130,3 +143,10 @@ def test_an_expected_failure_is_no_failure(models):
     report = run_checks(faulty_samplers.make("order"), models[:2], checks=["order"], expected_failures=known)
     assert report.ok
     assert "written first on purpose" in report.text()
+
+
+def test_row_i_of_a_shifted_model_predicts_row_i_plus_1():
+    start, predicted = np.array([[5, 5, 9, 9]]), np.array([[1, 2, 3, 4]])
+    call = ModelCall(start, predicted, np.ones((1, 4)))
+    plain, shifted = (ObservedRun(start, 2, 9, shifted, [call]).predictions(1)[0].tolist() for shifted in (False, True))
+    assert (plain, shifted) == ([[3, 4]], [[2, 3]])

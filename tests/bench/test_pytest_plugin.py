@@ -135,8 +135,12 @@ def test_the_fixture_of_this_process_is_the_cached_model(bench_cache):
     pytest.importorskip("transformers")
     from unmask.bench import pytest_plugin
 
-    cases = dict(pytest_plugin._cases(faulty_samplers.make("prompt_kept"), "tree-16", {}, {}))
+    cases = dict(
+        pytest_plugin._cases(faulty_samplers.make("prompt_kept"), "tree-16", {}, {}, {}, {"threshold": (0.9, 2.0)})
+    )
     with pytest.raises(pytest.fail.Exception, match="changed in place"):
         cases["prompt_kept[tree-16]"]()
     cases["terminates[tree-16]"]()
+    with pytest.raises(pytest.fail.Exception, match=r"threshold=0\.9 and threshold=2\.0 differ"):
+        cases["options_agree[tree-16]"]()
     assert cached_models("tree-16")[0].folder.is_relative_to(bench_cache)

@@ -1,5 +1,6 @@
 """Random circuits as models: the weights have the law of the circuit, and broken ones have another."""
 
+import json
 import random
 from fractions import Fraction
 from itertools import pairwise
@@ -168,6 +169,15 @@ def test_the_law_on_the_command_line(unmask, tmp_path):
     assert sorted(line.split()[0] for line in out.splitlines()) == ["000", "011", "101", "110"]
     code, out, _ = unmask("sample", folder, "--count", "20")
     assert set(out.split()) <= {"000", "011", "101", "110"}
+
+
+@pytest.mark.parametrize("kind", ["smdm", "mdm"])
+def test_samples_on_the_command_line_are_outputs_alone(unmask, tmp_path, kind):
+    folder = str(tmp_path / kind)
+    assert unmask("compile", "coins:family:parity", "--length", "3", "--to", kind, "--out", folder)[0] == 0
+    assert set(unmask("sample", folder, "--count", "12")[1].split()) == {"0", "1"}
+    samples = json.loads(unmask("sample", folder, "--count", "3", "--json")[1])["samples"]
+    assert all(len(sample["output"]) == 1 for sample in samples)
 
 
 def test_other_probabilities_come_closer_than_fair_coins_but_not_to_even_parity():

@@ -12,6 +12,7 @@ needs it is reported as not applicable.
 import inspect
 from collections.abc import Callable
 from dataclasses import fields, replace
+from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -153,7 +154,7 @@ def fast_dllm(published: Generate, cached: Generate | None = None, **fixed: Any)
     ) -> Any:
         if use_cache and cached is None:
             raise NotApplicable("no function with a cache was given to the adapter")
-        slots = blank_slots(input_ids, prompt_length, mask_token_id)
+        slots = blank_slots(one_row(input_ids), prompt_length, mask_token_id)
         ids, _ = (cached if use_cache and cached is not None else published)(
             model,
             input_ids[:, :prompt_length],
@@ -170,16 +171,19 @@ def fast_dllm(published: Generate, cached: Generate | None = None, **fixed: Any)
 
 
 def dream(alg: str = "maskgit_plus", **fixed: Any) -> Generate:
-    """`model.diffusion_generate` of Dream's own class, for bench folders of the form `dream`."""
+    """`model.diffusion_generate` of Dream's own class, for bench folders of the form `dream`.
+
+    Fast-dLLM's copy of it has the rule `confidence_threshold`, which takes one row and a divisor of the slots as steps.
+    """
 
     def generate(
         model: Any, tokenizer: Any, input_ids: Any, *, steps: int, mask_token_id: int, prompt_length: int
     ) -> Any:
-        if not hasattr(model, "diffusion_generate"):
-            raise NotApplicable("this model has no method diffusion_generate; export the bench folder with --to dream")
-        slots = blank_slots(input_ids, prompt_length, mask_token_id)
+        slots = _slots_of_dream(model, input_ids, prompt_length, mask_token_id)
+        if alg == "confidence_threshold" and slots % steps:
+            raise NotApplicable(f"{steps} steps do not divide {slots} slots, as this rule requires")
         return model.diffusion_generate(
-            input_ids[:, :prompt_length],
+            one_row(input_ids)[:, :prompt_length] if alg == "confidence_threshold" else input_ids[:, :prompt_length],
             max_new_tokens=slots,
             steps=steps,
             alg=alg,
@@ -187,6 +191,46 @@ def dream(alg: str = "maskgit_plus", **fixed: Any) -> Generate:
         ).sequences
 
     return generate
+
+
+def fast_dllm_dream(mixin: Any, *, dual_cache: bool = False, **fixed: Any) -> Generate:
+    """Fast-dLLM's loops for Dream with a threshold: its copy of Dream's, and for `use_cache` that of the class `mixin`.
+
+    `mixin` is the class DreamGenerationMixin of its file generation_utils_block.py.
+    """
+    plain = dream("confidence_threshold", **fixed)
+
+    def generate(
+        model: Any,
+        tokenizer: Any,
+        input_ids: Any,
+        *,
+        steps: int,
+        mask_token_id: int,
+        prompt_length: int,
+        use_cache: bool = False,
+    ) -> Any:
+        if not use_cache:
+            return plain(
+                model, tokenizer, input_ids, steps=steps, mask_token_id=mask_token_id, prompt_length=prompt_length
+            )
+        slots = _slots_of_dream(model, one_row(input_ids), prompt_length, mask_token_id)
+        model._sample = MethodType(mixin._sample, model)
+        try:
+            asked = {"max_new_tokens": slots, "block_length": slots, "steps": steps, "dual_cache": dual_cache}
+            given = {"alg": "confidence_threshold", "temperature": 0.0, **asked, **fixed}
+            found = mixin.diffusion_generate(model, input_ids[:, :prompt_length], **given)
+        finally:
+            del model._sample
+        return getattr(found, "sequences", found)
+
+    return generate
+
+
+def _slots_of_dream(model: Any, input_ids: Any, prompt_length: int, mask_token_id: int) -> int:
+    if not hasattr(model, "diffusion_generate"):
+        raise NotApplicable("this model has no method diffusion_generate; export the bench folder with --to dream")
+    return blank_slots(input_ids, prompt_length, mask_token_id)
 
 
 def dllm(sampler_class: Any, config_class: Any, **fixed: Any) -> Generate:
@@ -329,6 +373,13 @@ def blank_slots(input_ids: Any, prompt_length: int, mask_token_id: int) -> int:
     return canvas.shape[1]
 
 
+def one_row(input_ids: Any) -> Any:
+    """The ids; refuse a batch."""
+    if len(input_ids) > 1:
+        raise NotApplicable("this sampler takes one row at a time")
+    return input_ids
+
+
 def _diffusers() -> Any:
     try:
         import diffusers
@@ -340,12 +391,29 @@ def _diffusers() -> Any:
 
 
 def adapter_named(text: str) -> Generate | None:
-    """`diffusers:NAME` or a name of `unmask samplers`; None for anything else."""
+    """`diffusers:NAME` (`diffusers:NAME:PARAMETER=VALUE,…`) or a name of `unmask samplers`; None for anything else."""
     from unmask.samplers.sampler_names import RULES
 
     prefix, _, rest = text.partition(":")
     if prefix == "diffusers":
-        if not hasattr(_diffusers(), rest):
-            raise UnmaskError(f"diffusers has no {rest!r}; use LLaDA2Pipeline or BlockRefinementScheduler")
-        return diffusers_scheduler(rest) if rest.endswith("Scheduler") else diffusers_pipeline(rest)
+        return _of_diffusers(rest)
     return zoo(text) if prefix in RULES else None
+
+
+def _of_diffusers(text: str) -> Generate:
+    """NAME or NAME:PARAMETER=VALUE,…; the parameters are those of the scheduler, also for a pipeline."""
+    from unmask.samplers.sampler_names import named_parameters
+
+    name, _, rest = text.partition(":")
+    if not hasattr(_diffusers(), name):
+        raise UnmaskError(f"diffusers has no {name!r}; use LLaDA2Pipeline or BlockRefinementScheduler")
+    scheduler = name if name.endswith("Scheduler") else "BlockRefinementScheduler"
+    scheduler_class = getattr(_diffusers(), scheduler)
+    known = [known for known in inspect.signature(scheduler_class.__init__).parameters if known != "self"]
+    given = named_parameters(scheduler, rest, known)
+    is_pipeline = scheduler != name
+    made: Any = (
+        diffusers_pipeline(name, scheduler_class(**given)) if is_pipeline else diffusers_scheduler(name, **given)
+    )
+    made.__qualname__ = f"diffusers:{text}"
+    return made

@@ -1,6 +1,6 @@
 """`check_sampler`: all checks on all models of a set; and names of samplers → functions."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from unmask.bench.bench_folder import cached_models
@@ -14,6 +14,7 @@ def check_sampler(
     checks: Iterable[str] | None = None,
     options: Mapping[str, Any] | None = None,
     effects: Mapping[str, tuple[Any, Any]] | None = None,
+    equal: Mapping[str, Sequence[Any]] | None = None,
     expected_failures: Mapping[str, str] | None = None,
     seconds: float = SECONDS,
 ) -> Report:
@@ -26,8 +27,8 @@ def check_sampler(
     and uniform, for samplers that denoise random symbols instead of masks.
 
     `models` is quick, full, names of `unmask bench list`, or a bench folder. `options` are passed to every call,
-    `effects` maps further options to two values that must give different runs, `expected_failures` maps checks to
-    reasons, and `seconds` limits every run.
+    `effects` maps further options to two values that must give different runs, `equal` maps options to values that must
+    give the same run, `expected_failures` maps checks to reasons, and `seconds` limits every run.
     """
     name = generate if isinstance(generate, str) else None
     function = sampler_named(generate) if isinstance(generate, str) else generate
@@ -37,6 +38,7 @@ def check_sampler(
         checks=checks,
         options=options,
         effects=effects,
+        equal=equal,
         expected_failures=expected_failures,
         seconds=seconds,
         name=name,
@@ -44,7 +46,10 @@ def check_sampler(
 
 
 def sampler_named(text: str) -> Callable[..., Any]:
-    """FILE.py:NAME, package.module:NAME, a class of diffusers (`diffusers:NAME`), or a name of `unmask samplers`."""
+    """FILE.py:NAME, package.module:NAME, a class of diffusers, or a name of `unmask samplers`.
+
+    `diffusers:NAME` may be followed by parameters of its scheduler, `diffusers:NAME:PARAMETER=VALUE,…`.
+    """
     from unmask.bench.adapters import adapter_named
 
     found = adapter_named(text)

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from unmask.bench.loaded_model import UNJUDGED, ReferenceWord
-from unmask.bench.observed_run import NotApplicable, ObservedRun
-from unmask.bench.trial import CheckFailed, Trial
+from unmask.bench.observed_run import CERTAIN, NotApplicable, ObservedRun
+from unmask.bench.trial import CheckFailed, Trial, refuse
 
 
 @dataclass(frozen=True)
@@ -62,51 +62,83 @@ def terminates(trial: Trial) -> str:
 
 @check("masks are left: rounded quotas, a last block that is forgotten, a loop that ends one step early")
 def no_mask_left(trial: Trial) -> str:
-    model = trial.model
+    model, word = trial.model, trial.words[0]
     budgets = sorted({model.slots, trial.half, model.least_passes, 1}, reverse=True)
-    for steps in budgets:
-        run = trial.finished(trial.run(trial.words[0].ids, steps))
+    runs = [(f"steps={steps}", trial.finished(trial.run(word.ids, steps))) for steps in budgets]
+    width = next(width for width in range(3, 3 + model.slots) if model.slots % width)
+    if trial.accepts("block_length"):
+        try:
+            uneven = trial.run(word.ids, model.slots, block_length=width)
+        except NotApplicable:
+            uneven = None
+        if uneven is not None and uneven.result is not None:  # it may refuse blocks that do not divide the canvas
+            runs.append((f"steps={model.slots}, block_length={width}", uneven))
+    for said, run in runs:
         left = np.flatnonzero(run.slots[0] == model.mask_id)
         if len(left):
             raise CheckFailed(
-                f"with steps={steps}, {len(left)} of {model.slots} slots are still masked after {run.passes} passes, "
+                f"with {said}, {len(left)} of {model.slots} slots are still masked after {run.passes} passes, "
                 f"the first is slot {left[0]}"
             )
-    return f"no mask left with steps = {', '.join(map(str, budgets))}"
+    uneven_too = f", nor in blocks of {width}" if len(runs) > len(budgets) else ""
+    return f"no mask left with steps = {', '.join(map(str, budgets))}{uneven_too}"
 
 
-@check("more passes than steps: the budget of a block is rounded up, or counted from another number")
+@check("more passes than steps: steps have no effect, or the budget of a block is rounded up or counted wrongly")
 def within_budget(trial: Trial) -> str:
     most = []
     for steps in (trial.model.slots, trial.half):
-        for word in trial.words:
-            run = trial.finished(trial.run(word.ids, steps))
+        tried = [(word, None) for word in trial.words] + [(trial.words[0], "undecided")]
+        for word, variant in tried:
+            run = trial.finished(trial.run(word.ids, steps, variant=variant))
             if run.passes == 0:
                 raise NotApplicable("the model was never called through its forward method")
             if run.passes > steps + _idle(run):  # an idle pass is the concern of `no_idle_pass`
-                raise CheckFailed(f"{run.passes} passes with steps={steps}")
+                where = " where no slot is surer than another" if variant else ""
+                raise CheckFailed(f"{run.passes} passes with steps={steps}{where}")
             most.append(run.passes)
     return f"at most {max(most)} passes with steps={trial.model.slots}"
 
 
 @check("a pass writes more slots than its share: a quota of the block instead of its masks, steps of a block lost")
 def follows_schedule(trial: Trial) -> str:
+    fault = _too_many(trial)
+    if fault is not None:
+        raise CheckFailed(fault)
+    return f"one slot per pass with steps={trial.model.slots} where no slot is surer than another"
+
+
+def _too_many(trial: Trial) -> str | None:
+    """The first pass that writes more slots than its share although none is surer than another."""
     model = trial.model
     for steps in (model.slots, trial.half):
         run = trial.filled(trial.followed(trial.run(trial.words[0].ids, steps, variant="undecided")))
         share, counts = -(-model.slots // steps), _per_pass(run)
         if max(counts) > share:
+            refuse("no_shift", trial.unpredicted_write(run))
             t = int(np.argmax(np.array(counts) > share))
-            raise CheckFailed(
+            return (
                 f"steps={steps} for {model.slots} masks is {share} per pass, but pass {t + 1} wrote {counts[t]} "
                 f"although no slot was surer than another; slots per pass: {', '.join(map(str, counts))}"
             )
-    return f"one slot per pass with steps={model.slots} where no slot is surer than another"
+    return None
+
+
+def refuse_too_many(trial: Trial) -> None:
+    """Leave what a sampler does that takes too many slots at once to `follows_schedule`."""
+    try:
+        fault = _too_many(trial)
+    except (CheckFailed, NotApplicable):
+        return
+    refuse("follows_schedule", fault)
 
 
 @check("a pass whose result is thrown away: it changes no slot")
 def no_idle_pass(trial: Trial) -> str:
     writes_once(trial)
+    idle_with_cache = _passes_of_cache(trial)
+    if idle_with_cache is not None:
+        raise CheckFailed(idle_with_cache)
     without: dict[str, Any] = {"editing_threshold": None} if trial.accepts("editing_threshold") else {}
     for word in trial.words:
         run = trial.followed(trial.run(word.ids, trial.model.slots, **without))  # the last pass of editing is idle
@@ -117,6 +149,23 @@ def no_idle_pass(trial: Trial) -> str:
                 f"{', '.join(map(str, counts))}"
             )
     return f"every pass of {len(trial.words)} runs writes a slot"
+
+
+def _passes_of_cache(trial: Trial) -> str | None:
+    """Where a cache costs passes; they are counted, because such a run may show only a part of the canvas."""
+    model = trial.model
+    if not trial.accepts("use_cache") or model.facts["hops"] > 1:
+        return None  # of several hops: a cache may have changed what is predicted, and so the number of passes
+    width = block_width(model.slots) if trial.accepts("block_length") else None
+    settings: list[dict[str, Any]] = [{}] if width is None else [{}, {"block_length": width}]
+    for more in settings:
+        plain, cached = (trial.run(trial.words[0].ids, model.slots, use_cache=use, **more) for use in (False, True))
+        if plain.result is None or cached.result is None or not np.array_equal(plain.result, cached.result):
+            continue  # the concern of `cache_changes_nothing`
+        if cached.passes > plain.passes:
+            where = "".join(f", {name}={value}" for name, value in more.items())
+            return f"use_cache=True{where}: {cached.passes} passes instead of {plain.passes}, and the same slots"
+    return None
 
 
 @check("sure slots are left for a later pass: the number of passes is not the least")
@@ -143,13 +192,20 @@ def order(trial: Trial) -> str:
     for number, word in enumerate(trial.words):
         run = trial.followed(trial.run(word.ids, trial.model.slots))
         trial.sound(run, word)
-        early = trial.early_write(run, word)
-        if early is not None:
-            raise CheckFailed(f"word {number}, {early}")
+        for write, said in trial.early_writes(run, word):
+            if not _sure_ones_left(run, write.step):
+                refuse_too_many(trial)
+            raise CheckFailed(f"word {number}, {said}")
         written = (run.slots[0] != trial.model.mask_id) & (word.values != UNJUDGED)
         if (run.slots[0][written] != word.values[written]).any():
             raise CheckFailed(f"word {number}: {trial.wrong_slot(run, word)}")
     return f"{len(trial.words)} words, every slot after its operands and with its right value"
+
+
+def _sure_ones_left(run: ObservedRun, step: int) -> bool:
+    """Whether a pass wrote slots although it left others masked that were certain."""
+    after = (run.canvases() or [])[step]
+    return bool(((after[0] == run.mask_id) & (run.predictions(step)[1][0] >= CERTAIN)).any())
 
 
 @check("logits are read from the row beside the slot, or what is returned is not what was predicted")
@@ -216,6 +272,7 @@ def mask_never_written(trial: Trial) -> str:
         raise CheckFailed(f"{said}, the run does not end: {run.stopped}")
     left = int((run.slots == model.mask_id).sum())
     if left:
+        trial.filled(trial.run(trial.words[0].ids, model.slots))
         raise CheckFailed(f"{said}, {left} of {model.slots} slots hold it in the end")
     return "the mask token is not written although it has the largest logit"
 
@@ -224,6 +281,8 @@ def mask_never_written(trial: Trial) -> str:
 def blocks(trial: Trial) -> str:
     trial.needs("block_length")
     model, width = trial.model, block_width(trial.model.slots)
+    if width is None:
+        raise NotApplicable(f"{model.slots} slots cannot be divided into equal blocks")
     run = trial.filled(trial.followed(trial.run(trial.words[0].ids, model.slots, block_length=width)))
     canvases = run.canvases() or []
     for write in run.writes():
@@ -242,9 +301,9 @@ def blocks(trial: Trial) -> str:
     return f"blocks of {width} slots are filled from left to right"
 
 
-def block_width(slots: int) -> int:
-    """The least divisor from 3 on, which every sampler accepts; 4 if there is no such divisor."""
-    return next((width for width in range(3, slots) if slots % width == 0), min(4, slots))
+def block_width(slots: int) -> int | None:
+    """The least divisor from 3 on, which every sampler accepts."""
+    return next((width for width in range(3, slots) if slots % width == 0), None)
 
 
 @check("editing never runs, or stops before the last edit")
@@ -258,6 +317,7 @@ def editing(trial: Trial) -> str:
         settings.append((model.slots, {**more, "threshold": 0.0}))
     for steps, options in settings:
         for number, word in enumerate(trial.words):
+            _refuse_unsound(trial, word)
             run = trial.filled(trial.followed(trial.run(word.ids, steps, editing_threshold=0.5, **options)))
             trial.sound(run, word)
             wrong, edited = trial.wrong_slot(run, word), sum(w.before != model.mask_id for w in run.writes())
@@ -282,12 +342,10 @@ def uniform_noise(trial: Trial) -> str:
     model = trial.model
     if model.facts["hops"] > 1 or any((word.values == UNJUDGED).any() for word in trial.words):
         raise NotApplicable("slots of this model read other slots as masks, which random symbols are not")
-    symbols = np.unique([word.values for word in model.words])
     more: dict[str, Any] = {"editing_threshold": 0.5} if trial.accepts("editing_threshold") else {}
     for number, word in enumerate(trial.words):
         _refuse_unsound(trial, word)
-        ids = word.ids.copy()
-        ids[model.prompt_length :] = np.random.default_rng(number).choice(symbols, model.slots)
+        ids = random_slots(trial, number)
         for steps in (word.least_passes, 2 * word.least_passes):
             run = trial.finished(trial.run(ids, steps, uniform=True, **more))
             wrong = trial.wrong_slot(run, word)
@@ -297,6 +355,14 @@ def uniform_noise(trial: Trial) -> str:
                     "write every slot anew make every slot right"
                 )
     return f"{len(trial.words)} words are right after {model.least_passes} passes from random symbols"
+
+
+def random_slots(trial: Trial, number: int) -> np.ndarray:
+    """The canvas of a word with random symbols instead of masks."""
+    model, ids = trial.model, trial.words[number].ids.copy()
+    symbols = np.setdiff1d([word.values for word in model.words], [UNJUDGED])
+    ids[model.prompt_length :] = np.random.default_rng(number).choice(symbols, model.slots)
+    return ids
 
 
 def _refuse_unsound(trial: Trial, word: ReferenceWord) -> None:

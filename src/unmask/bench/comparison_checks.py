@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from unmask.bench.checks import check, writes_once
+from unmask.bench.checks import check, random_slots, refuse_too_many, writes_once
 from unmask.bench.observed_run import NotApplicable, ObservedRun
-from unmask.bench.trial import CheckFailed, Trial
+from unmask.bench.trial import CheckFailed, Trial, refuse
 
 PADDING = 12
 KNOWN_EFFECTS: dict[str, tuple[Any, Any, str | None]] = {
@@ -18,6 +18,8 @@ KNOWN_EFFECTS: dict[str, tuple[Any, Any, str | None]] = {
     "remasking": ("low_confidence", "random", None),
 }
 """Option → two values with which the writes of every pass are known to differ, and the logits for which they do."""
+KNOWN_EQUAL: dict[str, tuple[Any, ...]] = {"editing_threshold": (None, 2.0)}
+"""Option → values with which a run is known to be the same: no probability is above 2, so nothing is edited."""
 
 
 @check("an option is not passed on: two values give the same run")
@@ -36,12 +38,55 @@ def options_have_effect(trial: Trial) -> str:
             for value in (first, second)
         ]
         if same_run(*runs):
+            if variant is None:
+                trial.sound(runs[0], trial.words[0], order=True)
+            refuse_too_many(trial)
             raise CheckFailed(f"{name}={first!r} and {name}={second!r} write the same slots in the same passes")
     return f"{', '.join(known)} have an effect"
 
 
+@check("values of an option that mean the same give different runs: one of them is replaced by a default")
+def options_agree(trial: Trial) -> str:
+    model, word = trial.model, trial.words[0]
+    known = {name: values for name, values in KNOWN_EQUAL.items() if trial.accepts(name)} | dict(trial.equal)
+    if not known:
+        raise NotApplicable("no values are known to mean the same; generate has no parameter editing_threshold")
+    runs: list[tuple[str, np.ndarray, dict[str, Any]]] = [("", word.ids, {})]
+    if trial.accepts("uniform"):
+        runs.append((" from random symbols", random_slots(trial, 0), {"uniform": True}))
+    compared = 0
+    for name, (first, *others) in known.items():
+        for other in others:
+            for where, ids, more in runs:
+                for steps in (model.slots, model.least_passes, 1):
+                    try:
+                        pair = [trial.run(ids, steps, **more, **{name: value}) for value in (first, other)]
+                    except NotApplicable:
+                        continue
+                    if not same_run(*map(trial.finished, pair)):
+                        _refuse_chance(trial)
+                        for run in () if more else pair:  # what starts from random symbols may write such ones
+                            refuse("no_shift", trial.unpredicted_write(run))
+                        said = f"steps={steps}{where}: {name}={first!r} and {name}={other!r} differ"
+                        raise CheckFailed(f"{said}: {difference(trial, *pair)}")
+                    compared += 1
+    if not compared:
+        raise NotApplicable("no run of this sampler can be compared")
+    agreed = (f"{name} = {', '.join(map(repr, values))}" for name, values in known.items())
+    return f"the same runs with {'; '.join(agreed)}"
+
+
 @check("rows of a batch influence each other: a quota or an end that is computed for all rows together")
 def batch_rows(trial: Trial) -> str:
+    compared, fault = _rows_beside(trial)
+    if fault is not None:
+        _refuse_chance(trial)
+        raise CheckFailed(fault)
+    return f"rows beside {' and '.join(compared)} are the same as alone"
+
+
+def _rows_beside(trial: Trial) -> tuple[list[str], str | None]:
+    """What rows were run beside, and the first that is not the same as alone."""
     first, second = trial.words[:2]
     given = second.ids.copy()
     known = (second.earliest == 1) & (second.values >= 0) & trial.model.write_once
@@ -61,12 +106,12 @@ def batch_rows(trial: Trial) -> str:
             differs = np.flatnonzero(together.result[row] != alone.result[0])
             if len(differs):
                 slot = int(differs[0]) - trial.model.prompt_length
-                raise CheckFailed(
+                return compared, (
                     f"row {row} beside {what}: slot {slot} is {trial.model.shown(together.result[row, differs[0]])}, "
                     f"and {trial.model.shown(alone.result[0, differs[0]])} if the row is alone"
                 )
         compared.append(what)
-    return f"rows beside {' and '.join(compared)} are the same as alone"
+    return compared, None
 
 
 @check("padding is read or written: the attention mask is not passed on")
@@ -89,6 +134,8 @@ def padding(trial: Trial) -> str:
         run = trial.finished(trial.run(ids, model.slots, attention_mask=visible, prompt_length=length))
         differs = np.argwhere(run.slots != expected)
         if len(differs):
+            _refuse_chance(trial)
+            refuse("batch_rows", _rows_beside(trial)[1])
             row, slot = differs[0].tolist()
             raise CheckFailed(
                 f"prompts of {what} lengths, row {row}, with {int((visible[row] == 0).sum())} padding tokens on the "
@@ -100,6 +147,14 @@ def padding(trial: Trial) -> str:
 
 @check("two equal runs differ: ties are broken by chance")
 def deterministic(trial: Trial) -> str:
+    fault = _chance(trial)
+    if fault is not None:
+        raise CheckFailed(fault)
+    return "two equal runs are the same, also where all slots tie"
+
+
+def _chance(trial: Trial) -> str | None:
+    """Where two equal runs differ."""
     for variant in (None, "undecided"):
         first, second = (
             trial.finished(trial.run(trial.words[0].ids, trial.half, variant=variant, attempt=attempt))
@@ -107,8 +162,17 @@ def deterministic(trial: Trial) -> str:
         )
         if not same_run(first, second):
             where = " where all slots tie" if variant else ""
-            raise CheckFailed(f"two runs with the same arguments differ{where}: {difference(first, second)}")
-    return "two equal runs are the same, also where all slots tie"
+            return f"two runs with the same arguments differ{where}: {difference(trial, first, second)}"
+    return None
+
+
+def _refuse_chance(trial: Trial) -> None:
+    """Leave a difference of a sampler that draws to `deterministic`."""
+    try:
+        fault = _chance(trial)
+    except (CheckFailed, NotApplicable):
+        return
+    refuse("deterministic", fault)
 
 
 @check("the result depends on the number type of the model, although its decisions do not")
@@ -123,7 +187,8 @@ def dtype(trial: Trial) -> str:
         if trial.wrong_prediction(run, word) is not None:
             continue  # this model itself decides otherwise in this number type
         if not same_run(exact, run):
-            raise CheckFailed(f"{name}: {difference(exact, run)}")
+            _refuse_chance(trial)
+            raise CheckFailed(f"{name}: {difference(trial, exact, run)}")
         compared.append(name)
     if not compared:
         raise NotApplicable("the model itself decides otherwise in bfloat16 and float16")
@@ -142,6 +207,7 @@ def cache_changes_nothing(trial: Trial) -> str:
             )
             differs = np.flatnonzero(plain.slots[0] != cached.slots[0])
             if len(differs):
+                _refuse_chance(trial)
                 slot = int(differs[0])
                 where = "" if width is None else f", block_length={width}"
                 raise CheckFailed(
@@ -166,6 +232,7 @@ def step_map_is_true(trial: Trial) -> str:
     if run.returned_step_map is None:
         raise NotApplicable("generate returns neither a step map [batch, slots] nor histories")
     trial.followed(run)
+    refuse("no_shift", trial.unpredicted_write(run))
     observed, returned = run.step_map(), run.returned_step_map
     assert observed is not None
     if returned.shape != observed.shape or not np.array_equal(ranked(returned), ranked(observed)):
@@ -186,11 +253,12 @@ def same_run(first: ObservedRun, second: ObservedRun) -> bool:
     return when[0] is None or when[1] is None or np.array_equal(when[0], when[1])
 
 
-def difference(first: ObservedRun, second: ObservedRun) -> str:
+def difference(trial: Trial, first: ObservedRun, second: ObservedRun) -> str:
     """Where two runs differ first."""
     differs = np.flatnonzero(first.slots[0] != second.slots[0])
     if len(differs):
-        return f"slot {differs[0]} holds {first.slots[0, differs[0]]} and {second.slots[0, differs[0]]}"
+        held = (trial.model.shown(run.slots[0, differs[0]]) for run in (first, second))
+        return f"slot {differs[0]} holds {' and '.join(held)}"
     when, then = first.step_map(), second.step_map()
     assert when is not None
     assert then is not None

@@ -50,12 +50,14 @@ class SlotWrite:
 class ObservedRun:
     """One run of a sampler on canvases [batch, rows], of which the first `prompt_length` columns are the prompt.
 
-    `stopped` says which limit ended it, `error` what it raised or returned instead of token ids.
+    `shifted`: row i of the model predicts the token of row i + 1. `stopped` says which limit ended the run, `error`
+    what the sampler raised or returned instead of token ids.
     """
 
     start: np.ndarray
     prompt_length: int
     mask_id: int
+    shifted: bool = False
     calls: list[ModelCall] = field(default_factory=list)
     result: np.ndarray | None = None
     returned_step_map: np.ndarray | None = None
@@ -95,9 +97,10 @@ class ObservedRun:
         """(symbols, probabilities) of the slots in a pass (from 1), [batch, slots]; -1 and 0 where they are unknown."""
         call, (rows, width) = self.calls[step - 1], self.start.shape
         symbols, sure = np.full((rows, width), -1), np.zeros((rows, width))
-        seen = min(width, call.predicted.shape[1])
-        symbols[:, :seen] = call.predicted[:rows, :seen]
-        sure[:, :seen] = call.probability[:rows, :seen]
+        first = int(self.shifted)
+        seen = min(width - first, call.predicted.shape[1])
+        symbols[:, first : first + seen] = call.predicted[:rows, :seen]
+        sure[:, first : first + seen] = call.probability[:rows, :seen]
         return symbols[:, self.prompt_length :], sure[:, self.prompt_length :]
 
     def writes(self, row: int = 0) -> list[SlotWrite]:

@@ -27,7 +27,7 @@ from unmask.samplers.sampling_loop import Sample
 def is_function(name: str) -> bool:
     """Whether a name of a sampler is FILE.py:NAME, package.module:NAME or diffusers:NAME."""
     prefix, colon, _ = name.partition(":")
-    return bool(colon) and prefix not in RULES and (prefix.endswith(".py") or "=" not in name)
+    return bool(colon) and prefix not in RULES and (prefix == "diffusers" or prefix.endswith(".py") or "=" not in name)
 
 
 def own_function(name: str) -> "OwnFunction":

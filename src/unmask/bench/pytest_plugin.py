@@ -4,7 +4,7 @@ In a test file: the fixture `unmask_model(name)`, and `@parametrize_with_checks(
 this file is imported until one of the three is used.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -44,37 +44,46 @@ def parametrize_with_checks(
     generate: Callable[..., Any] | str,
     models: str = "quick",
     *,
+    effects: Mapping[str, tuple[Any, Any]] | None = None,
+    equal: Mapping[str, Sequence[Any]] | None = None,
     expected_failures: Mapping[str, str] | None = None,
     **options: Any,
 ) -> Any:
     """Decorate `def test_sampler(unmask_check): unmask_check()`: one item for each check and model.
 
     `expected_failures` maps checks to reasons; these items are reported as xfailed. `options` are passed to every call.
+    `effects` and `equal` are those of `check_sampler`.
     """
-    cases = list(_cases(generate, models, expected_failures or {}, options))
+    cases = list(_cases(generate, models, expected_failures or {}, options, effects or {}, equal or {}))
     return pytest.mark.parametrize("unmask_check", [case for _, case in cases], ids=[name for name, _ in cases])
 
 
 def _cases(
-    generate: Callable[..., Any] | str, models: str, expected: Mapping[str, str], options: dict[str, Any]
+    generate: Callable[..., Any] | str,
+    models: str,
+    expected: Mapping[str, str],
+    options: dict[str, Any],
+    effects: Mapping[str, tuple[Any, Any]],
+    equal: Mapping[str, Sequence[Any]],
 ) -> Iterator[tuple[str, Callable[[], None]]]:
     """(id, function that runs one check on one model); models are built when the first item of theirs runs."""
     from unmask.bench.bench_folder import cached_models, model_names
     from unmask.bench.check_sampler import sampler_named
     from unmask.bench.run_checks import EXPECTED, FAILED, NOT_APPLICABLE, named_checks, outcome_of
-    from unmask.bench.trial import Trial, check_call
+    from unmask.bench.trial import Trial, check_call, check_values
     from unmask.errors import UnmaskError
 
     function = sampler_named(generate) if isinstance(generate, str) else generate
     named_checks(expected)
     check_call(function, options)
+    check_values(function, options, effects, equal)
     trials: dict[str, Trial] = {}
 
     def run_check(check: Any, name: str) -> None:
         try:
             if name not in trials:
                 (model,) = cached_models(name)
-                trials[name] = Trial(function, model, options)
+                trials[name] = Trial(function, model, options, effects, equal)
             outcome = outcome_of(check, trials[name], expected.get(check.name))
         except UnmaskError as error:
             pytest.fail(str(error), pytrace=False)
@@ -126,7 +135,7 @@ def pytest_collection_modifyitems(session: pytest.Session, items: list[pytest.It
 
     collector = CheckCollector.from_parent(session, name="unmask", nodeid="unmask")
     try:
-        collector.cases = list(_cases(sampler, models, {}, {}))
+        collector.cases = list(_cases(sampler, models, {}, {}, {}, {}))
     except UnmaskError as error:
         raise pytest.UsageError(str(error)) from None
     report = session.ihook.pytest_make_collect_report(collector=collector)

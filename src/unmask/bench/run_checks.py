@@ -18,7 +18,7 @@ from unmask.bench import comparison_checks  # noqa: F401  (registers its checks)
 from unmask.bench.checks import CHECKS, Check
 from unmask.bench.loaded_model import BenchError, LoadedModel
 from unmask.bench.observed_run import NotApplicable
-from unmask.bench.trial import CheckFailed, Trial, check_call
+from unmask.bench.trial import CheckFailed, Trial, check_call, check_values
 
 REPORT_FORMAT = "unmask-bench-report/1"
 SECONDS = 20.0
@@ -137,6 +137,7 @@ def run_checks(
     checks: Iterable[str] | None = None,
     options: Mapping[str, Any] | None = None,
     effects: Mapping[str, tuple[Any, Any]] | None = None,
+    equal: Mapping[str, Sequence[Any]] | None = None,
     expected_failures: Mapping[str, str] | None = None,
     seconds: float = SECONDS,
     name: str | None = None,
@@ -147,11 +148,12 @@ def run_checks(
     chosen, expected = named_checks(checks), dict(expected_failures or {})
     named_checks(expected)
     check_call(generate, options or {})
+    check_values(generate, options or {}, effects or {}, equal or {})
     if not seconds > 0:
         raise BenchError(f"a run of the sampler needs a time limit above 0 seconds, not {seconds!r}")
     report = Report(name or getattr(generate, "__qualname__", type(generate).__name__))
     for model in models:
-        trial = Trial(generate, model, options or {}, effects or {}, seconds)
+        trial = Trial(generate, model, options or {}, effects or {}, equal or {}, seconds)
         for check in chosen:
             report.outcomes.append(outcome_of(check, trial, expected.get(check.name)))
         report.runs += measured_runs(trial)

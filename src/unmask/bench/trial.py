@@ -10,14 +10,14 @@ This file uses nothing of unmask besides the bench: `check.py` of a bench folder
 """
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from unmask.bench.loaded_model import UNJUDGED, BenchError, LoadedModel, ReferenceWord
-from unmask.bench.observed_run import CERTAIN, NotApplicable, ObservedRun, observe
+from unmask.bench.observed_run import CERTAIN, NotApplicable, ObservedRun, SlotWrite, observe
 
 WORDS = 4  # of a model that are tried by each check
 SECONDS_AFTER = 2.0  # limit of a run after another run of the same sampler and model reached its time limit
@@ -26,6 +26,12 @@ PASSES_PER_SLOT = 8  # a run with more passes than this, and 64, counts as endle
 
 class CheckFailed(Exception):
     """A sampler does what it must not do; the message says where."""
+
+
+def refuse(check: str, fault: str | None) -> None:
+    """Leave a fault, if there is one, to the check that is about it."""
+    if fault is not None:
+        raise NotApplicable(f"{fault} (see {check})")
 
 
 FIXED = ("model", "tokenizer", "input_ids", "steps", "mask_token_id")
@@ -46,6 +52,19 @@ def check_call(generate: Callable[..., Any], options: Mapping[str, Any]) -> None
         signature.bind(None, None, None, **{"steps": 1, "mask_token_id": 0, **more, **options})
     except TypeError as error:
         raise BenchError(f"the sampler cannot be called as {CALL}: {error}; write a function that can") from None
+
+
+def check_values(
+    generate: Callable[..., Any],
+    options: Mapping[str, Any],
+    effects: Mapping[str, Sequence[Any]],
+    equal: Mapping[str, Sequence[Any]],
+) -> None:
+    """Refuse options that are to be compared and cannot be: unknown ones, and ones with too few values."""
+    for name, values in (*effects.items(), *equal.items()):
+        if isinstance(values, str) or len(values) < 2 or (name in effects and len(values) > 2):
+            raise BenchError(f"{name} has the values {values!r}; give two values to compare")
+        check_call(generate, {**options, name: values[0]})
 
 
 def fingerprint(module: Any) -> list[tuple[Any, float, float]]:
@@ -94,6 +113,7 @@ class Trial:
     model: LoadedModel
     options: Mapping[str, Any] = field(default_factory=dict)
     effects: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
+    equal: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     seconds: float = 20.0
     _runs: dict[Any, ObservedRun] = field(default_factory=dict)
     _timed_out: bool = False
@@ -159,7 +179,7 @@ class Trial:
             keywords["attention_mask"] = torch.from_numpy(attention_mask)
         if self.accepts("prompt_length"):
             keywords["prompt_length"] = prompt_length
-        run = ObservedRun(ids, prompt_length, self.model.mask_id)
+        run = ObservedRun(ids, prompt_length, self.model.mask_id, self.model.facts["shifted"])
         observe(
             module,
             lambda: self.generate(
@@ -206,13 +226,9 @@ class Trial:
     def sound(self, run: ObservedRun, word: ReferenceWord, *, order: bool = False) -> ObservedRun:
         """Refuse a run in which another check fails: wrong predictions, writes that were not predicted, early ones."""
         self.followed(run)
-        for check, fault in (
-            ("bidirectional", self.wrong_prediction(run, word)),
-            ("no_shift", self.unpredicted_write(run)),
-            ("order", self.early_write(run, word) if order else None),
-        ):
-            if fault is not None:
-                raise NotApplicable(f"{fault} (see {check})")
+        refuse("bidirectional", self.wrong_prediction(run, word))
+        refuse("no_shift", self.unpredicted_write(run))
+        refuse("order", self.early_write(run, word) if order else None)
         return run
 
     # the three ways
@@ -263,8 +279,8 @@ class Trial:
             )
         return None
 
-    def early_write(self, run: ObservedRun, word: ReferenceWord) -> str | None:
-        """The first write of a slot of which an operand was masked and the prediction not certain."""
+    def early_writes(self, run: ObservedRun, word: ReferenceWord) -> Iterator[tuple[SlotWrite, str]]:
+        """The writes of slots of which an operand was masked and the prediction not certain, and what is wrong."""
         canvases = run.canvases() or []
         for write in run.writes():
             value, before = int(word.values[write.slot]), canvases[write.step - 1][0]
@@ -273,12 +289,16 @@ class Trial:
             if value == UNJUDGED or write.after == run.mask_id or not missing or sure >= CERTAIN:
                 continue
             wrong = "" if write.after == value else f" instead of {self.model.shown(value)}"
-            return (
+            said = (
                 f"pass {write.step}: slot {write.slot} was written {self.model.shown(write.after)}{wrong} with "
                 f"probability {sure:.2f}, while {_slots(missing)}, which it reads, "
                 f"{'were' if len(missing) > 1 else 'was'} masked"
             )
-        return None
+            yield write, said
+
+    def early_write(self, run: ObservedRun, word: ReferenceWord) -> str | None:
+        """What is wrong with the first of them."""
+        return next((said for _, said in self.early_writes(run, word)), None)
 
     def wrong_slot(self, run: ObservedRun, word: ReferenceWord, row: int = 0) -> str | None:
         """The first slot whose final value is wrong."""

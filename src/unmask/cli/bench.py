@@ -141,6 +141,24 @@ def run(
             show_default=False,
         ),
     ] = None,
+    effect: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--effect",
+            metavar="NAME=A,B",
+            help="Two values of an option that must give different runs. May be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    equal: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--equal",
+            metavar="NAME=A,B",
+            help="Values of an option that must give the same run. May be repeated.",
+            show_default=False,
+        ),
+    ] = None,
     seconds: Annotated[
         int, typer.Option("--seconds", metavar="S", min=1, help="Time limit of one run of the sampler.")
     ] = 20,
@@ -161,7 +179,15 @@ def run(
         check_writable(out, "report.html", earlier=PAGE)
     options = dict(_option(text) for text in option or ())
     with redirect_stdout(sys.stderr):  # what a sampler prints is not part of the report
-        report = check_sampler(sampler, models, checks=check, options=options, seconds=seconds)
+        report = check_sampler(
+            sampler,
+            models,
+            checks=check,
+            options=options,
+            effects=_values("--effect", effect),
+            equal=_values("--equal", equal),
+            seconds=seconds,
+        )
     if out is not None:
         from unmask.bench.report import page
 
@@ -257,9 +283,19 @@ def _option(text: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     if not equals or not name.isidentifier():
         raise UnmaskError(f"--option takes NAME=VALUE, such as threshold=0.9, not {text!r}")
-    constants = {"None": None, "True": True, "False": False}
-    if value in constants:
-        return name, constants[value]
     from unmask.samplers.sampler_names import parameter_value
 
     return name, parameter_value(value)
+
+
+def _values(flag: str, texts: list[str] | None) -> dict[str, tuple[Any, ...]]:
+    """NAME=A,B,… of every use of the flag."""
+    from unmask.samplers.sampler_names import parameter_value
+
+    found = {}
+    for text in texts or ():
+        name, _, values = text.partition("=")
+        if not name.isidentifier() or "," not in values:
+            raise UnmaskError(f"{flag} takes NAME=A,B, such as threshold=0.9,0.5, not {text!r}")
+        found[name] = tuple(parameter_value(value) for value in values.split(","))
+    return found

@@ -506,7 +506,7 @@ def sample(
         with budgeted("enumerating" if as_json else None, limit=limit, timeout=timeout):
             _print_law(folder, engine_named(engine), as_json=as_json)
         return
-    from unmask.api import generate, load_model
+    from unmask.api import generate, load_model, sample_in
     from unmask.cli.terminal import print_document, say
     from unmask.reasoners.typed_words import written
 
@@ -514,7 +514,7 @@ def sample(
     with budgeted("sampling" if as_json else None, limit=limit, timeout=timeout):
         model = load_model(folder)
         for i in stage("sampling", range(count), count):
-            output = generate(model, seed=seed + i, engine=engine_named(engine)).output
+            output = sample_in(model, generate(model, seed=seed + i, engine=engine_named(engine)).output)
             if as_json:
                 drawn.append({"seed": seed + i, "output": output})
             else:

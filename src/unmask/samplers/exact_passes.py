@@ -33,7 +33,7 @@ Lower bound: a pass can write at most one position of each gap, since two of one
 leaves one of at least ⌈(m − 1)/2⌉, and m = N at first. Upper bound, for every chain: the middle of each gap
 (`bisection`).
 
-A chain is linked if its initial and its transition probabilities are positive and no power of the transition matrix M
+A chain is linked if its initial, transition and final weights are positive and no power of the transition matrix M
 up to N − 1 has rank one (`is_linked`): then all letters are possible everywhere. ∎ Almost all chains are such: M^d has
 rank one only if all eigenvalues of M but one are 0. Without positive initial probabilities the formula can fail: a
 first letter that is certain is independent of all others. Without positive transition probabilities as well: where

@@ -4,6 +4,7 @@ A sampler that takes `steps` gets them from a budget of passes unless the name f
 how many passes they make.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from math import ceil
 from typing import Any
@@ -131,8 +132,15 @@ def parse_sampler(text: str) -> Entry:
     if name not in RULES:
         raise SamplerError(f"unknown sampler {shortened(name)!r}; use one of {', '.join(RULES)}")
     known = [field.name for field in fields(RULES[name]) if field.name not in NOT_TYPED]
+    entry = Entry(RULES[name], named_parameters(name, rest, known))
+    entry.make()  # a parameter that it cannot have is refused here
+    return entry
+
+
+def named_parameters(name: str, text: str, known: Sequence[str]) -> dict[str, Any]:
+    """PARAMETER=VALUE,… of what is called `name` → values; unknown and repeated parameters are refused."""
     parameters: dict[str, Any] = {}
-    for part in rest.split(",") if rest else ():
+    for part in text.split(",") if text else ():
         key, equals, value = part.partition("=")
         if not equals or key not in known:
             raise SamplerError(
@@ -141,13 +149,16 @@ def parse_sampler(text: str) -> Entry:
         if key in parameters:
             raise SamplerError(f"{name} is given {key} twice; give it once")
         parameters[key] = parameter_value(value)
-    entry = Entry(RULES[name], parameters)
-    entry.make()  # a parameter that it cannot have is refused here
-    return entry
+    return parameters
 
 
-def parameter_value(text: str) -> int | float | str:
-    """A number, if the text is one."""
+CONSTANTS = {"None": None, "True": True, "False": False}
+
+
+def parameter_value(text: str) -> int | float | str | bool | None:
+    """A constant of Python or a number, if the text is one."""
+    if text in CONSTANTS:
+        return CONSTANTS[text]
     for number in (int, float):
         try:
             return number(text) if len(text) < 40 and text.isascii() else text
