@@ -112,13 +112,21 @@ class SparseProduct:
     """W, prepared. Row i of a result is column `columns[i]` of W; columns without entries are left out."""
 
     def __init__(
-        self, matrix: Matrix, compact: Compact, *, every: bool = False, place: np.ndarray | None = None
+        self,
+        matrix: Matrix,
+        compact: Compact,
+        *,
+        every: bool | np.ndarray = False,
+        place: np.ndarray | None = None,
     ) -> None:
-        """`every` keeps columns without entries, as 0; `place[k]` is the row of x that stands for row k of W."""
+        """`place[k]` is the row of x that stands for row k of W.
+
+        `every` keeps columns without entries, as 0: all of them, or those of a mask.
+        """
         self._compact = compact
         fan_in = np.bincount(matrix.column, minlength=matrix.shape[1])
         by_fan_in = np.argsort(-fan_in, kind="stable")
-        self.columns = by_fan_in if every else by_fan_in[: np.count_nonzero(fan_in)]
+        self.columns = by_fan_in[((fan_in > 0) | every)[by_fan_in]]
         order = np.lexsort((matrix.row, matrix.column))
         source = matrix.row[order].astype(np.int64)
         source = source if place is None else place[source]
@@ -289,26 +297,23 @@ class PreparedMlp:
 
     def __init__(self, mlp: Mlp, compact: Compact, place: np.ndarray) -> None:
         self._compact = compact
-        self._first = SparseProduct(mlp.w1, compact, every=True, place=place)
-        moved = np.empty(self._first.size, dtype=np.int64)
-        moved[self._first.columns] = np.arange(self._first.size)
-        self._second = SparseProduct(mlp.w2, compact, place=moved)
-        constant = mlp.b2 > 0
-        constant[self._second.columns] = False
-        self.columns = np.concatenate([self._second.columns, np.flatnonzero(constant)])
-        self._bias = mlp.b1.astype(compact.narrow)[self._first.columns][:, None]
-        self._offset = mlp.b2.astype(compact.narrow)[self.columns][:, None]
-        self.size = max(self._first.size, self.columns.size)
+        self.w1 = SparseProduct(mlp.w1, compact, every=True, place=place)
+        moved = np.empty(self.w1.size, dtype=np.int64)
+        moved[self.w1.columns] = np.arange(self.w1.size)
+        self.w2 = SparseProduct(mlp.w2, compact, every=mlp.b2 > 0, place=moved)
+        self.columns = self.w2.columns
+        self.b1 = mlp.b1.astype(compact.narrow)[self.w1.columns][:, None]
+        self.b2 = mlp.b2.astype(compact.narrow)[self.columns][:, None]
+        self.size = max(self.w1.size, self.w2.size)
 
     def __call__(self, x: np.ndarray, where: Span) -> np.ndarray:
         """[columns, rows]"""
         compact = self._compact
-        hidden = self._first(x, where)
-        hidden += self._bias
+        hidden = self.w1(x, where)
+        hidden += self.b1
         compact.positive(hidden)
-        change = np.zeros((self.columns.size, hidden.shape[1]), dtype=compact.narrow)
-        change[: self._second.size] = self._second(hidden, slice(0, hidden.shape[1]))
-        change += self._offset
+        change = self.w2(hidden, slice(0, hidden.shape[1]))
+        change += self.b2
         return compact.positive(change)
 
 

@@ -21,7 +21,7 @@ Division:     `undefined` is true if and only if some row attends to nothing, Z 
               the reference engine raises `AttendsToNothing`. The other outputs then have no meaning.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 
 import numpy as np
@@ -42,9 +42,10 @@ from unmask.verification.circuits.one_hot import (
     sum_depth,
     unary,
 )
+from unmask.verification.transformer_layer import NumberDomain
 from unmask.weights.matrices import Matrix
 from unmask.weights.model import Model
-from unmask.weights.transformer import Head, Mlp, Transformer
+from unmask.weights.transformer import Head, Transformer
 
 MOST_GATES = 4_000_000
 
@@ -97,10 +98,10 @@ def pass_depth(precision: Precision, layers: int) -> int:
     return 1 + layers * layer_depth(precision) + 1 + sum_depth(precision) + 3
 
 
-class WiredTransformer:
-    """The equations of the reference engine over wires; `undefined` collects where Z = 0.
+class WiredTransformer(NumberDomain[OneHotRow, Iterable[OneHotWires], Matrix, np.ndarray]):
+    """A transformer over wires; `undefined` collects where Z = 0.
 
-    Written out again on purpose: the depth of every line is what the corollary counts.
+    The corollary counts the depth of its sums (`total`, `times`) and tables (all others).
     """
 
     def __init__(self, builder: CircuitBuilder, transformer: Transformer, *, total: Sum = saturating_sum) -> None:
@@ -134,19 +135,16 @@ class WiredTransformer:
         for layer in self.transformer.layers[first:last]:
             heads = [self._attend(residual, head) for head in layer.heads]
             residual = [
-                self._mlp(
-                    [self._add(self._total([head[i][c] for head in heads]), x) for c, x in enumerate(row)], layer.mlp
-                )
-                for i, row in enumerate(residual)
+                self.mlp(self.residual(row, [head[i] for head in heads]), layer.mlp) for i, row in enumerate(residual)
             ]
         return residual
 
     def logits(self, row: OneHotRow) -> OneHotRow:
         """out·h."""
-        return self._times(row, self._out)
+        return self.times(row, self._out)
 
     def _attend(self, residual: list[OneHotRow], head: Head) -> list[OneHotRow]:
-        Q, K, V = ([self._times(row, w) for row in residual] for w in (head.wq, head.wk, head.wv))
+        Q, K, V = ([self.times(row, w) for row in residual] for w in (head.wq, head.wk, head.wv))
         written = np.unique(head.wv.column).tolist()
         exponential = exp_table(self.precision).tolist()
         result = []
@@ -166,36 +164,33 @@ class WiredTransformer:
             self._check_size()
         return result
 
-    def _mlp(self, G: OneHotRow, mlp: Mlp) -> OneHotRow:
-        """G + ReLU(ReLU(G·W1 + b1)·W2 + b2)."""
-        hidden = self._biased(self._times(G, mlp.w1), mlp.b1)
-        self._check_size()
-        return [self._add(g, x) for g, x in zip(G, self._biased(self._times(hidden, mlp.w2), mlp.b2), strict=True)]
+    def total(self, parts: Sequence[Iterable[OneHotWires]]) -> Iterator[OneHotWires]:
+        """Column by column, as `add` asks for them: the gates of a column are next to each other."""
+        return (self._total(column) for column in zip(*parts, strict=True))
 
-    def _times(self, row: OneHotRow, matrix: Matrix) -> OneHotRow:
-        """SUM_k [x_k·W_kc], in order of k."""
-        result: OneHotRow = [{0: TRUE} for _ in range(matrix.shape[1])]
-        if id(matrix) not in self._columns:
-            self._columns[id(matrix)] = [(c, ks.tolist(), ws.tolist()) for c, ks, ws in matrix.transposed().rows()]
-        for column, ks, ws in self._columns[id(matrix)]:
+    def add(self, left: Iterable[OneHotWires], right: Iterable[OneHotWires]) -> OneHotRow:
+        return [binary(self.builder, self._clipped_sum, x, y) for x, y in zip(left, right, strict=True)]
+
+    def times(self, row: Iterable[OneHotWires], weights: Matrix) -> OneHotRow:
+        row, result = list(row), [constant(0) for _ in range(weights.shape[1])]
+        if id(weights) not in self._columns:
+            self._columns[id(weights)] = [(c, ks.tolist(), ws.tolist()) for c, ks, ws in weights.transposed().rows()]
+        for column, ks, ws in self._columns[id(weights)]:
             weighted = zip(ks, ws, strict=True)
             result[column] = self._total(
                 [unary(self.builder, lambda a, w=w: self._rounded_product(a, w), row[k]) for k, w in weighted]
             )
         return result
 
-    def _biased(self, row: OneHotRow, biases: np.ndarray) -> OneHotRow:
-        """ReLU(x + b)."""
+    def rectified(self, part: Iterable[OneHotWires], biases: np.ndarray) -> OneHotRow:
+        self._check_size()
         return [
             unary(self.builder, lambda a, b=b: max(0, self._clipped_sum(a, b)), x)
-            for x, b in zip(row, biases.tolist(), strict=True)
+            for x, b in zip(part, biases.tolist(), strict=True)
         ]
 
     def _total(self, terms: Sequence[OneHotWires]) -> OneHotWires:
         return self._sum(self.builder, terms, self.precision)
-
-    def _add(self, x: OneHotWires, y: OneHotWires) -> OneHotWires:
-        return binary(self.builder, self._clipped_sum, x, y)
 
     def _product(self, x: OneHotWires, y: OneHotWires) -> OneHotWires:
         return binary(self.builder, self._rounded_product, x, y)

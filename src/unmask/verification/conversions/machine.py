@@ -16,7 +16,7 @@ from itertools import product
 import numpy as np
 
 from unmask.expressions import Expression
-from unmask.numerics.arithmetic import Precision, add, exp, multiply, relu
+from unmask.numerics.arithmetic import Precision, add, exp, multiply
 from unmask.programs.declarations import Flag, SignedBits, TableRows
 from unmask.programs.program import Program
 from unmask.theorems.theorem import ConversionSource, Theorem
@@ -36,6 +36,7 @@ from unmask.verification.conversions.unknown_source import (
     SourceShape,
     Sums,
     Value,
+    Values,
     Wires,
     is_number,
     is_zero,
@@ -61,6 +62,10 @@ class RowState:
     def __getitem__(self, column: int) -> Value:
         return self.columns[column]
 
+    @property
+    def values(self) -> Values:
+        return dict(enumerate(self.columns))
+
     def holds(self, columns: Sequence[int], values: Sequence[Value]) -> bool:
         return all(_same(self.columns[c], v) for c, v in zip(columns, values, strict=True))
 
@@ -70,6 +75,10 @@ class RowState:
 
     def changed(self, values: dict[int, Value]) -> "RowState":
         return replace(self, columns=tuple(values.get(c, v) for c, v in enumerate(self.columns)))
+
+
+def _unseen(columns: Collection[int], only: Collection[int] | None) -> Values:
+    return {} if only is None else {c: ANYTHING for c in columns if c not in only}
 
 
 def _same(a: Value, b: Value) -> bool:
@@ -121,7 +130,7 @@ class ProgramMachine:
     def _step(self, number: int) -> Step:
         layer = self.program.layers[number]
         heads = tuple(HeadWires(head, self.precision) for head in layer.heads)
-        mlp = MlpWires(layer.mlp, self.precision)
+        mlp = MlpWires.of(layer.mlp, self.precision)
         given, own = source_layers(heads, mlp, self.streams, self.shapes)
         return Step(heads, tuple(own), tuple(given), mlp)
 
@@ -130,7 +139,7 @@ class ProgramMachine:
         codes = {c for name in self.program.codes for c in self.columns(name)}
         written = set(self._embedding)
         for step in self.steps:
-            written |= {c for head in step.heads for c in head.value} | set(step.mlp.outputs) | set(step.mlp.offsets)
+            written |= {c for head in step.heads for c in head.value} | step.mlp.columns
         if codes & written:
             raise NotShown("something is written to a code")
 
@@ -211,17 +220,12 @@ class ProgramMachine:
         step = self.steps[number]
         if len(read) != len(step.own):
             raise NotShown(f"layer {number} has {len(step.own)} heads of its own, not {len(read)}")
-        changed: dict[int, Value] = {}
         targets = {c for i in step.own for c in step.heads[i].value}
-        for column in targets:
-            if only is not None and column not in only:
-                changed[column] = ANYTHING
-                continue
-            brought: list[Value] = []
-            for i, other in zip(step.own, read, strict=True):
-                terms = [(weight, other[c]) for c, weight in step.heads[i].value.get(column, [])]
-                brought.append(self.sums.product(terms, other.symbol))
-            changed[column] = self.sums.sum([*brought, row[column]])
+        heads = []
+        for i, other in zip(step.own, read, strict=True):
+            value = {c: terms for c, terms in step.heads[i].value.items() if only is None or c in only}
+            heads.append(self.sums.times(other.values, value, other.symbol))
+        changed = self.sums.residual(row.values, heads) | _unseen(targets, only)
         for given in step.given:
             before = self.cells(given.transformer, given.number)
             runs = hosted and row.symbol is not None and row.holds(given.stream, before)
@@ -233,28 +237,10 @@ class ProgramMachine:
         """After the MLP, but for the streams of the source."""
         step = self.steps[number]
         theirs = {c for given in step.given for c in given.stream}
-        units: dict[int, Value] = {}
-        changed: dict[int, Value] = {}
-        for column in (set(step.mlp.outputs) | set(step.mlp.offsets)) - theirs:
-            if only is not None and column not in only:
-                changed[column] = ANYTHING
-                continue
-            writers = step.mlp.outputs.get(column, [])
-            units |= {u: self._unit(step.mlp, u, row) for u, _ in writers if u not in units}
-            terms = [(weight, units[u]) for u, weight in writers]
-            changed[column] = self.sums.sum([row[column], self._relu(terms, step.mlp.offsets.get(column, 0))])
-        return row.changed(changed)
-
-    def _unit(self, mlp: MlpWires, unit: int, row: RowState) -> Value:
-        terms = [(weight, row[column]) for column, weight in mlp.inputs.get(unit, [])]
-        return self._relu(terms, mlp.biases.get(unit, 0))
-
-    def _relu(self, terms: Sequence, bias: object) -> Value:
-        """ReLU(terms + bias): the product first, the bias last."""
-        summed = self.sums.product(terms, None)
-        if not is_number(summed) or not is_number(bias):
-            return ANYTHING
-        return relu(add(summed, bias, self.precision))
+        written = step.mlp.columns - theirs
+        unseen = _unseen(written, only)
+        mlp = step.mlp.writing(written - unseen.keys())
+        return row.changed(self.sums.mlp(row.values, mlp) | unseen)
 
     def guarded(self, given: SourceLayer, queries: Sequence[RowState], keys: Sequence[RowState]) -> list[np.ndarray]:
         """For heads of the source's layer, queries and keys: the exponential after the guard, for every score before.

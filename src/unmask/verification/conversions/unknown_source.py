@@ -24,11 +24,12 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from unmask.expressions import variable
-from unmask.numerics.arithmetic import Precision, add, divide, multiply
+from unmask.numerics.arithmetic import Precision, add, divide, multiply, relu
 from unmask.programs import program
 from unmask.programs.program import Edges, HeadBuilder, MlpBuilder, integers
 from unmask.theorems.theorem import ConversionSource
 from unmask.verification.lengths.obligations import Ledger, NotShown
+from unmask.verification.transformer_layer import NumberDomain
 from unmask.weights.matrices import Matrix
 from unmask.weights.model import Model
 from unmask.weights.transformer import Attention, Head, Layer, Mlp, Transformer
@@ -216,8 +217,18 @@ def is_zero(value: object) -> bool:
     return is_number(value) and not np.any(value)
 
 
+Values = dict[int, Value]
+"""Column → value."""
+
+Wires = dict[int, list[tuple[int, int | Weight]]]
+"""Target → the sources that are added to it, in order, each with its weight."""
+
+Biases = dict[int, int | Weight]
+"""Column → bias; others are 0."""
+
+
 @dataclass(frozen=True)
-class Sums:
+class Sums(NumberDomain[Values, Values, Wires, Biases]):
     """Inner products and sums of values; `depth` and `width` are the layers and columns of each transformer."""
 
     precision: Precision
@@ -239,6 +250,23 @@ class Sums:
     def sum(self, values: Iterable[Value]) -> Value:
         """SUM, in order."""
         return self.product([(self.precision.one, v) for v in values], None)
+
+    def total(self, parts: Sequence[Values]) -> Values:
+        columns = sorted({column for part in parts for column in part})
+        return {c: self.sum(part[c] for part in parts if c in part) for c in columns}
+
+    def add(self, left: Values, right: Values) -> Values:
+        return {**left, **right, **{c: self.sum([left[c], right[c]]) for c in left if c in right}}
+
+    def times(self, row: Values, weights: Wires, symbol: int | None = None) -> Values:
+        """row·weights, in a row that hosts the source's `symbol`."""
+        return {c: self.product([(w, row[k]) for k, w in terms], symbol) for c, terms in weights.items()}
+
+    def rectified(self, part: Values, biases: Biases) -> Values:
+        return {c: self._rectified(value, biases.get(c, 0)) for c, value in part.items()}
+
+    def _rectified(self, value: Value, bias: int | Weight) -> Value:
+        return relu(add(value, bias, self.precision)) if is_number(value) and is_number(bias) else ANYTHING
 
     def _is_one(self, value: object) -> bool:
         return is_number(value) and np.ndim(value) == 0 and int(value) == self.precision.one
@@ -287,9 +315,6 @@ def require_zeros(precision: Precision, ledger: Ledger) -> None:
     ledger.settle("zeros: terms and keys that are 0 never matter, and 1·x = x", "enumeration", show)
 
 
-Wires = dict[int, list[tuple[int, int | Weight]]]
-
-
 class HeadWires:
     """Queries and keys by column, values by the column that is written."""
 
@@ -303,18 +328,38 @@ class HeadWires:
             yield from named(side)
 
 
+@dataclass(frozen=True, eq=False)
 class MlpWires:
-    """Inputs and biases by unit, outputs and offsets by column."""
+    """W1 and b1 by unit, W2 and b2 by column."""
 
-    def __init__(self, mlp: MlpBuilder, precision: Precision) -> None:
-        self.size = mlp.size
-        self.inputs, self.outputs = wires(mlp.inputs, precision), wires(mlp.outputs, precision)
-        self.biases, self.offsets = _vector(mlp.biases, precision), _vector(mlp.offsets, precision)
+    w1: Wires
+    b1: Biases
+    w2: Wires
+    b2: Biases
+
+    @classmethod
+    def of(cls, mlp: MlpBuilder, precision: Precision) -> "MlpWires":
+        return cls(
+            wires(mlp.inputs, precision),
+            _vector(mlp.biases, precision),
+            wires(mlp.outputs, precision),
+            _vector(mlp.offsets, precision),
+        )
+
+    @property
+    def columns(self) -> set[int]:
+        """What it writes."""
+        return {*self.w2, *self.b2}
+
+    def writing(self, columns: Iterable[int]) -> "MlpWires":
+        """What it takes to write these columns: the other units are left out."""
+        w2 = {c: self.w2.get(c, []) for c in columns}
+        return MlpWires({u: self.w1.get(u, []) for terms in w2.values() for u, _ in terms}, self.b1, w2, self.b2)
 
     def weights(self) -> Iterable[Weight]:
-        for side in (self.inputs, self.outputs):
+        for side in (self.w1, self.w2):
             yield from named(side)
-        yield from (w for vector in (self.biases, self.offsets) for w in vector.values() if isinstance(w, Weight))
+        yield from (w for vector in (self.b1, self.b2) for w in vector.values() if isinstance(w, Weight))
 
 
 def wires(edges: Iterable[Edges], precision: Precision) -> Wires:
@@ -339,8 +384,8 @@ def named(side: Wires) -> Iterable[Weight]:
     return (weight for terms in side.values() for _, weight in terms if isinstance(weight, Weight))
 
 
-def _vector(parts: Iterable[tuple[np.ndarray, program.Weight]], precision: Precision) -> dict[int, int | Weight]:
-    vector: dict[int, int | Weight] = {}
+def _vector(parts: Iterable[tuple[np.ndarray, program.Weight]], precision: Precision) -> Biases:
+    vector: Biases = {}
     for columns, weight in parts:
         for k, column in enumerate(columns.tolist()):
             if column in vector:
@@ -421,22 +466,22 @@ def _given(
 
 
 def _require_mlp(name: str, prefix: str, hidden: int, stream: tuple[int, ...], mlp: MlpWires) -> range:
-    theirs = sorted(u for u, bias in mlp.biases.items() if _is_of(bias, name, f"{prefix}.mlp.b1"))
+    theirs = sorted(u for u, bias in mlp.b1.items() if _is_of(bias, name, f"{prefix}.mlp.b1"))
     units = range(theirs[0], theirs[0] + hidden) if theirs else range(0)
     if theirs != list(units):
         raise NotShown(f"the hidden units of the {name} are not in order")
     for k, unit in enumerate(units):
-        bias = mlp.biases[unit]
+        bias = mlp.b1[unit]
         assert isinstance(bias, Weight)
         if not bias.is_entry(name, f"{prefix}.mlp.b1", k, 0):
             raise NotShown(f"unit {k} of the {name} has another bias")
-    _require_matrix(name, f"{prefix}.mlp.w1", {u: mlp.inputs.get(u, []) for u in units}, stream, units)
-    written = {column: mlp.outputs.get(column, []) for column in stream}
+    _require_matrix(name, f"{prefix}.mlp.w1", {u: mlp.w1.get(u, []) for u in units}, stream, units)
+    written = {column: mlp.w2.get(column, []) for column in stream}
     _require_matrix(name, f"{prefix}.mlp.w2", written, units, stream)
-    if any(u in units for c, terms in mlp.outputs.items() if c not in stream for u, _ in terms):
+    if any(u in units for c, terms in mlp.w2.items() if c not in stream for u, _ in terms):
         raise NotShown(f"a unit of the {name} writes elsewhere")
     for j, column in enumerate(stream):
-        offset = mlp.offsets.get(column)
+        offset = mlp.b2.get(column)
         if not (isinstance(offset, Weight) and offset.is_entry(name, f"{prefix}.mlp.b2", j, 0)):
             raise NotShown(f"column {j} of the {name} has another offset")
     return units

@@ -21,7 +21,8 @@ from unmask.numerics.arithmetic import Precision, add, multiply
 from unmask.programs.program import Program
 from unmask.verification.lengths.head_reads import RowsBelow, at_most_of, reads_of, require_copies, weights_among_any
 from unmask.verification.lengths.obligations import AnyRow, Arithmetic, NotShown, Term, close
-from unmask.verification.lengths.row_tables import NEVER, HeadContribution, RowVectors
+from unmask.verification.lengths.row_tables import NEVER, RowVectors
+from unmask.verification.transformer_layer import SomeColumns
 
 LATEST_LAYER = 1
 BITS = (0, 1)
@@ -183,7 +184,7 @@ class _AdditionPredictor(_AdditionTransformer):
                 goal = z3.And((hidden == 0) == (row.n == 0), z3.Implies(row.n == 0, number == 0))
             arithmetic.require(f"{below.name}: whether {name} is seen", goal, row.facts)
 
-    def _added(self, tokens: tuple[int, int]) -> list[HeadContribution]:
+    def _added(self, tokens: tuple[int, int]) -> list[SomeColumns]:
         """Return the outputs of the two heads of the first layer, which read letters."""
         flags = self.rows.flags(self.arithmetic, self.kinds.letter, ())
         found = []
@@ -241,7 +242,7 @@ class _AdditionPredictor(_AdditionTransformer):
                 latest = np.full((1, 1), state * self.precision.bound, dtype=self.rows.compact.narrow)
                 for start in self.start(row, self.mask):
                     first = self.rows.layer(0, start, self._added((x, y)))
-                    after = self.rows.layer(LATEST_LAYER, first, [HeadContribution(written, latest)])
+                    after = self.rows.layer(LATEST_LAYER, first, [SomeColumns(written, latest)])
                     logits, _ = self.rows.last_layers(after, LATEST_LAYER + 1)
                     logits = logits.astype(np.int64)
                     logits[self.mask] = NEVER

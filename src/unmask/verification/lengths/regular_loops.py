@@ -22,13 +22,13 @@ from unmask.verification.lengths.obligations import Arithmetic, NotShown, Term
 from unmask.verification.lengths.regular_trees import LanguageClaim
 from unmask.verification.lengths.row_tables import (
     MOST_PAIRS,
-    HeadContribution,
     Pool,
     RowVectors,
     closed,
     in_parts,
     state_maps,
 )
+from unmask.verification.transformer_layer import SomeColumns
 
 LOOPED = "model"
 
@@ -153,7 +153,7 @@ class LoopTable:
             made[part] = self._numbers(looped)[which]
         return made[back.reshape(-1)]
 
-    def _looped(self, left: HeadContribution, right: HeadContribution) -> tuple[np.ndarray, np.ndarray]:
+    def _looped(self, left: SomeColumns, right: SomeColumns) -> tuple[np.ndarray, np.ndarray]:
         """Run one loop on rows that held the first letter; `forgets` shows that any other content gives the same.
 
         Return (different rows, which of them each row is); rows that no later layer distinguishes count as equal.
@@ -306,7 +306,7 @@ class ChainTable:
             raise NotShown("a region of rows is empty for every N")
         return result
 
-    def _symbols(self, own: np.ndarray, letters: HeadContribution) -> np.ndarray:
+    def _symbols(self, own: np.ndarray, letters: SomeColumns) -> np.ndarray:
         count = letters.values.shape[1]
         i, j = (axis.ravel() for axis in np.indices((own.shape[1], count)))
         row_symbols = np.empty(i.size, dtype=np.int64)

@@ -22,13 +22,13 @@ from unmask.verification.lengths.letter_coverage import Level, require_claims, r
 from unmask.verification.lengths.obligations import AnyRow, Arithmetic, Euclid, NotShown, Term
 from unmask.verification.lengths.row_tables import (
     NEVER,
-    HeadContribution,
     Pool,
     RowVectors,
     closed,
     in_parts,
     state_maps,
 )
+from unmask.verification.transformer_layer import SomeColumns
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +101,7 @@ class ProductRow:
         self.maps = state_maps(claim.automaton)
         symbols = len(claim.family.design.vocabulary.symbols)
         starts = rows.start(np.arange(symbols), read)
-        self.added: list[tuple[HeadContribution, np.ndarray]] = []  # per head, by class; symbol × flags → class
+        self.added: list[tuple[SomeColumns, np.ndarray]] = []  # per head, by class; symbol × flags → class
         for head in (0, 1):
             added = rows.fetched(0, head, starts)
             first, inverse = distinct(added.values)

@@ -23,6 +23,7 @@ from unmask.programs.declarations import Flag, OneHot
 from unmask.programs.instance import program_at
 from unmask.programs.program import Program
 from unmask.verification.lengths.obligations import AnyRow, Arithmetic, NotShown, Term
+from unmask.verification.transformer_layer import CaseVectors, SomeColumns
 from unmask.weights.matrices import Matrix
 from unmask.weights.transformer import Mlp
 
@@ -31,17 +32,6 @@ AT_ONCE = 1 << 24  # cells
 LARGE = 4096  # hidden units
 NEVER = -(1 << 40)
 """Below every logit."""
-
-
-@dataclass(frozen=True)
-class HeadContribution:
-    """The output of a head: values [columns, rows] for the columns that it writes, 0 elsewhere."""
-
-    columns: np.ndarray
-    values: np.ndarray
-
-    def __getitem__(self, rows: np.ndarray | slice) -> "HeadContribution":
-        return HeadContribution(self.columns, self.values[:, rows])
 
 
 class RowVectors:
@@ -59,7 +49,8 @@ class RowVectors:
         self._columns = {name: made.columns(name) for name in made.registers}
         place = np.arange(self.width)
         self._values = [[SparseProduct(h.wv, self.compact, place=place) for h in la.heads] for la in self._layers]
-        self._mlps = [PreparedMlp(layer.mlp, self.compact, place) for layer in self._layers]
+        self._domain = CaseVectors(self.compact)
+        self._mlps = [self._domain.prepared(layer.mlp) for layer in self._layers]
         self._bounds: dict[int, _Bound] = {}
         self._out = SparseProduct(self.transformer.out.transposed(), self.compact, every=True, place=place)
         self._out_order = np.argsort(self._out.columns)
@@ -110,40 +101,22 @@ class RowVectors:
         bound = self.precision.bound
         return np.clip(both, -bound, bound).reshape(self.width, -1).astype(self.compact.narrow)
 
-    def fetched(self, layer: int, head: int, rows: np.ndarray) -> HeadContribution:
+    def fetched(self, layer: int, head: int, rows: np.ndarray) -> SomeColumns:
         """Return the output of a head that reads these rows."""
-        product = self._values[layer][head]
-        return HeadContribution(product.columns, product(rows, slice(0, rows.shape[1])))
+        return self._domain.times(rows, self._values[layer][head])
 
-    def layer(self, layer: int, own: np.ndarray, added: Sequence[HeadContribution]) -> np.ndarray:
-        """Heads summed in order, then the row itself, then the MLP."""
-        state = self.joined(own, added)
-        mlp = self._mlp(layer, state)
-        change = mlp(state, slice(0, state.shape[1]))
-        change += state[mlp.columns]
-        state[mlp.columns] = self.compact.clip(change)
-        return state
+    def layer(self, layer: int, own: np.ndarray, added: Sequence[SomeColumns]) -> np.ndarray:
+        """The rows after a layer, given what its heads write."""
+        G = self.residual(own, added)
+        return self._domain.mlp(G, self._mlp(layer, G))
 
-    def joined(self, own: np.ndarray, added: Sequence[HeadContribution]) -> np.ndarray:
-        """Heads summed in order, then the row itself."""
-        compact, state = self.compact, own.copy()
-        if added:
-            columns = np.unique(np.concatenate([one.columns for one in added]))
-            summed = np.zeros((columns.size, own.shape[1]), dtype=compact.narrow)
-            for one in added:
-                summed[np.searchsorted(columns, one.columns)] += one.values
-                compact.clip(summed)
-            summed += own[columns]
-            state[columns] = compact.clip(summed)
-        return state
+    def residual(self, own: np.ndarray, added: Sequence[SomeColumns]) -> np.ndarray:
+        """The rows after the heads."""
+        return self._domain.residual(own, added)
 
-    def hidden(self, layer: int, joined: np.ndarray) -> np.ndarray:
-        """[units, rows]: the hidden units of an MLP."""
-        mlp = self._layers[layer].mlp
-        product = SparseProduct(mlp.w1, self.compact, every=True, place=np.arange(self.width))
-        found = np.empty((mlp.w1.shape[1], joined.shape[1]), dtype=np.int64)
-        found[product.columns] = product(joined, slice(0, joined.shape[1]))
-        return np.clip(found + mlp.b1[:, None], 0, self.precision.bound)
+    def hidden(self, layer: int, G: np.ndarray) -> np.ndarray:
+        """[units, rows]: the hidden units of an MLP, in some order."""
+        return self._domain.hidden(G, self._mlps[layer]).values
 
     def _mlp(self, layer: int, rows: np.ndarray) -> PreparedMlp:
         """The MLP; of a large one, the hidden units that can be above 0 for rows within the range of these."""
@@ -163,7 +136,7 @@ class RowVectors:
         largest = max([self.width, *(min(mlp.size, LARGE) for mlp in self._mlps)])
         return max(16, AT_ONCE // largest)
 
-    def single_pass(self, own: np.ndarray, added: Sequence[HeadContribution]) -> tuple[np.ndarray, np.ndarray]:
+    def single_pass(self, own: np.ndarray, added: Sequence[SomeColumns]) -> tuple[np.ndarray, np.ndarray]:
         """(logits, which of them each row has): of rows whose heads all are in the first layer."""
         return self.last_layers(self.layer(0, own, added), 1)
 
@@ -229,7 +202,7 @@ class _Bound:
         w2 = Matrix.from_entries(
             (count, self._width), place[mlp.w2.row[second]], mlp.w2.column[second], mlp.w2.value[second]
         )
-        return PreparedMlp(Mlp(w1, mlp.b1[alive], w2, mlp.b2), self._compact, np.arange(self._width))
+        return CaseVectors(self._compact).prepared(Mlp(w1, mlp.b1[alive], w2, mlp.b2))
 
 
 def in_parts(count: int, step: int):

@@ -31,8 +31,9 @@ from unmask.recurrences.rule_functions import called
 from unmask.recurrences.slots import Slots
 from unmask.verification.lengths.head_reads import HeadRead, SeenRows, comparisons_of, seen_of, weights_among_any
 from unmask.verification.lengths.obligations import NotShown, Term, close
-from unmask.verification.lengths.row_tables import NEVER, HeadContribution, RowVectors, in_parts
+from unmask.verification.lengths.row_tables import NEVER, RowVectors, in_parts
 from unmask.verification.lengths.system_slots import AnySlot, BranchRows, Operand, Search, SystemClaim, impossible
+from unmask.verification.transformer_layer import SomeColumns
 
 LAYER = 1
 """Slots look at the rows that find in the second layer."""
@@ -76,7 +77,7 @@ class Shares:
     """Per share the numbers that a row may add to it, weighed."""
     least: list[int] = field(default_factory=list)
 
-    def signs(self, added: HeadContribution) -> np.ndarray:
+    def signs(self, added: SomeColumns) -> np.ndarray:
         """[shares, rows]: which of the numbers that rows add are above 0; each number is recorded."""
         values = self._values(added)
         if (values < 0).any():
@@ -85,7 +86,7 @@ class Shares:
             numbers_added.update(np.unique(row).tolist())
         return values > 0
 
-    def _values(self, added: HeadContribution) -> np.ndarray:
+    def _values(self, added: SomeColumns) -> np.ndarray:
         place = {int(column): i for i, column in enumerate(added.columns)}
         found = np.zeros((len(self.columns), added.values.shape[1]), dtype=np.int64)
         for share, columns in enumerate(self.columns):
@@ -106,14 +107,14 @@ class Shares:
             self.least.append(min((term for _, term in terms if term), default=1))
         return f"{len(weights)} weights, {sum(map(len, self.numbers_added))} numbers"
 
-    def head_output(self, signs: np.ndarray, rows: RowVectors, *, largest: bool) -> HeadContribution:
+    def head_output(self, signs: np.ndarray, rows: RowVectors, *, largest: bool) -> SomeColumns:
         """Return the head's output if these shares are above 0: the least, or the largest."""
         written = np.unique(np.concatenate([NONE, *self.columns]))
         values = np.zeros((written.size, signs.shape[1]), dtype=rows.compact.narrow)
         for share, least, sign in zip(self.columns, self.least, signs, strict=True):
             number = rows.precision.bound if largest else least
             values[np.searchsorted(written, share)] = np.where(sign, number, 0)
-        return HeadContribution(written, values)
+        return SomeColumns(written, values)
 
 
 class Gathers:
@@ -219,13 +220,13 @@ class Gathers:
         every = [report for search in self.shown[head] for report in self.reports(search, waiting=True)]
         return list({report.signs: report for report in every}.values())
 
-    def _added(self, signs: Sequence[np.ndarray], *, largest: bool) -> list[HeadContribution]:
+    def _added(self, signs: Sequence[np.ndarray], *, largest: bool) -> list[SomeColumns]:
         pairs = zip(self.shares, signs, strict=True)
         return [shares.head_output(sign, self.rows, largest=largest) for shares, sign in pairs]
 
     def layer(self, rows: np.ndarray, signs: Sequence[np.ndarray]) -> np.ndarray:
         """After the layer: of rows whose shares, per head [shares, rows], are above 0 where the signs say so."""
-        low, high = (self.rows.joined(rows, self._added(signs, largest=largest)) for largest in (False, True))
+        low, high = (self.rows.residual(rows, self._added(signs, largest=largest)) for largest in (False, True))
         if (self.rows.hidden(LAYER, low) != self.rows.hidden(LAYER, high)).any():
             raise NotShown("a hidden unit distinguishes shares above 0")
         return self.rows.layer(LAYER, low, ())
@@ -405,7 +406,7 @@ class SystemTransformer:
             arithmetic.ledger.settle(f"{self.name}: every head of {place.name} reads one row", "search", _open)
         return found
 
-    def _added(self, head: int) -> tuple[HeadContribution, np.ndarray]:
+    def _added(self, head: int) -> tuple[SomeColumns, np.ndarray]:
         """One vector per class, and the class of every symbol, whichever row holds it."""
         claim, rows = self.claim, self.rows
         flags = [rows.flags(claim.arithmetic, slot.row, ()) for slot in claim.everywhere]

@@ -19,10 +19,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from unmask.engines.prepared_weights import PreparedMlp, Projection, SparseProduct, telling
+from unmask.engines.prepared_weights import Projection, SparseProduct, telling
 from unmask.engines.visible_keys import Places
 from unmask.limits import check
 from unmask.numerics.compact import Compact
+from unmask.verification.transformer_layer import CaseVectors, SomeColumns
 from unmask.verification.words.network import CERTAIN, Cases, Network, ResultCache, TooManyCases, distinct, pattern_of
 from unmask.verification.words.symbolic_heads import HeadView, Reading, SymbolicHead, SymbolicRow, merged, stacked
 from unmask.weights.matrices import Matrix
@@ -156,11 +157,10 @@ def _beside(parts: Sequence[Matrix], height: int) -> Matrix:
 
 
 class HeadOutput(NamedTuple):
-    """What one head writes: columns of the residual stream, [columns, cases]."""
+    """What one head writes in each case."""
 
     cases: Cases
-    columns: np.ndarray
-    values: np.ndarray
+    written: SomeColumns
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,39 +169,31 @@ class ResidualSum:
 
     cases: Cases
     vectors: np.ndarray
-    own: dict[int, tuple[np.ndarray, np.ndarray]]
+    own: dict[int, SomeColumns]
     free: dict[int, HeadOutput]
 
-    def of(self, compact: Compact, case_of: np.ndarray) -> np.ndarray:
+    def of(self, domain: CaseVectors, case_of: np.ndarray) -> np.ndarray:
         """G, [columns, combinations]; case_of[0] is the case of the row, then follow those of the free heads."""
-        vectors = self.vectors[:, case_of[0]]
-        total = np.zeros_like(vectors)
-        place = iter(case_of[1:])
-        for h in sorted({*self.own, *self.free}):
-            if h in self.own:
-                columns, values = self.own[h][0], self.own[h][1][:, case_of[0]]
-            else:
-                columns, values = self.free[h].columns, self.free[h].values[:, next(place)]
-            total[columns] = compact.add(total[columns], values)
-        return compact.add(total, vectors)
+        parts = {h: part[case_of[0]] for h, part in self.own.items()}
+        parts |= {h: head.written[case] for (h, head), case in zip(self.free.items(), case_of[1:], strict=True)}
+        return domain.residual(self.vectors[:, case_of[0]], [parts[h] for h in sorted(parts)])
 
 
 def residual_sum(
-    own: SymbolicRow, heads: list[HeadOutput], live: np.ndarray, network: Network, compact: Compact
+    own: SymbolicRow, heads: list[HeadOutput], live: np.ndarray, network: Network, domain: CaseVectors
 ) -> ResidualSum:
     """The sum for a row and its heads; only `live` columns of it matter."""
     follows = {h: case for h, head in enumerate(heads) if (case := _follows(own, head, network)) is not None}
-    decided = {h: (heads[h].columns, heads[h].values[:, case]) for h, case in follows.items()}
+    decided = {h: heads[h].written[case] for h, case in follows.items()}
     free = {h: head for h, head in enumerate(heads) if h not in follows}
     if own.cases.constant or not decided:
         return ResidualSum(own.cases, own.vectors, decided, free)
-    first, labels = distinct(_differences(own, heads, decided, live, compact))
+    first, labels = distinct(_differences(own, heads, decided, live, domain))
     if first.size == own.cases.count:
         return ResidualSum(own.cases, own.vectors, decided, free)
     cases, order = network.cases(own.cases.variables, labels[own.cases.index])
     standing = first[order]
-    merged = {h: (columns, values[:, standing]) for h, (columns, values) in decided.items()}
-    return ResidualSum(cases, own.vectors[:, standing], merged, free)
+    return ResidualSum(cases, own.vectors[:, standing], {h: part[standing] for h, part in decided.items()}, free)
 
 
 def _follows(own: SymbolicRow, head: HeadOutput, network: Network) -> np.ndarray | None:
@@ -219,30 +211,24 @@ def _follows(own: SymbolicRow, head: HeadOutput, network: Network) -> np.ndarray
 def _differences(
     own: SymbolicRow,
     heads: list[HeadOutput],
-    decided: dict[int, tuple[np.ndarray, np.ndarray]],
+    decided: dict[int, SomeColumns],
     live: np.ndarray,
-    compact: Compact,
+    domain: CaseVectors,
 ) -> np.ndarray:
     """Per case of the row, a column of numbers: cases with equal columns lead to equal sums."""
-    width, count = own.vectors.shape
-    writers = np.zeros(width, dtype=np.int64)
-    for h, head in enumerate(heads):
-        if h not in decided:
-            writers[head.columns] += 1
+    free = {h: head.written for h, head in enumerate(heads) if h not in decided}
+    writers = np.zeros(len(own.vectors), dtype=np.int64)
+    for part in free.values():
+        writers[part.columns] += 1
     known, several = live & (writers <= 1), live & (writers > 1)
-    parts = [own.vectors[several]]
-    parts += [values[several[columns]] for columns, values in decided.values()]
-    possible = [np.unique(head.values[known[head.columns]]) for h, head in enumerate(heads) if h not in decided]
-    for value in np.unique(np.concatenate([np.zeros(1, dtype=compact.narrow), *possible])):
-        total = np.zeros((width, count), dtype=compact.narrow)
-        for h, head in enumerate(heads):
-            if h in decided:
-                columns, values = decided[h]
-                total[columns] = compact.add(total[columns], values)
-            else:
-                total[head.columns] = compact.add(total[head.columns], value)
-        parts.append(compact.add(total, own.vectors)[known])
-    return np.concatenate(parts)
+    numbers = [own.vectors[several]]
+    numbers += [part.values[several[part.columns]] for part in decided.values()]
+    possible = [np.unique(part.values[known[part.columns]]) for part in free.values()]
+    for value in np.unique(np.concatenate([np.zeros(1, dtype=own.vectors.dtype), *possible])):
+        constant = {h: SomeColumns(part.columns, np.full((part.columns.size, 1), value)) for h, part in free.items()}
+        parts = decided | constant
+        numbers.append(domain.residual(own.vectors, [parts[h] for h in sorted(parts)])[known])
+    return np.concatenate(numbers)
 
 
 MOST_NUMBERS = 4_000_000_000
@@ -304,11 +290,7 @@ class _NeededColumns:
 
 
 class SymbolicTransformer:
-    """Layers over symbolic rows.
-
-    Separate on purpose from the layers over wires (`circuits.constant_depth`), over rows of every N
-    (`lengths.row_tables`) and over an unknown source (`conversions.machine`): each computes another part of a layer.
-    """
+    """Layers over symbolic rows."""
 
     def __init__(self, transformer: Transformer, network: Network) -> None:
         self.transformer, self._network = transformer, network
@@ -324,7 +306,8 @@ class SymbolicTransformer:
             ]
             for layer, projections in zip(transformer.layers, self._projections, strict=True)
         ]
-        self._mlps = [PreparedMlp(layer.mlp, self.compact, np.arange(width)) for layer in transformer.layers]
+        self._domain = CaseVectors(self.compact)
+        self._mlps = [self._domain.prepared(layer.mlp) for layer in transformer.layers]
         self._touched = [self._touched_by(i) for i in range(len(transformer.layers))]
         self._needed = {
             full: _NeededColumns.of(live, self.heads, self._touched, self.compact) for full, live in self.live.items()
@@ -413,7 +396,7 @@ class SymbolicTransformer:
             if not full and without_key.any():
                 nothing.append(EmptyAttention(cases, without_key, i, h, place))
             if live.size:
-                outputs.append(HeadOutput(cases, self._needed[full].written[i][h], output))
+                outputs.append(HeadOutput(cases, SomeColumns(self._needed[full].written[i][h], output)))
         result = self._after(i, own, outputs, full=full) if self._needed[full].goes_on[i] else self._empty
         remembered.append(_Memory(sources, result))
         del remembered[:-4]
@@ -444,7 +427,7 @@ class SymbolicTransformer:
             pattern[1],
             columns.tobytes(),
             own.vectors[columns].tobytes(),
-            *((id(head.columns), head.values.tobytes()) for head in heads),  # of `written`, which stay
+            *((id(part.columns), part.values.tobytes()) for _, part in heads),  # of `_NeededColumns`, which stay
         )
         known = self._added_up.known.get(signature)
         if known is None:
@@ -462,12 +445,11 @@ class SymbolicTransformer:
         self, i: int, own: SymbolicRow, heads: list[HeadOutput], within: np.ndarray, after: np.ndarray
     ) -> SymbolicRow:
         """Heads, residual stream and MLP in each combination of cases."""
-        total = residual_sum(own, heads, within, self._network, self.compact)
+        total = residual_sum(own, heads, within, self._network, self._domain)
         basis, labels, case_of = self._combined([total.cases, *(head.cases for head in total.free.values())])
-        vectors = total.of(self.compact, case_of)
-        vectors[~within] = 0
-        mlp = self._mlps[i]
-        vectors[mlp.columns] = self.compact.add(vectors[mlp.columns], mlp(vectors, slice(0, vectors.shape[1])))
+        G = total.of(self._domain, case_of)
+        G[~within] = 0
+        vectors = self._domain.mlp(G, self._mlps[i])
         vectors[~after] = 0
         first, same = distinct(vectors)
         cases, order = self._network.cases(basis, same[labels])

@@ -1,0 +1,128 @@
+"""What a layer computes, written once for all provers, over any domain of numbers.
+
+    residual:   G  = (heads, summed in order) + H
+    MLP:        H' = G + ReLU(ReLU(G·W1 + b1)·W2 + b2)
+
+Products come first and biases last; every addition clips. What heads write comes in as *parts*, rows with some columns
+alone, which are 0 elsewhere: to find what a head reads is what each prover does in its own way. The domains:
+
+    CaseVectors                 vectors over finite cases, for words of one length (`words.symbolic_layers`) and for
+                                rows of every N (`lengths.row_tables`)
+    WiredTransformer            one-hot wires (`circuits.constant_depth`)
+    Sums                        numbers, and names of an unknown source's cells (`conversions.unknown_source`)
+
+The reference engine, the fast engine and the checker each write the layer themselves, so that a fault here is not
+theirs. `CaseVectors` multiplies with the prepared matrices of the fast engine.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+import numpy as np
+
+from unmask.engines.prepared_weights import PreparedMlp, SparseProduct
+from unmask.numerics.compact import Compact
+
+Row = TypeVar("Row")
+Part = TypeVar("Part")
+Weights = TypeVar("Weights")
+Biases = TypeVar("Biases")
+WeightsOut = TypeVar("WeightsOut", covariant=True)
+BiasesOut = TypeVar("BiasesOut", covariant=True)
+
+
+class MlpWeights(Protocol[WeightsOut, BiasesOut]):
+    """W1, b1, W2, b2 as a domain stores them."""
+
+    @property
+    def w1(self) -> WeightsOut: ...
+    @property
+    def b1(self) -> BiasesOut: ...
+    @property
+    def w2(self) -> WeightsOut: ...
+    @property
+    def b2(self) -> BiasesOut: ...
+
+
+class NumberDomain(ABC, Generic[Row, Part, Weights, Biases]):
+    """Numbers, as rows of them: what a prover has to say to run a layer."""
+
+    @abstractmethod
+    def total(self, parts: Sequence[Part]) -> Part:
+        """SUM of one or more parts, in order, clipped after every addition."""
+
+    @abstractmethod
+    def add(self, left: Row | Part, right: Row | Part) -> Row:
+        """left + right, clipped."""
+
+    @abstractmethod
+    def times(self, row: Row | Part, weights: Weights) -> Part:
+        """row·weights: every product rounded, and summed in order."""
+
+    @abstractmethod
+    def rectified(self, part: Part, biases: Biases) -> Part:
+        """ReLU(part + biases). The part is not needed any more."""
+
+    def residual(self, row: Row, heads: Sequence[Part]) -> Row:
+        """G: the heads summed in order, then H is added."""
+        return self.add(self.total(heads), row) if heads else row
+
+    def hidden(self, G: Row, mlp: MlpWeights[Weights, Biases]) -> Part:
+        """The hidden units, ReLU(G·W1 + b1)."""
+        return self.rectified(self.times(G, mlp.w1), mlp.b1)
+
+    def mlp(self, G: Row, mlp: MlpWeights[Weights, Biases]) -> Row:
+        """G + ReLU(ReLU(G·W1 + b1)·W2 + b2)."""
+        return self.add(G, self.rectified(self.times(self.hidden(G, mlp), mlp.w2), mlp.b2))
+
+
+@dataclass(frozen=True, eq=False)
+class SomeColumns:
+    """Some columns of vectors: values [columns, cases], 0 in all others. A single case stands for all."""
+
+    columns: np.ndarray
+    values: np.ndarray
+
+    def __getitem__(self, cases: np.ndarray | slice) -> "SomeColumns":
+        return SomeColumns(self.columns, self.values[:, cases])
+
+
+class CaseVectors(NumberDomain[np.ndarray, SomeColumns, SparseProduct, np.ndarray]):
+    """Vectors [columns, cases] in the narrow type. The weights of an MLP are a `PreparedMlp`."""
+
+    def __init__(self, compact: Compact) -> None:
+        self._compact = compact
+
+    def prepared(self, mlp) -> PreparedMlp:
+        return PreparedMlp(mlp, self._compact, np.arange(mlp.w1.shape[0]))
+
+    def total(self, parts: Sequence[SomeColumns]) -> SomeColumns:
+        if len(parts) == 1:
+            return parts[0]
+        columns = np.unique(np.concatenate([part.columns for part in parts]))
+        cases = max(part.values.shape[1] for part in parts)
+        total = np.zeros((columns.size, cases), dtype=self._compact.narrow)
+        for part in parts:
+            total[np.searchsorted(columns, part.columns)] += part.values
+            self._compact.clip(total)
+        return SomeColumns(columns, total)
+
+    def add(self, left: np.ndarray | SomeColumns, right: np.ndarray | SomeColumns) -> np.ndarray:
+        part, row = (left, right) if isinstance(left, SomeColumns) else (right, left)
+        assert isinstance(part, SomeColumns)
+        assert isinstance(row, np.ndarray)
+        result = row.copy()
+        changed = row[part.columns]
+        changed += part.values
+        result[part.columns] = self._compact.clip(changed)
+        return result
+
+    def times(self, row: np.ndarray | SomeColumns, weights: SparseProduct) -> SomeColumns:
+        values = row.values if isinstance(row, SomeColumns) else row
+        return SomeColumns(weights.columns, weights(values, slice(0, values.shape[1])))
+
+    def rectified(self, part: SomeColumns, biases: np.ndarray) -> SomeColumns:
+        values = np.add(part.values, biases, out=part.values)
+        return SomeColumns(part.columns, self._compact.positive(values))
