@@ -36,7 +36,7 @@ TRUSTED: dict[str, tuple[str, ...]] = {
     "reasoners": ("array_medium", "decoding", "loops", "planners", "run_words", "typed_words"),
     "recurrences": ("__init__", "interpreter", "rule_functions", "slots", "system", "unfolding"),
     "traces": ("notebook", "trace"),
-    "verification": ("verdict",),
+    "verification": ("transformer_layer", "verdict"),
     "verification/words": (
         "comparison",
         "deciders",
