@@ -18,7 +18,7 @@ theirs. `CaseVectors` multiplies with the prepared matrices of the fast engine.
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -29,21 +29,6 @@ Row = TypeVar("Row")
 Part = TypeVar("Part")
 Weights = TypeVar("Weights")
 Biases = TypeVar("Biases")
-WeightsOut = TypeVar("WeightsOut", covariant=True)
-BiasesOut = TypeVar("BiasesOut", covariant=True)
-
-
-class MlpWeights(Protocol[WeightsOut, BiasesOut]):
-    """W1, b1, W2, b2 as a domain stores them."""
-
-    @property
-    def w1(self) -> WeightsOut: ...
-    @property
-    def b1(self) -> BiasesOut: ...
-    @property
-    def w2(self) -> WeightsOut: ...
-    @property
-    def b2(self) -> BiasesOut: ...
 
 
 class NumberDomain(ABC, Generic[Row, Part, Weights, Biases]):
@@ -51,7 +36,7 @@ class NumberDomain(ABC, Generic[Row, Part, Weights, Biases]):
 
     @abstractmethod
     def total(self, parts: Sequence[Part]) -> Part:
-        """SUM of one or more parts, in order, clipped after every addition."""
+        """SUM of several parts, in order, clipped after every addition."""
 
     @abstractmethod
     def add(self, left: Row | Part, right: Row | Part) -> Row:
@@ -67,13 +52,15 @@ class NumberDomain(ABC, Generic[Row, Part, Weights, Biases]):
 
     def residual(self, row: Row, heads: Sequence[Part]) -> Row:
         """G: the heads summed in order, then H is added."""
-        return self.add(self.total(heads), row) if heads else row
+        if not heads:
+            return row
+        return self.add(self.total(heads) if len(heads) > 1 else heads[0], row)
 
-    def hidden(self, G: Row, mlp: MlpWeights[Weights, Biases]) -> Part:
-        """The hidden units, ReLU(G·W1 + b1)."""
+    def hidden(self, G: Row, mlp: Any) -> Part:
+        """The hidden units, ReLU(G·W1 + b1); `mlp` has the attributes w1, b1, w2 and b2, as the domain stores them."""
         return self.rectified(self.times(G, mlp.w1), mlp.b1)
 
-    def mlp(self, G: Row, mlp: MlpWeights[Weights, Biases]) -> Row:
+    def mlp(self, G: Row, mlp: Any) -> Row:
         """G + ReLU(ReLU(G·W1 + b1)·W2 + b2)."""
         return self.add(G, self.rectified(self.times(self.hidden(G, mlp), mlp.w2), mlp.b2))
 
@@ -99,8 +86,6 @@ class CaseVectors(NumberDomain[np.ndarray, SomeColumns, SparseProduct, np.ndarra
         return PreparedMlp(mlp, self._compact, np.arange(mlp.w1.shape[0]))
 
     def total(self, parts: Sequence[SomeColumns]) -> SomeColumns:
-        if len(parts) == 1:
-            return parts[0]
         columns = np.unique(np.concatenate([part.columns for part in parts]))
         cases = max(part.values.shape[1] for part in parts)
         total = np.zeros((columns.size, cases), dtype=self._compact.narrow)

@@ -19,6 +19,7 @@ are 0. Nothing else writes to that register.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -249,7 +250,11 @@ class Sums(NumberDomain[Values, Values, Wires, Biases]):
 
     def sum(self, values: Iterable[Value]) -> Value:
         """SUM, in order."""
-        return self.product([(self.precision.one, v) for v in values], None)
+        values = [value for value in values if not is_zero(value)]
+        if len(values) == 1:
+            return values[0]
+        numbers = [value for value in values if is_number(value)]
+        return reduce(self._plus, numbers, 0) if len(numbers) == len(values) else ANYTHING
 
     def total(self, parts: Sequence[Values]) -> Values:
         columns = sorted({column for part in parts for column in part})
@@ -266,7 +271,10 @@ class Sums(NumberDomain[Values, Values, Wires, Biases]):
         return {c: self._rectified(value, biases.get(c, 0)) for c, value in part.items()}
 
     def _rectified(self, value: Value, bias: int | Weight) -> Value:
-        return relu(add(value, bias, self.precision)) if is_number(value) and is_number(bias) else ANYTHING
+        return relu(self._plus(value, bias)) if is_number(value) and is_number(bias) else ANYTHING
+
+    def _plus(self, x: Number, y: Number) -> Number:
+        return add(x, y, self.precision)
 
     def _is_one(self, value: object) -> bool:
         return is_number(value) and np.ndim(value) == 0 and int(value) == self.precision.one
