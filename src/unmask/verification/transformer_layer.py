@@ -24,6 +24,7 @@ import numpy as np
 
 from unmask.engines.prepared_weights import PreparedMlp, SparseProduct
 from unmask.numerics.compact import Compact
+from unmask.weights.transformer import Mlp
 
 Row = TypeVar("Row")
 Part = TypeVar("Part")
@@ -82,7 +83,7 @@ class CaseVectors(NumberDomain[np.ndarray, SomeColumns, SparseProduct, np.ndarra
     def __init__(self, compact: Compact) -> None:
         self._compact = compact
 
-    def prepared(self, mlp) -> PreparedMlp:
+    def prepared(self, mlp: Mlp) -> PreparedMlp:
         return PreparedMlp(mlp, self._compact, np.arange(mlp.w1.shape[0]))
 
     def total(self, parts: Sequence[SomeColumns]) -> SomeColumns:
