@@ -168,8 +168,8 @@ THEOREMS = (
         kind="theorem",
         title="parallel chain of thought inside masked diffusion",
         statement="pCoT[T, P] ⊆ MDM[T, P + (N + P)(⌈log2(N + P)⌉ - 1)], with as many heads as the chain, or MDM[T, P + "
-        "3], with O(log N) heads for each of its heads (own:causal-by-two-streams*). Both are within the paper's P + (N "
-        "+ P)².",
+        "3], with O(log N) heads for each of its heads (own:causal-by-two-streams*). Both are within the paper's P + "
+        "(N + P)².",
         construction="theorems/pcot_to_mdm.py, theorems/pcot_to_mdm_mirrored.py",
         claim="holds",
         against_print="as printed",
