@@ -247,7 +247,7 @@ class _PassSearch:
             yield from found
 
     def _independent(self, canvas: Canvas, chosen: tuple[int, ...]) -> bool:
-        """Whether P(x_U | canvas) is the product of its marginals; the first positions of U are known to be."""
+        """Return whether P(x_U | canvas) is the product of its marginals; known for U without its last position."""
         total = self._mass(canvas)
         *others, last = chosen
         return all(
