@@ -402,7 +402,7 @@ def adapter_named(text: str) -> Generate | None:
 
 def _of_diffusers(text: str) -> Generate:
     """NAME or NAME:PARAMETER=VALUE,…; the parameters are those of the scheduler, also for a pipeline."""
-    from unmask.samplers.sampler_names import named_parameters
+    from unmask.samplers.sampler_names import named_parameters, parameter_value
 
     name, _, rest = text.partition(":")
     if not hasattr(_diffusers(), name):
@@ -410,7 +410,7 @@ def _of_diffusers(text: str) -> Generate:
     scheduler = name if name.endswith("Scheduler") else "BlockRefinementScheduler"
     scheduler_class = getattr(_diffusers(), scheduler)
     known = [known for known in inspect.signature(scheduler_class.__init__).parameters if known != "self"]
-    given = named_parameters(scheduler, rest, known)
+    given = named_parameters(scheduler, rest, known, parameter_value)
     is_pipeline = scheduler != name
     made: Any = (
         diffusers_pipeline(name, scheduler_class(**given)) if is_pipeline else diffusers_scheduler(name, **given)

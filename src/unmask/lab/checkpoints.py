@@ -19,7 +19,7 @@ from unmask.weights.tensors import check_distinct_names
 
 
 class Moment(msgspec.Struct, frozen=True):
-    """After `step` batches: the loss of the last one, and the share of right answers on words that are only watched."""
+    """The state after `step` batches: the loss of the last one, and the share of right answers on the watched words."""
 
     step: int
     loss: float

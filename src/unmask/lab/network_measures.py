@@ -151,7 +151,7 @@ def written_by_factors(trained: Trained, drawn: np.ndarray, seed: int) -> tuple[
 
 
 def scattered(pointers: np.ndarray, length: int, coins: np.ndarray) -> np.ndarray:
-    """Return [batch, rows]: the letters, and a random half of the slots whose factors are written."""
+    """Return [batch, rows]: the letters, and of the slots whose factors are written those that `coins` selects."""
     there = np.zeros(coins.shape, dtype=bool)
     there[:, :length] = True
     for row in range(length, coins.shape[1]):

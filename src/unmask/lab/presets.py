@@ -262,7 +262,7 @@ def other_rates(group: str, length: int, framework: str, aux: bool, *, seed: int
 
 
 def planners() -> Iterator[SweepCell]:
-    """Random masking, operands given: the question is the order. No early stop: it must learn to be unsure."""
+    """Yield runs with random masking and given operands, to compare orders; no early stop: they must learn doubt."""
     for seed in SEEDS:
         for group in ("S3", "Z2"):
             for layers in (1, 2, 4):
@@ -322,7 +322,7 @@ def one_layer(group: str, seed: int) -> Iterator[SweepCell]:
 
 
 def step_budgets(group: str, length: int, seed: int) -> Iterator[SweepCell]:
-    """Fewer steps of more factors, chain and scan tuned alike: at three rates, without aux and with it."""
+    """Yield runs with fewer steps of more factors; chain and scan are tuned alike: three rates, aux off and on."""
     for framework, factors in (*(("cot", c) for c in CHAIN_FACTORS), *(("scan", c) for c in SCAN_FACTORS)):
         for aux in (True, False):
             for rate in (*RATES, 2e-3):

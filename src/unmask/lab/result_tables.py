@@ -129,7 +129,7 @@ def operands(cells: Cells) -> str | None:
 
 
 def waiting(cells: Cells) -> str | None:
-    """When the network writes the slots of a tree, and which it would write on scattered canvases."""
+    """Return the table of when a network writes the slots of a tree, and what it would write on scattered canvases."""
     table = []
     for row in trees(cells):
         shares = [

@@ -111,7 +111,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.task_of()
 
     def task_of(self, program: ProgramProblem | None = None) -> LabTask:
-        """With the program, where the problem is one: a config names it, and does not cause it to run."""
+        """Return the task of a config. A program must be passed in: a config only names it and never runs it."""
         if program is not None:
             check_hash(self, program.sha256)
         return LabTask.of(self.problem, self.length, self.framework, self.factors, program=program)

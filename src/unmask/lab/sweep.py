@@ -194,7 +194,7 @@ def sweep(
     workers: int = 1,
     memory: int | None = None,
 ) -> Iterator[Done]:
-    """Run the cells that are not done yet, and yield each as it ends; on this machine, workers store checkpoints."""
+    """Run the cells that are not done yet, and yield each as it ends; checkpoints need workers on this machine."""
     wanted = [cell for cell in cells if not results.done(cell)]
     if not wanted:
         results.make()

@@ -20,7 +20,7 @@ from unmask.recurrences.system import is_truth, symbol_names
 
 
 class TaskSource(Protocol):
-    """An algebra, or a program. Symbols are numbered from 0; a word is an array of the numbers of its letters."""
+    """An algebra or a program. Symbols are numbered from 0; a word is an array of the numbers of its letters."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -110,7 +110,7 @@ class Algebra:
         return {name: bool(yes) for name, yes in zip(self.names, self.accepting, strict=True)}
 
     def chance(self, length: int) -> float:
-        """How often the best constant guess is right about a word of uniform letters; 1/|G| if they are all of G."""
+        """Return how often the best constant guess is right for a word of uniform letters; 1/|G| if they are all G."""
         law = np.zeros(self.size)
         law[self.identity] = 1.0
         for _ in range(length):

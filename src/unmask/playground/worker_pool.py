@@ -81,7 +81,7 @@ class WorkerProcess:
         return self.process.returncode
 
     async def kill(self) -> None:
-        """End it. To kill what is dead takes its return code away from asyncio: wait for `ended` first if it may be."""
+        """Kill the process. If it may be dead, wait for `ended` first: a kill would hide its exit code from asyncio."""
         if self.process.returncode is None:
             self.process.kill()
         await self.process.wait()

@@ -4,7 +4,7 @@ A sampler that takes `steps` gets them from a budget of passes unless the name f
 how many passes they make.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from math import ceil
 from typing import Any
@@ -132,12 +132,12 @@ def parse_sampler(text: str) -> Entry:
     if name not in RULES:
         raise SamplerError(f"unknown sampler {shortened(name)!r}; use one of {', '.join(RULES)}")
     known = [field.name for field in fields(RULES[name]) if field.name not in NOT_TYPED]
-    entry = Entry(RULES[name], named_parameters(name, rest, known))
+    entry = Entry(RULES[name], named_parameters(name, rest, known, number_or_text))
     entry.make()  # an invalid parameter is refused here
     return entry
 
 
-def named_parameters(name: str, text: str, known: Sequence[str]) -> dict[str, Any]:
+def named_parameters(name: str, text: str, known: Sequence[str], read: Callable[[str], Any]) -> dict[str, Any]:
     """Parse PARAMETER=VALUE,… of the sampler `name`; refuse unknown and repeated parameters."""
     parameters: dict[str, Any] = {}
     for part in text.split(",") if text else ():
@@ -148,7 +148,7 @@ def named_parameters(name: str, text: str, known: Sequence[str]) -> dict[str, An
             )
         if key in parameters:
             raise SamplerError(f"{name} is given {key} twice; give it once")
-        parameters[key] = parameter_value(value)
+        parameters[key] = read(value)
     return parameters
 
 
@@ -157,8 +157,11 @@ CONSTANTS = {"None": None, "True": True, "False": False}
 
 def parameter_value(text: str) -> int | float | str | bool | None:
     """Return a Python constant or a number if the text is one, otherwise the text."""
-    if text in CONSTANTS:
-        return CONSTANTS[text]
+    return CONSTANTS[text] if text in CONSTANTS else number_or_text(text)
+
+
+def number_or_text(text: str) -> int | float | str:
+    """Return a number if the text is one, otherwise the text: our own rules take neither None nor truth values."""
     for number in (int, float):
         try:
             return number(text) if len(text) < 40 and text.isascii() else text
