@@ -262,7 +262,10 @@ def other_rates(group: str, length: int, framework: str, aux: bool, *, seed: int
 
 
 def planners() -> Iterator[SweepCell]:
-    """Yield runs with random masking and given operands, to compare orders; no early stop: they must learn doubt."""
+    """Yield runs with random masking and given operands, to compare orders.
+
+    They do not stop early, so that they also learn where to be unsure.
+    """
     for seed in SEEDS:
         for group in ("S3", "Z2"):
             for layers in (1, 2, 4):
