@@ -33,7 +33,7 @@ def page(report: Report, flags: Sequence[str] = ()) -> str:
 
 
 def first_failure(report: Report, flags: Sequence[str]) -> list[str]:
-    """What happened, which class of bugs it belongs to, and the command that shows it again; empty without one."""
+    """Return the first failure, its class of bugs, and the command that reproduces it; empty if no check failed."""
     if not report.failures:
         return []
     first = report.failures[0]
@@ -47,7 +47,7 @@ def first_failure(report: Report, flags: Sequence[str]) -> list[str]:
 
 
 def step_picture(run: MeasuredRun) -> str:
-    """One cell per slot: the number of its pass, and a darker colour for a later one."""
+    """Draw one cell per slot with the number of its pass; later passes are darker."""
     steps = run.step_map or []
     latest = max((*steps, 1))
     cells = []
