@@ -163,7 +163,8 @@ def in_place_programs(layout: Layout) -> dict[str, Program]:
     Statement:    a layout of T passes on w slots is sampled by a masked diffusion model with T passes and
                   w + ⌈log2(T - 1)⌉ slots.
     Construction: masks indicate the first pass; a counter in separate slots indicates the others. For every later pass
-                  a slot looks up the two slots that it reads then; the MLP uses those of the pass that the counter shows.
+                  a slot looks up the two slots that it reads then; the MLP uses those of the pass that the counter
+                  shows.
     Bounds:       2 layers, 2(T - 1) + ⌈log2(T - 1)⌉ heads, width O(T·log w); the planner has no layer.
     Exactness:    as `write_once_programs`.
     """
