@@ -169,13 +169,13 @@ class _Form:
         if isinstance(node, ast.For) and (node.orelse or not isinstance(node.target, ast.Name)):
             self._refuse(node, "this loop does not run over one register")
         if isinstance(node, ast.Yield | ast.YieldFrom) and (node not in self._statements or node.value is None):
-            self._refuse(node, "a machine prints one number by a statement of its own")
+            self._refuse(node, "a yield must be a separate statement with a value")
         if isinstance(node, ast.Expr) and not isinstance(node.value, ast.Yield | ast.YieldFrom):
             self._refuse(node, "this statement does nothing with a register")
         if isinstance(node, ast.For | ast.YieldFrom):
             over = node.iter if isinstance(node, ast.For) else node.value
             if not isinstance(over, ast.Call) or (_text(over.func) == "range" and isinstance(node, ast.YieldFrom)):
-                self._refuse(node, "this runs over something else than a range or a machine")
+                self._refuse(node, "this does not run over a range or a machine")
         if isinstance(node, ast.Call):
             self._check_call(node, names)
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node not in self._called:
@@ -187,7 +187,7 @@ class _Form:
         self._called += [a for a in node.args if _text(a) in self.machines]
         iterated = node in self._iterated
         if node.keywords:
-            self._refuse(node, "a machine is called with registers by place")
+            self._refuse(node, "the arguments of a machine must be positional")
         if called == "range" and iterated:
             self.registers += 2
             return
