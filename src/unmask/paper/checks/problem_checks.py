@@ -136,7 +136,7 @@ COMPARED = 9
 
 
 def with_every_length(check: Check, *kinds: Kind) -> Check:
-    """The check, and the proof for every N; one that fails fails the item. Without a solver no proof is cited."""
+    """Return the check with the proof for every N; the item fails if either fails. Without a solver, no proof."""
 
     def both(effort: Effort) -> Evidence:
         own = effort.run(check)

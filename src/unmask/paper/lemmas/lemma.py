@@ -114,7 +114,7 @@ class LemmaEvidence:
 
 
 def evidence(lemma: Lemma, *, most: int | None = None) -> LemmaEvidence:
-    """Decide a lemma and its variants for p = 1 … most (by default as far as the lemma goes); raise LemmaRefuted."""
+    """Decide a lemma and its variants for p = 1 … most (by default as far as the lemma goes); raise `LemmaRefuted`."""
     decided = {p: lemma.decide(Precision(p)) for p in range(1, _last(lemma, most) + 1)}
     holds = tuple(p for p, outcome in decided.items() if outcome.holds)
     if holds != tuple(p for p in decided if p >= lemma.least):
