@@ -1,4 +1,4 @@
-"""The public functions of unmask, one per arrow. This module is the map of the library.
+"""The public functions of unmask, one per arrow: an overview of the library.
 
     problem ──compile_problem──▶ model          compilers/     a program per framework, assembled into weights
     program ──compile_program──▶ model          recurrences/   the user's own system of recurrences
@@ -95,7 +95,7 @@ problem_of = lru_cache(maxsize=16)(parse_problem)
 
 @lru_cache(maxsize=16)
 def compiler_of(problem: str, hops: int = 1) -> "Compiler":
-    """Return the compiler of a PROBLEM string. Its models compute `hops` levels of a product tree in one pass."""
+    """Return the compiler of a PROBLEM string. One pass of its models computes `hops` levels of a product tree."""
     from unmask.compilers.compiler import compiler_for, compiler_with_hops
 
     parsed = problem_of(problem)
@@ -105,7 +105,7 @@ def compiler_of(problem: str, hops: int = 1) -> "Compiler":
 
 
 def compile_problem(problem: str, kind: Kind, *, length: int | None = None, precision: int = 2, hops: int = 1) -> Model:
-    """PROBLEM → Model, for words of one length, which a circuit or an expression implies.
+    """PROBLEM → Model, for words of one length. A circuit or an expression determines the length itself.
 
     `hops` is the number of levels of the product tree that one pass computes, for regular languages. `coins:PROBLEM`
     replaces the inputs of a circuit by coins; the model then samples the outputs (`generate`).
@@ -155,7 +155,7 @@ def run_word(
     canvas: bool = True,
     watch: Watch | None = None,
 ) -> Trace:
-    """Run a model on a word. `sample` draws from the tape of `seed`; `planner` replaces the model's own by name.
+    """Run a model on a word. `sample` draws from the tape of `seed`; `planner` names a planner to use instead.
 
     `record` keeps attention and registers, or `watch` is shown them; `canvas=False` keeps only the last canvas.
 
@@ -192,9 +192,9 @@ def run_words(
 
 @dataclass(frozen=True, eq=False)
 class Decided:
-    """The last symbols of many words as token ids [words, slots], and the errors of the words that have one.
+    """The answers to many words, as token ids [words, slots] of the last symbols, and the errors of words that failed.
 
-    They were computed `by` the "tables" that are extracted from the weights once, or by the "engine".
+    `by` says how they were computed: "tables" (extracted from the weights once) or "engine".
     """
 
     model: Model
@@ -220,9 +220,9 @@ def decide_words(
     tables: bool | None = None,
     expected: int = 0,
 ) -> Decided:
-    """Return only the answers of a model to many words, by tables if there are enough words to pay for them.
+    """Return only the answers of a model to many words. Tables are extracted if there are enough words to justify it.
 
-    `tables` True or False requires or forbids them. `expected` is the number of words of all calls together.
+    `tables` True or False requires or forbids tables. `expected` is the number of words of all calls together.
 
     Examples:
         >>> model = compile_problem("(a|b)*abb", "mdm", length=4)
@@ -240,7 +240,7 @@ def decide_words(
 
 
 def run_both(model: Model, word: str | Sequence[str], **options: Any) -> Trace:
-    """Run the fast engine and the reference, compare everything that they computed, and return the fast run."""
+    """Run the fast engine and the reference, compare all that they computed, and return the trace of the former."""
     fast, reference = (
         foresee_time(
             partial(run_word, model, word, engine=engine, record=True, **options), f"a run of the {name} engine"
@@ -269,7 +269,7 @@ def generate(model: Model, *, seed: int, engine: Engine | None = None) -> Trace:
 
 
 def sample_in(model: Model, symbols: list[str]) -> list[str]:
-    """The symbols of the output slots: the last `outputs` ones if the model says how many, else all."""
+    """The symbols of the output slots: the last `outputs` symbols if the model gives this number, else all."""
     return symbols[-model.outputs :] if model.outputs else symbols
 
 
@@ -282,7 +282,7 @@ def tape_of(seed: int) -> Tape:
 
 
 def convert_model(model: Model, kind: Kind, *, by: str | None = None) -> Iterator["tuple[Theorem, Conversion]"]:
-    """Model → Model of another kind, by the theorem `by` or the shortest chain. Yield every conversion.
+    """Model → Model of another kind, by the theorem `by` or the shortest chain of theorems. Yield every conversion.
 
     Examples:
         >>> for theorem, made in convert_model(compile_problem("(a|b)*abb", "mdm", length=9), "plt"):
@@ -309,13 +309,13 @@ def verify_model(
 ) -> "Verdict":
     """Compare a model with its problem (as its folder names it), another problem, a function, or another model.
 
-    The method `exhaustive` runs every word of the model's length, `sample` some; the default is all words if they are
-    few. `prove` decides for all words at once, from the weights; `certified` keeps the certificate, and `by`
-    ("induction" or "sat") allows only one way of proving. If the other problem has other letters than the model,
-    `letters` ("common", "model" or "problem") chooses the letters of the words that are compared.
+    The method `exhaustive` runs every word of the model's length, and `sample` runs some. The default is `exhaustive`
+    if there are few words. `prove` decides for all words at once, from the weights; `certified` keeps the certificate,
+    and `by` ("induction" or "sat") allows only one way of proving. If the other problem has other letters than the
+    model, `letters` ("common", "model" or "problem") chooses the letters of the words that are compared.
 
     A function takes a word and returns True or False, or a list of all outputs. `progress` is called with the words
-    and their number, and passes the words on.
+    and their number, and returns an iterator over the words.
 
     Examples:
         >>> model = compile_problem("(a|b)*abb", "mdm", length=64)
@@ -348,7 +348,7 @@ def prove_family(
 ) -> "Verdict":
     """Decide whether the compiled model is correct for every N at once.
 
-    For `lengths` the folder is also compared with the family, entry by entry. Needs the extra `prove`.
+    For `lengths` the compiled model is also compared with the family, entry by entry. Needs the extra `prove`.
 
     Examples:
         >>> prove_family("(a|b)*abb", "cot").status
@@ -370,8 +370,8 @@ def prove_conversion(
 ) -> "Verdict":
     """Decide whether the models that a theorem converts do what their sources do, for every source and every N at once.
 
-    The shape is that of the model `like`, or a small one; `kind`, if given, must be that of the theorem. For `lengths`
-    the conversion of a random source is also compared, entry by entry. Needs the extra `prove`.
+    The shape of the models is that of the model `like`, or a small one; `kind`, if given, must be that of the theorem.
+    For `lengths` the conversion of a random source is also compared, entry by entry. Needs the extra `prove`.
 
     Examples:
         >>> prove_conversion("cot_to_pcot").status
@@ -391,7 +391,7 @@ def compare_frameworks(
     hops: int = 1,
     engine: Engine | None = None,
 ) -> Iterator[ResourceRow]:
-    """Yield one row per framework and length: measured resources and the bounds.
+    """Yield one row per framework and length, with the measured resources and their bounds.
 
     Examples:
         >>> {row.framework: row.steps for row in compare_frameworks("(a|b)*abb", [64])}
@@ -406,7 +406,7 @@ def compare_frameworks(
 
 
 def problem_name(model: Model) -> str | None:
-    """Return the PROBLEM string that a model folder names, or None: a claim of its author, not a proof."""
+    """Return the PROBLEM string that a model folder names, or None. It is a claim of its author, not a proof."""
     try:
         return problem_from_json(model.problem).name
     except ProblemError:
@@ -414,7 +414,7 @@ def problem_name(model: Model) -> str | None:
 
 
 def problem_accepts(model: Model) -> str | None:
-    """Return which words that problem accepts, if its name does not say it."""
+    """Return a phrase that says which words the problem accepts, or None if its name says it."""
     try:
         return problem_from_json(model.problem).accepts
     except ProblemError:
@@ -422,7 +422,7 @@ def problem_accepts(model: Model) -> str | None:
 
 
 def problem_states(model: Model) -> dict[str, str]:
-    """Return state symbol of a chain of thought → a shortest word that leads to it; {} for models without states."""
+    """Return a shortest word that leads to each state symbol of a chain of thought; {} for models without states."""
     from unmask.compilers.regular_compiler import state_names
 
     try:
@@ -456,7 +456,7 @@ def compile_again(model: Model, kind: Kind) -> Model:
 def sample_law(model: Model, *, engine: Engine | None = None) -> dict[str, Fraction]:
     """The exact probability of every sample of a model that reads no input (mdm or smdm).
 
-    A sample is the symbols of the output slots: the last `outputs` ones if the model says how many, else all.
+    A sample is the symbols of the output slots: the last `outputs` symbols if the model gives this number, else all.
 
     Examples:
         >>> law = sample_law(compile_problem("coins:even-parity", "mdm", length=3))

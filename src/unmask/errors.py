@@ -1,4 +1,4 @@
-"""Every error a caller can cause.
+"""All errors that a caller can cause.
 
 UnmaskError                  the message says what is wrong, where, and what to do
 ├── WeightsError             tensors that do not fit together
@@ -11,7 +11,7 @@ UnmaskError                  the message says what is wrong, where, and what to 
 ├── AttendsToNothing         Z = 0: layer, head, row
 └── EditsWrittenSlot         a mask-dominated planner chose an unmasked slot: step, slot
 
-OutOfTime                    the seconds of a budget are over: nothing that is within it goes on
+OutOfTime                    the time of a budget is over; stops all work inside the budget
 """
 
 import sys
@@ -42,7 +42,7 @@ class WordError(UnmaskError):
 
 
 class PlannerError(UnmaskError):
-    """A planner that is unknown, or that the model has no use for."""
+    """A planner that is unknown, or that does not apply to the model."""
 
 
 class ProblemError(UnmaskError):
@@ -94,7 +94,7 @@ class EditsWrittenSlot(UnmaskError):
 
 
 def shortened(text: str, *, most: int = 60) -> str:
-    """The text, cut in the middle when it is long, so that an error stays one readable sentence."""
+    """The text, cut in the middle when it is long, so that the error message stays readable."""
     return text if len(text) <= most else f"{text[: most // 2]}…{text[-(most // 2) :]}"
 
 
@@ -109,7 +109,7 @@ def shown_value(value: Any, write: Callable[[Any], str] = repr) -> str:
 
 
 def message_of(error: BaseException, most: int) -> str:
-    """Return the message of an error that a program raised, whose own `__str__` may fail."""
+    """Return the message of an error that the user's program raised; its `__str__` may fail."""
     try:
         return shortened(text_of(error, str), most=most)
     except ProblemError:
@@ -117,7 +117,7 @@ def message_of(error: BaseException, most: int) -> str:
 
 
 def text_of(value: Any, write: Callable[[Any], str]) -> str:
-    """Call `str` or `repr` of a value that the user's program has made: `__str__` is the user's code, too."""
+    """Return `str` or `repr` of a value of the user's program; its `__str__` is the user's code and may fail."""
     try:
         return str.__str__(write(value))
     except (KeyboardInterrupt, OutOfTime):
@@ -134,7 +134,7 @@ def text_of(value: Any, write: Callable[[Any], str]) -> str:
 
 
 def visible(text: str) -> str:
-    """Return a text in which every unprintable character is shown by its number: "\\x1b[2J" → "\\\\u{1b}[2J"."""
+    """Return the text with every unprintable character replaced by its code point: "\\x1b[2J" → "\\\\u{1b}[2J"."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else f"\\u{{{ord(c):x}}}" for c in text)

@@ -4,8 +4,9 @@
         | table(e) | power_of_two_below(e) | log2_above(e) | machine(e, …)
 
 A system of recurrences uses expressions in N and its indices to say where a slot reads. A program uses expressions in N
-and n to say what position n of a word of length N holds. Numbers, printed formulas, SMT terms, JSON and bounds are
-computed by `fold`, each with a function of a node and of the results for its operands.
+and n to say which number belongs to position n of a word of length N. `fold` computes
+numbers, printed formulas, SMT terms, JSON and bounds. Each of them is a function of a node and of the results for its
+operands.
 
 `evaluate` takes numbers, or arrays of numbers, for the variables. With numbers it is exact and raises an error beyond
 62 bits. With arrays, an entry may overflow in a branch that it does not take.
@@ -29,7 +30,7 @@ import numpy as np
 from unmask.errors import ProblemError, shortened, shown_value
 
 Number = Any
-"""An int, or an array of them: an expression is evaluated for one slot, or for many slots or positions at once."""
+"""An int for one slot or position, or an array for many: an expression can be evaluated for both."""
 
 Values = Mapping[str, Number]
 """The values of variables, by name."""
@@ -38,7 +39,7 @@ Result = TypeVar("Result")
 
 BITS = 62
 LARGEST = (1 << BITS) - 1
-"""The largest absolute value of an expression that is evaluated: arrays of numbers have 64 bits."""
+"""The largest absolute value that an expression may have when it is evaluated. Arrays of numbers have 64 bits."""
 LOGARITHM_BITS = 40
 """The largest number of bits of an operand of `power_of_two_below` and `log2_above`."""
 
@@ -80,7 +81,7 @@ class Expression:
 
     @property
     def names(self) -> frozenset[str]:
-        """The names of the variables, N among them."""
+        """The names of the variables, including N."""
         return fold(self, lambda node, parts: frozenset({node.name} if node.name else {}).union(*parts))
 
     def is_constant(self, value: int) -> bool:
@@ -268,12 +269,12 @@ def lifted(value: Expression | int) -> Expression:
 
 
 def choose(condition: Expression, then: Expression | int, otherwise: Expression | int) -> Expression:
-    """if condition then … else …."""
+    """Return the expression "if condition then … else …"."""
     return Expression("if", (lifted(condition), lifted(then), lifted(otherwise)))
 
 
 def both(*conditions: Expression) -> Expression:
-    """[all of the conditions hold]."""
+    """1 if all the conditions hold, else 0."""
     *rest, last = conditions
     for condition in reversed(rest):
         last = choose(condition, last, 0)
@@ -281,7 +282,7 @@ def both(*conditions: Expression) -> Expression:
 
 
 def either(*conditions: Expression) -> Expression:
-    """[one of the conditions holds]."""
+    """1 if at least one of the conditions holds, else 0."""
     *rest, last = conditions
     for condition in reversed(rest):
         last = choose(condition, 1, last)
@@ -309,13 +310,13 @@ def log2_above(expression: Expression | int) -> Expression:
 
 
 def table(entries: Sequence[int]) -> Callable[[Expression | int], Expression]:
-    """Return a table of numbers by index, for use without a formula: `source = table([3, 1, 2])`, then `source(i)`."""
+    """Return a table of numbers, for values without a formula: `source = table([3, 1, 2])`, then `source(i)`."""
     listed = tuple(int(entry) for entry in entries)
     return lambda place: Expression("table", (lifted(place),), entries=listed)
 
 
 def computed_by(machine: Callable[..., int], *operands: Expression | int) -> Expression:
-    """Return the number that a function computes from the numbers of the operands, one position at a time."""
+    """Return an expression whose value the function computes from the values of the operands, position by position."""
     return Expression("machine", tuple(map(lifted, operands)), machine=machine)
 
 
@@ -360,7 +361,7 @@ def substituted(expression: Expression, known: Mapping[str, Expression]) -> Expr
     return fold(expression, rebuilt)
 
 
-# ---- printing: fold to (text, how tightly its outermost operator binds)
+# ---- printing: fold to (text, precedence of its outermost operator)
 
 
 def _printed(node: Expression, parts: list[tuple[str, int]]) -> tuple[str, int]:
@@ -395,7 +396,7 @@ def _evaluator(node: Expression, parts: list[Evaluator]) -> Evaluator:
         condition, then, otherwise = parts
 
         def chosen(values: Values) -> Number:
-            """For one slot, only the branch that is taken is evaluated."""
+            """Evaluate `if … then … else …`; for one slot, only the branch that is taken is evaluated."""
             holds = condition(values)
             if isinstance(holds, np.ndarray):
                 return np.where(holds != 0, then(values), otherwise(values))
@@ -419,7 +420,7 @@ def _compared(holds: Callable[[Any, Any], Any], a: Number, b: Number) -> Number:
 
 
 def _divided(operation: Callable[[Any, Any], Any], a: Number, b: Number) -> Number:
-    """x div 0 and x mod 0 are 0, so that a branch that is not taken may divide."""
+    """Divide; x div 0 and x mod 0 are 0, so that a branch that is not taken may divide by 0."""
     if isinstance(b, np.ndarray):
         return np.where(b == 0, 0, operation(a, np.where(b == 0, 1, b)))
     return operation(a, b) if b != 0 else a * 0
@@ -452,7 +453,7 @@ def _logarithm_operand(of: Expression, x: Number) -> int:
 
 
 def _entry(of: Expression, place: Number) -> Number:
-    """0 beyond the table, so that a branch that is not taken may look there."""
+    """Return an entry of a table; 0 outside the table, so that a branch that is not taken may read there."""
     entries = of.entries
     if isinstance(place, np.ndarray):
         listed = np.array([*entries, 0], dtype=np.int64)

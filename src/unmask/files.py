@@ -3,15 +3,15 @@
 **Reading.** `read_file` refuses a named pipe, a device, a socket or a folder before it reads a byte, because reading
 might never end, and a file that is too large.
 
-**JSON documents.** A form is a `msgspec.Struct`. `must_be("…")` describes a field in the words of the error message.
+**JSON documents.** A form is a `msgspec.Struct`. `must_be("…")` gives the description of a field in error messages.
 `read_document` is the only place that turns an error of msgspec into an error message.
 
 **Writing.** The content is written under a temporary name next to its destination, synchronized to the disk, then
-moved. If anything fails, what was there before is unchanged, no temporary file is left, and no parent folder was
-created. Nothing that unmask did not write is ever deleted or replaced:
+moved. If anything fails, the previous content is unchanged, and no temporary file or new parent folder is left. Files
+that unmask did not write are never deleted or replaced:
 
 * a folder is replaced only if the caller's `check` names every file in it as one that may be removed;
-* a file is replaced only if it is empty or matches the pattern of earlier output, which the caller gives;
+* a file is replaced only if it is empty or matches the caller's pattern of earlier output;
 * files are removed one by one by name, folders only when they are empty.
 """
 
@@ -42,9 +42,9 @@ Form = TypeVar("Form", bound=msgspec.Struct)
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*?)`(?: - at `[^`]*`)?", re.DOTALL)
 _MISSING = re.compile(r"Object missing required field `(.*?)`(?: - at `[^`]*`)?")
 _WHERE = re.compile(r"`\$([^`]*)`$")
-"""The end of a message of msgspec: … - at `$.transformers[...].loop[1]`."""
+"""Matches the end of a message of msgspec: … - at `$.transformers[...].loop[1]`."""
 PLAIN = {str: "a string", bool: "true or false", int: "an integer", dict: "an object", list: "a list"}
-"""Type → its description, for a field without one of its own."""
+"""Type → the description of a field that has no description of its own."""
 PARTIAL = ".unmask-partial"
 """End of the names of temporary files and folders."""
 MOST_READ = 1 << 26
@@ -55,11 +55,11 @@ Check = Callable[[Path], Collection[str]]
 
 
 def read_file(path: str | Path, what: str, *, most: int, error: type[UnmaskError]) -> bytes:
-    """Return the bytes of an ordinary file, at most `most`. `what` starts the message: “the automaton x.json”."""
+    """Return the bytes of an ordinary file, at most `most`. Messages start with `what`: “the automaton x.json”."""
     check_file(path, what, most=most, error=error)
     try:
         with open(path, "rb", opener=_without_waiting) as file:
-            status = os.fstat(file.fileno())  # the file may have been replaced since the check
+            status = os.fstat(file.fileno())  # the file may have been replaced after the check
             _check(status, what, most, error)
             content = file.read(status.st_size + 1)
     except OSError as problem:
@@ -75,7 +75,7 @@ def check_file(path: str | Path, what: str, *, most: int, error: type[UnmaskErro
         _check(os.stat(path), what, most, error)
     except OSError as problem:
         raise error(f"{what} cannot be read: {problem.strerror}") from None
-    except ValueError:  # a zero character in the name
+    except ValueError:  # a null character in the name
         raise error(f"{what} cannot be read: its name is not a valid file name") from None
 
 
@@ -122,7 +122,7 @@ class DocumentErrors:
 
 
 def parse_json(content: bytes, what: str, *, error: type[UnmaskError], decimal: Callable[[str], Any] = float) -> Any:
-    """Parse JSON in UTF-8. Every key of an object must be given once. `what` starts messages: “the law x.json”."""
+    """Parse JSON in UTF-8. Every key of an object must be given once. Messages start with `what`: “the law x.json”."""
     try:
         return json.loads(content.decode("utf-8"), object_pairs_hook=distinct_keys(error), parse_float=decimal)
     except (ValueError, RecursionError) as problem:
@@ -130,7 +130,7 @@ def parse_json(content: bytes, what: str, *, error: type[UnmaskError], decimal: 
 
 
 def distinct_keys(error: type[UnmaskError], where: str = "") -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
-    """Return an `object_pairs_hook` that refuses a key given twice: JSON readers differ in which one counts."""
+    """Return an `object_pairs_hook` that refuses a key given twice: JSON readers differ in which value they keep."""
 
     def made(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found: dict[str, Any] = {}
@@ -170,7 +170,7 @@ def read_document(document: Any, form: type[Form], errors: DocumentErrors, *, na
         return msgspec.convert(document, form)
     except msgspec.ValidationError as error:
         raise _document_error(str(error), document, form, errors, name) from None
-    except UnicodeEncodeError as error:  # msgspec looks names up in UTF-8
+    except UnicodeEncodeError as error:  # msgspec looks up names in UTF-8
         half = f"characters, and {shortened(ascii(error.object))} holds half of one (a surrogate)"
         raise errors.error_with(errors.wrong, name=name, key="every name", expected=half, value=half) from None
 
@@ -196,7 +196,7 @@ def _document_error(
 
 
 def _descend(form: type[msgspec.Struct], names: list[str]) -> tuple[str, type[msgspec.Struct]]:
-    """Follow these fields. Return the innermost description and the last form that has fields."""
+    """Follow a path of fields. Return the innermost description and the last form that has fields."""
     described = ""
     for name in names:
         declared = next(field.type for field in msgspec.structs.fields(form) if field.encode_name == name)
@@ -217,14 +217,14 @@ def _parts(declared: Any) -> Iterator[Any]:
 
 
 def write_file(path: Path, content: bytes, *, earlier: re.Pattern[bytes]) -> None:
-    """Write a file. One that exists is replaced if it is empty or begins with a match of `earlier`.
+    """Write a file. An existing file is replaced if it is empty or begins with a match of `earlier`.
 
     A device or a pipe is written in place, because moving a file there would replace it.
     """
     scratch: Path | None = None
     try:
         if path.is_symlink():
-            path = Path(os.path.realpath(path))  # the link stays, and its file is written
+            path = Path(os.path.realpath(path))  # keep a symbolic link, and write the file it points to
         if path.exists() and not path.is_file():
             path.write_bytes(content)
             return
@@ -259,12 +259,12 @@ def check_file_replaceable(path: Path, *, earlier: re.Pattern[bytes]) -> None:
 
 
 def write_folder(target: Path, files: Iterable[tuple[str, bytes]], *, check: Check) -> Path:
-    """Write a folder. One that exists is replaced if `check` allows to remove every file in it.
+    """Write a folder. An existing folder is replaced if `check` allows every file in it to be removed.
 
-    A name may have one slash: the file then goes into a folder inside.
+    A name may have one slash: the file is then written to a subfolder.
 
-    `check` is called before the work, after it, and once more on the old folder after it was renamed, so that a file
-    that another process added meanwhile is kept.
+    `check` is called before the work, after it, and once more after the old folder is renamed, so that a file that
+    another process added meanwhile is kept.
     """
     check(target)
     made: list[Path] = []
@@ -336,7 +336,7 @@ def _temporary_file(path: Path) -> Path:
     scratch = Path(name)
     mask = os.umask(0)
     os.umask(mask)
-    scratch.chmod(0o666 & ~mask)  # `mkstemp` makes it readable only for the owner
+    scratch.chmod(0o666 & ~mask)  # `mkstemp` makes the file readable only for the owner
     return scratch
 
 
@@ -345,14 +345,14 @@ def _temporary_folder(target: Path) -> Path:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write a file, and wait until the disk has it: a full disk may report an error only then."""
+    """Write a file, and wait until it is on the disk: a full disk may report an error only then."""
     path.write_bytes(content)
     with path.open("r+b") as file:
         os.fsync(file.fileno())
 
 
 def _move_file(scratch: Path, path: Path, earlier: re.Pattern[bytes]) -> None:
-    """Move a file to its destination. If there was none, `link` fails if another process has created one by now."""
+    """Move a file to its destination. If none existed before, `link` fails if another process has created one since."""
     if not path.exists() and not path.is_symlink():
         try:
             os.link(scratch, path)
@@ -370,7 +370,7 @@ def _move_file(scratch: Path, path: Path, earlier: re.Pattern[bytes]) -> None:
 def _move_folder(scratch: Path, target: Path, check: Check) -> None:
     check(target)
     if not target.exists():
-        scratch.rename(target)  # fails if a file, or a folder with files, is there by now
+        scratch.rename(target)  # fails if a file, or a folder with files, has been created since
         return
     place = _temporary_folder(target)
     old = place / "old"
@@ -384,7 +384,7 @@ def _move_folder(scratch: Path, target: Path, check: Check) -> None:
         with suppress(OSError):
             place.rmdir()
         if isinstance(error, FolderError):
-            check(target)  # the same refusal, with the name that the user knows
+            check(target)  # the same error message, with the name that the user knows
         raise
     kept = _remove(old, names)
     with suppress(OSError):
@@ -394,7 +394,7 @@ def _move_folder(scratch: Path, target: Path, check: Check) -> None:
 
 
 def _remove(folder: Path, names: Iterable[str]) -> bool:
-    """Remove these files, then the folders. Return whether something else is in it, which then stays."""
+    """Remove these files, then the folders. Return whether other files are in the folder; they are kept."""
     names = list(names)
     for name in names:
         with suppress(OSError):

@@ -17,15 +17,15 @@ and nothing is measured. The deadline of an inner budget is never later than tha
 interrupted, so large arrays are processed in blocks that take a fraction of a second.
 
 **Interrupts.** SIGINT, SIGTERM and SIGHUP → KeyboardInterrupt in the main thread, so that temporary files are removed.
-An exception would do harm in three places, and is postponed there:
+An exception would do harm in three places, so signals are postponed there:
 
-* in a finalizer, in a callback of the garbage collector, or in that of a lock of a module that was imported, where
-  Python prints it and forgets it;
-* while a temporary folder is removed, where it would leave the rest of the folder behind;
+* in a finalizer, in a callback of the garbage collector, or in a callback for the import lock of a module, where Python
+  prints the exception and ignores it;
+* during the removal of a temporary folder, where it would leave the rest of the folder behind;
 * inside `uninterrupted()`, for code that creates files and must remove them again.
 
 After a first KeyboardInterrupt the program is cleaning up. Further signals of the next second are recorded and do not
-raise again. Some libraries turn a KeyboardInterrupt into an error of their own: ask `interrupted_by`.
+raise again. Some libraries turn a KeyboardInterrupt into an error of their own; call `interrupted_by` to find out.
 """
 
 import _thread
@@ -59,7 +59,7 @@ Item = TypeVar("Item")
 
 @dataclass(eq=False)
 class Stage:
-    """A part of the work: `done` of `total` items; None if their number is unknown."""
+    """A part of the work, of which `done` of `total` items are complete; `total` is None if unknown."""
 
     label: str
     total: int | None
@@ -84,7 +84,7 @@ class Budget:
     _start: int = 0
     _deadline: int | None = None
     _next: int = 0
-    _before: int | None = None  # bytes that the process held when the budget was opened
+    _before: int | None = None  # bytes of memory of the process when the budget was opened
     _outer: "Token[Budget] | None" = None
 
     def __enter__(self) -> "Budget":
@@ -120,7 +120,7 @@ class Budget:
         return self._deadline
 
     def check(self) -> None:
-        """Raise if time or memory has run out; measures at most every 20 milliseconds."""
+        """Raise if time or memory has run out. Measure at most every 20 milliseconds."""
         now = monotonic_ns()
         if now >= self._next:
             self.look(now)
@@ -149,7 +149,7 @@ class Budget:
         return ", ".join(map(str, self.stages))
 
     def foresee(self, size: int, what: str) -> None:
-        """Raise TooLarge if `size` bytes are beyond the memory limit."""
+        """Raise TooLarge if `size` bytes exceed the memory limit."""
         if self.memory is not None and size > self.memory:
             raise TooLarge(
                 f"{what} would take about {in_words(size)} of memory, beyond the limit of {in_words(self.memory)}; "
@@ -171,7 +171,7 @@ def check() -> None:
 
 
 def foresee(size: int, what: str) -> None:
-    """Raise TooLarge if `size` bytes, not allocated yet, are beyond the budget. `what` starts the message."""
+    """Raise TooLarge if `size` bytes, not allocated yet, exceed the budget. The message starts with `what`."""
     _current.get().foresee(size, what)
 
 
@@ -198,8 +198,8 @@ def stage(label: str, items: Iterable[Item], total: int | None = None) -> Iterat
 def foresee_time(work: Callable[[], Item], what: str, *, trial: int = 3, most: int = 60) -> Item:
     """Return what the work returns, or raise TooLarge if it would take more than `most` seconds.
 
-    The work is tried for a few seconds, and the time is estimated from how far its stages came. It is never refused if
-    a time limit was given, nor outside a budget. It must have no effect besides its result.
+    The work runs for a few seconds, and the total time is estimated from the progress of its stages. It is never
+    refused if there is a time limit or no budget. It must have no effect besides its result.
     """
     budget = _current.get()
     if budget._outer is None or budget.deadline is not None:
@@ -228,7 +228,7 @@ def foresee_time(work: Callable[[], Item], what: str, *, trial: int = 3, most: i
 
 
 def _share(stages: list[Stage]) -> "Fraction":
-    """Return the share of the work that is done, according to the open stages, the outermost first."""
+    """Return the fraction of the work that is done, according to the open stages, outermost first."""
     from fractions import Fraction
 
     share, part = Fraction(0), Fraction(1)
@@ -241,7 +241,7 @@ def _share(stages: list[Stage]) -> "Fraction":
 
 
 def resident() -> int | None:
-    """Return the bytes of memory that the process holds, or None if the system does not report them."""
+    """Return the number of bytes of memory of the process, or None if the system does not report it."""
     try:
         return int(Path("/proc/self/statm").read_bytes().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError):
@@ -249,7 +249,7 @@ def resident() -> int | None:
 
 
 def _largest_resident() -> int | None:
-    """Return the largest number of bytes that the process ever held, for systems that report only this."""
+    """Return the peak memory of the process in bytes, for systems that report only this."""
     try:
         import resource
     except ModuleNotFoundError:
@@ -287,7 +287,7 @@ class _State:
 
     def __init__(self) -> None:
         self.arrived: list[int] = []
-        self.depth = 0  # how many `uninterrupted` blocks are open
+        self.depth = 0  # the number of open `uninterrupted` blocks
         self.pending = False  # a signal arrived inside such a block
         self.raised: float | None = None  # when the last KeyboardInterrupt was raised
         self.leaving: float | None = None  # when the program began to end
@@ -318,7 +318,7 @@ def hear_interrupts() -> None:
 
 
 def stop_hearing() -> None:
-    """Raise nothing from now on, because the interpreter is ending."""
+    """Stop raising KeyboardInterrupt, because the interpreter is shutting down."""
     _state.leaving = time.monotonic()
 
 
@@ -333,8 +333,8 @@ class uninterrupted:  # noqa: N801 - used like a function
         finally:
             ...                         # remove the scratch folder
 
-    A class, not a generator: the handler runs between two bytecodes, and `__enter__` has changed nothing before it
-    has changed the depth.
+    This is a class, not a generator: the handler runs between two bytecodes, and changing the depth is the first change
+    that `__enter__` makes.
     """
 
     _change = 1
@@ -379,7 +379,7 @@ def _raise() -> None:
 def _interrupt(number: int, frame: FrameType | None) -> None:
     _state.arrived.append(number)
     if _state.leaving is not None:
-        if time.monotonic() - _state.leaving > GRACE:  # something keeps the interpreter from ending
+        if time.monotonic() - _state.leaving > GRACE:  # something prevents the interpreter from shutting down
             os._exit(128 + number)
     elif _state.depth:
         _state.pending = True
@@ -395,7 +395,7 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def _send_again(number: int) -> None:
-    """Send the signal to the main thread, which may be asleep: one that another thread takes does not wake it."""
+    """Send the signal to the main thread, which may be asleep: a signal to another thread does not wake it."""
     time.sleep(AGAIN)
     main = threading.main_thread().ident
     if main is not None and hasattr(signal, "pthread_kill"):

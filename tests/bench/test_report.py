@@ -127,7 +127,7 @@ class Tags(HTMLParser):
 
 def test_the_page_explains_the_first_failure_and_asks_for_nothing(folder):
     report = run_checks(faulty_samplers.make("order"), cached_models(str(folder)), checks=["terminates", "order"])
-    text = page(report)
+    text = page(report, ["--option", "block_length=4"])
     tags = Tags()
     tags.feed(text)
     assert tags.addresses == []
@@ -135,7 +135,7 @@ def test_the_page_explains_the_first_failure_and_asks_for_nothing(folder):
     assert tags.names.count("svg") == 2  # passes against right slots, and a step map
     assert "First failure: order on tree-16-reversed: word 0, pass 1: slot 0 was written" in text
     assert "Bugs of this class: a slot is written before the slots that it is computed from." in text
-    assert "--models tree-16-reversed --check order" in text
+    assert "--models tree-16-reversed --check order --option block_length=4" in text
     other = faulty_samplers.make("mask_never_written")
     both = run_checks(other, cached_models(str(folder)), checks=["mask_never_written"])
     both.outcomes += report.outcomes

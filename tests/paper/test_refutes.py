@@ -267,7 +267,7 @@ SIMULATIONS = [
     "own:mdm-to-fixed-k*",
     "own:mdm-speed-up*",
     "own:pcot-to-cot-answer-only*",
-    "own:causal-by-two-copies*",
+    "own:causal-by-two-streams*",
 ]
 SLIPS = ("TypeError", "AttributeError", "NameError", "TypeCheckError", "IndexError")  # of the test, not of the item
 

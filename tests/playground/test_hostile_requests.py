@@ -4,6 +4,7 @@ import http.client
 import json
 import socket
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from threading import Barrier
 
 import pytest
 
@@ -166,8 +167,14 @@ def test_more_than_it_takes_leave_it_responsive(client):
     """Some are answered, the others are told to come back, and the page is served all the while."""
     heavy = {"problem": "group:A5", "word": " ".join(["(123)"] * 48), "kind": "mdm"}
     inside = request_limits.AT_ONCE + request_limits.WAITING
-    with ThreadPoolExecutor(inside + 6) as pool:  # each has its own seed, so that none is like another
-        asked = [pool.submit(client.post, "run", {**heavy, "seed": seed}) for seed in range(inside + 6)]
+    start = Barrier(inside + 6)  # if one came late, it could be let in after another was answered
+
+    def ask(seed):  # each has its own seed, so that none is like another
+        start.wait()
+        return client.post("run", {**heavy, "seed": seed})
+
+    with ThreadPoolExecutor(inside + 6) as pool:
+        asked = [pool.submit(ask, seed) for seed in range(inside + 6)]
         wait(asked, return_when=FIRST_COMPLETED)  # somebody was told to come back: all the others are inside
         for _ in range(3):
             assert client.send("GET", "/")[0] == 200

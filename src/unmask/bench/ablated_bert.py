@@ -35,7 +35,7 @@ class Node(NamedTuple):
 
     @property
     def hook(self) -> str:
-        """The name of the place in TransformerLens (`TransformerBridge`) whose entry at this row is the node."""
+        """Return the name of the hook in TransformerLens (`TransformerBridge`) whose entry at this row is the node."""
         names = {"token": "embed.hook_out", "output": "unembed.hook_out"}
         place = "attn.hook_z" if self.kind == "head" else "hook_mlp_out"
         return names.get(self.kind) or f"blocks.{self.layer}.{place}"
@@ -46,7 +46,7 @@ Edge = tuple[Node, Node]
 
 @dataclass(eq=False)
 class Recorded:
-    """What a forward pass shows: logits [variants, rows, symbols], and what the first variant holds in between."""
+    """Record of a forward pass: logits [variants, rows, symbols], and the intermediate values of the first variant."""
 
     logits: np.ndarray
     added: dict[Node, np.ndarray] = field(default_factory=dict)
@@ -55,13 +55,13 @@ class Recorded:
 
     @property
     def decided(self) -> np.ndarray:
-        """The likeliest symbol of every row, [variants, rows]."""
+        """Return the likeliest symbol of every row, [variants, rows]."""
         return self.logits.argmax(axis=-1)
 
 
 @dataclass(eq=False)
 class AblatedBert:
-    """A folder of the form bert, read from its files; the first `symbols` tokens are those of the model."""
+    """The model of a folder of the form bert, read from its files; its symbols are the first `symbols` tokens."""
 
     tensors: Mapping[str, np.ndarray]
     config: dict[str, Any]
@@ -84,7 +84,7 @@ class AblatedBert:
         return self.config["num_attention_heads"]
 
     def nodes(self, rows: int) -> list[Node]:
-        """Every token, head and MLP in every row."""
+        """Return every token, head and MLP in every row."""
         found = [Node("token", row) for row in range(rows)]
         for layer in range(self.layers):
             found += [Node("head", row, layer, head) for head in range(self.heads) for row in range(rows)]
@@ -100,7 +100,7 @@ class AblatedBert:
         before: Recorded | None = None,
         given: Mapping[Node, np.ndarray] | None = None,
     ) -> Recorded:
-        """One variant for each set of nodes that are off, and an edge that is off beside them.
+        """Run one variant for each set of nodes that are off, and for an edge that is also off.
 
         An edge needs `before`, a pass of the same canvas with the same nodes off. `given` sets what nodes add.
         """
@@ -159,7 +159,7 @@ class AblatedBert:
         return total
 
     def _head(self, reader: np.ndarray, rows: np.ndarray, layer: int, head: int) -> tuple[np.ndarray, np.ndarray]:
-        """What a head adds, and its attention weights."""
+        """Return what a head adds to the stream, and its attention weights."""
         name = f"bert.encoder.layer.{layer}.attention"
         width = self.config["hidden_size"] // self.heads
         part = slice(head * width, (head + 1) * width)
@@ -199,7 +199,7 @@ class AblatedBert:
         given: Mapping[Node, np.ndarray] | None,
         head: int = -1,
     ) -> None:
-        """Set what nodes that are off add to 0, and what given nodes add to what is given."""
+        """Set the output of nodes that are off to 0, and the output of the nodes in `given` to its values."""
         for b, nodes in enumerate(off):
             rows = [node.row for node in nodes if (node.kind, node.layer, node.head) == (kind, layer, head)]
             added[b, rows] = 0

@@ -1,4 +1,4 @@
-"""Calls of published samplers as `generate` of the bench, one function each. No code of theirs is contained.
+"""Adapters that call published samplers as `generate` of the bench, one function each. No code of theirs is contained.
 
     check_sampler(adapters.llada(their_module.generate))
     check_sampler(adapters.diffusers_pipeline(), options={"threshold": 0.95})
@@ -24,7 +24,7 @@ Generate = Callable[..., Any]
 
 
 def numpy_sampler(generate: Generate) -> Generate:
-    """A sampler on NumPy arrays: `model(ids).logits` and `input_ids` are arrays."""
+    """Adapt a sampler on NumPy arrays: `model(ids).logits` and `input_ids` are arrays."""
 
     def adapted(model: Any, tokenizer: Any, input_ids: Any, *, steps: int, mask_token_id: int, **options: Any) -> Any:
         import torch
@@ -50,11 +50,11 @@ ZOO_OPTIONS = {
     "minimal_topk": ("num_to_transfer",),
     "remasking": ("remasking",),
 }
-"""Option of the bench → what published code calls it."""
+"""Option of the bench → its names in published code."""
 
 
 def zoo(name: str) -> Generate:
-    """A sampler of `unmask samplers`, such as `llada:remasking=random`; a seed is fixed.
+    """Return a sampler of `unmask samplers`, such as `llada:remasking=random`, with a fixed seed.
 
     Parameters that the name gives are fixed. The others are options of the bench, under its names.
     """
@@ -234,7 +234,7 @@ def _slots_of_dream(model: Any, input_ids: Any, prompt_length: int, mask_token_i
 
 
 def dllm(sampler_class: Any, config_class: Any, **fixed: Any) -> Generate:
-    """A sampler of the library dllm and the class of its settings, such as MDLMSampler and MDLMSamplerConfig."""
+    """Adapt a sampler of the library dllm and the class of its settings, such as MDLMSampler and MDLMSamplerConfig."""
 
     def generate(
         model: Any,
@@ -255,7 +255,7 @@ def dllm(sampler_class: Any, config_class: Any, **fixed: Any) -> Generate:
 
 
 def diffusers_pipeline(name: str = "LLaDA2Pipeline", scheduler: Any = None, **fixed: Any) -> Generate:
-    """A text pipeline of diffusers with its scheduler, by default `BlockRefinementScheduler`.
+    """Adapt a text pipeline of diffusers with its scheduler, by default `BlockRefinementScheduler`.
 
     Without `block_length` the whole canvas is one block. Its `num_inference_steps` counts steps per block.
     """
@@ -305,7 +305,7 @@ def diffusers_pipeline(name: str = "LLaDA2Pipeline", scheduler: Any = None, **fi
 
 
 def diffusers_scheduler(name: str = "BlockRefinementScheduler", **fixed: Any) -> Generate:
-    """A scheduler of diffusers in the plain loop: one step per pass on the slots, until none is masked or edited.
+    """Run a scheduler of diffusers in a plain loop: one step per pass on the slots, until none is masked or edited.
 
     With `uniform` the canvas has random symbols and the loop makes `steps` passes.
     """
@@ -366,7 +366,7 @@ def diffusers_scheduler(name: str = "BlockRefinementScheduler", **fixed: Any) ->
 
 
 def blank_slots(input_ids: Any, prompt_length: int, mask_token_id: int) -> int:
-    """The number of slots; refuse a canvas of which a part is given."""
+    """Return the number of slots; refuse a canvas that is partly filled."""
     canvas = input_ids[:, prompt_length:]
     if not bool((canvas == mask_token_id).all()):
         raise NotApplicable("this sampler makes its canvas itself and cannot be given one that is partly filled")
@@ -374,7 +374,7 @@ def blank_slots(input_ids: Any, prompt_length: int, mask_token_id: int) -> int:
 
 
 def one_row(input_ids: Any) -> Any:
-    """The ids; refuse a batch."""
+    """Return the ids of the single row; refuse a batch."""
     if len(input_ids) > 1:
         raise NotApplicable("this sampler takes one row at a time")
     return input_ids
@@ -402,7 +402,7 @@ def adapter_named(text: str) -> Generate | None:
 
 def _of_diffusers(text: str) -> Generate:
     """NAME or NAME:PARAMETER=VALUE,…; the parameters are those of the scheduler, also for a pipeline."""
-    from unmask.samplers.sampler_names import named_parameters
+    from unmask.samplers.sampler_names import named_parameters, parameter_value
 
     name, _, rest = text.partition(":")
     if not hasattr(_diffusers(), name):
@@ -410,7 +410,7 @@ def _of_diffusers(text: str) -> Generate:
     scheduler = name if name.endswith("Scheduler") else "BlockRefinementScheduler"
     scheduler_class = getattr(_diffusers(), scheduler)
     known = [known for known in inspect.signature(scheduler_class.__init__).parameters if known != "self"]
-    given = named_parameters(scheduler, rest, known)
+    given = named_parameters(scheduler, rest, known, parameter_value)
     is_pipeline = scheduler != name
     made: Any = (
         diffusers_pipeline(name, scheduler_class(**given)) if is_pipeline else diffusers_scheduler(name, **given)

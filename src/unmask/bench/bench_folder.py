@@ -56,7 +56,7 @@ if __name__ == "__main__":
 
 
 def standalone_script() -> str:
-    """The text of check.py."""
+    """Return the text of check.py."""
     parts = [HEAD]
     for name in STANDALONE:
         source = (Path(__file__).parent / f"{name}.py").read_text(encoding="utf-8")
@@ -72,7 +72,7 @@ def standalone_script() -> str:
 
 
 def folder_files(row: ReferenceRow, form: str | None = None) -> dict[str, bytes]:
-    """All files of a bench folder, with their checksums."""
+    """Return all files of a bench folder, with their checksums."""
     files = {**reference_files(row, form), "check.py": standalone_script().encode()}
     size = sum(map(len, files.values()))
     if form in (None, row.form) and size > MOST_BYTES:
@@ -82,7 +82,7 @@ def folder_files(row: ReferenceRow, form: str | None = None) -> dict[str, bytes]
 
 
 def write_bench_folder(row: ReferenceRow, out: str | os.PathLike[str], form: str | None = None) -> Path:
-    """Write a bench folder where nothing was before."""
+    """Write a bench folder to a path that does not exist yet."""
     from unmask.export.folder_files import check_free, write_folder
 
     check_free(Path(out))
@@ -99,7 +99,7 @@ def cache_folder() -> Path:
 
 
 def is_intact(folder: Path) -> bool:
-    """Whether all files are there and have the checksums that were written with them."""
+    """Return whether all files exist and have their recorded checksums."""
     try:
         listed = (folder / CHECKSUMS).read_text(encoding="utf-8").splitlines()
         pairs = [line.split("  ", 1) for line in listed]
@@ -109,7 +109,7 @@ def is_intact(folder: Path) -> bool:
 
 
 def cached_model(row: ReferenceRow) -> LoadedModel:
-    """The model from the cache; it is built when it is missing or was changed."""
+    """Return the model from the cache; it is built if it is missing or was changed."""
     digest = sha256(f"{VERSION} {row}".encode()).hexdigest()[:12]
     folder = cache_folder() / "bench" / f"{row.name}-{digest}"
     if not is_intact(folder):
@@ -124,14 +124,14 @@ def cached_model(row: ReferenceRow) -> LoadedModel:
 
 
 def model_names(models: str) -> list[str]:
-    """What `cached_models` takes one by one: names of reference models, or the path of a bench folder."""
+    """Return the names that `cached_models` loads: those of reference models, or the path of a bench folder."""
     if os.sep in models or Path(models).is_dir():
         return [models]
     return [row.name for row in chosen_rows(models)]
 
 
 def cached_models(models: str) -> list[LoadedModel]:
-    """`quick`, `full`, names separated by commas, or the path of a bench folder."""
+    """Load `quick`, `full`, names separated by commas, or the path of a bench folder."""
     if os.sep in models or Path(models).is_dir():
         return [load_reference(models)]
     return [cached_model(row) for row in chosen_rows(models)]

@@ -1,4 +1,4 @@
-"""Trial → outcome, by name: the checks of a sampler, each for one class of bugs.
+"""The checks of a sampler, each for one class of bugs: Trial → outcome.
 
 A check returns what it compared, or raises `CheckFailed` with the first failure, or `NotApplicable` with a reason. It
 never passes without a comparison. Checks that compare two runs with each other are in `comparison_checks`.
@@ -20,7 +20,7 @@ from unmask.bench.trial import CheckFailed, Trial, refuse
 
 @dataclass(frozen=True)
 class Check:
-    """A name, the bugs that it finds in one line, and the function."""
+    """A check: its name, one line about the bugs that it finds, and its function."""
 
     name: str
     bugs: str
@@ -71,7 +71,7 @@ def no_mask_left(trial: Trial) -> str:
             uneven = trial.run(word.ids, model.slots, block_length=width)
         except NotApplicable:
             uneven = None
-        if uneven is not None and uneven.result is not None:  # it may refuse blocks that do not divide the canvas
+        if uneven is not None and uneven.result is not None:  # it may refuse a width that does not divide the canvas
             runs.append((f"steps={model.slots}, block_length={width}", uneven))
     for said, run in runs:
         left = np.flatnonzero(run.slots[0] == model.mask_id)
@@ -93,7 +93,7 @@ def within_budget(trial: Trial) -> str:
             run = trial.finished(trial.run(word.ids, steps, variant=variant))
             if run.passes == 0:
                 raise NotApplicable("the model was never called through its forward method")
-            if run.passes > steps + _idle(run):  # an idle pass is the concern of `no_idle_pass`
+            if run.passes > steps + _idle(run):  # idle passes are left to `no_idle_pass`
                 where = " where no slot is surer than another" if variant else ""
                 raise CheckFailed(f"{run.passes} passes with steps={steps}{where}")
             most.append(run.passes)
@@ -109,7 +109,7 @@ def follows_schedule(trial: Trial) -> str:
 
 
 def _too_many(trial: Trial) -> str | None:
-    """The first pass that writes more slots than its share although none is surer than another."""
+    """Return the first pass that writes more slots than its share although no slot is surer than another."""
     model = trial.model
     for steps in (model.slots, trial.half):
         run = trial.filled(trial.followed(trial.run(trial.words[0].ids, steps, variant="undecided")))
@@ -125,7 +125,7 @@ def _too_many(trial: Trial) -> str | None:
 
 
 def refuse_too_many(trial: Trial) -> None:
-    """Leave what a sampler does that takes too many slots at once to `follows_schedule`."""
+    """Stop if the sampler writes too many slots at once: `follows_schedule` reports this."""
     try:
         fault = _too_many(trial)
     except (CheckFailed, NotApplicable):
@@ -152,16 +152,16 @@ def no_idle_pass(trial: Trial) -> str:
 
 
 def _passes_of_cache(trial: Trial) -> str | None:
-    """Where a cache costs passes; they are counted, because such a run may show only a part of the canvas."""
+    """Return where a cache costs passes. Only passes are counted, because such a run may show a part of the canvas."""
     model = trial.model
     if not trial.accepts("use_cache") or model.facts["hops"] > 1:
-        return None  # of several hops: a cache may have changed what is predicted, and so the number of passes
+        return None  # with several hops, a cache may have changed predictions, and so the number of passes
     width = block_width(model.slots) if trial.accepts("block_length") else None
     settings: list[dict[str, Any]] = [{}] if width is None else [{}, {"block_length": width}]
     for more in settings:
         plain, cached = (trial.run(trial.words[0].ids, model.slots, use_cache=use, **more) for use in (False, True))
         if plain.result is None or cached.result is None or not np.array_equal(plain.result, cached.result):
-            continue  # the concern of `cache_changes_nothing`
+            continue  # left to `cache_changes_nothing`
         if cached.passes > plain.passes:
             where = "".join(f", {name}={value}" for name, value in more.items())
             return f"use_cache=True{where}: {cached.passes} passes instead of {plain.passes}, and the same slots"
@@ -203,7 +203,7 @@ def order(trial: Trial) -> str:
 
 
 def _sure_ones_left(run: ObservedRun, step: int) -> bool:
-    """Whether a pass wrote slots although it left others masked that were certain."""
+    """Return whether a pass left slots masked whose prediction was certain."""
     after = (run.canvases() or [])[step]
     return bool(((after[0] == run.mask_id) & (run.predictions(step)[1][0] >= CERTAIN)).any())
 
@@ -302,13 +302,13 @@ def blocks(trial: Trial) -> str:
 
 
 def block_width(slots: int) -> int | None:
-    """The least divisor from 3 on, which every sampler accepts."""
+    """Return the least divisor from 3 on, a block width that every sampler accepts."""
     return next((width for width in range(3, slots) if slots % width == 0), None)
 
 
 @check("editing never runs, or stops before the last edit")
 def editing(trial: Trial) -> str:
-    """Everything is committed in one pass, so that only edits can make it right."""
+    """Commit everything in one pass, so that only edits can make the slots right."""
     trial.needs("editing_threshold")
     model, edits = trial.model, 0
     more: dict[str, Any] = {"max_post_steps": 4 * model.slots} if trial.accepts("max_post_steps") else {}
@@ -335,7 +335,7 @@ def editing(trial: Trial) -> str:
 
 @check("random symbols are not denoised: a pass is missing, or what was right becomes random again")
 def uniform_noise(trial: Trial) -> str:
-    """From a canvas without masks every slot can be right after the least number of passes, and stays right."""
+    """Start from a canvas without masks: every slot must be right after the least number of passes, and stay right."""
     trial.needs("uniform")
     trial.needs("prompt_length")
     writes_once(trial)
@@ -358,7 +358,7 @@ def uniform_noise(trial: Trial) -> str:
 
 
 def random_slots(trial: Trial, number: int) -> np.ndarray:
-    """The canvas of a word with random symbols instead of masks."""
+    """Return the canvas of a word with random symbols instead of masks."""
     model, ids = trial.model, trial.words[number].ids.copy()
     symbols = np.setdiff1d([word.values for word in model.words], [UNJUDGED])
     ids[model.prompt_length :] = np.random.default_rng(number).choice(symbols, model.slots)
@@ -370,13 +370,13 @@ def _refuse_unsound(trial: Trial, word: ReferenceWord) -> None:
     try:
         run = trial.run(word.ids, trial.model.slots)
     except NotApplicable:
-        return  # it has no runs from masks
+        return  # such a sampler has no runs from masks
     if run.result is not None:
         trial.sound(run, word)
 
 
 def _per_pass(run: ObservedRun) -> list[int]:
-    """How many slots every pass changes."""
+    """Return the number of slots that each pass changes."""
     canvases = run.canvases() or []
     return [int((a != b).sum()) for a, b in pairwise(canvases)]
 

@@ -5,13 +5,13 @@ pass writes, for the planner keep or take of every slot. Nothing is declared fro
 and edge is found by switching it off in the exported BERT, on canvases of the model's own runs of the listed words:
 
     necessary node    off alone, it changes a decision of some word in this pass
-    backup node       not necessary, but where only nodes are on that are necessary in some pass, switching it on
-                      changes a decision of this pass: it does what another node also does, or it keeps a node that
-                      another pass needs from acting in this one
-    edge              off alone, it changes a decision; for a backup node, where only that node is on beside those that
-                      are necessary in some pass
+    backup node       not necessary, but if only the nodes that are necessary in some pass are on, switching it on
+                      changes a decision of this pass: it duplicates another node, or it keeps a node that another pass
+                      needs from acting in this one
+    edge              off alone, it changes a decision; for a backup node, this is tested with only that node and the
+                      nodes that are necessary in some pass on
 
-Tokens are the input and stay on, unless one is asked about alone. Nodes with an edge belong to the circuit. Then it is
+Tokens are the input and stay on, unless a single token is tested. Nodes with an edge belong to the circuit. Then it is
 checked that the circuit is enough: with every head and MLP outside of it off, every decision of every listed word is
 that of the whole model; and that it carries the words: with what its nodes add in the run of another word, every
 decision is that of the other word. An error is raised otherwise.
@@ -35,12 +35,12 @@ from unmask.limits import check
 FORMAT = "unmask-circuit/1"
 WORDS = 6
 AT_ONCE = 256  # variants of a pass that are computed together
-NOTHING = 1e-6  # a node that adds less than this in every column adds nothing
+NOTHING = 1e-6  # a node that adds less than this in every column counts as adding nothing
 
 
 @dataclass(frozen=True, eq=False)
 class Canvas:
-    """What a part reads before a pass of one word, and the rows whose decisions the pass uses."""
+    """The input of a part before a pass on one word, and the rows whose decisions the pass uses."""
 
     ids: np.ndarray
     rows: np.ndarray
@@ -48,7 +48,7 @@ class Canvas:
 
 @dataclass(frozen=True)
 class PartCircuit:
-    """Nodes with whether each is necessary, and edges, of one part in one pass."""
+    """The nodes (and whether each is necessary) and the edges of one part in one pass."""
 
     part: str
     step: int
@@ -58,7 +58,7 @@ class PartCircuit:
 
 
 def circuit_files(row: ReferenceRow, words: int = WORDS) -> dict[str, bytes]:
-    """Files of a circuit folder: `circuit.json`, and both parts of the model as BERT folders."""
+    """Return the files of a circuit folder: `circuit.json`, and both parts of the model as BERT folders."""
     from unmask.export.export_model import export_files
     from unmask.export.folder_files import as_json
     from unmask.samplers.benchmark_subject import Subject
@@ -90,7 +90,7 @@ def circuit_files(row: ReferenceRow, words: int = WORDS) -> dict[str, bytes]:
 
 
 def canvases_of(subject: Any, part: str, slots: Sequence[int]) -> Iterator[list[Canvas]]:
-    """For every pass of the model's own run, the canvas of every word; empty where the pass changes nothing."""
+    """Return the canvases of all words for every pass of the model's own run; empty if the pass changes nothing."""
     model, first = subject.predictor.model, subject.predictor.first_row
     begin = [] if model.begin is None else [model.token[model.begin]]
     for before, after in pairwise(subject.own.histories):
@@ -116,11 +116,11 @@ class Pass:
         return cls(bert, canvases, runs, [decisions(*pair)[0] for pair in zip(runs, canvases, strict=True)])
 
     def decided(self, off: frozenset[Node]) -> list[np.ndarray]:
-        """What every word decides with these nodes off."""
+        """Return the decisions of every word with these nodes off."""
         return [variants(self.bert, canvas, [off])[0] for canvas in self.canvases]
 
     def changed(self, sets: list[frozenset[Node]], expected: list[np.ndarray]) -> np.ndarray:
-        """Which of these sets of nodes that are off change a decision of a word."""
+        """Return which of these sets change a decision of some word when their nodes are off."""
         found = np.zeros(len(sets), dtype=bool)
         for canvas, target in zip(self.canvases, expected, strict=True):
             if sets:
@@ -128,12 +128,12 @@ class Pass:
         return found
 
     def is_enough(self, nodes: set[Node], parts: frozenset[Node]) -> bool:
-        """Whether every decision is that of the whole model with all other parts off."""
+        """Return whether these nodes alone, with all others off, make every decision of the whole model."""
         return not self.changed([parts - nodes], self.wanted).any()
 
 
 def circuits_of(bert: AblatedBert, passes: list[list[Canvas]], part: str, first: int) -> Iterator[PartCircuit]:
-    """The circuit of every pass that changes something; `first` is the row of the first slot."""
+    """Yield the circuit of every pass that changes something; `first` is the row of the first slot."""
     made = {step: Pass.of(bert, canvases) for step, canvases in enumerate(passes, start=1) if canvases}
     candidates = {step: candidate_nodes(bert, one.canvases, one.runs) for step, one in made.items()}
     needed: dict[int, set[Node]] = {}
@@ -173,7 +173,7 @@ def _circuit(
 
 
 def irreducible(nodes: set[Node], candidates: list[Node], is_enough: Callable[[set[Node]], bool]) -> set[Node]:
-    """Add nodes until they are enough, then leave out each that is not needed for that."""
+    """Add nodes until they are enough, then remove each node that is not needed."""
     found = nodes | set(candidates)
     if not is_enough(found):
         raise BenchError("the nodes that reach a decision are not enough for it; this model has no circuit")
@@ -184,7 +184,7 @@ def irreducible(nodes: set[Node], candidates: list[Node], is_enough: Callable[[s
 
 
 def _check_carries(one: Pass, nodes: set[Node]) -> None:
-    """In the run of a word, the nodes of a circuit add what they add in the run of the next word: its decisions."""
+    """Check that a circuit carries its word: with its outputs from another word's run, it decides as for that word."""
     for number, canvas in enumerate(one.canvases):
         other = (number + 1) % len(one.canvases)
         if not np.array_equal(canvas.rows, one.canvases[other].rows):
@@ -200,7 +200,7 @@ def decisions(run: Recorded, canvas: Canvas) -> np.ndarray:
 
 
 def variants(bert: AblatedBert, canvas: Canvas, off: list[frozenset[Node]]) -> np.ndarray:
-    """The decisions with each of these sets of nodes off."""
+    """Return the decisions with each of these sets of nodes off."""
     found = []
     for start in range(0, len(off), AT_ONCE):
         check()
@@ -209,7 +209,7 @@ def variants(bert: AblatedBert, canvas: Canvas, off: list[frozenset[Node]]) -> n
 
 
 def candidate_nodes(bert: AblatedBert, canvases: list[Canvas], runs: list[Recorded]) -> list[Node]:
-    """Nodes that add something and from which attention leads to a decision, in some word."""
+    """Return the nodes that, for some word, add something and lead to a decision through attention."""
     found: set[Node] = set()
     for canvas, run in zip(canvases, runs, strict=True):
         reach = {int(row) for row in canvas.rows}
@@ -228,7 +228,7 @@ def candidate_nodes(bert: AblatedBert, canvases: list[Canvas], runs: list[Record
 def edges_of(
     bert: AblatedBert, canvases: list[Canvas], off: frozenset[Node], nodes: set[Node] | frozenset[Node]
 ) -> Iterator[Edge]:
-    """Edges between these nodes, and to outputs, that change a decision when they are off beside `off`."""
+    """Yield the edges between these nodes, and to outputs, that change a decision if they are off, with `off` off."""
     found: set[Edge] = set()
     for canvas in canvases:
         before = bert.forward(canvas.ids, [off])
@@ -244,7 +244,7 @@ def edges_of(
 
 
 def _possible(nodes: set[Node] | frozenset[Node], canvas: Canvas, run: Recorded) -> Iterator[Edge]:
-    """Edges along which something can flow: in one row, or where attention has a weight."""
+    """Yield the edges along which something can flow: within a row, or where an attention weight is not 0."""
     outputs = [Node("output", int(row), len(run.patterns)) for row in canvas.rows]
     for reader in (*nodes, *outputs):
         for source in nodes:
@@ -261,7 +261,7 @@ def _possible(nodes: set[Node] | frozenset[Node], canvas: Canvas, run: Recorded)
 
 
 def counterfactual_pairs(subject: Any, slots: Sequence[int], per_word: int = 4) -> list[dict[str, Any]]:
-    """For every word, other words that differ in one letter and for which some slot has another right value."""
+    """Return, for every word, words that differ in one letter and for which some slot has another right value."""
     from unmask.samplers.sampled_predictors import CompiledPredictor
 
     model = subject.predictor.model
@@ -312,7 +312,7 @@ def node_json(node: Node, bert: AblatedBert, *, necessary: bool) -> dict[str, An
 
 
 def role(node: Node, bert: AblatedBert) -> str:
-    """What a node compares, reads and writes, by the names of registers: a comment, not part of the truth."""
+    """Describe what a node compares, reads and writes, by register names: a comment, not part of the truth."""
     if node.kind == "token":
         return "the symbol of this row"
     layer = bert.registers["layers"][node.layer]
@@ -327,7 +327,7 @@ def role(node: Node, bert: AblatedBert) -> str:
 
 @dataclass(frozen=True)
 class CircuitScore:
-    """Recall counts necessary nodes (or edges) that were proposed, precision proposed ones that are in the circuit."""
+    """Recall: share of necessary nodes (edges) that were proposed. Precision: share of proposed ones in the circuit."""
 
     precision: float
     recall: float
@@ -405,7 +405,7 @@ def _by_pass(document: Mapping[str, Any], what: str) -> dict[tuple[str, int], di
 
 
 def read_circuit(path: str | Path) -> dict[str, Any]:
-    """A document of circuits from a file, or from `circuit.json` of a folder."""
+    """Read a document of circuits from a file, or from `circuit.json` of a folder."""
     path = Path(path)
     path = path / "circuit.json" if path.is_dir() else path
     try:

@@ -17,9 +17,9 @@ KNOWN_EFFECTS: dict[str, tuple[Any, Any, str | None]] = {
     "minimal_topk": (1, 4, "undecided"),
     "remasking": ("low_confidence", "random", None),
 }
-"""Option → two values with which the writes of every pass are known to differ, and the logits for which they do."""
+"""Option → two values for which the writes of every pass are known to differ, and the logits that are used."""
 KNOWN_EQUAL: dict[str, tuple[Any, ...]] = {"editing_threshold": (None, 2.0)}
-"""Option → values with which a run is known to be the same: no probability is above 2, so nothing is edited."""
+"""Option → values with which a run is known to be the same: no probability exceeds 2, so nothing is edited."""
 
 
 @check("an option is not passed on: two values give the same run")
@@ -65,7 +65,7 @@ def options_agree(trial: Trial) -> str:
                         continue
                     if not same_run(*map(trial.finished, pair)):
                         _refuse_chance(trial)
-                        for run in () if more else pair:  # what starts from random symbols may write such ones
+                        for run in () if more else pair:  # such a sampler may write random symbols
                             refuse("no_shift", trial.unpredicted_write(run))
                         said = f"steps={steps}{where}: {name}={first!r} and {name}={other!r} differ"
                         raise CheckFailed(f"{said}: {difference(trial, *pair)}")
@@ -86,7 +86,7 @@ def batch_rows(trial: Trial) -> str:
 
 
 def _rows_beside(trial: Trial) -> tuple[list[str], str | None]:
-    """What rows were run beside, and the first that is not the same as alone."""
+    """Return which rows shared the batch, and the first row whose result differs from its result alone."""
     first, second = trial.words[:2]
     given = second.ids.copy()
     known = (second.earliest == 1) & (second.values >= 0) & trial.model.write_once
@@ -154,7 +154,7 @@ def deterministic(trial: Trial) -> str:
 
 
 def _chance(trial: Trial) -> str | None:
-    """Where two equal runs differ."""
+    """Return where two runs with equal arguments differ."""
     for variant in (None, "undecided"):
         first, second = (
             trial.finished(trial.run(trial.words[0].ids, trial.half, variant=variant, attempt=attempt))
@@ -167,7 +167,7 @@ def _chance(trial: Trial) -> str | None:
 
 
 def _refuse_chance(trial: Trial) -> None:
-    """Leave a difference of a sampler that draws to `deterministic`."""
+    """Stop if the sampler draws at random: `deterministic` reports this."""
     try:
         fault = _chance(trial)
     except (CheckFailed, NotApplicable):
@@ -185,7 +185,7 @@ def dtype(trial: Trial) -> str:
     for name in ("bfloat16", "float16"):
         run = trial.finished(trial.run(word.ids, trial.model.slots, dtype=name))
         if trial.wrong_prediction(run, word) is not None:
-            continue  # this model itself decides otherwise in this number type
+            continue  # the model's own decisions change in this number type
         if not same_run(exact, run):
             _refuse_chance(trial)
             raise CheckFailed(f"{name}: {difference(trial, exact, run)}")
@@ -218,7 +218,7 @@ def cache_changes_nothing(trial: Trial) -> str:
 
 
 def cache_widths(trial: Trial) -> list[int | None]:
-    """Block lengths to try: the whole canvas, and where rows hold values within a pass (several hops) its divisors."""
+    """Return block lengths to try: the whole canvas, and for models of several hops also its divisors."""
     if not trial.accepts("block_length"):
         return [None]
     slots = trial.model.slots
@@ -241,12 +241,12 @@ def step_map_is_true(trial: Trial) -> str:
 
 
 def ranked(steps: np.ndarray) -> np.ndarray:
-    """Passes by rank, so that passes may be counted from 0 or 1."""
+    """Replace passes by their ranks, so that they may be counted from 0 or 1."""
     return np.unique(steps, return_inverse=True)[1].reshape(steps.shape)
 
 
 def same_run(first: ObservedRun, second: ObservedRun) -> bool:
-    """Whether the results are equal and, where it is known, who was written when."""
+    """Return whether the results are equal and, if known, the pass that wrote each slot."""
     if not np.array_equal(first.slots, second.slots):
         return False
     when = first.step_map(), second.step_map()
@@ -254,7 +254,7 @@ def same_run(first: ObservedRun, second: ObservedRun) -> bool:
 
 
 def difference(trial: Trial, first: ObservedRun, second: ObservedRun) -> str:
-    """Where two runs differ first."""
+    """Describe where two runs first differ."""
     differs = np.flatnonzero(first.slots[0] != second.slots[0])
     if len(differs):
         held = (trial.model.shown(run.slots[0, differs[0]]) for run in (first, second))

@@ -17,16 +17,16 @@ from unmask.errors import UnmaskError
 FORMAT = "unmask-bench/1"
 DESCRIPTION = "bench.json"
 RESIDUAL = "residual.safetensors"
-UNJUDGED = -1  # the value of a slot without a correct value
+UNJUDGED = -1  # marks a slot without a correct value
 
 
 class BenchError(UnmaskError):
-    """Something that the bench was given and cannot use: a folder, a name, a function."""
+    """Raised if the bench cannot use an argument: a folder, a name or a function."""
 
 
 @dataclass(frozen=True, eq=False)
 class ReferenceWord:
-    """A prompt with a blank canvas behind it, and the truth about each slot.
+    """A prompt followed by a blank canvas, and the truth about each slot.
 
     `values` are token ids; `reads[s]` are the slots that slot s is computed from; `earliest[s]` is the first pass in
     which it can be right. Slots are numbered from the left end of the canvas.
@@ -43,7 +43,7 @@ class ReferenceWord:
 
 @dataclass(eq=False)
 class LoadedModel:
-    """A reference model on disk; torch and transformers are imported when the module is first asked for."""
+    """A reference model on disk; torch and transformers are imported when `module` is first used."""
 
     folder: Path
     facts: dict[str, Any]
@@ -73,12 +73,12 @@ class LoadedModel:
 
     @property
     def write_once(self) -> bool:
-        """Whether every slot is written once; otherwise slots are computed in place, by edits."""
+        """Return whether every slot is written once; otherwise slots are computed in place, by edits."""
         return self.facts["write_once"]
 
     @property
     def is_rotary(self) -> bool:
-        """Whether positions are counted from a begin symbol, so that padding on the left is allowed."""
+        """Return whether positions are counted from a begin symbol, so that padding on the left is allowed."""
         return self.facts["begin_token_id"] is not None
 
     @property
@@ -88,7 +88,7 @@ class LoadedModel:
         return self._tokenizer
 
     def module(self, dtype: str = "float32") -> Any:
-        """The torch module in evaluation mode, in this number type."""
+        """Return the torch module in evaluation mode, in this number type."""
         if dtype not in self._modules:
             import torch
 
@@ -99,7 +99,7 @@ class LoadedModel:
         return self._modules[dtype]
 
     def shown(self, token: int) -> str:
-        """The name of a token."""
+        """Return the name of a token."""
         try:
             name = self.tokenizer.convert_ids_to_tokens(int(token))
         except (OverflowError, IndexError):
@@ -107,7 +107,7 @@ class LoadedModel:
         return f"the unknown token {token}" if name is None else str(name)
 
     def residual(self) -> list[np.ndarray]:
-        """The residual stream after each layer, [rows, width], in the first pass of the first word."""
+        """Return the residual stream after each layer, [rows, width], in the first pass of the first word."""
         from safetensors.numpy import load_file
 
         stored = load_file(self.folder / RESIDUAL)
@@ -131,7 +131,7 @@ class LoadedModel:
         return None
 
     def forget(self, dtype: str) -> None:
-        """Load the module again when it is next asked for."""
+        """Drop the module; it is loaded again when it is next used."""
         self._modules.pop(dtype, None)
 
 
@@ -168,7 +168,7 @@ def _words(facts: dict[str, Any]) -> Iterator[ReferenceWord]:
 
 @contextmanager
 def _without_progress_bar() -> Generator[None]:
-    """Progress bars of transformers say nothing about a sampler."""
+    """Load without the progress bars of transformers."""
     logging = _transformers().utils.logging
     shown = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()

@@ -1,4 +1,4 @@
-"""generate × model → ObservedRun: the canvases that a sampler shows the model, what the model predicts, what comes out.
+"""generate × model → ObservedRun: the canvases that a sampler shows the model, the predictions, and the result.
 
 The model is not replaced: hooks on the torch module record every call, so that a sampler sees the class that it knows.
 
@@ -24,12 +24,12 @@ CERTAIN = 0.9  # a decided slot of a reference model has probability 1, an undec
 
 
 class StopRun(BaseException):
-    """A limit is reached. Not an Exception, so that a sampler that catches everything does not swallow it."""
+    """Raised when a limit is reached; not an `Exception`, so that a sampler that catches those does not swallow it."""
 
 
 @dataclass(frozen=True, eq=False)
 class ModelCall:
-    """What the model was shown and what it predicted: [batch, rows] each; None where it was not shown token ids."""
+    """The input and the predictions of one call, [batch, rows] each; None if the model was not given token ids."""
 
     ids: np.ndarray | None
     predicted: np.ndarray
@@ -38,7 +38,7 @@ class ModelCall:
 
 @dataclass(frozen=True)
 class SlotWrite:
-    """In pass `step` (from 1) a slot went from one token to another."""
+    """A change of a slot from one token to another in pass `step` (from 1)."""
 
     step: int
     slot: int
@@ -71,12 +71,12 @@ class ObservedRun:
 
     @property
     def slots(self) -> np.ndarray:
-        """What the slots hold in the end, [batch, slots]."""
+        """Return the final content of the slots, [batch, slots]."""
         assert self.result is not None
         return self.result[:, self.prompt_length :]
 
     def canvases(self) -> list[np.ndarray] | None:
-        """The slots before every pass, and in the end; None if a call did not show the whole canvas from its start."""
+        """Return the slots before every pass and at the end; None if a call did not show the canvas from its start."""
         shown = [self._canvas(call) for call in self.calls]
         known = [canvas for canvas in shown if canvas is not None]
         if not known or len(known) < len(shown) or self.result is None:
@@ -84,7 +84,7 @@ class ObservedRun:
         return [*known, self.slots]
 
     def _canvas(self, call: ModelCall) -> np.ndarray | None:
-        """A call may show fewer rows at the end (a window of blocks) or more (blocks that are filled up)."""
+        """Return the canvas of a call, which may lack rows at the end (a window of blocks) or have more (padding)."""
         ids, start = call.ids, self.start
         if ids is None or ids.shape[0] < start.shape[0] or ids.shape[1] < self.prompt_length:
             return None
@@ -94,7 +94,7 @@ class ObservedRun:
         return np.hstack([ids, start[:, ids.shape[1] :]])[:, self.prompt_length :]
 
     def predictions(self, step: int) -> tuple[np.ndarray, np.ndarray]:
-        """(symbols, probabilities) of the slots in a pass (from 1), [batch, slots]; -1 and 0 where they are unknown."""
+        """Return (symbols, probabilities) of the slots in a pass (from 1), [batch, slots]; -1 and 0 if unknown."""
         call, (rows, width) = self.calls[step - 1], self.start.shape
         symbols, sure = np.full((rows, width), -1), np.zeros((rows, width))
         first = int(self.shifted)
@@ -104,7 +104,7 @@ class ObservedRun:
         return symbols[:, self.prompt_length :], sure[:, self.prompt_length :]
 
     def writes(self, row: int = 0) -> list[SlotWrite]:
-        """Every change of a slot of one row, pass by pass."""
+        """Return every change of a slot of one row, pass by pass."""
         canvases = self.canvases() or []
         return [
             SlotWrite(t, slot, int(before[row, slot]), int(after[row, slot]))
@@ -113,7 +113,7 @@ class ObservedRun:
         ]
 
     def step_map(self) -> np.ndarray | None:
-        """The pass that wrote what a slot holds in the end, 0 where none did, [batch, slots]; None if unknown."""
+        """Return the pass that wrote the final content of each slot (0: none), [batch, slots]; None if unknown."""
         canvases = self.canvases()
         if canvases is None:
             return self.returned_step_map
@@ -134,7 +134,7 @@ def observe(
 ) -> ObservedRun:
     """Call `generate`, and complete `run`; `transform` changes the logits that the sampler gets.
 
-    The time limit ends a run at the next call of the model; in the main thread of a Unix system also in between.
+    The time limit ends a run at the next call of the model, and in the main thread of a Unix system also between calls.
     """
     end = time.monotonic() + seconds
 
@@ -169,7 +169,7 @@ def observe(
         run.stopped = str(stop)
     except NotApplicable:
         raise
-    except (Exception, SystemExit) as error:  # whatever a sampler raises is a finding about it
+    except (Exception, SystemExit) as error:  # any exception of a sampler is recorded as a result
         run.error = f"generate raised {type(error).__name__}: {' '.join(str(error).split())[:300]}"
     finally:
         for hook in hooks:
@@ -178,7 +178,7 @@ def observe(
 
 
 class NotApplicable(Exception):
-    """Raised by a check or an adapter where a question cannot be asked; its message is the reason."""
+    """Raised by a check or an adapter that does not apply; its message is the reason."""
 
 
 def _with_logits(output: Any, logits: Any) -> Any:
@@ -197,7 +197,7 @@ def _alarm(seconds: float) -> Generator[None]:
 
     former = signal.signal(signal.SIGALRM, ring)
     start = time.monotonic()
-    left, _ = signal.setitimer(signal.ITIMER_REAL, seconds, 0.5)  # again, if a sampler swallows it
+    left, _ = signal.setitimer(signal.ITIMER_REAL, seconds, 0.5)  # the alarm repeats in case a sampler swallows it
     try:
         yield
     finally:
@@ -208,7 +208,7 @@ def _alarm(seconds: float) -> Generator[None]:
 
 
 def _array(value: Any) -> np.ndarray:
-    """A tensor, an array or nested lists → an array of integers or floats."""
+    """Convert a tensor, an array or nested lists to an array of integers or floats."""
     if hasattr(value, "detach"):
         value = value.detach().cpu()
         value = (value.float() if value.is_floating_point() else value).numpy()
@@ -216,7 +216,7 @@ def _array(value: Any) -> np.ndarray:
 
 
 def _take(run: ObservedRun, returned: Any) -> None:
-    """Fill in what generate returned: ids, (ids, step map or histories), or an object with `sequences`."""
+    """Store what `generate` returned: ids, (ids, step map or histories), or an object with `sequences`."""
     more = None
     if isinstance(returned, tuple) and len(returned) == 2:
         returned, more = returned
@@ -243,11 +243,11 @@ def _take(run: ObservedRun, returned: Any) -> None:
         try:
             run.returned_step_map = _step_map_of(run, more)
         except (ValueError, TypeError, IndexError, RuntimeError):
-            run.returned_step_map = None  # something else than a step map
+            run.returned_step_map = None  # the value is not a step map
 
 
 def _step_map_of(run: ObservedRun, more: Any) -> np.ndarray | None:
-    """A step map [batch, slots or rows], or histories: canvases [batch, slots or rows], the first one blank or not."""
+    """Return a step map, from a step map [batch, slots or rows] or histories: canvases [batch, slots or rows]."""
     slots = run.start.shape[1] - run.prompt_length
     if isinstance(more, list | tuple) and more and np.ndim(_array(more[0])) == 2:
         canvases = [run.start[:, run.prompt_length :], *(_array(canvas)[:, -slots:] for canvas in more)]

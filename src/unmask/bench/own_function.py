@@ -1,6 +1,6 @@
-"""A function of the user's as a sampler of `unmask samplers`: generate × compiled problem → Sample.
+"""A user's function as a sampler of `unmask samplers`: generate × compiled problem → Sample.
 
-The function is called as by `unmask bench run`, word by word, with a torch module whose logits are those of the
+The function is called as in `unmask bench run`, word by word, with a torch module whose logits are those of the
 compiled predictor in F_p.
 """
 
@@ -25,13 +25,13 @@ from unmask.samplers.sampling_loop import Sample
 
 
 def is_function(name: str) -> bool:
-    """Whether a name of a sampler is FILE.py:NAME, package.module:NAME or diffusers:NAME."""
+    """Return whether a name of a sampler is FILE.py:NAME, package.module:NAME or diffusers:NAME."""
     prefix, colon, _ = name.partition(":")
     return bool(colon) and prefix not in RULES and (prefix == "diffusers" or prefix.endswith(".py") or "=" not in name)
 
 
 def own_function(name: str) -> "OwnFunction":
-    """The function of this name; refuse one that cannot be called as the bench calls it."""
+    """Return the function of this name; refuse a function that cannot be called with the arguments of the bench."""
     function = sampler_named(name)
     check_call(function, {})
     return OwnFunction(name, function)
@@ -39,7 +39,7 @@ def own_function(name: str) -> "OwnFunction":
 
 @dataclass(frozen=True)
 class OwnFunction:
-    """`generate` of `check_sampler`, with what `examine` asks of a sampler."""
+    """A `generate` function of `check_sampler`, with the interface that `examine` expects of a sampler."""
 
     label: str
     generate: Callable[..., Any]
@@ -48,7 +48,7 @@ class OwnFunction:
     takes_steps: bool = True
 
     def sampled(self, subject: Subject, budget: int, seed: int) -> Sample | None:
-        """A run on every word, one after the other; what the function does not do in `budget` passes is its own."""
+        """Run the function on every word, one after the other, with `budget` steps."""
         import torch
 
         runs: list[list[np.ndarray]] = []
@@ -95,7 +95,7 @@ class OwnFunction:
 
 
 def compiled_module(predictor: CompiledPredictor) -> Any:
-    """A torch module: input_ids [1, rows] → an object with `logits`, 0 for rows of the prompt."""
+    """Return a torch module: input_ids [1, rows] → an object with `logits`, which are 0 in rows of the prompt."""
     import torch
 
     class CompiledModule(torch.nn.Module):

@@ -1,7 +1,7 @@
 """pytest plugin: `pytest --unmask-sampler pkg.module:generate` runs every check as a test item.
 
-In a test file: the fixture `unmask_model(name)`, and `@parametrize_with_checks(generate)`. Nothing of unmask besides
-this file is imported until one of the three is used.
+In a test file: the fixture `unmask_model(name)`, and `@parametrize_with_checks(generate)`. No other module of unmask is
+imported until one of the three is used.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -49,7 +49,7 @@ def parametrize_with_checks(
     expected_failures: Mapping[str, str] | None = None,
     **options: Any,
 ) -> Any:
-    """Decorate `def test_sampler(unmask_check): unmask_check()`: one item for each check and model.
+    """Decorate `def test_sampler(unmask_check): unmask_check()` to get one test item for each check and model.
 
     `expected_failures` maps checks to reasons; these items are reported as xfailed. `options` are passed to every call.
     `effects` and `equal` are those of `check_sampler`.
@@ -66,7 +66,7 @@ def _cases(
     effects: Mapping[str, tuple[Any, Any]],
     equal: Mapping[str, Sequence[Any]],
 ) -> Iterator[tuple[str, Callable[[], None]]]:
-    """(id, function that runs one check on one model); models are built when the first item of theirs runs."""
+    """Return (id, function that runs one check on one model); a model is built when its first item runs."""
     from unmask.bench.bench_folder import cached_models, model_names
     from unmask.bench.check_sampler import sampler_named
     from unmask.bench.run_checks import EXPECTED, FAILED, NOT_APPLICABLE, named_checks, outcome_of
@@ -102,7 +102,7 @@ def _cases(
 
 
 class CheckItem(pytest.Item):
-    """One check on one model, from the command line."""
+    """A test item that was requested on the command line: one check on one model."""
 
     case: Callable[[], None]
 
@@ -114,7 +114,7 @@ class CheckItem(pytest.Item):
 
 
 class CheckCollector(pytest.Collector):
-    """All checks of the sampler that the command line names."""
+    """Collector of all checks for the sampler that the command line names."""
 
     cases: list[tuple[str, Callable[[], None]]]
 
@@ -127,7 +127,7 @@ class CheckCollector(pytest.Collector):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(session: pytest.Session, items: list[pytest.Item]) -> None:
-    """Put the checks behind what pytest collects itself, before -k and -m select."""
+    """Append the checks to the items that pytest collects, before -k and -m select."""
     sampler, models = (session.config.getoption(f"--unmask-{option}") for option in ("sampler", "models"))
     if not sampler:
         return

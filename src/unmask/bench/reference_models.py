@@ -1,7 +1,7 @@
 """The reference models of the bench: a fixed set of rows, and row × form → the files of a bench folder.
 
-A row is data: a new model is a new row. `VERSION` changes when a row or the truth about it changes, so that a cached
-folder of another version is not used.
+A row is data: a new model is a new row. `VERSION` changes when a row or the truth about it changes, so that cached
+folders of other versions are not used.
 """
 
 from dataclasses import dataclass, replace
@@ -25,7 +25,7 @@ AUTO_CLASSES = {"bert": "AutoModelForMaskedLM", "eurobert": "AutoModelForMaskedL
 
 @dataclass(frozen=True)
 class ReferenceRow:
-    """A model of the set: what it computes, how its slots are arranged, and which set it belongs to.
+    """A reference model: what it computes, how its slots are arranged, and which set it belongs to.
 
     `shape` says how slots depend on each other; `hops` is the number of tree levels that one pass computes.
     """
@@ -41,7 +41,7 @@ class ReferenceRow:
 
     @property
     def source(self) -> str:
-        """The PROBLEM, with the path of a file of this package."""
+        """Return the PROBLEM; a file of this package is named by its path."""
         prefix, _, file = self.problem.partition(":")
         return f"{prefix}:{PROGRAMS / file}" if prefix in ("program", "cfg") else self.problem
 
@@ -69,7 +69,7 @@ REFERENCE_MODELS = (
 
 
 def reference_row(name: str) -> ReferenceRow:
-    """The row of this name."""
+    """Return the row of this name."""
     for row in REFERENCE_MODELS:
         if row.name == name:
             return row
@@ -79,7 +79,7 @@ def reference_row(name: str) -> ReferenceRow:
 
 
 def chosen_rows(models: str) -> tuple[ReferenceRow, ...]:
-    """`quick`, `full`, or names separated by commas."""
+    """Return the rows of `quick`, of `full`, or of names separated by commas."""
     if models in ("quick", "full"):
         return tuple(row for row in REFERENCE_MODELS if row.quick or models == "full")
     return tuple(reference_row(name.strip()) for name in models.split(","))
@@ -107,7 +107,7 @@ def reference_files(row: ReferenceRow, form: str | None = None) -> dict[str, byt
 
 
 def residual_streams(files: dict[str, bytes], form: str, ids: np.ndarray) -> list[np.ndarray]:
-    """What the first pass of a word has in its residual stream after each layer, [rows, width], by NumPy."""
+    """Return the residual stream after each layer in the first pass of a word, [rows, width], computed with NumPy."""
     import json
 
     from safetensors.numpy import load
@@ -128,7 +128,7 @@ def residual_streams(files: dict[str, bytes], form: str, ids: np.ndarray) -> lis
 def description(
     row: ReferenceRow, form: str, subject: Any, files: dict[str, bytes], report: dict[str, Any]
 ) -> dict[str, Any]:
-    """What bench.json says; bench.schema.json has its schema."""
+    """Return the content of bench.json; its schema is bench.schema.json."""
     import json
 
     from unmask.samplers.benchmark_subject import dependencies
@@ -192,7 +192,7 @@ def description(
 
 
 def model_begin(model: Any) -> list[int]:
-    """The begin symbol of the model itself, which is before the input."""
+    """Return the begin symbol of the model itself, which precedes the input."""
     return [] if model.begin is None else [model.token[model.begin]]
 
 
@@ -206,7 +206,7 @@ def _lists(reads: np.ndarray) -> list[list[int]]:
 
 
 def _first_passes(reads: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """1 + the longest chain of reads; 0 for a slot without a right value."""
+    """Return 1 + the length of the longest chain of reads; 0 for a slot without a right value."""
     found = np.zeros(len(values), dtype=np.int64)
     for _ in range(len(values) + 1):
         longest = 1 + np.where(reads, found[None, :], 0).max(axis=1, initial=0)

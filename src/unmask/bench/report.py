@@ -1,5 +1,7 @@
 """Report → one HTML page: passes against accuracy, step maps as pictures, every outcome with its explanation."""
 
+import shlex
+from collections.abc import Sequence
 from html import escape
 
 from unmask.bench.run_checks import CHECKS, FAILED, MeasuredRun, Report
@@ -10,14 +12,14 @@ from unmask.samplers.report_page import page as report_page
 CELL = 16
 
 
-def page(report: Report) -> str:
-    """The page."""
+def page(report: Report, flags: Sequence[str] = ()) -> str:
+    """Return the page; `flags` are the further arguments of `unmask bench run`, for the command that repeats it."""
     columns = ("check", "model", "result", "what was found", "seconds")
     rows = tuple((o.check, o.model, o.status, o.message, f"{o.seconds:.2f}") for o in report.outcomes)
     named = {outcome.check for outcome in report.failures[:1]}
     failed = [(name, message) for name, status, message in report.rows() if status.startswith(FAILED)]
     others = [f"{name}: {message}" for name, message in failed if name not in named]
-    facts = [report.summary() + ".", *first_failure(report), *others]
+    facts = [report.summary() + ".", *first_failure(report, flags), *others]
     models = list(dict.fromkeys(run.model for run in report.runs))
     series = [
         Series(name, tuple(Point(run.passes, run.right) for run in report.runs if run.model == name)) for name in models
@@ -30,21 +32,22 @@ def page(report: Report) -> str:
     return report_page(f"checks of {report.sampler}", facts, pictures, Table(columns, rows, columns[:4]))
 
 
-def first_failure(report: Report) -> list[str]:
-    """What happened, which class of bugs it belongs to, and the command that shows it again; empty without one."""
+def first_failure(report: Report, flags: Sequence[str]) -> list[str]:
+    """Return the first failure, its class of bugs, and the command that reproduces it; empty if no check failed."""
     if not report.failures:
         return []
     first = report.failures[0]
     bugs = next(check.bugs for check in CHECKS if check.name == first.check)
+    command = ["unmask", "bench", "run", "--sampler", report.sampler, "--models", first.model, "--check", first.check]
     return [
         f"First failure: {first.check} on {first.model}: {first.message}.",
         f"Bugs of this class: {bugs}.",
-        f"To repeat it: unmask bench run --sampler {report.sampler} --models {first.model} --check {first.check}",
+        f"To repeat it: {shlex.join([*command, *flags])}",
     ]
 
 
 def step_picture(run: MeasuredRun) -> str:
-    """One cell per slot: the number of its pass, and a darker colour for a later one."""
+    """Draw one cell per slot with the number of its pass; later passes are darker."""
     steps = run.step_map or []
     latest = max((*steps, 1))
     cells = []

@@ -38,7 +38,7 @@ class CheckOutcome:
 
 @dataclass(frozen=True)
 class MeasuredRun:
-    """One word of a model at one budget: the passes, the share of right slots, and who was written when."""
+    """One word of a model at one budget: the passes, the share of right slots, and the pass that wrote each slot."""
 
     model: str
     steps: int
@@ -49,7 +49,7 @@ class MeasuredRun:
 
 @dataclass(eq=False)
 class Report:
-    """What came out; `ok` if no check failed and at least one passed."""
+    """The result of a run; `ok` if no check failed and at least one passed."""
 
     sampler: str
     outcomes: list[CheckOutcome] = field(default_factory=list)
@@ -64,7 +64,7 @@ class Report:
         return not self.failures and any(outcome.status == PASSED for outcome in self.outcomes)
 
     def rows(self) -> list[tuple[str, str, str]]:
-        """(check, status over all models, first failure or reason)."""
+        """Return (check, status over all models, first failure or reason)."""
         found = []
         for name in dict.fromkeys(outcome.check for outcome in self.outcomes):
             mine = [outcome for outcome in self.outcomes if outcome.check == name]
@@ -78,7 +78,7 @@ class Report:
         return found
 
     def text(self) -> str:
-        """The table as plain text."""
+        """Return the table as plain text."""
         rows = self.rows()
         widths = [max(len(row[i]) for row in rows) for i in (0, 1)]
         lines = [f"{name:{widths[0]}}  {status:{widths[1]}}  {message}" for name, status, message in rows]
@@ -107,7 +107,7 @@ class Report:
 
 
 def named_checks(names: Iterable[str] | None) -> list[Check]:
-    """The checks of these names; all without names."""
+    """Return the checks of these names; all checks if there are no names."""
     if names is None:
         return list(CHECKS)
     known = {check.name: check for check in CHECKS}
@@ -161,7 +161,7 @@ def run_checks(
 
 
 def measured_runs(trial: Trial) -> list[MeasuredRun]:
-    """Passes and right slots at a few budgets, on the first word."""
+    """Measure passes and right slots at a few budgets, on the first word."""
     model, word, found = trial.model, trial.words[0], []
     for steps in sorted({model.slots, trial.half, model.least_passes, 1}, reverse=True):
         try:
@@ -185,7 +185,7 @@ def measured_runs(trial: Trial) -> list[MeasuredRun]:
 
 
 def function_named(text: str) -> Callable[..., Any]:
-    """FILE.py:NAME or package.module:NAME → the function."""
+    """Load the function FILE.py:NAME or package.module:NAME."""
     where, _, name = text.rpartition(":")
     if not where or not name:
         raise BenchError(f"a sampler is named FILE.py:NAME or package.module:NAME, not {text!r}")
@@ -196,7 +196,7 @@ def function_named(text: str) -> Callable[..., Any]:
             found = getattr(found, part)
     except BenchError:
         raise
-    except (Exception, SystemExit) as error:  # whatever the user's file raises
+    except (Exception, SystemExit) as error:  # the user's file may raise anything
         reason = " ".join(str(error).split())[:200]
         raise BenchError(f"{text} cannot be loaded ({type(error).__name__}: {reason}); check the name") from None
     if not callable(found):
@@ -205,7 +205,7 @@ def function_named(text: str) -> Callable[..., Any]:
 
 
 def _module_named(name: str) -> Any:
-    """Import a module; one in the current folder is found as well."""
+    """Import a module, also from the current folder."""
     here = str(Path.cwd())
     sys.path.append(here)
     try:

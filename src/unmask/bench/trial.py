@@ -19,17 +19,17 @@ import numpy as np
 from unmask.bench.loaded_model import UNJUDGED, BenchError, LoadedModel, ReferenceWord
 from unmask.bench.observed_run import CERTAIN, NotApplicable, ObservedRun, SlotWrite, observe
 
-WORDS = 4  # of a model that are tried by each check
+WORDS = 4  # words of a model that each check tries
 SECONDS_AFTER = 2.0  # limit of a run after another run of the same sampler and model reached its time limit
-PASSES_PER_SLOT = 8  # a run with more passes than this, and 64, counts as endless
+PASSES_PER_SLOT = 8  # a run with more passes than this, and more than 64, counts as endless
 
 
 class CheckFailed(Exception):
-    """A sampler does what it must not do; the message says where."""
+    """Raised if a sampler behaves wrongly; the message says where."""
 
 
 def refuse(check: str, fault: str | None) -> None:
-    """Leave a fault, if there is one, to the check that is about it."""
+    """Raise `NotApplicable` if there is a fault, because another check reports it."""
     if fault is not None:
         raise NotApplicable(f"{fault} (see {check})")
 
@@ -46,7 +46,7 @@ def check_call(generate: Callable[..., Any], options: Mapping[str, Any]) -> None
     try:
         signature = inspect.signature(generate)
     except (TypeError, ValueError):
-        return  # a built-in function: the first run tells
+        return  # a built-in function: the first run shows whether it can be called
     more = {"prompt_length": 0} if "prompt_length" in signature.parameters else {}
     try:
         signature.bind(None, None, None, **{"steps": 1, "mask_token_id": 0, **more, **options})
@@ -60,7 +60,7 @@ def check_values(
     effects: Mapping[str, Sequence[Any]],
     equal: Mapping[str, Sequence[Any]],
 ) -> None:
-    """Refuse options that are to be compared and cannot be: unknown ones, and ones with too few values."""
+    """Refuse options that cannot be compared: unknown options, and options with too few values."""
     for name, values in (*effects.items(), *equal.items()):
         if isinstance(values, str) or len(values) < 2 or (name in effects and len(values) > 2):
             raise BenchError(f"{name} has the values {values!r}; give two values to compare")
@@ -68,13 +68,13 @@ def check_values(
 
 
 def fingerprint(module: Any) -> list[tuple[Any, float, float]]:
-    """The number type, the sum and the norm of every parameter."""
+    """Return the number type, the sum and the norm of every parameter."""
     parameters = [(parameter.dtype, parameter.detach().float()) for parameter in module.parameters()]
     return [(dtype, float(values.sum()), float(values.norm())) for dtype, values in parameters]
 
 
 def flattened(model: LoadedModel) -> Callable[[Any], Any]:
-    """Logits with the same order of symbols, of which none is much likelier than another; special ones never are."""
+    """Return a map that makes logits nearly equal without changing their order; special tokens become impossible."""
     special = sorted({int(token) for token in model.tokenizer.all_special_ids})
 
     def transform(logits: Any) -> Any:
@@ -89,7 +89,7 @@ def flattened(model: LoadedModel) -> Callable[[Any], Any]:
 
 
 def mask_favoured(model: LoadedModel) -> Callable[[Any], Any]:
-    """Logits in which the mask token is the likeliest symbol of every row."""
+    """Return a map of logits that makes the mask token the likeliest symbol of every row."""
 
     def transform(logits: Any) -> Any:
         logits = logits.clone()
@@ -107,7 +107,7 @@ VARIANTS: dict[str, Callable[[LoadedModel], Callable[[Any], Any]]] = {
 
 @dataclass(eq=False)
 class Trial:
-    """One sampler on one model; a run with the same arguments is made once."""
+    """One sampler on one model; runs with the same arguments are shared."""
 
     generate: Callable[..., Any]
     model: LoadedModel
@@ -124,11 +124,11 @@ class Trial:
 
     @property
     def half(self) -> int:
-        """Half of the slots per pass, but never fewer passes than the model needs."""
+        """Return the passes for half of the slots per pass, but never fewer than the model needs."""
         return max(self.model.least_passes, -(-self.model.slots // 2))
 
     def accepts(self, option: str) -> bool:
-        """Whether generate has a parameter of this name."""
+        """Return whether `generate` has a parameter of this name."""
         try:
             parameters = inspect.signature(self.generate).parameters
         except (TypeError, ValueError):
@@ -197,10 +197,10 @@ class Trial:
             run.error = run.error or "generate changed the weights of the model; later runs get a fresh copy"
         return run
 
-    # what a check may rely on
+    # conditions that a check may rely on
 
     def finished(self, run: ObservedRun) -> ObservedRun:
-        """Refuse a run that raised; one that did not end is the concern of `terminates`."""
+        """Fail if a run raised an exception; a run that did not end is left to `terminates`."""
         if run.error is not None:
             raise CheckFailed(run.error)
         if run.stopped is not None:
@@ -208,7 +208,7 @@ class Trial:
         return run
 
     def followed(self, run: ObservedRun) -> ObservedRun:
-        """Refuse a run of which it is not known what was written when."""
+        """Refuse a run for which it is unknown which pass wrote each slot."""
         self.finished(run)
         if not run.calls:
             raise NotApplicable("the model was never called through its forward method, so no pass was observed")
@@ -224,7 +224,7 @@ class Trial:
         return run
 
     def sound(self, run: ObservedRun, word: ReferenceWord, *, order: bool = False) -> ObservedRun:
-        """Refuse a run in which another check fails: wrong predictions, writes that were not predicted, early ones."""
+        """Refuse a run with a fault that another check reports: wrong predictions, unpredicted writes, early writes."""
         self.followed(run)
         refuse("bidirectional", self.wrong_prediction(run, word))
         refuse("no_shift", self.unpredicted_write(run))
@@ -234,13 +234,13 @@ class Trial:
     # the three ways
 
     def wrong_prediction(self, run: ObservedRun, word: ReferenceWord) -> str | None:
-        """The first slot with right operands that the model, as it was called, does not predict rightly.
+        """Return the first slot with right operands that the model, as it was called, predicts wrongly.
 
-        Also slots that are written: what a slot of these models holds does not matter for its own prediction.
+        Written slots count as well, because the content of a slot does not matter for its own prediction.
         """
         if not self.model.write_once:
             return None
-        misled = self.model.facts["hops"] > 1  # it reads a slot in between if that is written, and computes it if not
+        misled = self.model.facts["hops"] > 1  # it computes slots in between unless they are written
         for t, canvas in enumerate((run.canvases() or [])[:-1], start=1):
             symbols, sure = run.predictions(t)
             for slot in range(self.model.slots):
@@ -258,13 +258,13 @@ class Trial:
         return None
 
     def _wrong_beside(self, canvas: np.ndarray, word: ReferenceWord, slot: int) -> bool:
-        """Whether another slot than this one is written with a wrong value."""
+        """Return whether a slot other than this one holds a wrong value."""
         wrong = (canvas != self.model.mask_id) & (canvas != word.values) & (word.values != UNJUDGED)
         wrong[slot] = False
         return bool(wrong.any())
 
     def unpredicted_write(self, run: ObservedRun) -> str | None:
-        """The first write that is not what the model predicts for its row."""
+        """Return the first write that differs from the model's prediction for its row."""
         for write in run.writes():
             symbols = run.predictions(write.step)[0][0]
             predicted = int(symbols[write.slot])
@@ -280,7 +280,7 @@ class Trial:
         return None
 
     def early_writes(self, run: ObservedRun, word: ReferenceWord) -> Iterator[tuple[SlotWrite, str]]:
-        """The writes of slots of which an operand was masked and the prediction not certain, and what is wrong."""
+        """Return the writes made while an operand was masked and the prediction uncertain, each with its fault."""
         canvases = run.canvases() or []
         for write in run.writes():
             value, before = int(word.values[write.slot]), canvases[write.step - 1][0]
@@ -297,11 +297,11 @@ class Trial:
             yield write, said
 
     def early_write(self, run: ObservedRun, word: ReferenceWord) -> str | None:
-        """What is wrong with the first of them."""
+        """Describe the first early write."""
         return next((said for _, said in self.early_writes(run, word)), None)
 
     def wrong_slot(self, run: ObservedRun, word: ReferenceWord, row: int = 0) -> str | None:
-        """The first slot whose final value is wrong."""
+        """Describe the first slot whose final value is wrong."""
         held = run.slots[row]
         wrong = np.flatnonzero((word.values != UNJUDGED) & (held != word.values))
         if not len(wrong):

@@ -191,7 +191,9 @@ def run(
     if out is not None:
         from unmask.bench.report import page
 
-        write_text(out, page(report), earlier=PAGE)
+        repeated = (("--option", option), ("--effect", effect), ("--equal", equal))
+        flags = [word for name, values in repeated for value in values or () for word in (name, value)]
+        write_text(out, page(report, flags), earlier=PAGE)
     if as_json:
         print_document(report.to_json())
     else:

@@ -242,7 +242,7 @@ def engine_named(name: StrEnum) -> "Engine":
 
 
 AGAIN = SECOND // 100  # nanoseconds between two alarms after the deadline
-PATIENCE = 25  # alarms that are ignored while code of another package runs
+PATIENCE = 25  # number of alarms that are ignored while code of another package runs
 GRACE = 1  # seconds without an alarm after the deadline was reported, so that cleaning up is not interrupted
 
 

@@ -1,4 +1,4 @@
-"""Files that a command writes where the user says so, and which existing files they may replace.
+"""The files that a command writes to paths given by the user, and which existing files they may replace.
 
 A file that exists is replaced only if it is earlier output of the same kind. So `view --out trace.html` can be
 repeated, and `view --out thesis.html` cannot destroy a thesis.
@@ -42,7 +42,7 @@ def check_writable(path: Path, example: str, *, earlier: re.Pattern[bytes]) -> N
 
 
 def check_stem(stem: Path, endings: Iterable[str]) -> None:
-    """`check_writable` for all files of a certificate."""
+    """Apply `check_writable` to all files of a certificate."""
     for ending in endings:
         check_writable(with_ending(stem, ending), f"proof{ending}", earlier=PROOFS[ending])
 

@@ -293,7 +293,7 @@ def _check_input(word: str, trace: Path | None) -> None:
 
 @dataclass(frozen=True)
 class _Runner:
-    """A model, and how its words are run."""
+    """A model, and the way in which its words are run."""
 
     model: "Model"
     engine: RunEngineName
@@ -308,12 +308,12 @@ class _Runner:
         return self.planner is not None or self.engine is RunEngineName.both or sys.stdin.isatty()
 
     def answers_alone(self, *, as_json: bool) -> bool:
-        """Whether nothing but the last canvas of a plain run is printed."""
+        """Return whether only the last canvas of a plain run is printed."""
         plain = self.engine is RunEngineName.fast and not self.sample and not self.one_by_one
         return plain and not (as_json and self.canvas)
 
     def run(self, word: str, *, record: bool = False) -> tuple["Trace", float]:
-        """(trace, seconds) of one word."""
+        """Run one word; return (trace, seconds)."""
         from unmask.api import run_both, run_word
 
         options: dict[str, Any] = {name: getattr(self, name) for name in ("sample", "seed", "planner", "canvas")}
@@ -327,7 +327,7 @@ class _Runner:
         return trace, time.perf_counter() - start
 
     def outcomes(self, words: Iterable[str | UnmaskError]) -> Iterator[tuple["Trace | UnmaskError", float]]:
-        """(trace or error, seconds) of each word; words that are run together share their time."""
+        """Yield (trace or error, seconds) for each word; words that are run together share their time."""
         from unmask.api import run_words
         from unmask.reasoners.run_words import words_at_once
 
@@ -351,7 +351,7 @@ class _Runner:
             return error, 0
 
     def document(self, trace: "Trace", seconds: float) -> dict[str, Any]:
-        """What `--json` prints."""
+        """Return the document that `--json` prints."""
         from unmask.traces.trace import result
 
         return {**result(trace, canvas=self.canvas, outputs=self.outputs), "seconds": seconds}
@@ -364,7 +364,7 @@ class _Runner:
 
 
 def _run_lines(runner: _Runner, tables: bool | None, *, as_json: bool) -> int:
-    """One line for each word of standard input; the exit code."""
+    """Print one line for each word of standard input; return the exit code."""
     lines = lines_of(sys.stdin, runner.model)
     if runner.answers_alone(as_json=as_json) and tables is not False:
         outputs = runner.outputs if as_json else None

@@ -168,14 +168,14 @@ def _exam(
     seed: int,
     precision: int,
 ) -> tuple[Any, Iterator[Any]]:
-    """An empty report, and what goes into it."""
+    """Return an empty report, and the results that fill it."""
     from unmask.bench.own_function import is_function, own_function
     from unmask.samplers.benchmark_subject import Subject
     from unmask.samplers.sampler_benchmark import ExamReport, budgets_for, examine
     from unmask.samplers.sampler_names import EDITING_ZOO, ZOO, zoo
 
     own = {name: own_function(name) for name in names if is_function(name)}
-    zoo(1, tuple(name for name in names if name not in own))  # refuse what is unknown before anything is compiled
+    zoo(1, tuple(name for name in names if name not in own))  # refuse unknown names before anything is compiled
     subject = Subject.of(problem, length, kind=kind, words=words, seed=seed, precision=precision)
     entries = [own[name] if name in own else zoo(subject.slots, (name,))[0] for name in names or ZOO + EDITING_ZOO]
     budgets = budgets or budgets_for(subject.slots, subject.predictor.model.steps)

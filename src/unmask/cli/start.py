@@ -14,7 +14,7 @@ ROOM = 192 << 20
 
 
 def main() -> NoReturn:
-    """What the command `unmask` calls."""
+    """Run the command `unmask`."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         from unmask.limits import hear_interrupts, uninterrupted
@@ -53,4 +53,4 @@ def _give_up(error: BaseException) -> NoReturn:
     finally:
         os._exit(
             130 if isinstance(error, KeyboardInterrupt) else 2
-        )  # what is left of the interpreter is not to be relied on
+        )  # the interpreter may no longer be in a usable state

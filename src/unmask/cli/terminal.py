@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from unmask.errors import visible
 
-if TYPE_CHECKING:  # `--help` asks for none of it
+if TYPE_CHECKING:  # `--help` needs none of it
     from rich.console import Console
 
 WIDEST = 120  # columns of a table in a pipe
@@ -167,7 +167,7 @@ def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]
 
 
 class EscapingStream(io.TextIOBase):
-    """A text stream for the output of a user's program: control characters are shown by their number."""
+    """A text stream for the output of a user's program, which shows control characters by their number."""
 
     def __init__(self, behind: TextIO) -> None:
         self.behind = behind

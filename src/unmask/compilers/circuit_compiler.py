@@ -62,7 +62,7 @@ class AdditionFamily(ModelFamily):
 
 @dataclass(frozen=True, eq=False)
 class Adder:
-    """Addition, ready for any even length."""
+    """The compiler of addition for any even length."""
 
     problem: dict[str, Any]
     letters: tuple[str, str]
@@ -94,12 +94,12 @@ class Adder:
 
 CIRCUIT_KINDS: tuple[Kind, ...] = ("mdm", "smdm", "plt", "cot")
 BY_RECURRENCE: tuple[Kind, ...] = ("mdm", "smdm")
-"""The kinds for which a family of circuits is compiled as a recurrence in N, where it has one."""
+"""The kinds for which a family of circuits with a recurrence in N is compiled as this recurrence."""
 
 
 @dataclass(frozen=True, eq=False)
 class CircuitCompiler:
-    """A circuit, ready for any kind; words are strings of two letters, 0 and 1 unless others are given."""
+    """The compiler of a circuit for any kind. Words consist of two letters, by default 0 and 1."""
 
     circuit: Circuit
     problem: dict[str, Any]
@@ -136,7 +136,7 @@ class CircuitCompiler:
         return max(1, self.size.depth), self.size.slots
 
     def extent(self, kind: Kind, length: int) -> Extent:
-        """Three addresses, of wires and gates or of a gate and its two inputs, a few flags."""
+        """Three addresses (of wires and gates, or of a gate and its two inputs) and a few flags."""
         if kind == "cot":  # a word of one letter has a fifth symbol before it
             places = (length == 1) + length + len(chain_gates(self.circuit))
             return Extent(layers=1, symbols=5, fixed=21, per_bit=3, places=places)
@@ -165,7 +165,7 @@ class CircuitCompiler:
     def _chain(self, roles: tuple[str, ...], precision: Precision) -> Model:
         gates = chain_gates(self.circuit)
         plan = _plan_of(chain_system(self.circuit, gates, self.letters), self.length, roles, precision)
-        placement = one_slot_per_step(plan, plan.unfolding.keys)  # every gate comes after what it reads
+        placement = one_slot_per_step(plan, plan.unfolding.keys)  # every gate comes after its inputs
         programs = {"model": system_string(placement)}
         return self._model("cot", programs, precision, plan, padding=len(gates), steps=len(gates))
 
@@ -187,7 +187,7 @@ def _plan_of(system: System, length: int, roles: tuple[str, ...], precision: Pre
 
 @dataclass(frozen=True, eq=False)
 class FamilyCompiler:
-    """A family of circuits: one circuit for every length."""
+    """The compiler of a family of circuits: one circuit for every length."""
 
     family: FamilyProblem
 
@@ -205,7 +205,7 @@ class FamilyCompiler:
 
     @cached_property
     def uniform(self) -> SystemCompiler | None:
-        """The compiler of the recurrence in N, where the family has one."""
+        """The compiler of the recurrence in N, if the family has one."""
         system = uniform_system(self.family.family, self.family.letters)
         return None if system is None else SystemCompiler(system, self.problem, names_slots=False)
 
@@ -224,7 +224,7 @@ class FamilyCompiler:
         return CircuitCompiler(self.family.circuit(length), self.problem, self.family.letters)
 
     def family_of(self, kind: Kind, precision: Precision) -> SystemFamily | AdditionFamily | None:
-        """The models of every N but the shortest, where they are not compiled circuit by circuit."""
+        """The models of every N except the shortest, if they are not compiled circuit by circuit."""
         if self.adder is not None and kind in BY_RECURRENCE:
             return self.adder.family(kind)
         return self.uniform.family(kind, precision) if self.uniform is not None and kind in BY_RECURRENCE else None
@@ -241,7 +241,7 @@ class FamilyCompiler:
         return self.at(kind, length).bound(kind, length)
 
     def extent(self, kind: Kind, length: int) -> Extent:
-        """Of a recurrence and of the circuits of the shortest words together, so that it is the same for all N."""
+        """The maximum for the recurrence and the circuits of the shortest words, so that it is the same for all N."""
         extent = self.at(kind, length).extent(kind, length)
         if self.uniform is None or kind not in BY_RECURRENCE:
             return extent
@@ -275,7 +275,7 @@ IN_PLACE: tuple[Kind, ...] = ("mdm", "plt")
 
 @dataclass(frozen=True, eq=False)
 class ReachabilityCompiler(FamilyCompiler):
-    """Graphs of v vertices, as words of v² bits: squaring in place where slots may be rewritten, else by the circuit.
+    """Graphs of v vertices, as words of v² bits: squaring in place if slots may be rewritten, else by the circuit.
 
     | kind       | steps          | space                                            |
     |------------|----------------|--------------------------------------------------|
@@ -297,7 +297,7 @@ class ReachabilityCompiler(FamilyCompiler):
         return max(1, squarings(v)), squaring_slots(v)
 
     def extent(self, kind: Kind, length: int) -> Extent:
-        """Five addresses; else by the circuit."""
+        """Five addresses if the matrix is squared in place, else the extent of the circuit."""
         if kind not in IN_PLACE:
             return super().extent(kind, length)
         places = length + squaring_slots(isqrt(length))

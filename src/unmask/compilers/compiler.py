@@ -24,12 +24,12 @@ from unmask.weights.kinds import KINDS, Kind
 from unmask.weights.model import Extent, Model
 
 MOST_HOPS = 64
-"""A tree of 2^64 letters has no more levels."""
+"""The levels of a tree of 2^64 letters."""
 
 
 @dataclass(frozen=True)
 class RandomCompiler:
-    """The random models of a seed, one for each kind, length and precision; they promise nothing."""
+    """The random models of a seed, one for each kind, length and precision; without bounds."""
 
     seed: int
 
@@ -71,16 +71,16 @@ class Compiler(Protocol):
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
-        """What it compiles to without a conversion."""
+        """The kinds to which it compiles without a conversion."""
         ...
 
     @property
     def length(self) -> int | None:
-        """The length of the words where the problem has but one."""
+        """The length of the words, if the problem has only one."""
         ...
 
     def layout_of(self, kind: Kind, length: int) -> str | None:
-        """How a kind is laid out, and why; None where there is nothing to choose."""
+        """The layout of a kind and the reason for it; None if there is no choice."""
         ...
 
     def bound(self, kind: Kind, length: int) -> tuple[int, int]:
@@ -94,12 +94,12 @@ class Compiler(Protocol):
     def compile(self, kind: Kind, length: int, precision: Precision) -> Model: ...
 
     def for_every_length(self, kind: Kind, precision: Precision) -> ForEveryLength | None:
-        """What it has for every N at once; None where every length is compiled by itself."""
+        """The family of models for all N; None if every length is compiled separately."""
         ...
 
 
 def compiler_for(problem: Problem) -> Compiler:
-    """The compiler of a parsed problem: one of its own kind, else the one for all that have an automaton."""
+    """The compiler of a parsed problem: that of its kind, else the compiler for problems with an automaton."""
     if isinstance(problem, RandomProblem):
         return RandomCompiler(problem.seed)
     if isinstance(problem, FamilyProblem):
@@ -130,7 +130,7 @@ def compiler_with_hops(problem: Problem, compiler: Compiler, hops: int) -> Compi
 
 
 def compiled(problem: Problem, compiler: Compiler, text: str, kind: Kind, length: int | None, precision: int) -> Model:
-    """What was asked for is checked; `text` is the problem as it was written."""
+    """Check the arguments and compile; `text` is the problem as it was written."""
     if kind not in KINDS:
         raise ProblemError(f"unknown kind {kind!r}; use one of {', '.join(KINDS)}")
     if length is not None and length < 0:
@@ -141,5 +141,5 @@ def compiled(problem: Problem, compiler: Compiler, text: str, kind: Kind, length
     if length is None:
         raise ProblemError(f"{text} has words of any length; give one with --length N")
     model, layout = compiler.compile(kind, length, Precision(precision)), compiler.layout_of(kind, length)
-    made = {"compiled": problem.name, "to": kind}  # the name is without the path of a file
+    made = {"compiled": problem.name, "to": kind}  # the name does not contain the path of a file
     return replace(model, provenance=[made if layout is None else {**made, "layout": layout}])

@@ -1,4 +1,4 @@
-"""Expression × kind → Model: which program, and the frame it runs in.
+"""Expression × kind → Model: the program, its steps and its space.
 
 | kind             | steps | space, figure layout            | space, compact layout         |
 |------------------|-------|---------------------------------|-------------------------------|
@@ -38,7 +38,7 @@ EXPRESSION_KINDS: tuple[Kind, ...] = ("mdm", "smdm", "topk", "plt", "pcot", "cot
 
 @dataclass(frozen=True, eq=False)
 class ExpressionCompiler:
-    """An expression over a range of numbers, ready for any kind."""
+    """The compiler of an expression over a range of numbers, for any kind."""
 
     expression: ExpressionProblem
 
@@ -74,7 +74,7 @@ class ExpressionCompiler:
         return shape.depth, shape.depth * max(plan.writes) if kind == "pcot" else plan.slots
 
     def extent(self, kind: Kind, length: int) -> Extent:
-        """Four addresses, one-hot codes of operands, operator and results, a few flags; there is but one length."""
+        """Four addresses, one-hot codes of operands, operator and results, a few flags; there is only one length."""
         plan = self._plan_of(kind)
         symbols = self._symbols_of(kind, plan)
         operations, fetched, written = symbols.operations, symbols.fetched.size, symbols.written.size

@@ -31,7 +31,7 @@ def model_of(
     steps: int,
     **frame: Any,
 ) -> Model:
-    """The model whose transformers are these programs at `length`; `frame` holds the other fields of `Model`."""
+    """The model whose transformers are these programs at `length`; `frame` has the other fields of `Model`."""
     check_steps(steps)
     transformers = assemble_all(programs_at(programs, length), precision)
     return Model(kind=kind, steps=steps, length=length, transformers=transformers, **vocabulary.fields(), **frame)
@@ -45,9 +45,9 @@ def programs_at(programs: dict[str, Program], length: int) -> dict[str, Program]
 
 
 def stated_outputs(kind: Kind, answers: int) -> int | None:
-    """What a compiled folder states as `outputs`: a looped model with several answers says how many rows it decodes.
+    """The field `outputs` of a compiled model: for a looped model with several answers, the number of rows it decodes.
 
-    Other kinds write all their slots, and the problem says how many of the last ones are answers.
+    Other kinds write all their slots, and the problem states how many of the last slots are answers.
     """
     return answers if kind == "plt" and answers > 1 else None
 
@@ -71,7 +71,7 @@ class Design:
 
 @dataclass(frozen=True, eq=False)
 class ModelFamily:
-    """A design in N, and what does not depend on it."""
+    """A design in N, and the fields that do not depend on N."""
 
     kind: Kind
     least: int
@@ -87,19 +87,19 @@ class ModelFamily:
         return model_of_design(self.kind, self.design, length, precision, self.characters, self.problem_at(length))
 
     def problem_at(self, length: int) -> dict[str, Any]:  # noqa: ARG002
-        """What the folder of one length keeps of the problem."""
+        """What the folder of one length stores of the problem."""
         return self.problem
 
 
 @dataclass(frozen=True, eq=False)
 class ForEveryLength:
-    """What a compiler has for every N at once, and what a proof of it holds against the problem."""
+    """The family of models for all N, and what a proof compares it with."""
 
     family: ModelFamily | None
     why_none: str
     """The reason for `family` being None."""
     system: System | None = None
-    """The recurrence that the family computes; a regular language has an automaton instead."""
+    """The recurrence that the family computes; None for a regular language, which has an automaton instead."""
     circuits: str | None = None
     """The name of the family of circuits whose outputs it computes."""
 
@@ -129,7 +129,7 @@ def model_of_design(
 
 
 def extent_of(programs: Iterable[Program], symbols: int, places: int) -> Extent:
-    """Count registers: those that hold the address of one of `places` rows grow with N; all others are `fixed`."""
+    """Count registers: addresses of one of `places` rows grow with N; all other registers are `fixed`."""
     bits = bits_for(places)
     counted = [(_addresses(program, bits), program) for program in programs]
     return Extent(

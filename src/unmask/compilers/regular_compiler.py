@@ -1,4 +1,4 @@
-"""Regular problem × kind × N → Model: which program, and the frame it runs in.
+"""Regular problem × kind × N → Model: the program, its steps and its space.
 
 | kind        | one slot per node (monoid up to 1,024)   | |Q| slots per node (any monoid)            |
 |-------------|------------------------------------------|--------------------------------------------|
@@ -58,13 +58,13 @@ MULTI_HOP_KINDS: tuple[Kind, ...] = ("mdm", "smdm", "topk")
 
 @dataclass(frozen=True, eq=False)
 class RegularCompiler:
-    """Everything about a regular problem that does not depend on N."""
+    """The compiler of a regular problem: everything that does not depend on N."""
 
     automaton: Automaton
     products: Products | None
     problem: dict[str, Any]
     hops: int = 1
-    """How many levels of the tree one pass of a masked diffusion model computes."""
+    """The number of levels of the tree that one pass of a masked diffusion model computes."""
     _families: dict[Kind, ModelFamily] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
@@ -80,7 +80,7 @@ class RegularCompiler:
 
     @property
     def layout(self) -> str:
-        """Which layout the monoid allows, and why."""
+        """The layout that the monoid allows, and the reason."""
         if self.products is None:
             return f"{self.automaton.states} slots per node: the transition monoid has more than 1,024 elements"
         coding = self.products.coding
@@ -106,7 +106,7 @@ class RegularCompiler:
         return None
 
     def layout_of(self, kind: Kind, length: int) -> str:  # noqa: ARG002
-        """The layout of one kind: a chain of thought has no tree, and a loop holds its maps in columns."""
+        """The layout of one kind: a chain of thought has no tree, and a loop stores its maps in columns."""
         if kind == "cot":
             return f"one symbol per letter: the state, one of {self.automaton.states}"
         if kind == "plt" and self.products is None:
@@ -158,7 +158,7 @@ class RegularCompiler:
         return len(coding.left_names), len(coding.right_names), len(self.products.element_names)
 
     def compile(self, kind: Kind, length: int, precision: Precision) -> Model:
-        """The family's model where there is one; the shortest words have designs of their own."""
+        """The model of the family, if there is one; the shortest words have separate designs."""
         check_precision(precision, LEAST_PRECISION)
         if kind not in self.kinds:
             raise ProblemError(f"a model with {self.hops} hops is one of {', '.join(self.kinds)}, not {kind}")
@@ -169,7 +169,7 @@ class RegularCompiler:
         return model_of_design(kind, design, length, precision, self._characters(design.vocabulary), self.problem)
 
     def family(self, kind: Kind) -> ModelFamily | None:
-        """The models of every N from 2 (cot: 1) on; None where nodes are spread over |Q| rows."""
+        """The models of every N from 2 (cot: 1) on; None if nodes are spread over |Q| rows."""
         if kind not in ("cot", "plt") and self.products is None:
             return None
         if kind not in self._families:
@@ -217,7 +217,7 @@ class RegularCompiler:
         return Design({"model": program}, vocabulary, steps, steps * block, block)
 
     def _spread(self, kind: Kind, length: int) -> Design:
-        """|Q| rows per node."""
+        """The design with |Q| rows per node."""
         vocabulary, states, steps = self._tree_vocabulary(), self.automaton.states, max(1, tree_steps(length))
         if kind == "pcot":
             block = parallel_block(length, states)
@@ -246,7 +246,7 @@ class RegularCompiler:
         return Design({"model": state_chain(self.automaton, vocabulary, length)}, vocabulary, steps, steps)
 
     def _characters(self, vocabulary: Vocabulary) -> tuple[tuple[int, int, str], ...] | None:
-        """What the automaton reads, as character ranges."""
+        """The characters that the automaton reads, as ranges."""
         ranges = self.automaton.characters
         return None if ranges is None else tuple((a, b, vocabulary.symbols[t]) for a, b, t in ranges)
 
@@ -261,7 +261,7 @@ def from_state_zero(automaton: Automaton) -> Automaton:
 
 
 def state_names(automaton: Automaton) -> list[str]:
-    """q0, q1, …, with a prime for each token of that name."""
+    """q0, q1, …; a prime is added if a token has that name."""
     names = []
     for q in range(automaton.states):
         name = f"q{q}"

@@ -1,16 +1,16 @@
 """System of recurrences × kind × N → Model: a user's program, a grammar, or a family of circuits.
 
-| kind       | steps                      | space: P counts slots, and a row for each index of a read over a range |
+| kind       | steps                      | space: P is slots plus one row for each index of a read over a range   |
 |------------|----------------------------|-------------------------------------------------------------------------|
 | mdm, plt   | depth, or the stated steps | P                                                                       |
 | smdm, topk | depth                      | P                                                                       |
 | pcot       | depth                      | depth times the widest level                                            |
 | cot        | P                          | P                                                                       |
 
-Where slots are rewritten, only mdm and plt are possible. Where a slot reads an answer, pcot and cot repeat the answers.
+If slots are rewritten, only mdm and plt are possible. If a slot reads an answer, pcot and cot repeat the answers.
 
-`system_family` looks for one program for every N (mdm, smdm, topk). `compile` uses the family at every length that it
-fits, and a program of that length alone elsewhere.
+`system_family` searches for one program for every N (mdm, smdm, topk). `compile` uses the family at every length that
+it fits, and a program of a single length elsewhere.
 """
 
 from collections.abc import Callable, Sequence
@@ -48,21 +48,21 @@ from unmask.weights.kinds import Kind
 from unmask.weights.model import Extent, Model
 
 LOOKED_AT = 13
-"""Lengths 0 … 12 are looked at."""
+"""The formulas are fitted to lengths 0 … 12."""
 LATEST = 7
 """A family starts at this length at the latest."""
 
 MOST_LOOKED_AT = 1 << 13
-"""So many slots and rows a length may have that is looked at: four indices of N have too many, and no family."""
+"""The most slots and rows of a length used for fitting. Four indices of N exceed it, so there is no family."""
 
 Unfold = Callable[[int], Unfolding]
 Described = Callable[[SystemPlan, int], dict[str, Any]]
-"""What the folder of one length keeps of the problem."""
+"""What the folder of one length stores of the problem."""
 
 
 @dataclass(frozen=True, eq=False)
 class SystemFamily(ModelFamily):
-    """A family whose models are those of a plan of every N."""
+    """A family of models, from a plan for every N."""
 
     plan: SystemPlan
     system: System
@@ -72,7 +72,7 @@ class SystemFamily(ModelFamily):
         return self.described(self.plan, length)
 
     def fits(self, unfolding: Unfolding) -> bool:
-        """Return whether the model of this length is the family's."""
+        """Return whether the model of this length is that of the family."""
         steps, length = self.design.steps, unfolding.length
         assert isinstance(steps, Expression)
         if length < self.least or steps.at(length) < max(unfolding.depth.values()):
@@ -140,7 +140,7 @@ def _valid(unfold: Unfold) -> list[Unfolding]:
 
 
 def _steps(system: System, seen: Sequence[Unfolding]) -> Expression | None:
-    """The depth, as a sum of expressions in N that the ranges name."""
+    """The depth, as a sum of expressions in N that occur in the ranges."""
     lengths = [u.length for u in seen]
     parts = [constant(1), N, *map(in_length, bounds_of(system.groups)), log2_above(N)]
     coefficients = affine_fit([[part.at(length) for length in lengths] for part in parts], [_depth(u) for u in seen])
@@ -181,7 +181,7 @@ def affine_fit(columns: Sequence[Sequence[int]], values: Sequence[int]) -> list[
 
 
 def bounds_of(groups: Sequence[Slots]) -> list[Any]:
-    """The expressions in N, other than N and numbers, that end or begin a range; each once."""
+    """The distinct expressions in N, other than N and numbers, at the start or end of a range."""
     found = {}
     for group in groups:
         for over in group.ranges:
@@ -196,7 +196,7 @@ def _depth(unfolding: Unfolding) -> int:
 
 
 def why_no_family(system: System, kind: Kind) -> str:
-    """Return why there is no family, if that is quickly known."""
+    """Return why there is no family, if this can be determined quickly."""
     if system.edits:
         return "its slots are rewritten in every step"
     if not _boxes(system):
@@ -208,14 +208,14 @@ IN_PLACE: tuple[Kind, ...] = ("mdm", "plt")
 WRITTEN_ONCE: tuple[Kind, ...] = ("mdm", "smdm", "topk", "plt", "pcot", "cot")
 USUAL_PRECISION = Precision(2)
 FAMILIES: tuple[Kind, ...] = ("mdm", "smdm", "topk")
-"""The kinds for which there is a program of every N."""
+"""The kinds for which there is a program for every N."""
 ROLES: dict[Kind, tuple[str, ...]] = {"plt": ("pad",)}
 STRINGS: dict[Kind, Any] = {"cot": one_slot_per_step, "pcot": one_level_per_step}
 
 
 @dataclass(frozen=True, eq=False)
 class SystemCompiler:
-    """A system of recurrences, ready for any kind and length."""
+    """The compiler of a system of recurrences for any kind and length."""
 
     system: System
     problem: dict[str, Any]
@@ -254,7 +254,7 @@ class SystemCompiler:
         return steps, steps * unfolding.widest if kind == "pcot" else unfolding.size
 
     def extent(self, kind: Kind, length: int) -> Extent:
-        """Counted on the programs: how many regions and reads there are is up to the recurrence."""
+        """Counted on the programs, because the numbers of regions and reads depend on the recurrence."""
         if kind in STRINGS:
             placement = self.placement(kind, length)
             symbols = placement.plan.symbols.vocabulary.symbols
@@ -286,7 +286,7 @@ class SystemCompiler:
         return self._model(kind, programs, precision, plan, names, padding=fixed(plan.slots), steps=steps)
 
     def _fitting(self, kind: Kind, length: int, precision: Precision) -> SystemFamily | None:
-        """The family, if it is the one to take at this length."""
+        """The family, if it is used at this length."""
         family, unfolding = self.family(kind, precision), self._unfolding(length)
         return family if family is not None and family.fits(unfolding) else None
 
@@ -321,7 +321,7 @@ class SystemCompiler:
         return {"planner": system_planner(plan), "predictor": system_predictor(plan)}
 
     def placement(self, kind: Kind, length: int, precision: Precision = USUAL_PRECISION) -> Placement:
-        """Where slots are in a string."""
+        """The positions of slots in a string."""
         return STRINGS[kind](self._repeating(length).plan(kind, length, precision))
 
     def _string(self, kind: Kind, length: int, precision: Precision) -> Model:
@@ -350,7 +350,7 @@ class SystemCompiler:
         return self._described(unfolding, plan.rows_at(unfolding).row_names[length:])
 
     def _described(self, unfolding: Unfolding, names: list[str]) -> dict[str, Any]:
-        """What a folder keeps of a program says how many answers there are, and how its slots are called."""
+        """Add the number of answers and the names of the slots to what a folder stores of a program."""
         if not self.names_slots:
             return self.problem
         if not self.problem:
@@ -402,7 +402,7 @@ def _counted(count: int, what: str) -> str:
 
 
 def _checked(unfolding: Unfolding) -> Unfolding:
-    """The same, after everything that can be wrong at this length has been looked at."""
+    """Return the same, after checking everything that can be wrong at this length."""
     edits = unfolding.system.edits
     _ = unfolding.answers, (unfolding.rules, unfolding.starts, unfolding.steps) if edits else unfolding.depth
     return unfolding

@@ -1,7 +1,7 @@
 """One forward pass of one transformer: tokens → logits, or layers [a, b) of a residual stream.
 
 All engines compute the same integers. `reference` is the definition, equation by equation. `fast` skips what it can
-prove unnecessary from the values at hand; it uses `prepared_weights`, `head_attention`, `visible_keys` (which keys a
+prove unnecessary from the current values; it uses `prepared_weights`, `head_attention`, `visible_keys` (which keys a
 query can see) and `class_attention` (equal queries and keys computed once), and `chain_kernel` for chains of thought.
 `engine` is the interface, `footprint` the memory that a run takes. The loops over steps are in reasoners/.
 

@@ -1,10 +1,10 @@
 """Chains of thought by a C kernel (kernel.c): its input, its compilation, and the run of a chain.
 
-The records hold the same fields as in kernel.c: the weights, what is kept of earlier rows, and the codes.
+The records have the same fields as in kernel.c: the weights, the stored values of earlier rows, and the codes.
 
-Matrices are one after another in compressed rows: entry e of matrix m's row k, for starts[first + k] <= e <
-starts[first + k + 1] with (first, rows) = matrices[m], adds to column columns[e] with weight values[e]. They are
-numbered embed, then W1 and W2 of each layer, then outᵀ, then Wq, Wk and Wv of each head. Heads are padded to one size.
+Matrices are stored one after another in compressed rows. With (first, rows) = matrices[m], row k of matrix m has the
+entries e with starts[first + k] <= e < starts[first + k + 1]: weight values[e] in column columns[e]. The order is
+embed, then W1 and W2 of each layer, then outᵀ, then Wq, Wk and Wv of each head. Heads are padded to one size.
 """
 
 import ctypes
@@ -29,8 +29,8 @@ from unmask.numerics.compact import Compact
 from unmask.weights.matrices import Matrix, PositionTable
 from unmask.weights.transformer import Transformer
 
-RECENT = 512  # queries that are kept, to learn codes from
-LARGEST = 1 << 28  # numbers that are kept of earlier rows: 1 GB
+RECENT = 512  # the number of queries that are kept for learning codes
+LARGEST = 1 << 28  # the number of stored values of earlier rows: 1 GB
 MOST_BITS = 62
 
 
@@ -63,7 +63,7 @@ class KernelRecord:
 
 
 class KernelWeights(KernelRecord):
-    """A transformer; `head_sizes` are (width of queries, how many columns the head writes), `targets` those columns."""
+    """A transformer. `head_sizes` are (width of queries, number of columns written), `targets` are these columns."""
 
     numbers = (
         *("width", "hidden", "p", "bound", "layers", "last_head", "heads", "outputs"),
@@ -77,7 +77,7 @@ class KernelWeights(KernelRecord):
 
 
 class KernelMemory(KernelRecord):
-    """What is kept of the rows so far, by head: keys, values, the last queries, and the index of keys by code."""
+    """The stored values of the rows so far, by head: keys, values, the last queries, and the index of keys by code."""
 
     numbers = ("rows", "slots", "recent")
     arrays = ("keys", "values", "queries", "table", "before", "irregular", "irregulars")
@@ -85,7 +85,7 @@ class KernelMemory(KernelRecord):
 
 
 class KernelCodes(KernelRecord):
-    """By head: how many bits its code has (-1: no code), within which ranges it is proved, its bits as column, size."""
+    """By head: number of bits of the code (-1: no code), ranges in which it is proved, bits as (column, size)."""
 
     numbers = ("most",)
     arrays = ("bits", "query_within", "key_within", "query_bits", "key_bits")
@@ -93,7 +93,7 @@ class KernelCodes(KernelRecord):
 
 
 class KernelScratch(KernelRecord):
-    """Room for one row."""
+    """Working memory for one row."""
 
     numbers = ()
     arrays = ("H", "total", "change", "units", "head", "logits", "found", "exps")
@@ -104,7 +104,7 @@ _FLAT: WeakKeyDictionary[Transformer, KernelWeights] = WeakKeyDictionary()
 
 
 def flat(transformer: Transformer) -> KernelWeights:
-    """The weights, laid out once."""
+    """The weights in the layout of the kernel, computed once."""
     if transformer not in _FLAT:
         _FLAT[transformer] = _laid_out(transformer)
     return _FLAT[transformer]
@@ -131,7 +131,7 @@ def memory(weights: KernelWeights, rows: int) -> KernelMemory | None:
 
 
 def no_codes(weights: KernelWeights) -> KernelCodes:
-    """Nothing is proved: every query and key is irregular."""
+    """Codes with which nothing is proved: every query and key is irregular."""
     heads, width = weights.structure.heads, weights.structure.head_width
     ranges, bits = np.zeros((heads, 2, width), dtype=np.int32), np.zeros((heads, 2, MOST_BITS), dtype=np.int32)
     return KernelCodes(
@@ -195,9 +195,9 @@ def _laid_out(transformer: Transformer) -> KernelWeights:
     )
 
 
-# kernel.c as functions: compiled once by the C compiler at hand, then kept in the user's cache.
+# kernel.c as functions: compiled once by the installed C compiler, then stored in the user's cache.
 #
-# Without a compiler, or with UNMASK_COMPILER set to nothing, NumPy does the work.
+# Without a compiler, or if UNMASK_COMPILER is set to the empty string, NumPy does the work.
 
 
 SOURCE = Path(__file__).with_name("kernel.c")
@@ -242,14 +242,14 @@ def _private_folder() -> Path:
         status = folder.stat()
         if status.st_uid == os.getuid() and not status.st_mode & 0o022 and os.access(folder, os.W_OK):
             return folder
-    except (OSError, RuntimeError):  # no home
+    except (OSError, RuntimeError):  # no home directory
         pass
     return _temporary_folder()
 
 
 @cache
 def _temporary_folder() -> Path:
-    """For this process alone."""
+    """Return a temporary folder for this process alone."""
     import atexit
 
     folder = tempfile.mkdtemp(prefix="unmask-")
@@ -259,10 +259,9 @@ def _temporary_folder() -> Path:
 
 # Chains: tokens of a word → the symbols that follow, each the argmax of the last row's logits.
 #
-# Codes are learned from the rows that were computed: the bits (`find_bits`) from the latest queries and a sample of the
-# keys, the ranges from the same, and from what the positions still have to come. What is learned is only a guess at
-# what later rows look like: the proof (`visible_keys`) is about all queries and keys within its ranges, and the kernel
-# treats the others as irregular.
+# Codes are learned from computed rows: the bits (`find_bits`) from the latest queries and a sample of the keys, the
+# ranges from the same and from the positions of later rows. The result is only a guess about later rows. The proof
+# (`visible_keys`) covers all queries and keys within its ranges, and the kernel treats the others as irregular.
 
 
 DONE, SCANNED = 0, 1
@@ -274,7 +273,7 @@ ROWS_AT_ONCE = 1 << 12  # the kernel cannot be interrupted
 def chain(transformer: Transformer, words: np.ndarray, steps: int) -> np.ndarray | None:
     """The next symbols of every word, [batch, steps].
 
-    None without a kernel, where it would take too much memory, and if a row attends to nothing.
+    Return None without a kernel, if it would take too much memory, or if a row attends to nothing.
     """
     given = words.shape[1]
     compiled, kept = kernel(), memory(flat(transformer), given + steps - 1)
@@ -287,7 +286,7 @@ def chain(transformer: Transformer, words: np.ndarray, steps: int) -> np.ndarray
 
 
 class _ChainRows:
-    """Words of one length through one transformer; what was learned of its heads is kept from word to word."""
+    """Runs words of one length through one transformer, and keeps the learned codes of its heads from word to word."""
 
     def __init__(
         self, compiled: ctypes.CDLL, transformer: Transformer, kept: KernelMemory, given: int, last: int
@@ -306,7 +305,7 @@ class _ChainRows:
         ]
 
     def complete(self, tokens: np.ndarray) -> bool:
-        """Write the tokens after the given ones; False if a row attends to nothing."""
+        """Write the tokens after the given ones. Return False if a row attends to nothing."""
         row, budget = ctypes.c_int64(0), FIRST_BUDGET
         shared = self._weights.pointer, self._kept.pointer, self._codes.pointer
         self._kernel.enter_all(row, *shared)
@@ -330,7 +329,7 @@ class _ChainRows:
         return True
 
     def _learn(self, rows: int) -> None:
-        """Codes of all heads, from the first rows."""
+        """Learn codes of all heads from the first rows."""
         recent = np.arange(max(0, rows - RECENT), rows) % RECENT
         sample = np.unique(np.linspace(0, rows - 1, min(rows, SAMPLED)).astype(np.int64))
         codes = self._codes
@@ -352,19 +351,19 @@ class _ChainRows:
 
 
 class _HeadLearner:
-    """One head: `places` says which columns of its queries and keys are equal, `coming` what they may still hold."""
+    """One head. `places` says which columns of queries and keys are equal, `coming` which values may still come."""
 
     def __init__(
         self, places: tuple[np.ndarray, np.ndarray], coming: tuple[ValueRange, ValueRange], compact: Compact
     ) -> None:
         self.places, self._compact = places, compact
-        self._columns = tuple(np.unique(place, return_index=True)[1] for place in places)  # one of each
+        self._columns = tuple(np.unique(place, return_index=True)[1] for place in places)  # one representative of each
         self._coming = coming
 
     def learn(
         self, Q: np.ndarray, K: np.ndarray
     ) -> tuple[KeyCode, tuple[np.ndarray, ...], tuple[ValueRange, ValueRange]] | None:
-        """(a code, the column of each distinct one, the ranges in which it is proved), if there is one."""
+        """Return (a code, a representative of each distinct column, the ranges in which it is proved), or None."""
         query, key = self._columns
         Q, K = Q[query], K[key]
         bits = find_bits(Q, K, self.places)
@@ -382,7 +381,7 @@ def _some(range_: ValueRange, columns: np.ndarray) -> ValueRange:
 
 
 def _coming(transformer: Transformer) -> Iterator[tuple[ValueRange, ValueRange]]:
-    """Per head, what queries and keys would hold if no layer before wrote anything: a guess, never relied on."""
+    """Per head, the queries and keys if no earlier layer wrote anything: a guess that no proof relies on."""
     bound, one = transformer.precision.bound, transformer.precision.one
     symbols, positions = transformer.embed.dense(), PositionTable.of(transformer.positions)
     low, high = symbols.min(axis=0), symbols.max(axis=0)

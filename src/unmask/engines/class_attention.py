@@ -22,14 +22,14 @@ MOST_MASKS = 128
 
 
 def spread(start: np.ndarray, count: np.ndarray) -> np.ndarray:
-    """start[0], start[0] + 1, …, count[0] numbers; then those of start[1]; and so on."""
+    """The count[0] numbers from start[0] on, then the count[1] numbers from start[1] on, and so on."""
     before = np.cumsum(count) - count
     return np.arange(int(count.sum())) + np.repeat(start - before, count)
 
 
 @dataclass(frozen=True, eq=False)
 class Coded:
-    """Rows by their signs: a bit of `code` is [sign is +], the same of `mask` [sign is not 0]; the word is above."""
+    """The signs of rows: a bit of `code` is [sign is +], the same bit of `mask` [sign is not 0]; `word`: high bits."""
 
     code: np.ndarray
     mask: np.ndarray
@@ -38,7 +38,7 @@ class Coded:
 
     @classmethod
     def of(cls, signs: np.ndarray, word: np.ndarray) -> "Coded":
-        """From the rows that hold the signs, [signs, rows]."""
+        """Return the codes of rows with these signs, [signs, rows]."""
         code, mask = (_number(x) for x in (signs > 0, signs != 0))
         return cls(code, mask, word.astype(np.int64) << len(signs), len(signs))
 
@@ -48,7 +48,7 @@ class Coded:
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """For every query some runs of `keys`: query which[i] has keys[start[i] : start[i] + count[i]]."""
+    """Runs of `keys` for queries: query which[i] has keys[start[i] : start[i] + count[i]]."""
 
     which: np.ndarray
     start: np.ndarray
@@ -65,7 +65,7 @@ class Candidates:
 
 
 class SignIndex:
-    """Keys by their signs, ready to be asked; what was asked for is kept."""
+    """Keys by their signs. The results of earlier requests are kept."""
 
     def __init__(self, keys: Coded, batch: int) -> None:
         self._keys, self._space = keys, batch << keys.bits
@@ -73,7 +73,7 @@ class SignIndex:
         self._indices: dict[int, list[tuple[int, CodeIndex]]] = {}
 
     def candidates(self, queries: Coded) -> Candidates | None:
-        """All pairs of one word that are opposite in no sign; None if there are too many patterns of zeros."""
+        """All pairs within one word that are opposite in no sign; None if there are too many patterns of zeros."""
         asked = np.unique(queries.mask)
         if asked.size * self._masks.size > MOST_MASKS:
             return None
@@ -91,7 +91,7 @@ class SignIndex:
         )
 
     def _asked(self, own: int) -> list[tuple[int, CodeIndex]]:
-        """For queries with these signs: the keys, by the signs that both have."""
+        """Return the keys for queries that have these signs, sorted by the signs that both have."""
         if own not in self._indices:
             common = self._keys.mask & own
             self._indices[own] = parts = []
@@ -114,17 +114,17 @@ def _all(parts: Iterable[np.ndarray]) -> np.ndarray:
     return np.concatenate([np.zeros(0, dtype=np.int64), *parts])
 
 
-# Keys that are alike: in all columns of a score from some column on, for queries that have forgotten those before.
+# Keys that are equal in all columns of a score from some column on, for queries that have forgotten the earlier ones.
 
 
 KEPT = 2
 
 
 class KeyClasses:
-    """All keys there are, by class, in order within each: class c is order[start[c]] … order[start[c + 1] - 1]."""
+    """All keys by class, in order within each class: class c is order[start[c]] … order[start[c + 1] - 1]."""
 
     def __init__(self, K: np.ndarray, remembered: np.ndarray, keys: np.ndarray, grid: RowGrid) -> None:
-        """K is [columns, keys]; those of one word that agree in the `remembered` rows of K are of one class."""
+        """K is [columns, keys]. Keys of one word that agree in the `remembered` rows of K form a class."""
         word = grid.word(keys)
         first, kind = distinct(word[None], K[remembered])
         order, self.start = by_kind(kind, first.size)
@@ -142,24 +142,24 @@ class KeyClasses:
 
     @cached_property
     def offset(self) -> np.ndarray:
-        """How many of its class come before each key of `order`."""
+        """For each key of `order`, the number of earlier keys of its class."""
         return np.arange(self.order.size) - np.repeat(self.start[:-1], self.counts)
 
     @cached_property
     def _rank(self) -> np.ndarray:
-        """class·size + key of `order`, which rises."""
+        """class·size + key for the keys of `order`; it is increasing."""
         return np.repeat(np.arange(self.size), self.counts) * self._grid.size + self.order
 
     def up_to(self, kind: np.ndarray, row: np.ndarray) -> np.ndarray:
-        """How many keys of a class are not after a row."""
+        """The number of keys of a class that are not after a row."""
         return np.searchsorted(self._rank, kind * self._grid.size + row, side="right") - self.start[kind]
 
     def candidates(self, Q: np.ndarray, word: np.ndarray, signs: tuple[np.ndarray, np.ndarray]) -> Candidates:
-        """Classes that are not opposite to a query in any sign: rows of Q and of K that hold them."""
+        """The classes that are opposite to a query in no sign; the signs are given by their rows of Q and of K."""
         most = MOST_BITS - self._grid.batch.bit_length()
         query, key = (side[:most] for side in signs)
         candidates = self._index(key).candidates(Coded.of(Q[query], word))
-        if candidates is None:  # only the signs that are 0 nowhere
+        if candidates is None:  # only the signs that are never 0
             always = (Q[query] != 0).all(axis=1) & (self.K[key] != 0).all(axis=1)
             candidates = self._index(key[always]).candidates(Coded.of(Q[query[always]], word))
             assert candidates is not None
@@ -173,9 +173,9 @@ class KeyClasses:
 
 
 class Keys:
-    """The keys of a head while none of them changes, [columns, keys], and the classes that were last asked for.
+    """The keys of a head while none of them changes, [columns, keys], and the classes that were requested last.
 
-    K may be the head's own, so that it has to be forgotten when that is written to.
+    K may be the head's own array, so this object must be dropped when the array is written to.
     """
 
     def __init__(self, K: np.ndarray, place: np.ndarray, grid: RowGrid) -> None:
@@ -189,7 +189,7 @@ class Keys:
         return SignValues.of(self._K, self._place)
 
     def classes(self, column: int) -> KeyClasses:
-        """Alike from this column on."""
+        """The classes of keys that are equal from this column on."""
         if column not in self._classes:
             if len(self._classes) == KEPT:
                 del self._classes[next(iter(self._classes))]
@@ -199,27 +199,27 @@ class Keys:
 
 
 def by_kind(kind: np.ndarray, kinds: int) -> tuple[np.ndarray, np.ndarray]:
-    """(order, start): kind k is that of order[start[k]] … order[start[k + 1] - 1], which rise."""
+    """(order, start): the keys of kind k are order[start[k]] … order[start[k + 1] - 1], in increasing order."""
     return np.argsort(kind, kind="stable"), np.concatenate([[0], np.cumsum(np.bincount(kind, minlength=kinds))])
 
 
-# ClassAttention: rows of a head by what they see, class by class.
+# ClassAttention: the rows of a head, computed by the classes of keys that they see.
 #
 #     queries   that have forgotten their differences, or never had any, are one query
 # (`visible_keys.forgotten`)
 #     keys      that are equal in all columns that such queries remember are one class         (`KeyClasses`)
 #     pairs     (query, class) that no sign excludes have a score, for any key of the class    (`SignIndex`)
 #
-# A row then sees, of every class with exp(score) > 0, the keys up to its own (all, if it is unmasked). If their
-# exponentials add up to B or more, Z is B and the weights do not depend on how many there are: where no two classes of
-# a row overlap, its sum goes through beginnings of classes, one after another (`numerics/compact`). Rows whose Z stays
-# below B see fewer than B keys, and are listed, as are those whose classes overlap.
+# Of every class with exp(score) > 0, a row sees the keys up to its own position (all keys, if attention is unmasked).
+# If their exponentials add up to B or more, Z is B and the weights do not depend on the number of keys. If no two
+# classes of such a row overlap, its sum adds prefixes of classes, one after another (`numerics/compact`). Rows whose Z
+# stays below B see fewer than B keys. Their keys are listed, as are those of rows whose classes overlap.
 
 
 MOST_PROFILES = 16
 MOST_PAIRS = 16  # per row: pairs of a query and a class, of a row and a class, of a row and a listed key
 MOST_WEIGHTS = 4
-FEW = 8  # keys that are listed, whatever Z
+FEW = 8  # the number of keys that are listed for any Z
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,7 +234,7 @@ class Listed:
 
 @dataclass(frozen=True, eq=False)
 class _QueryGroup:
-    """Different queries, [columns, queries], with one score each before `column`, whatever the key; `signs` exclude."""
+    """Distinct queries, [columns, queries]. Before `column`, a query has one score for all keys. `signs` exclude."""
 
     Q: np.ndarray
     score: np.ndarray
@@ -245,7 +245,7 @@ class _QueryGroup:
 
 @dataclass(frozen=True, eq=False)
 class _SeenRuns:
-    """What some rows see: members[i] has the runs heads[i] … heads[i + 1] - 1, maybe none.
+    """The runs that rows see: members[i] sees the runs heads[i] … heads[i + 1] - 1, possibly none.
 
     Run r is the first count[r] keys of the class kind[r], each of which has the exponential exp[r].
     """
@@ -265,20 +265,20 @@ class ClassAttention:
     ) -> None:
         self._Q, self._K, self._V, self._places = Q, K, V, places
         self._compact, self._causal = compact, causal
-        self.keys: Keys | None = None  # while none of them changes
+        self.keys: Keys | None = None  # valid while no key changes
 
     @cached_property
     def _sorts(self) -> tuple[int, ...]:
-        """Columns of a score with the same queries and keys have one number."""
+        """Number the columns of a score; columns with the same queries and keys have the same number."""
         return tuple(distinct(np.array(self._places))[1].tolist())
 
     def attend(
         self, rows: np.ndarray, grid: RowGrid, range_: ValueRange, result: np.ndarray, Z: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, list[Listed]]:
-        """Fill result and Z at the rows that are summed by classes; (computed, inverse, lists).
+        """Fill result and Z at the rows that are summed by classes. Return (computed, inverse, lists).
 
-        rows[i] has the output of rows[computed[inverse[i]]]. Of these, lists have those that are not summed; Z is -1
-        where there would be too much to look at. `range_` is that of all keys.
+        rows[i] has the output of rows[computed[inverse[i]]]. Of the computed rows, `lists` contains those that are not
+        summed. Z is -1 where the work would be too large. `range_` is the range of all keys.
         """
         if self.keys is None or self.keys.grid != grid:
             self.keys = Keys(self._K, self._places[1], grid)
@@ -310,7 +310,7 @@ class ClassAttention:
     def _parts(
         self, Q: np.ndarray, word: np.ndarray, range_: ValueRange, keys: Keys
     ) -> Iterator[tuple[_QueryGroup, np.ndarray]]:
-        """Queries that have forgotten the same columns, of one profile each, for which signs are proved to exclude."""
+        """Yield queries of one profile that have forgotten the same columns, with the signs proved to exclude."""
         since, score = forgotten(Q, self._places, range_, self._compact)
         profiles = _profiles(Q)
         for profile in range(int(profiles.max(initial=-1)) + 1):
@@ -325,7 +325,7 @@ class ClassAttention:
     def _pairs(
         self, part: _QueryGroup, some: np.ndarray, classes: KeyClasses
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-        """(query, class, exp > 0), query by query of some of a part, each in order; None if there are too many."""
+        """(query, class, exp > 0) for some queries of a group, one query after another; None if there are too many."""
         Q = part.Q[:, some]
         candidates = classes.candidates(Q, part.word[some], part.signs)
         if candidates.size > MOST_PAIRS * classes.order.size:
@@ -349,9 +349,9 @@ class ClassAttention:
         rows: np.ndarray,
         classes: KeyClasses,
     ) -> _SeenRuns | None:
-        """What the members see, which are these rows: what their queries do, up to themselves where it is causal.
+        """The runs that these rows see: those of their queries, up to the row itself if attention is causal.
 
-        None if that is too much.
+        Return None if there are too many.
         """
         which, kind, exp = pairs
         heads = np.searchsorted(which, np.arange(int(owner.max(initial=-1)) + 2))
@@ -367,7 +367,7 @@ class ClassAttention:
         return _SeenRuns(members, heads, kind[run][some], visible[some], exp[run][some])
 
     def _summed(self, seen: _SeenRuns, classes: KeyClasses, result: np.ndarray, Z: np.ndarray) -> Iterator[Listed]:
-        """Fill in what can be summed by classes, and list the others."""
+        """Fill in the rows that can be summed by classes, and list the others."""
         compact = self._compact
         keys, total = (_sums(x, seen.heads) for x in (seen.count, seen.count * seen.exp))
         Z[seen.members] = np.minimum(total, compact.bound)
@@ -395,7 +395,7 @@ class ClassAttention:
     def _by_runs(
         self, begin: np.ndarray, end: np.ndarray, heads: np.ndarray, weights: np.ndarray, classes: KeyClasses
     ) -> np.ndarray:
-        """The sums of weight × value, with the terms of every weight after those of the one before."""
+        """The sums of weight × value, one weight after another."""
         kinds, which = np.unique(weights, return_inverse=True)
         shift = which.reshape(-1) * classes.order.size
         runs = Runs(np.tile(classes.offset, kinds.size), begin + shift, end + shift, heads)
@@ -405,7 +405,7 @@ class ClassAttention:
 
 
 def _profiles(Q: np.ndarray) -> np.ndarray:
-    """Queries by what they hold where queries differ, but never in sign (BOOST); one for all if there are too many."""
+    """Number queries by their values in columns that differ, but never in sign (BOOST); all 0 if there are too many."""
     low, high = Q.min(axis=1), Q.max(axis=1)
     flags = np.flatnonzero((low < high) & ((low >= 0) | (high <= 0)))
     if flags.size:
@@ -422,6 +422,6 @@ def _sums(x: np.ndarray, heads: np.ndarray) -> np.ndarray:
 
 
 def _chosen(heads: np.ndarray, some: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(the runs of some rows, one row after another; where those of each begin)"""
+    """(the runs of some rows, one row after another; the start of each row's runs)"""
     first, count = heads[:-1][some], np.diff(heads)[some]
     return spread(first, count), np.cumsum(count) - count

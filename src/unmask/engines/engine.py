@@ -1,7 +1,7 @@
-"""Engine: one forward pass of one transformer; the reasoners own the loops.
+"""Engine: one forward pass of one transformer. The loops over steps are in the reasoners.
 
 A session serves one transformer through a whole run, so that an engine may keep what it has computed. Every
-engine returns the same integers for the same calls. Arrays lead with a batch axis: one entry per word.
+engine returns the same integers for the same calls. The first axis of arrays is the batch: one entry per word.
 """
 
 from collections.abc import Callable, Iterable
@@ -13,10 +13,10 @@ import numpy as np
 from unmask.numerics.array_types import Int
 from unmask.weights.transformer import Transformer
 
-FIXED = 16 << 20  # bytes of buffers of fixed size, and what Python takes for its part
+FIXED = 16 << 20  # bytes of buffers of fixed size, and of Python itself
 
 Watch = Callable[[str, np.ndarray], None]
-"""Told the name and value of what a pass computes: `embed`, `layers.0.heads.1.weights`, `layers.0.residual`."""
+"""Called with name and value of each result of a pass: `embed`, `layers.0.heads.1.weights`, `layers.0.residual`."""
 
 
 @runtime_checkable
@@ -51,33 +51,33 @@ class Session(Protocol):
 
 @dataclass(frozen=True)
 class Footprint:
-    """Bytes that stay while a run goes on, and bytes that come and go."""
+    """Bytes that are kept during a whole run, and bytes that are needed temporarily."""
 
     kept: int
     at_once: int
 
     @staticmethod
     def together(parts: "Iterable[Footprint]") -> int:
-        """Bytes of sessions that take turns."""
+        """The bytes of several sessions of which one computes at a time."""
         parts = list(parts)
         return sum(part.kept for part in parts) + max((part.at_once for part in parts), default=0) + FIXED
 
 
 @runtime_checkable
 class Continuing(Protocol):
-    """A session that can write a whole chain by itself."""
+    """A session that can write a whole chain of thought in one call."""
 
     def continued(self, tokens: Int[np.ndarray, "batch seq"], steps: int) -> np.ndarray | None:
         """Return the symbols of `steps` steps, [batch, steps], each decoded from the last row of everything before it.
 
-        None where that is nothing but reading row after row: the caller does so, and sees what fails.
+        Return None if the rows must be read one after another. The caller then does so, and gets the errors.
         """
         ...
 
 
 @runtime_checkable
 class Engine(Protocol):
-    """Makes sessions."""
+    """Creates sessions."""
 
     name: str
 
@@ -86,7 +86,7 @@ class Engine(Protocol):
         ...
 
     def session(self, transformer: Transformer, *, name: str = "model") -> Session:
-        """A session; `name` says which transformer an error is about."""
+        """Create a session; error messages name the transformer by `name`."""
         ...
 
 

@@ -1,17 +1,17 @@
-"""The fast engine: the same integers as `reference`, for any weights, at the price of what changes.
+"""The fast engine: the same integers as `reference`, for any weights; the cost depends on what changes.
 
     prepared_weights   products with few weights, in small integers
     visible_keys,      a proof, from the values of queries and keys, that most exponentials are 0
     opposite_signs
-    head_attention     then a head is a join of codes, not a comparison of all pairs; exact attention of what is left
-    class_attention    without a code: queries that are alike, keys that are alike, and sums that many rows share
+    head_attention     then a head is a join of codes, not a comparison of all pairs; exact attention of the other rows
+    class_attention    without a code: equal queries, equal keys, and sums that many rows share
     chain_kernel       a whole chain of thought, row after row, in a compiled kernel
 
 It keeps its state from call to call: a row is computed again only if something that it reads has changed. It is
-independent of `reference` on purpose, so that tests can compare the two.
+deliberately independent of `reference`, so that tests can compare the two.
 
-Everything is detected from values; what cannot be proved is computed. Where no row reads another any more, only the
-rows that were asked for are computed.
+Everything is detected from values; what cannot be proved is computed. After the last layer in which rows read each
+other, only the requested rows are computed.
 """
 
 from collections.abc import Generator
@@ -44,8 +44,8 @@ from unmask.weights.transformer import Transformer
 
 # HeadState: queries, keys, values and codes of one head, kept from call to call.
 #
-# A row's head output depends on its query, on the keys of its code, and on their values. `update` takes in the rows
-# that changed and returns which outputs may have changed with them; `attend` computes outputs. Without a code (see
+# A row's head output depends on its query, on the keys of its code, and on their values. `update` receives the rows
+# that changed and returns the rows whose outputs may have changed; `attend` computes outputs. Without a code (see
 # `visible_keys`), a row depends on every row it may see.
 
 
@@ -62,8 +62,8 @@ class HeadState:
         self._ranges: tuple[ValueRange, ValueRange] | None = None
         self._bits: BitColumns | None = None
         self._code: KeyCode | None = None
-        self._looked_at = 0  # how many rows there were when bits were last looked for
-        # code with the word before it, or NONE for irregular rows and rows that do not exist
+        self._looked_at = 0  # the number of rows at the last search for bits
+        # the word, then the code; NONE for irregular rows and rows that do not exist
         self._query_code = np.full(grid.size, NONE, dtype=np.int64)
         self._key_code = np.full(grid.size, NONE, dtype=np.int64)
         operands = Operands(self._Q, self._K, self._V, self._places, compact)
@@ -88,9 +88,9 @@ class HeadState:
     def update(
         self, x: np.ndarray, rows: np.ndarray, new: np.ndarray, touched: np.ndarray, grid: RowGrid
     ) -> np.ndarray:
-        """Take in the changed rows of the store x; returns the rows that they affect.
+        """Read the changed rows of the store x. Return the rows that they affect.
 
-        `new` are those that did not exist; the others changed only in the `touched` columns.
+        `new` are the rows that did not exist; the others changed only in the `touched` columns.
         """
         where = span(rows)
         moved = new.copy()
@@ -115,7 +115,7 @@ class HeadState:
         return self._affected(rows[moved], before, new[moved], grid)
 
     def _learn(self, Q: np.ndarray, K: np.ndarray, grid: RowGrid) -> bool:
-        """Take in new queries and keys; True if codes mean something else now, so that all rows were encoded anew."""
+        """Process new queries and keys. Return True if the meaning of codes changed and all rows were encoded again."""
         ranges, widened = self._widened(Q, K)
         bits, looked = self._looked_for_bits(grid)
         if not (widened or looked):
@@ -133,7 +133,7 @@ class HeadState:
         return True
 
     def _widened(self, Q: np.ndarray, K: np.ndarray) -> tuple[tuple[ValueRange, ValueRange], bool]:
-        """(the ranges of all queries and keys, these among them; are they new?)"""
+        """(the ranges of all queries and keys, including these; whether the ranges changed)"""
         known = self._ranges
         if known is not None and known[0].holds(Q) and known[1].holds(K):
             return known, False
@@ -142,7 +142,7 @@ class HeadState:
         return self._ranges, True
 
     def _looked_for_bits(self, grid: RowGrid) -> tuple[BitColumns, bool]:
-        """(the bits; were they looked for again?) Without a code, they are whenever the rows have doubled."""
+        """(the bits, whether they were searched again). Without a code, they are searched when the rows double."""
         existing = grid.batch * grid.length
         if self._bits is not None and (self.coded or existing < 2 * self._looked_at):
             return self._bits, False
@@ -162,10 +162,10 @@ class HeadState:
                 self.attention.index = None
             known[where] = codes
 
-    # which outputs may have changed
+    # the rows whose outputs may have changed
 
     def _affected(self, moved: np.ndarray, before: np.ndarray, new: np.ndarray, grid: RowGrid) -> np.ndarray:
-        """The rows that read one of the moved keys; `before` are their codes before, where they are not new."""
+        """The rows that read one of the moved keys; `before` are the earlier codes of keys that are not new."""
         if not moved.size:
             return moved
         after = self._key_code[moved]
@@ -186,7 +186,7 @@ class HeadState:
         if codes.size <= 2:
             wanted = (query_codes == codes[0]) | (query_codes == codes[-1])
         elif space <= 4 * query_codes.size + 1024:
-            marked = np.zeros(space + 1, dtype=bool)  # the last entry answers for NONE
+            marked = np.zeros(space + 1, dtype=bool)  # the last entry is for NONE
             marked[codes] = True
             wanted = marked[query_codes]
         else:
@@ -199,19 +199,19 @@ class HeadState:
 
 
 def _same_meaning(before: KeyCode, after: KeyCode) -> bool:
-    """Do two codes of the same bits give every row the same code? Not surely where one holds for some queries only."""
+    """Return True if both codes hold for all queries and have the same bits, so that every row keeps its code."""
     return before.holds is None and after.holds is None and np.array_equal(before.deciding, after.deciding)
 
 
 def _first_moved(moved: np.ndarray, grid: RowGrid) -> np.ndarray:
-    """The first moved row of every word; beyond all rows where none moved."""
+    """The first moved row of every word; a number beyond all rows if no row moved."""
     first = np.full(grid.batch, grid.size)
     np.minimum.at(first, grid.word(moved), moved)
     return first
 
 
 def _replace(known: np.ndarray, where: Span, values: np.ndarray) -> np.ndarray:
-    """known[:, where] = values; return which rows were not equal."""
+    """known[:, where] = values; return the rows that changed."""
     differs = (known[:, where] != values).any(axis=0)
     known[:, where] = values
     return differs
@@ -224,7 +224,7 @@ HIDDEN_AT_ONCE = 1 << 20
 
 
 class LayerState:
-    """What is known of one layer. The store x, [columns, rows], holds its input, what its heads add, its output."""
+    """The state of one layer. The store x, [columns, rows], holds its input, the sum of its heads, its output."""
 
     def __init__(self, prepared: Prepared, number: int, name: str, grid: RowGrid, *, watched: bool) -> None:
         self._compact, self._layer = prepared.compact, prepared.layers[number]
@@ -232,7 +232,7 @@ class LayerState:
         self._heads = [HeadState(head, prepared.compact, prepared.causal, grid) for head in self._layer.heads]
         for head in self._heads if watched else ():
             head.attention.weights = np.zeros((grid.size, grid.capacity), dtype=prepared.compact.narrow)
-        self.taken = np.zeros(grid.size, dtype=bool)  # rows that were ever taken in
+        self.taken = np.zeros(grid.size, dtype=bool)  # rows that have been processed
         self._pending = np.zeros(grid.size, dtype=bool)  # rows whose MLP was not needed when they changed
 
     def run(
@@ -245,10 +245,10 @@ class LayerState:
         asked: np.ndarray | None = None,
         watch: Watch | None = None,
     ) -> np.ndarray:
-        """Take in the changed rows, which changed in the `touched` columns of the store; return those computed.
+        """Process the rows that changed in the `touched` columns of the store. Return the rows computed.
 
-        With `asked`, only these rows' outputs are needed and the MLP of the others waits until they are asked for.
-        Attention is computed everywhere even so, for a row that attends to nothing is an error wherever it is.
+        With `asked`, only the outputs of these rows are needed, and the MLP of the others waits until they are needed.
+        Attention is still computed everywhere, because a row that attends to nothing is an error in every row.
         """
         new = ~self.taken[rows]
         self.taken[rows] = True
@@ -272,7 +272,7 @@ class LayerState:
         grid: RowGrid,
         watch: Watch | None,
     ) -> None:
-        """Add the heads, summed in order before the residual is; marks the rows and columns that change."""
+        """Sum the heads in order, then add the residual. Mark the rows and columns that change."""
         layer, compact = self._layer, self._compact
         affected = changed.copy()
         for head in self._heads if rows.size else ():
@@ -313,11 +313,11 @@ class LayerState:
             put(x, layer.mlp_after, where, compact.add(G, layer.mlp(x, where)))
 
 
-LONG_CHAIN = 256  # symbols, from which a compiled kernel pays
+LONG_CHAIN = 256  # the number of symbols from which a compiled kernel is worthwhile
 
 
 class FastEngine:
-    """Exact, and nearly free."""
+    """The engine that runs use by default: exact, and fast."""
 
     name = "fast"
 
@@ -329,7 +329,7 @@ class FastEngine:
 
 
 class FastSession:
-    """One transformer through a run, and all that was computed for it."""
+    """One transformer during a run, and everything that was computed for it."""
 
     def __init__(self, transformer: Transformer, name: str = "model") -> None:
         self._transformer, self._name = transformer, name
@@ -378,7 +378,7 @@ class FastSession:
         with self._ready(residual.shape[:2], watch) as grid:
             if self._ends is not None:
                 self._forget(grid, watched=self._watched)
-            # the store keeps one value of each column: layers outside of this call may have taken in another
+            # the store keeps one value per column: layers outside this call may have read another value
             for i in (*range(first), *range(last, len(self._layers))):
                 self._layers[i] = None
             changed, touched = self._replace(first, residual)
@@ -401,7 +401,7 @@ class FastSession:
         return chain(self._transformer, tokens, steps)
 
     def _take_up(self, *, every: bool) -> None:
-        """The weights in the form that the call wants."""
+        """Prepare the weights in the form that the call needs."""
         wanted = prepared(self._transformer, every=every)
         if wanted is not self._weights:
             self._weights = wanted
@@ -416,7 +416,7 @@ class FastSession:
 
     @contextmanager
     def _ready(self, shape: tuple[int, ...], watch: Watch | None) -> Generator[RowGrid]:
-        """Room for words of this shape; after an error nothing is kept, for it may be half computed."""
+        """Allocate memory for words of this shape. After an error nothing is kept, because it may be half computed."""
         batch, length = shape
         if watch and batch * length * length > LARGEST_SCORES:
             raise TooLarge(
@@ -434,7 +434,7 @@ class FastSession:
             raise
 
     def _replace(self, i: int, residual: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Make this the input of layer i; (rows, columns of the store) that changed."""
+        """Make this the input of layer i. Return the (rows, columns of the store) that changed."""
         grid, place = self._grid, self._weights.places[i]
         given = np.zeros((self._weights.width, grid.size), dtype=self._store.dtype)
         grid.matrix(given)[:] = residual
@@ -477,7 +477,7 @@ class _Ends:
         self._logits = np.zeros((weights.outputs, grid.size), dtype=weights.compact.narrow)
 
     def take(self, store: np.ndarray, tokens: np.ndarray, grid: RowGrid) -> tuple[np.ndarray, np.ndarray]:
-        """Embed the tokens that are not what they were; (their rows, the columns that may have changed)."""
+        """Embed the tokens that changed. Return (their rows, the columns that may have changed)."""
         weights = self._weights
         known = self._tokens[:, : grid.length]
         word, position = np.nonzero(known != tokens)

@@ -1,10 +1,10 @@
-"""Footprint: the bytes that a session takes at most, from the declared sizes and what is not 0 in the weights.
+"""Footprint: an upper bound of the bytes of a session, from the declared sizes and the nonzero weights.
 
     fast    kept: rows × (columns of the store + queries, keys, values)
             at once: what one head or one product needs while it is computed
     dense   rows × widths, and every pair of rows: an engine that computes the definition
 
-Both are bounds, and measured: a run stays below.
+Both are upper bounds, and tests measure that runs stay below them.
 """
 
 from dataclasses import dataclass
@@ -19,10 +19,10 @@ from unmask.numerics.compact import Compact
 from unmask.weights.matrices import Matrix
 from unmask.weights.transformer import Head, Transformer
 
-PER_ENTRY = 160  # of a weight: row, column, value, and their prepared copies
-PER_COLUMN = 200  # of a matrix, whether it has entries or not, but for queries and keys
-CLASSES = 120 * class_attention.MOST_PAIRS  # per row, at once: pairs of queries and classes, and lists of keys
-VECTORS = 24  # of one 64-bit number per row, at once: codes, their index, counts, and what is sorted
+PER_ENTRY = 160  # bytes per weight: row, column, value, and their prepared copies
+PER_COLUMN = 200  # bytes per matrix, with or without entries, except those of queries and keys
+CLASSES = 120 * class_attention.MOST_PAIRS  # per row, temporarily: pairs of queries and classes, and lists of keys
+VECTORS = 24  # 64-bit numbers per row, temporarily: codes, their index, counts, and sorted arrays
 
 
 def fast_footprint(transformer: Transformer, batch: int, *, watched: bool = False) -> Footprint:
@@ -51,7 +51,7 @@ def fast_footprint(transformer: Transformer, batch: int, *, watched: bool = Fals
 
 
 def dense_footprint(transformer: Transformer, batch: int, *, terms: int, watched: bool = False) -> Footprint:
-    """Return the bytes of a session that computes every pair of rows in 64-bit integers, `terms` at once."""
+    """Return the bytes of a session that computes every pair of rows in 64-bit integers, `terms` at a time."""
     sizes, rows = _sizes(transformer), batch * len(transformer.positions)
     widest = max((head.shape for head in sizes.heads), default=0)
     cells = rows * (10 * transformer.width + 4 * widest + 4 * transformer.out.shape[0])
@@ -62,7 +62,7 @@ def dense_footprint(transformer: Transformer, batch: int, *, terms: int, watched
 
 @dataclass(frozen=True)
 class _HeadSizes:
-    """The columns of a score that may not be 0, and so of queries and keys; those of values; those declared."""
+    """Numbers of columns: of a score (and so of queries and keys) that may not be 0, of values, and as declared."""
 
     scores: int
     values: int
@@ -78,7 +78,7 @@ class _HeadSizes:
         return 2 * self.scores + self.values
 
     def at_once(self, narrow: int, wide: int) -> int:
-        """Bytes per row while the head is computed: products that come in, then queries that are found alike."""
+        """Bytes per row while the head is computed: incoming products, then queries that are grouped if equal."""
         product = max(self.scores, self.values) * (2 * narrow + 4 * wide)
         coming_in = narrow * 2 * self.kept + product
         alike = 4 * 24 + 3 * narrow * self.scores
@@ -97,7 +97,7 @@ class _HeadSizes:
 
 @dataclass(frozen=True, eq=False)
 class _Sizes:
-    """What a transformer's footprint depends on, beside its rows."""
+    """The quantities besides the rows on which a transformer's footprint depends."""
 
     compact: Compact
     heads: list[_HeadSizes]
@@ -133,7 +133,7 @@ class _Sizes:
 
 
 def _most_entries(matrix: Matrix) -> int:
-    """Of one column."""
+    """The largest number of entries of a column."""
     return int(np.unique(matrix.column, return_counts=True)[1].max(initial=0))
 
 

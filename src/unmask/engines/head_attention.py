@@ -27,9 +27,9 @@ class Operands:
     def attend(
         self, queries: np.ndarray, keys: np.ndarray | slice, visible: np.ndarray, steps: Steps
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(head [values, queries], weights [queries, keys], Z); `keys` are one list for all queries or one for each.
+        """(head [values, queries], weights [queries, keys], Z). `keys` is one list for all queries, or one per query.
 
-        Where Z is 0, the rest means nothing.
+        If Z is 0, the other results are undefined.
         """
         compact = self.compact
         scores = self._scores(queries, keys, steps)
@@ -57,7 +57,7 @@ class Operands:
         return scores
 
     def constant_exp(self, steps: Steps) -> int:
-        """exp of the score that steps without columns lead to."""
+        """exp of the score that results from steps without columns."""
         score = int(self._scores(np.zeros(0, dtype=np.int64), slice(0, 0), steps)[0, 0])
         return int(self.compact.exps[score + self.compact.bound])
 
@@ -69,32 +69,32 @@ class Operands:
 #     no code, or long lists, of many rows              by classes of queries and keys
 #     no code                                           every key that the row may see, in blocks
 #
-# Rows of a word with one effective query have one output where all of them see all keys.
+# Rows of a word with equal effective queries have equal outputs if all of them see all keys.
 
 
 COMPARED_AT_ONCE = 1 << 16
 NONE = -1
-LONG = 8  # keys per row, from which it pays to look for what rows have in common
+LONG = 8  # keys per row from which it is worthwhile to search for work that rows share
 CLASSED_FROM = 1 << 16  # pairs of a row and a key
-CLASSED_KEYS = 128  # of a word
-CLASSED_ROWS = 1 << 16  # of all words, at most: what classes need while they are computed
+CLASSED_KEYS = 128  # per word
+CLASSED_ROWS = 1 << 16  # for all words, at most: memory for the computation of classes
 
 
 @dataclass(frozen=True, eq=False)
 class Outputs:
-    """What a head gives at some rows of a grid, to be filled in; how it is found depends on the code of the keys."""
+    """The outputs of a head at some rows of a grid, to be filled in. The method depends on the code of the keys."""
 
     rows: np.ndarray
     grid: RowGrid
     code: KeyCode
     key_range: ValueRange
-    """Of all keys."""
+    """The range of all keys."""
     values: np.ndarray
     """[values, rows]"""
     Z: np.ndarray
 
     def of(self, members: np.ndarray) -> "Outputs":
-        """Those of a part of the rows, filled in apart."""
+        """Outputs for a part of the rows, filled in separately."""
         return replace(self, rows=self.rows[members], values=self.values[:, members], Z=self.Z[members])
 
 
@@ -102,7 +102,7 @@ Attend = Callable[[Outputs], None]
 
 
 class AttendsNowhere(Exception):
-    """Z = 0 at a row of the grid."""
+    """Raised if Z = 0 at a row of the grid."""
 
     def __init__(self, row: int) -> None:
         super().__init__(row)
@@ -110,17 +110,17 @@ class AttendsNowhere(Exception):
 
 
 class HeadAttention:
-    """One head of one session; codes have the word before them, or are NONE."""
+    """One head of one session. A code starts with the word, or is NONE."""
 
     def __init__(self, operands: Operands, causal: bool, query_code: np.ndarray, key_code: np.ndarray) -> None:
         self._operands, self._compact, self._causal = operands, operands.compact, causal
         self._query_code, self._key_code = query_code, key_code
         self.classes = ClassAttention(operands.Q, operands.K, operands.V, operands.places, self._compact, causal)
-        self.index: CodeIndex | None = None  # of all keys, while none of them changes its code and all have one
-        self.weights: np.ndarray | None = None  # [rows, positions], kept only while someone watches
+        self.index: CodeIndex | None = None  # of all keys, while all of them have a code and none changes
+        self.weights: np.ndarray | None = None  # [rows, positions], kept only for a watched run
 
     def attend(self, rows: np.ndarray, grid: RowGrid, code: KeyCode, key_range: ValueRange) -> np.ndarray:
-        """The head's output at the given rows, [values, rows]; the range is that of all keys."""
+        """The head's output at the given rows, [values, rows]; `key_range` is the range of all keys."""
         Z = np.zeros(rows.size, dtype=self._compact.wide)
         values = np.zeros((len(self._operands.V), rows.size), dtype=self._compact.narrow)
         outputs = Outputs(rows, grid, code, key_range, values, Z)
@@ -134,7 +134,7 @@ class HeadAttention:
         return values
 
     def _may_join(self, rows: np.ndarray, grid: RowGrid, code: KeyCode) -> np.ndarray:
-        """Rows with a code, in words in which all keys have one."""
+        """The rows with a code, in words in which all keys have a code."""
         if not code.deciding.size:
             return np.zeros(rows.size, dtype=bool)
         regular = self._query_code[rows] != NONE
@@ -145,7 +145,7 @@ class HeadAttention:
         return regular
 
     def _joined(self, outputs: Outputs) -> None:
-        """Rows with a code."""
+        """Compute the rows with a code."""
         start, count, keys = matches = self._matches(outputs)
         if outputs.code.constant and (count == 1).all():
             self._gather(outputs, keys[start])
@@ -155,7 +155,7 @@ class HeadAttention:
             self._listed_by_code(outputs, matches)
 
     def _listed_by_code(self, outputs: Outputs, matches: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
-        """Every key of the same code."""
+        """Compute rows from lists of all keys of the same code."""
         start, count, keys = matches
         if not self._causal and int(count.sum()) > LONG * outputs.rows.size:
             computed, inverse = self._distinct(outputs)
@@ -165,7 +165,7 @@ class HeadAttention:
         self._spread(outputs, computed, inverse)
 
     def _listed(self, outputs: Outputs, listed: Listed, steps: Steps) -> None:
-        """Lists of nearly one length at a time."""
+        """Compute rows from lists of keys; lists of similar length are processed together."""
         size = np.searchsorted(1 << np.arange(40), listed.count)
         for s in np.unique(size):
             members = np.flatnonzero((size == s) & (listed.count > 0))
@@ -183,14 +183,14 @@ class HeadAttention:
         return many and grid.size <= CLASSED_ROWS and self.weights is None
 
     def _others(self, outputs: Outputs) -> None:
-        """Rows without a code."""
+        """Compute the rows without a code."""
         if self._may_class(outputs.rows.size * outputs.grid.length, outputs.grid):
             self._classed(self._all, outputs)
         else:
             self._all(outputs)
 
     def _classed(self, attend: Attend, outputs: Outputs) -> None:
-        """By classes of queries and keys, and those that see too much in another way."""
+        """Compute rows by classes of queries and keys, and rows that see too many keys in another way."""
         rows, grid, Z = outputs.rows, outputs.grid, outputs.Z
         computed, inverse, lists = self.classes.attend(rows, grid, outputs.key_range, outputs.values, Z)
         for listed in lists:
@@ -199,7 +199,7 @@ class HeadAttention:
         self._spread(outputs, computed, inverse)
 
     def _all(self, outputs: Outputs) -> None:
-        """Every key that a row may see."""
+        """Compute rows from every key that they may see."""
         rows, grid, steps = outputs.rows, outputs.grid, outputs.code.any
         computed, inverse = (np.arange(rows.size), None) if self._causal else self._distinct(outputs)
         words = grid.word(rows[computed])
@@ -226,7 +226,7 @@ class HeadAttention:
         if index is None and rows.size * grid.length > COMPARED_AT_ONCE:
             present = grid.rows[grid.exists(self._key_code) != NONE]
             index = CodeIndex(self._key_code[present], present, grid.batch << outputs.code.deciding.size)
-            if present.size == grid.batch * grid.length:  # with irregular keys it serves this call alone
+            if present.size == grid.batch * grid.length:  # with irregular keys it is valid for this call only
                 self.index = index
         if index is not None:
             return *index.find(codes), index.rows
@@ -237,7 +237,7 @@ class HeadAttention:
         return np.cumsum(count) - count, count, grid.word(rows)[which] * grid.capacity + position
 
     def _gather(self, outputs: Outputs, keys: np.ndarray) -> None:
-        """One key per row, all with one score."""
+        """Compute rows that see one key each, all with the same score."""
         compact, rows, grid = self._compact, outputs.rows, outputs.grid
         e = self._operands.constant_exp(outputs.code.equal)
         outputs.Z[:] = e if not self._causal else np.where(keys <= rows, e, 0)
@@ -265,7 +265,7 @@ class HeadAttention:
             self.weights[row[visible], place[visible]] = weights[visible]
 
     def _distinct(self, outputs: Outputs) -> tuple[np.ndarray, np.ndarray]:
-        """(representatives, which of them stands for each row): rows of one word with one effective query."""
+        """(representatives, the one for each row): rows of one word with equal effective queries share one."""
         places = self._operands.places
         Q = np.take(self._operands.Q, outputs.rows, axis=1)
         since, score = forgotten(Q, places, outputs.key_range, self._compact)
@@ -273,7 +273,7 @@ class HeadAttention:
         return distinct(np.vstack([outputs.grid.word(outputs.rows), since, score]), columns)
 
     def _spread(self, outputs: Outputs, computed: np.ndarray, inverse: np.ndarray | None) -> None:
-        """Rows that were not computed have the output of the one that stands for them."""
+        """Copy the output of a representative to the rows that it represents."""
         if inverse is None:
             return
         source = computed[inverse]
@@ -284,7 +284,7 @@ class HeadAttention:
 
 
 def _fill(attend: Attend, members: np.ndarray, outputs: Outputs) -> None:
-    """The rows that are members, in one way."""
+    """Compute the rows that are members by one method."""
     if members.all():
         attend(outputs)
     elif members.any():
@@ -294,6 +294,6 @@ def _fill(attend: Attend, members: np.ndarray, outputs: Outputs) -> None:
 
 
 def _blocks(members: np.ndarray, keys: int) -> list[np.ndarray]:
-    """Parts of a list of rows such that the pairs of each fit into memory."""
+    """Split a list of rows into parts whose pairs fit into memory."""
     step = max(1, PAIRS_AT_ONCE // max(1, keys))
     return [members[first : first + step] for first in range(0, members.size, step)]

@@ -1,16 +1,16 @@
-"""Which signs exclude each other? A proof from the values of queries and keys, as in `visible_keys`, but 0 is allowed.
+"""Signs that exclude each other, with a proof from the values of queries and keys as in `visible_keys`; 0 is allowed.
 
 A column of a score is *pure* if Q_j is +c, -c or 0 in every query and K_j is +k, -k or 0 in every key. It is a *sign*
-if one of them takes both signs. Two rows are opposite in it if neither is 0 and their signs differ; a 0 goes with
-anything. With
+if one of them takes both signs. Two rows are opposite in it if neither is 0 and their signs differ; a 0 is never
+opposite. With
 
     U_s = the sum, in order, of the largest products, those of opposite rows in the columns of s
 
-exp(U_s) = 0 proves that opposite rows have no weight on each other, for clipped addition is monotone.
+exp(U_s) = 0 proves that opposite rows have no weight on each other, because clipped addition is monotone.
 
-The largest product of each column is not enough: the columns (c·a ¦ b), (c·one ¦ -care) of a code that some keys do not
-care for can add c and then -c, or 0 and then 0, but never c and then 0. So two pure columns that follow each other are
-bounded as one where that is less: by the largest sum over the pairs that queries hold and those that keys hold.
+The largest product of each column is not enough. For example, the columns (c·a ¦ b), (c·one ¦ -care) of a code that
+some keys ignore can add c and then -c, or 0 and then 0, but never c and then 0. So two adjacent pure columns are
+bounded together if this gives less: by the largest sum over the pairs of values that occur in queries and in keys.
 """
 
 from dataclasses import dataclass
@@ -28,11 +28,11 @@ SIGNS = (-1, 0, 1)
 
 @dataclass(frozen=True)
 class SignValues:
-    """What some rows hold in the columns of a score.
+    """The values of some rows in the columns of a score.
 
     size    c where it is ±c or 0, and not always 0; else 0
     ends    the least and the largest value
-    pairs   which of the nine pairs of signs in a column and the next: bit 3·(1 + sign) + (1 + sign of the next)
+    pairs   the pairs of signs in a column and the next that occur: bit 3·(1 + sign) + (1 + sign of the next)
     """
 
     size: tuple[int, ...]
@@ -55,7 +55,7 @@ class SignValues:
         )
 
     def values(self, j: int) -> list[Pair]:
-        """The values of a column, each with a 0; of one that is not pure its ends."""
+        """The values of a column, each with a 0; the ends if the column is not pure."""
         low, high = self.ends[j]
         return [(x, 0) for x in {low, high, *((0,) if low < 0 < high and self.size[j] else ())}]
 
@@ -69,7 +69,7 @@ class SignValues:
 def excluding(query: SignValues, key: SignValues, sort: tuple[int, ...], compact: Compact) -> tuple[int, ...]:
     """The columns of signs in which opposite rows have no weight on each other.
 
-    Columns of one `sort` have the same queries and the same keys; the last of a sort stands for it.
+    Columns of one `sort` have the same queries and the same keys; the last one represents the sort.
     """
     pure = [bool(q and k) for q, k in zip(query.size, key.size, strict=True)]
     both = [any(held.ends[j][0] < 0 < held.ends[j][1] for held in (query, key)) for j in range(len(sort))]

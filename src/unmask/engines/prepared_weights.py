@@ -1,8 +1,8 @@
 """Weights in the form in which the fast engine multiplies them: `RowGrid`, `SparseProduct`, `Prepared`.
 
-A `RowGrid` numbers the rows of all words of a batch consecutively, with room for words that grow.
+A `RowGrid` numbers the rows of all words of a batch consecutively and reserves rows for words that grow.
 
-What is computed for rows is stored column by column, [columns, rows]: one operation then runs over all rows.
+Values of rows are stored column by column, [columns, rows]: one operation then runs over all rows.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from unmask.weights.matrices import Matrix, PositionTable
 from unmask.weights.transformer import Head, Layer, Mlp, Transformer
 
 Span = np.ndarray | slice
-"""Some rows: sorted numbers, or a slice where they are one run."""
+"""A set of rows: sorted numbers, or a slice if they are consecutive."""
 
 FEW = 256
 
@@ -36,7 +36,7 @@ class RowGrid:
 
     @property
     def rows(self) -> np.ndarray:
-        """All rows there are, in order."""
+        """All existing rows, in order."""
         return self.part(0, self.length)
 
     def part(self, first: int, last: int) -> np.ndarray:
@@ -46,7 +46,7 @@ class RowGrid:
         return (np.arange(self.batch)[:, None] * self.capacity + np.arange(first, last)).ravel()
 
     def exists(self, x: np.ndarray) -> np.ndarray:
-        """x at the rows there are, [..., rows]."""
+        """x at the existing rows, [..., rows]."""
         if self.length == self.capacity:
             return x
         if self.batch == 1:
@@ -99,9 +99,9 @@ def put(x: np.ndarray, columns: np.ndarray, where: Span, values: np.ndarray) -> 
 
 # SparseProduct: x × W for a sparse W, many rows at once, with every product rounded and every sum clipped.
 #
-# Columns are sorted by how many entries they have, so that the r-th entries of all columns that have one fill a
-# prefix: one gather, one rounding (none for weights ±1) and one clipped addition per r. Columns with many entries
-# would take many such rounds; they are summed at once instead, in blocks padded with zero terms.
+# Columns are sorted by their number of entries, so that the columns with an r-th entry form a prefix. Each r takes one
+# gather, one rounding (none for weights ±1) and one clipped addition. Columns with many entries would take many such
+# rounds; they are summed together instead, in blocks padded with zero terms.
 
 
 HEAVY = 12
@@ -119,7 +119,7 @@ class SparseProduct:
         every: bool | np.ndarray = False,
         place: np.ndarray | None = None,
     ) -> None:
-        """`place[k]` is the row of x that stands for row k of W.
+        """`place[k]` is the row of x for row k of W.
 
         `every` keeps columns without entries, as 0: all of them, or those of a mask.
         """
@@ -173,7 +173,7 @@ class SparseProduct:
         return last, self._entries(entry, self._value[entry])
 
     def _block(self, first: int, last: int) -> tuple[int, int, "_ProductEntries"]:
-        """Columns with nearly as many entries each, padded with weight 0."""
+        """A block of columns with similar numbers of entries, padded with weight 0."""
         offset = np.arange(int(self._fan_in[first]))
         real = offset < self._fan_in[first:last, None]
         entry = np.where(real, self._start[first:last, None] + offset, 0).ravel()
@@ -210,7 +210,7 @@ class _ProductEntries:
 
 
 def _equal_runs(descending: np.ndarray) -> list[tuple[int, int]]:
-    """Runs [first, last) in which no number is under half of the first."""
+    """Runs [first, last) in which no number is less than half of the first."""
     runs, first = [], 0
     while first < descending.size:
         last = first + int(np.count_nonzero(2 * descending[first:] >= descending[first]))
@@ -219,15 +219,15 @@ def _equal_runs(descending: np.ndarray) -> list[tuple[int, int]]:
     return runs
 
 
-# Prepared: the weights of a transformer in the form in which the fast engine multiplies them, made once.
+# Prepared: the weights of a transformer in the form in which the fast engine multiplies them, computed once.
 #
-# All that is computed for a row is in one store of columns: what H⁰ may hold, one column that stays 0 for all that
-# it cannot, and for each layer only the columns that it writes, once after its heads and once after its MLP. `place`
-# says where in the store a column of the residual stream is at some point of the pass; a column that a layer does
-# not write stays where it was.
+# All values of a row are in one store of columns: the columns of H⁰ that may not be 0, one column of 0 for all other
+# columns of H⁰, and for each layer only the columns that it writes, once after its heads and once after its MLP.
+# `place` says where in the store a column of the residual stream is at some point of the pass. A column that a layer
+# does not write keeps its place.
 
 
-POSITIONS_AT_ONCE = 1 << 14  # rows that are turned at a time
+POSITIONS_AT_ONCE = 1 << 14  # rows that are transposed at a time
 
 
 class Projection:
@@ -270,7 +270,7 @@ class PreparedHead:
 
 
 def telling(head: Head) -> Head:
-    """The head without the columns of a score that are always 0: those that Wq or Wk does not write."""
+    """The head without the columns of a score that are always 0, because Wq or Wk does not write them."""
     kept = _written(head.wq) & _written(head.wk)
     if kept.all():
         return head
@@ -278,18 +278,18 @@ def telling(head: Head) -> Head:
 
 
 def _written(matrix: Matrix) -> np.ndarray:
-    """Which columns are not 0, as a mask."""
+    """The columns that are not 0, as a mask."""
     written = np.zeros(matrix.shape[1], dtype=bool)
     written[matrix.column] = True
     return written
 
 
 def _columns(matrix: Matrix, kept: np.ndarray) -> Matrix:
-    """Only the columns of a mask, numbered anew."""
+    """The matrix with only the columns of a mask, renumbered."""
     there = kept[matrix.column]
     column = (np.cumsum(kept) - 1)[matrix.column[there]]
     shape = matrix.shape[0], int(np.count_nonzero(kept))
-    return Matrix(shape, matrix.row[there], column.astype(np.int32), matrix.value[there])  # sorted as they were
+    return Matrix(shape, matrix.row[there], column.astype(np.int32), matrix.value[there])  # the order does not change
 
 
 class PreparedMlp:
@@ -321,7 +321,7 @@ class PreparedLayer:
     """Heads and MLP, and where in the store they read and write.
 
     heads_columns   the columns that some head writes; `targets[i]` are those of head i among them
-    before, after   where these columns are before the heads and after them
+    before, after   the places of these columns before the heads and after them
     mlp_before, …   the same for the columns that the MLP writes
     """
 
@@ -336,7 +336,7 @@ class PreparedLayer:
 
 
 def _moved(place: np.ndarray, columns: np.ndarray, free: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
-    """(where the columns are, where they will be, all places then, the next free place)."""
+    """(the old places of the columns, their new places, all places afterwards, the next free place)."""
     after = np.arange(free, free + columns.size)
     moved = place.copy()
     moved[columns] = after
@@ -344,10 +344,10 @@ def _moved(place: np.ndarray, columns: np.ndarray, free: int) -> tuple[np.ndarra
 
 
 class Prepared:
-    """A transformer's weights. It keeps no reference to the transformer, which may then be forgotten."""
+    """A transformer's weights. It keeps no reference to the transformer, so that the transformer can be freed."""
 
     def __init__(self, transformer: Transformer, *, every: bool = False) -> None:
-        """With `every`, each column of H⁰ has a place of its own: a residual stream from outside may hold anything."""
+        """With `every`, each column of H⁰ has its own place, because an outside residual stream may have any values."""
         self.compact = Compact(transformer.precision)
         self.width = transformer.width
         self.causal = transformer.attention == "causal"
@@ -356,7 +356,7 @@ class Prepared:
         self._positions, self._embed, self._out = transformer.positions, transformer.embed, transformer.out
         self.layers: list[PreparedLayer] = []
         embedded, placed = np.unique(transformer.embed.column), PositionTable.of(transformer.positions).columns
-        # the columns that H⁰ may hold; store column i is `given[i]`, and the one after them is 0
+        # the columns of H⁰ that may not be 0; store column i is `given[i]`, and the column after them is 0
         self.given = np.arange(self.width) if every else np.union1d(embedded, placed).astype(np.int64)
         self.embedded = np.searchsorted(self.given, embedded)
         first = np.full(self.width, self.given.size)
@@ -390,7 +390,7 @@ class Prepared:
 
     @cached_property
     def out(self) -> SparseProduct:
-        """Of rows of the residual stream in the order of the store after the last layer."""
+        """The logits of rows of the residual stream, in the order of the store after the last layer."""
         return SparseProduct(self._out.transposed(), self.compact, place=self.places[-1])
 
 

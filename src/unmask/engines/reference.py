@@ -8,10 +8,10 @@
     G      = (SUM over heads) + H
     H'     = G + ReLU(ReLU(G·W1 + b1)·W2 + b2)
 
-Every sum runs left to right in index order and clips after each addition; every product is rounded by itself.
+Every sum runs left to right in index order and clips after each addition; every product is rounded separately.
 
-Its layer is its own on purpose, because the fast engine, the provers and the checker are compared with it. What it
-shares with them is F_p (`numerics`), the weights, and with the fast engine the interface (`engine`, `footprint`).
+Its layer is deliberately independent, because the fast engine, the provers and the checker are compared with it. It
+shares with them F_p (`numerics`) and the weights, and with the fast engine also the interface (`engine`, `footprint`).
 """
 
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ LARGEST_HIDDEN = 1 << 24
 
 
 class ReferenceEngine:
-    """Slow, readable, obviously right."""
+    """The definition as code: slow and readable."""
 
     name = "reference"
 
@@ -119,7 +119,7 @@ class ReferenceSession:
         head: Head,
         where: tuple[int, int],  # noqa: ARG002
     ) -> tuple[np.ndarray, np.ndarray]:
-        """K and V of one head; `where` is its layer and number. A run with a cache takes some of them from it."""
+        """K and V of one head; `where` is its layer and number. A run with a cache overrides this."""
         return self._times(H, head.wk), self._times(H, head.wv)
 
     def _mlp(self, G: np.ndarray, mlp: Mlp) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Queries × keys → which keys each query can see, with a proof from the values that no other key has a weight.
+"""Queries × keys → the keys that each query can see, with a proof from the values that no other key has a weight.
 
 `distinct` finds equal columns by a hash and compares them, so that a collision costs time only. `find_bits` finds
 columns that hold signed bits, `CodeIndex` joins queries and keys with the same bits, and `prove_code` proves that keys
@@ -18,7 +18,7 @@ FACTOR = np.uint64(0x9E3779B97F4A7C15)
 def distinct(*parts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(first, inverse) of the columns of [rows, n] arrays, one above the other: column i equals first[inverse[i]].
 
-    The first column of every kind stands for it, in the order in which they come.
+    Each set of equal columns is represented by its first column, in order of occurrence.
     """
     hashed = _hash(parts)
     _, first, inverse = np.unique(hashed, return_index=True, return_inverse=True)
@@ -47,8 +47,8 @@ def _hash(parts: tuple[np.ndarray, ...]) -> np.ndarray:
 #
 # A column j of a head is a *bit* if |Q_j| = c in (nearly) every row and |K_j| = k in (nearly) every row. It then adds
 # +t or -t to the score, t = [ck], as the signs agree or differ; columns with the same query and key columns are one
-# bit. `visible_keys` finds out which bits decide; those are the *code* of a row. Rows in which a bit of the code is not
-# ±c are *irregular*.
+# bit. `visible_keys` determines which bits decide; they form the *code* of a row. Rows in which a bit of the code is
+# not ±c are *irregular*.
 
 
 SAMPLED = 256
@@ -122,14 +122,14 @@ Steps = list[Shift | int]
 
 @dataclass(frozen=True, eq=False)
 class KeyCode:
-    """The bits that decide; the score of pairs of equal code, and of any pair."""
+    """The bits that decide, the score of pairs of equal code, and the score of any pair."""
 
     bits: BitColumns
     deciding: np.ndarray
     equal: Steps
     any: Steps
     holds: Callable[[np.ndarray], np.ndarray] | None = None
-    """For which queries the proof holds; None for all."""
+    """The queries for which the proof holds; None for all."""
 
     @property
     def constant(self) -> bool:
@@ -146,8 +146,8 @@ class KeyCode:
 
 
 def _codes(x: np.ndarray, rows: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(code, regular) of every column of x; a part of the columns at a time, which stays in the cache."""
-    # without a sign: on the way a code of 57 bits or more fills all 64
+    """(code, regular) of every column of x; computed in blocks of columns that fit into the cache."""
+    # unsigned, because a code of 57 bits or more temporarily fills all 64 bits
     code, regular = np.zeros(x.shape[1], dtype=np.uint64), np.ones(x.shape[1], dtype=bool)
     for first in range(0, x.shape[1], CODES_AT_ONCE):
         part = slice(first, first + CODES_AT_ONCE)
@@ -161,7 +161,7 @@ def _codes(x: np.ndarray, rows: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarr
     return code.view(np.int64), regular
 
 
-# Rows by code: a join without comparing every query with every key.
+# Rows by code, for joining queries and keys without comparing all pairs.
 
 
 class CodeIndex:
@@ -191,33 +191,34 @@ class CodeIndex:
         return start, np.searchsorted(self._sorted, codes, side="right") - start
 
 
-# Which keys can a query see at all? A proof from the values of queries and keys.
+# The keys that a query can see, with a proof from the values of queries and keys.
 #
 # Clipped addition is monotone, so that
 #
 #     score of any pair that differs in bit b  <=  U_b = the sum, in order, of  -t_j         in the columns of b
 #                                                                              max Q_j·K_j   in all others
 #
-# with the maximum over all rows there are. If exp(U_b) = 0, a query can have weight only on keys that agree with it in
+# with the maximum over all rows. If exp(U_b) = 0, a query can have weight only on keys that agree with it in
 # b. The bits with exp(U_b) = 0 are the code: each query is joined to the keys of the same code, and no other key is
-# looked at. Irregular rows are outside this proof and see every key.
+# read. Irregular rows are outside this proof and see every key.
 #
-# If one column spoils it for all (BOOST lifts the scores of flagged queries), the bound is taken query by query, with
-# max q·K_j for its own q: then the code serves the queries for which it is proved, and the others are irregular.
+# If one column makes the bound too large for all queries (BOOST raises the scores of flagged queries), the bound is
+# computed for each query q, with max q·K_j. The code is then used for the queries for which it is proved; the others
+# are irregular.
 #
-# For these a second bound helps: with the least and the largest score that any key can have reached after column j, a
-# score that can only have one value there (B, after BOOST) has forgotten the columns before. Queries that are equal
-# from there on have one output.
+# For these a second bound helps. It computes the least and the largest score that any key can have after column j. If
+# both are equal (B, after BOOST), the score has forgotten the earlier columns. Queries that are equal from there on
+# have equal outputs.
 #
-# Nothing here knows of gadgets; EQ and FOCUS have such codes, FOCUS with a single copy has not, HIDE is one of "all
-# others".
+# This module does not depend on gadgets. EQ and FOCUS have such codes; FOCUS with a single copy does not; HIDE is
+# one of the columns of "all others".
 
 
 MOST_BITS = 62
 BOUNDS_AT_ONCE = 1 << 20
 
 Places = tuple[np.ndarray, np.ndarray]
-"""The rows of Q and of K that hold column j of a score."""
+"""The rows of Q and of K for column j of a score."""
 
 
 def prove_code(
@@ -228,7 +229,7 @@ def prove_code(
     queries: np.ndarray,
     most: int,
 ) -> KeyCode:
-    """The code of at most `most` bits; empty where nothing can be proved. `queries` are those there are."""
+    """The code of at most `most` bits; empty if nothing can be proved. `queries` are all existing queries."""
     low, high = _product_range(places, ranges, compact)
     telling = np.isin(np.arange(bits.query.size), bits.of_column[low < high])  # in others all rows agree, or none does
     bounds = _Bounds(bits, places, ranges[1], compact)
@@ -248,7 +249,7 @@ def prove_code(
 
 
 def _usual(proved: np.ndarray) -> np.ndarray:
-    """The largest set of bits, [bits], that is proved for at least one query in sixteen of [bits, queries]."""
+    """The largest set of bits, [bits], that is proved for at least one in sixteen of the queries [bits, queries]."""
     first, kind = distinct(proved)
     frequent = proved[:, first[np.bincount(kind, minlength=first.size) * 16 >= proved.shape[1]]]
     if not frequent.size:
@@ -286,7 +287,7 @@ class _Bounds:
         return compact.exps[bound + compact.bound] == 0
 
     def of_queries(self, Q: np.ndarray) -> np.ndarray:
-        """The same with each query's own products."""
+        """The same as `below`, with the products of each query."""
         step = max(1, BOUNDS_AT_ONCE // max(1, self.places[0].size))
         parts = []
         for first in range(0, Q.shape[1], step):
@@ -299,7 +300,7 @@ class _Bounds:
 
 
 def forgotten(Q: np.ndarray, places: Places, keys: ValueRange, compact: Compact) -> tuple[np.ndarray, np.ndarray]:
-    """(column, score) of every query: before this column, every key has led to this one score."""
+    """(column, score) of every query: before this column, all keys have this same score."""
     step = max(1, BOUNDS_AT_ONCE // max(1, places[0].size))
     if Q.shape[1] > step:
         parts = [forgotten(Q[:, i : i + step], places, keys, compact) for i in range(0, Q.shape[1], step)]
@@ -342,7 +343,7 @@ def _steps(products: np.ndarray, constant: np.ndarray, bound: int) -> Steps:
 def _product_range(
     places: Places, ranges: tuple[ValueRange, ValueRange], compact: Compact
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The least and largest rounded product of every column: at corners, for rounding is monotone."""
+    """The least and largest rounded product of every column: at the corners, because rounding is monotone."""
     query, key = ranges
     corners = np.array(
         [compact.multiply(q[places[0]], k[places[1]]) for q in (query.low, query.high) for k in (key.low, key.high)]

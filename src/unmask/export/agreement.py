@@ -37,12 +37,12 @@ SEED = 20
 
 
 def check_words(model: Model, count: int) -> np.ndarray:
-    """Token ids [batch, N]: at most `count`, half of them drawn from the problem, half from the alphabet."""
+    """Return token ids [batch, N]: at most `count` words, half drawn from the problem, half from the alphabet."""
     rng = random.Random(SEED)
     words = [read_word(model, word) for word in _of_the_problem(model, count - count // 2)]
     letters = [model.token[symbol] for symbol in model.input_symbols]
     for i in range(count // 2):
-        # every third word is nearly all one letter: averages and long runs show there
+        # every third word has nearly only one letter, to test averages and long runs
         favoured = rng.choice(letters) if letters else 0
         words.append(
             [favoured if i % 3 == 0 and rng.random() < 0.9 else rng.choice(letters) for _ in range(model.length)]
@@ -51,7 +51,7 @@ def check_words(model: Model, count: int) -> np.ndarray:
 
 
 def _of_the_problem(model: Model, count: int) -> list[str]:
-    """Members, non-members and words beside them, as `verify --method sample` draws them."""
+    """Return members, non-members and words close to them, as `verify --method sample` draws them."""
     drawn: list[str] = []
 
     def keep(words: Iterable[str], _: int) -> Iterator[str]:
@@ -61,7 +61,7 @@ def _of_the_problem(model: Model, count: int) -> list[str]:
 
     try:
         verify_model(model, method="sample", cases=count, seed=SEED, progress=keep)
-    except UnmaskError:  # the folder names no problem, or another's: the problem is a comment
+    except UnmaskError:  # the folder may name no problem or a wrong one: its problem is only a comment
         return []
     return drawn
 
@@ -77,7 +77,7 @@ class ObservedPass:
 
 @dataclass
 class ObservingEngine:
-    """An engine whose sessions note down every pass of one transformer."""
+    """An engine whose sessions record every pass of one transformer."""
 
     part: str
     engine: Engine = field(default_factory=FastEngine)
@@ -120,7 +120,7 @@ class _Observed:
 
 
 def observe(model: Model, part: str, words: np.ndarray) -> list[ObservedPass]:
-    """Every pass of `part` over the words, token ids [batch, N]."""
+    """Return every pass of `part` over the words, token ids [batch, N]."""
     engine = ObservingEngine(part)
     _run(RunSetup(model, words, engine))
     if model.kind in DIFFUSION and part != "planner":
@@ -156,12 +156,12 @@ LEAST_SHARE = 0.95
 
 
 class ExportDisagreement(UnmaskError):
-    """An exported form that would not decide as the model does."""
+    """Raised if an exported form would decide differently from the model."""
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """What was compared, and how clear the decisions were."""
+    """What was compared, and the margins of the decisions."""
 
     words: int
     passes: int
@@ -176,7 +176,7 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Decisions:
-    """The rows of one pass that decide, [batch, rows], the symbol of each, and how clear F_p is about it."""
+    """The rows of one pass that decide, [batch, rows], the symbol of each, and its margin in F_p."""
 
     clear: np.ndarray
     symbol: np.ndarray
@@ -184,7 +184,7 @@ class Decisions:
 
 
 def decisions(logits: np.ndarray, without: int | None) -> Decisions:
-    """Of F_p's logits."""
+    """Return the decisions of logits in F_p."""
     scores = logits.astype(np.int64)
     if without is not None:
         scores[..., without] = np.iinfo(np.int32).min
@@ -195,18 +195,18 @@ def decisions(logits: np.ndarray, without: int | None) -> Decisions:
 
 
 def mask_of(model: Model, part: str) -> int | None:
-    """The token that is left out of the argmax."""
+    """Return the token that is excluded from the argmax."""
     return model.token[model.mask or ""] if model.kind in DIFFUSION and part != "planner" else None
 
 
 def least_clear(passes: Sequence[ObservedPass], model: Model, part: str) -> int:
-    """The least margin of F_p's own decisions, in units of 2^-p."""
+    """Return the least margin of the decisions in F_p, in units of 2^-p."""
     decided = [decisions(done.logits, mask_of(model, part)) for done in passes]
     return min((int(d.margin[d.clear].min()) for d in decided if d.clear.any()), default=model.precision.bound)
 
 
 def logit_scale(passes: Sequence[ObservedPass], model: Model, part: str) -> float:
-    """The least power of two with which every decision of F_p has a probability of exactly 1.
+    """Return the least power of two with which every decision of F_p has a probability of exactly 1.
 
     The margin of the exported form may be 5 % smaller than that of F_p. After scaling, all other probabilities are 0
     in float32, and their sum is below 2^-54 in float64.
@@ -227,7 +227,7 @@ def compare(
     scale: float = 1.0,
     form: str = "plain",
 ) -> Agreement:
-    """Every pass through the exported transformer; a decision that differs is an error that says where."""
+    """Run every pass through the exported transformer; raise at the first decision that differs, and say where."""
     tally = _DecisionTally(model, part, form)
     for done in passes:
         logits = exported(done.tokens)[:, done.rows[0] : done.rows[1], : done.logits.shape[-1]]
@@ -239,7 +239,7 @@ def compare(
 
 @dataclass
 class _DecisionTally:
-    """What has been compared so far."""
+    """The counts of what has been compared so far."""
 
     model: Model
     part: str
@@ -310,7 +310,7 @@ class _DecisionTally:
 def _confidences(
     model: Model, done: ObservedPass, logits: np.ndarray, without: int | None
 ) -> list[tuple[float, float]]:
-    """Of a topk model: the least confidence of what is chosen, the largest of what is not, per word."""
+    """Return, for a topk model and each word, the least confidence of chosen slots and the largest of the others."""
     writable = np.arange(logits.shape[-1]) != without
     scores, sure = done.logits[..., writable].max(axis=-1), logits[..., writable].max(axis=-1)
     if model.k is None:
@@ -330,7 +330,7 @@ def _confidences(
 
 
 def _between(sure: list[tuple[float, float]], form: str) -> float:
-    """A confidence that tells the slots that a topk model without k chooses from the others."""
+    """Return a confidence threshold that separates the slots chosen by a topk model without k from the others."""
     chosen, others = min(low for low, _ in sure), max(high for _, high in sure)
     if chosen <= others:
         raise ExportDisagreement(

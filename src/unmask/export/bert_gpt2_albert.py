@@ -47,7 +47,7 @@ Tensors = dict[str, np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class StockCheckpoint:
-    """What goes into the folder: tensors, config.json, and which columns are which."""
+    """The content of the folder: tensors, config.json, and the meaning of the columns."""
 
     tensors: Tensors
     config: dict[str, Any]
@@ -132,7 +132,7 @@ def bert(
 
 
 def embeddings(stock: StockTransformer) -> Tensors:
-    """The tables; spare rows have zeros for a position."""
+    """Return the embedding tables; spare rows have a position of zeros."""
     return {
         "bert.embeddings.word_embeddings.weight": stock.real.embed,
         "bert.embeddings.position_embeddings.weight": with_zero_rows(stock.real.positions),
@@ -142,7 +142,7 @@ def embeddings(stock: StockTransformer) -> Tensors:
 
 
 def with_zero_rows(positions: np.ndarray) -> np.ndarray:
-    """The position table, with zeros for the spare rows."""
+    """Return the position table, with zeros for the spare rows."""
     return np.pad(positions, ((0, most_rows(len(positions)) - len(positions)), (0, 0)))
 
 
@@ -238,7 +238,7 @@ def bert_passes(tensors: Tensors, config: dict[str, Any], dtype: Dtype = "float3
 
 
 def layer_norm(x: np.ndarray, gain: np.ndarray, bias: np.ndarray, epsilon: float) -> np.ndarray:
-    """(x - mean)/√(variance + ε)·gain + bias, with a mean that is off as far as that of another kernel may be."""
+    """Return (x - mean)/√(variance + ε)·gain + bias, with a mean as inexact as that of another kernel may be."""
     mean = x.mean(axis=-1, keepdims=True) + FLOAT(OFF) * np.abs(x).max(axis=-1, keepdims=True)
     centred = x - mean
     variance = np.square(centred).mean(axis=-1, keepdims=True)
@@ -246,7 +246,7 @@ def layer_norm(x: np.ndarray, gain: np.ndarray, bias: np.ndarray, epsilon: float
 
 
 def attend(Q: np.ndarray, K: np.ndarray, V: np.ndarray, fit: Rounding, *, causal: bool) -> np.ndarray:
-    """[batch, heads, rows, size] each → the heads side by side, [batch, rows, heads·size]."""
+    """Return the heads side by side, [batch, rows, heads·size], from [batch, heads, rows, size] each."""
     scores = fit(fit(Q @ np.swapaxes(K, -1, -2)) * FLOAT(1 / sqrt(Q.shape[-1]))) + visible(Q.shape[-2], causal)
     mixed = fit(fit(softmax(scores)) @ V)
     return np.swapaxes(mixed, 1, 2).reshape(mixed.shape[0], mixed.shape[2], -1)
@@ -296,7 +296,7 @@ def gpt2(transformer: RealTransformer, tokens: TokenNames, *, scale: float, outp
 
 
 def generation_config(tokens: TokenNames, steps: int) -> dict[str, Any]:
-    """`generate` takes exactly T steps, the likeliest symbol each; behind them the model predicts [EOS]."""
+    """Return the config for `generate`: T steps, each with the likeliest symbol; then the model predicts [EOS]."""
     return {
         "do_sample": False,
         "max_new_tokens": steps,
@@ -368,7 +368,7 @@ RENAMED = {
 
 
 def one_round(transformer: RealTransformer, loops: int) -> tuple[RealTransformer, np.ndarray]:
-    """The layers of a round, and the columns that are cleared at its start."""
+    """Return the layers of a round, and the columns that are cleared at its start."""
     first, last = transformer.loop or (0, 0)
     loop, behind = transformer.layers[first:last], transformer.layers[last:]
     result = _columns(behind, written=True)
@@ -384,7 +384,7 @@ def one_round(transformer: RealTransformer, loops: int) -> tuple[RealTransformer
 
 
 def albert(written: StockCheckpoint, loops: int) -> StockCheckpoint:
-    """The tensors of a BERT, by ALBERT's names, and its config."""
+    """Return the tensors of a BERT under ALBERT's names, and its config."""
     config = {
         **written.config,
         "architectures": ["AlbertForMaskedLM"],
@@ -411,7 +411,7 @@ def _renamed(name: str) -> str:
 
 
 def _columns(layers: tuple[RealLayer, ...], *, written: bool) -> np.ndarray:
-    """Which columns these layers write, or read."""
+    """Return the columns that these layers write, or read."""
     if not layers:
         return np.zeros(1, dtype=bool)
     used = np.zeros(len(layers[0].mlp.b2), dtype=bool)

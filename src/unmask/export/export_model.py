@@ -49,7 +49,7 @@ KINDS_OF: dict[Form, tuple[Kind, ...]] = {
 
 
 def chosen_part(model: Model, form: Form, part: Part | None, *, exact: bool) -> str:
-    """The name of the transformer: `planner`, `predictor`, or `model` where there is one alone."""
+    """Return the name of the transformer: `planner`, `predictor`, or `model` if there is only one."""
     if model.kind not in KINDS_OF[form]:
         others = ", ".join(other for other in FORMS if model.kind in KINDS_OF[other])
         raise UnmaskError(
@@ -72,17 +72,17 @@ def chosen_part(model: Model, form: Form, part: Part | None, *, exact: bool) -> 
     return name
 
 
-BYTES = 48  # of a number, from its double to its place in the file
-OTHER_ORDERS = 2  # further runs of a predictor, in orders that are not its own
+BYTES = 48  # bytes per number, from its double to its place in the file
+OTHER_ORDERS = 2  # further runs of a predictor, in other orders
 
 
 def check_size(model: Model, form: str, parts: list[str], words: int) -> None:
-    """Refuse, with the estimate."""
+    """Raise if the export would not fit into memory; the message has the estimate."""
     foresee(memory_of(model, form, parts, words), f"the {form} form")
 
 
 def memory_of(model: Model, form: str, parts: list[str], words: int) -> int:
-    """Bytes that an export takes."""
+    """Return the bytes that an export takes."""
     count = {
         **dict.fromkeys(("bert", "gpt2", "albert"), stock_numbers),
         **dict.fromkeys(("torch", "onnx"), dense_numbers),
@@ -97,7 +97,7 @@ def memory_of(model: Model, form: str, parts: list[str], words: int) -> int:
 
 
 def activations(model: Model, transformer: Transformer, form: str) -> int:
-    """What a pass over one word holds: its largest layer; of ONNX all of them, those of a loop for every round."""
+    """Return the memory of a pass over one word: its largest layer; for ONNX all layers, repeated in a loop."""
     layers = [0]
     for layer in transformer.layers:
         heads = sum(3 * (model.rows + head.wq.shape[1]) + 3 * transformer.width for head in layer.heads)
@@ -106,7 +106,7 @@ def activations(model: Model, transformer: Transformer, form: str) -> int:
 
 
 def dense_numbers(transformer: Transformer) -> int:
-    """Of the torch and ONNX forms."""
+    """Return the numbers of the torch and ONNX forms."""
     width = transformer.width
     total = transformer.positions.size + width * (transformer.embed.shape[0] + transformer.out.shape[0])
     for layer in transformer.layers:
@@ -116,7 +116,7 @@ def dense_numbers(transformer: Transformer) -> int:
 
 
 def rotary_numbers(transformer: Transformer) -> int:
-    """The same with further columns and layers for positions: a bit per head, and a hidden unit per row."""
+    """Return the same with further columns and layers for positions: a bit per head, and a hidden unit per row."""
     return stock_numbers(transformer, columns=32, layers=4, hidden=len(transformer.positions))
 
 
@@ -174,7 +174,7 @@ def export_files(
     rope: RopeChoice | None = None,
     gguf: GgufChoice | None = None,
 ) -> tuple[Files, dict[str, Any]]:
-    """Return the files, and what export.json says; a form that would not decide as the model does is refused.
+    """Return the files, and the content of export.json; refuse a form that would decide differently from the model.
 
     `order` arranges the slots of a stock form, `rope` fixes θ and the head width of a rotary one, `gguf` the
     architecture and the number type of a GGUF file.
@@ -222,7 +222,7 @@ def check_options(form: Form, order: str | None, rope: RopeChoice | None, gguf: 
 
 
 def word_count(model: Model) -> int:
-    """As many words as the work allows, at least four."""
+    """Return as many words as the work allows, at least four."""
     cost = 0
     for transformer in model.transformers.values():
         for layer in transformer.layers:
@@ -249,7 +249,7 @@ class CollectionModel:
     gguf: tuple[GgufChoice, ...] = ()
 
     def exports(self) -> Iterator[tuple[str, Form, GgufChoice | None]]:
-        """(name of the folder, form, what a GGUF file is made of)."""
+        """Return (name of the folder, form, options of a GGUF file)."""
         for form in self.forms:
             yield f"{self.name}-{form}", form, None
         for choice in self.gguf:
@@ -295,7 +295,7 @@ def collection_files(
 
 
 def index_page(entries: list[dict[str, Any]]) -> str:
-    """The README of the collection."""
+    """Return the README of the collection."""
     rows = [
         f"| [{entry['folder']}]({entry['folder']}/README.md) | `{entry['problem'].replace('|', chr(92) + '|')}` | "
         f"{entry['bytes'] / 1e6:.1f} | {entry['margins']['float32']} |"

@@ -42,9 +42,9 @@ NAMED_ORDERS = ("heap", "reversed", "skip", "work")
 
 @dataclass(frozen=True, eq=False)
 class StockCanvas:
-    """What is in which row; `begin` is the token put before the model's rows, or None.
+    """The content of each row; `begin` is the token before the model's rows, or None.
 
-    `eos` is what spare rows predict; None in a loop, where they are invisible and what they hold may grow.
+    `eos` is what spare rows predict; None in a loop, where they are invisible and their content may grow.
     """
 
     rows: int
@@ -56,7 +56,7 @@ class StockCanvas:
     eos: int | None
     shifted: bool = False
     work: int = 0
-    """How many of the first slots are read-only: they hold `work_token`, which embeds as the mask."""
+    """The number of first slots that are read-only: they hold `work_token`, which embeds as the mask."""
     work_token: int | None = None
 
     @property
@@ -66,19 +66,19 @@ class StockCanvas:
 
     @property
     def permutation(self) -> np.ndarray:
-        """Row i of the canvas, without the begin symbol, is this row of the model."""
+        """Return for each row of the canvas, without the begin symbol, the row of the model."""
         return np.append(np.arange(self.first_slot), self.first_slot + np.array(self.order, dtype=np.int64))
 
     def answer_slots(self, count: int) -> list[int]:
-        """The slots of the canvas that hold the answers, in order: those are the last slots of the model."""
+        """Return the slots of the canvas that hold the answers, in order: the last slots of the model."""
         return [self.order.index(slot) for slot in range(len(self.order) - count, len(self.order))]
 
     def slots(self, steps: list[list[int]] | None) -> list[list[int]] | None:
-        """Slots of the model, step by step → slots of the canvas."""
+        """Convert slots of the model, step by step, to slots of the canvas."""
         return steps and [sorted(self.order.index(slot) for slot in step) for step in steps]
 
     def tokens(self, tokens: np.ndarray, *, spare: int = 0) -> np.ndarray:
-        """Tokens of the model's rows → those of the canvas, with a number of spare rows."""
+        """Convert tokens of the model's rows to those of the canvas, with a number of spare rows."""
         if tokens.shape[1] == self.rows:
             tokens = tokens[:, self.permutation]
             if self.work_token is not None:
@@ -88,18 +88,18 @@ class StockCanvas:
         return np.hstack([front, tokens, np.full((len(tokens), spare), self.filler)])
 
     def logits(self, logits: np.ndarray, rows: int) -> np.ndarray:
-        """Logits of the canvas → those of the model's rows; shifted ones are one row early."""
+        """Convert logits of the canvas to those of the model's rows; shifted logits are one row early."""
         if self.shifted:
             logits = np.concatenate([logits[:, :1], logits[:, :-1]], axis=1)
         logits = logits[:, self.before : self.before + rows]
         return logits[:, np.argsort(self.permutation)] if rows == self.rows else logits
 
     def exported(self, whole: Passes, outputs: np.ndarray) -> Passes:
-        """A pass over canvases → a pass over the model's rows, with the logits of these tokens."""
+        """Convert a pass over canvases to a pass over the model's rows, with the logits of these tokens."""
         return lambda tokens: self.logits(whole(self.tokens(tokens)), tokens.shape[1])[..., outputs]
 
     def exported_longest(self, whole: Passes, outputs: np.ndarray, form: str) -> Passes:
-        """The same on the longest canvas; a spare row that does not predict [EOS] is refused."""
+        """Do the same on the longest canvas; raise if a spare row does not predict [EOS]."""
         spare = self.max_rows - self.before - self.rows
 
         def passes(tokens: np.ndarray) -> np.ndarray:
@@ -117,7 +117,7 @@ class StockCanvas:
 
 
 def slot_order(model: Model, order: str | None) -> tuple[int, ...]:
-    """`heap` (the compiler's own), `reversed`, `skip`, or a list such as 2,0,1 → the slot of the model at each place.
+    """Return the model's slot at each place, for `heap` (the compiler's), `reversed`, `skip`, or a list such as 2,0,1.
 
     `skip`: first the levels 1, 3, 5 …, then 2, 4 …, so that a slot of level 3 reads slots behind it. `work`: first
     level 2, which belongs to the prompt (`StockCanvas.work`), then the others.
@@ -156,9 +156,9 @@ def slot_order(model: Model, order: str | None) -> tuple[int, ...]:
 
 
 def work_slots(model: Model, order: str | None) -> tuple[int, ...]:
-    """The slots that are in the prompt as [WORK] tokens, which embed as the mask and are never written: level 2.
+    """Return the slots in the prompt as [WORK] tokens, which embed as the mask and are never written: level 2.
 
-    A model of one hop cannot do without them: nothing is computed from a slot that is not written.
+    A model of one hop needs these slots to be written, because it computes nothing from an unwritten slot.
     """
     if order != "work":
         return ()
@@ -172,7 +172,7 @@ def work_slots(model: Model, order: str | None) -> tuple[int, ...]:
 
 
 def _order_with_work(model: Model, words: np.ndarray, work: Sequence[int]) -> list[list[int]] | None:
-    """The slots that are written in each pass if those in `work` never are; None if a word ends without an answer."""
+    """Return the slots written in each pass if those in `work` never are; None if a word ends without an answer."""
     layout, order = CanvasLayout.of(model, work=work), []
     for word in words[:FEW_WORDS].tolist():
         run = cached_run(model, word, CachePolicy("refresh", 1), layout)
@@ -184,7 +184,7 @@ def _order_with_work(model: Model, words: np.ndarray, work: Sequence[int]) -> li
 
 
 def slot_levels(model: Model) -> list[list[int]]:
-    """The slots of each level: those of the tree of products, or what the planner writes first in each of its steps.
+    """Return the slots of each level: of the product tree, or those that the planner first writes in each step.
 
     A predictor of several hops writes several levels of its tree in one step. Slots that are never written come last.
     """
@@ -202,7 +202,7 @@ def slot_levels(model: Model) -> list[list[int]]:
 
 
 def _tree_levels(length: int, slots: int) -> list[list[int]]:
-    """Levels of the queue in which slot j multiplies the entries 2j and 2j + 1: the letters, then the slots."""
+    """Return the levels of the queue in which slot j multiplies entries 2j and 2j + 1: the letters, then the slots."""
     heights = [0] * length
     for j in range(slots):
         if 2 * j + 1 >= len(heights):
@@ -271,7 +271,7 @@ class ExportTask:
         if canvas.work_token is not None:
             spare.embed[canvas.work_token] = spare.embed[ids["mask"]]
         arranged = replace(spare, positions=spare.positions[canvas.permutation])
-        if real.causal:  # its last row predicts nothing that the model defines: it becomes a spare row
+        if real.causal:  # the model does not define the prediction of its last row, so it becomes a spare row
             arranged.positions[-1] = 0
         chosen = replace(arranged, out=arranged.out[kept], bias=arranged.bias[kept])
         ready = with_eos_in_spare_rows(chosen, scale)
@@ -307,7 +307,7 @@ class ExportTask:
     ) -> dict[str, Any]:
         """Compare all words in float32 and a few in the half precisions, and return what export.json says.
 
-        What differs in float32 is refused; a half precision in which a decision differs has the margin None.
+        A difference in float32 is an error; a half precision in which a decision differs has the margin None.
         """
         agreed = self.check(form, passes_in("float32"), canvas, parameters=parameters)
         margins: dict[Dtype, float | None] = {"float32": agreed.least_margin}
@@ -320,7 +320,7 @@ class ExportTask:
         return {**self.report(form, agreed, parameters), "margins": margins}
 
     def report(self, form: str, agreement: Agreement, parameters: int) -> dict[str, Any]:
-        """What export.json says of a form that was compared."""
+        """Return the entry of export.json for a form that was compared."""
         model, tokens, canvas = self.model, self.tokens, self.canvas
         steps = planned_order(model, self.words)
         answers = canvas.answer_slots(model.stated_answers) if model.kind in DIFFUSION else None
@@ -345,7 +345,7 @@ class ExportTask:
         }
 
     def tokenizer(self) -> Files:
-        """The files of the tokenizer."""
+        """Return the files of the tokenizer."""
         documents = tokenizer_files(self.model, self.tokens, self.canvas.max_rows)
         return {name: as_json(content) for name, content in documents.items()}
 
@@ -365,7 +365,7 @@ class ExportTask:
 
 
 def _with_masks(model: Model, part: str, done: ObservedPass, slots: Sequence[int]) -> ObservedPass:
-    """The same pass, in F_p, with masks in these slots."""
+    """Return the same pass, in F_p, with masks in these slots."""
     tokens = done.tokens.copy()
     tokens[:, model.rows - model.padding + np.array(slots)] = model.token[model.mask or ""]
     session = FastEngine().session(model.transformers[part], name=part)
@@ -373,7 +373,7 @@ def _with_masks(model: Model, part: str, done: ObservedPass, slots: Sequence[int
 
 
 def affordable(passes: list[ObservedPass], most: int) -> list[ObservedPass]:
-    """At most about this many passes of single words: fewer words, then fewer of the steps, the last among them."""
+    """Limit the number of passes of single words: fewer words, then fewer steps, always including the last."""
     words = max(FEW_WORDS, most // len(passes))
     every = max(1, FEW_WORDS * len(passes) // max(1, most)) if words == FEW_WORDS else 1
     kept = passes[::-1][::every][::-1]

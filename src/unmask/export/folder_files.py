@@ -1,4 +1,4 @@
-"""What every export folder holds: export.json, registers.json, the card (README.md), and how the folder is written.
+"""The files of every export folder: export.json, registers.json, the card (README.md), and how the folder is written.
 
 A folder is written completely or not at all, and never over existing files. `registers.json` names the coordinates of
 the residual stream by the register names of the model folder, and lists what each head compares.
@@ -24,7 +24,7 @@ Files = dict[str, bytes]
 
 
 def check_free(out: Path) -> tuple[str, ...]:
-    """Refuse a name that exists, because an export replaces nothing. Call this before long work, too."""
+    """Refuse a path that exists, because an export replaces nothing. Call this also before long work."""
     try:
         taken = out.exists() or out.is_symlink()
     except OSError as error:
@@ -35,7 +35,7 @@ def check_free(out: Path) -> tuple[str, ...]:
 
 
 def write_folder(files: Files, out: str | os.PathLike[str]) -> Path:
-    """Where nothing was before."""
+    """Write a folder at a path that does not exist yet."""
     return write_whole_folder(Path(out), files.items(), check=check_free)
 
 
@@ -104,7 +104,7 @@ def _register(name: str) -> str:
 
 
 def _named(matrix: np.ndarray, names: tuple[str, ...]) -> list[str]:
-    """The registers whose columns have a weight."""
+    """Return the registers whose columns have a nonzero weight."""
     registers = (_register(names[column]) for column in np.flatnonzero(matrix.any(axis=1)))
     return [name for name in dict.fromkeys(registers) if name not in OF_EVERY_HEAD]
 
@@ -251,7 +251,7 @@ def _published(form: str) -> list[str]:
 
 
 def _precisions(report: dict[str, Any]) -> list[str]:
-    """Of a form that was checked in several number formats."""
+    """Describe the number formats in which a form was checked."""
     if "margins" not in report:
         return []
     right = [f"{name} (least margin {margin})" for name, margin in report["margins"].items() if margin is not None]
@@ -298,7 +298,7 @@ def gguf_card(model: Model, report: dict[str, Any], tokens: TokenNames, words: n
 
 
 def _what_to_write(model: Model, report: dict[str, Any], tokens: TokenNames) -> str:
-    """Which slots are written in a pass, as a sentence."""
+    """Return a sentence that says which slots are written in a pass."""
     if report["part"] == "planner":
         return f"The slots to write are those where `{tokens.special['take']}` has the largest logit"
     sure = "every slot whose probability is above 0.9, until no mask is left"
@@ -314,7 +314,7 @@ def plain_card(model: Model, report: dict[str, Any], code: str) -> str:
 
 
 def written_word(model: Model, tokens: TokenNames, words: np.ndarray) -> str:
-    """A word of the check, as it is typed."""
+    """Return a word of the check as a user types it."""
     names = list(tokens.names)
     word = words[len(words) // 2].tolist() if len(words) else []
     if tokens.catch_all is not None:
@@ -348,7 +348,7 @@ def _what(model: Model, report: dict[str, Any]) -> list[str]:
 
 
 def _states(report: dict[str, Any]) -> list[str]:
-    """Which state each symbol of a chain of thought is: a shortest word that leads to it."""
+    """Return the state of each symbol of a chain of thought: a shortest word that leads to it."""
     states = report.get("states", {})
     if not states:
         return []
@@ -372,7 +372,7 @@ def _answer(model: Model, report: dict[str, Any]) -> str:
 
 
 def _meaning(model: Model, report: dict[str, Any]) -> str:
-    """What the symbols of an answer say: a value, or accepted and rejected."""
+    """Return the meaning of the symbols of an answer: a value, or accepted and rejected."""
     problem = model.problem_fields
     values = problem.get("symbols") if model.notes_answers else None
     if isinstance(values, list) and values:
@@ -417,7 +417,7 @@ def _order(model: Model, report: dict[str, Any]) -> list[str]:
 
 
 def _rewrites(report: dict[str, Any]) -> bool:
-    """Whether a step writes a slot that an earlier one has written."""
+    """Return whether a step writes a slot that an earlier step has written."""
     steps = report["order"] or []
     return sum(map(len, steps)) > len(set().union(*steps))
 
@@ -433,7 +433,7 @@ def _ranges(slots: list[int]) -> str:
 
 
 def _ties(report: dict[str, Any]) -> str:
-    """A stock form has a bias for each symbol, the others have none."""
+    """Return the text about ties: a stock form has a bias for each symbol, other forms have none."""
     if "tie_bias" not in report:
         return "rounding noise decides"
     return f"a bias of {report['tie_bias']:g} per symbol gives the same result unless rounding noise is larger"

@@ -108,7 +108,7 @@ def gguf_bytes(weights: RopeWeights, tokens: TokenNames, letters: set[str], choi
 
 
 def read_back(data: bytes, weights: RopeWeights, arch: Arch) -> RopeWeights:
-    """The tensors of the file, dequantised and unpermuted: what the check is about."""
+    """Return the tensors of the file, dequantised and unpermuted; the check uses these."""
     package = _package()
     with tempfile.TemporaryDirectory() as place:
         path = Path(place) / "model.gguf"
@@ -148,12 +148,12 @@ def read_back(data: bytes, weights: RopeWeights, arch: Arch) -> RopeWeights:
 
 
 def as_neighbours(rows: np.ndarray, heads: int) -> np.ndarray:
-    """Rows of q or k of which the two halves of a head are turned together → neighbours are."""
+    """Permute rows of q or k from rotated halves of a head to rotated neighbours."""
     return np.ascontiguousarray(rows.reshape(heads, 2, -1, rows.shape[1]).swapaxes(1, 2).reshape(rows.shape))
 
 
 def as_halves(rows: np.ndarray, heads: int) -> np.ndarray:
-    """The inverse of `as_neighbours`."""
+    """Invert `as_neighbours`."""
     return np.ascontiguousarray(rows.reshape(heads, -1, 2, rows.shape[1]).swapaxes(1, 2).reshape(rows.shape))
 
 

@@ -86,7 +86,7 @@ print(answer, {about["accept"]: "accepted", about["reject"]: "rejected"}.get(ans
 
 
 def card_program(model: Model, report: dict[str, Any], words: np.ndarray) -> str:
-    """Python, for the kind of the model; a planner, or a predictor without a fixed order, is one pass of a pair."""
+    """Return the Python program of a kind; a planner, or a predictor without a fixed order, is one pass of a pair."""
     of_characters = model.characters is not None or all(len(symbol) == 1 for symbol in model.input_symbols)
     if model.characters is not None:
         word, letters = written_word(model, token_names(model), words), RANGES
@@ -109,10 +109,10 @@ def _body(model: Model, report: dict[str, Any]) -> str:
 
 
 def reading_fields(model: Model) -> dict[str, Any]:
-    """What a reader of export.json needs beside the sizes, by the names of the model folder.
+    """Return what a reader of export.json needs besides the sizes, under the names of the model folder.
 
     What is typed is looked up among `input_symbols`, or in `characters`, never in the vocabulary: its other symbols,
-    such as the mask `m` and the answer `1`, are letters that somebody may type.
+    such as the mask `m` and the answer `1`, are letters that a user may type.
     """
     return {
         "vocabulary": list(model.vocabulary),
@@ -124,11 +124,11 @@ def reading_fields(model: Model) -> dict[str, Any]:
     }
 
 
-EXACT_WORDS = 3  # bit by bit, so that few say much
+EXACT_WORDS = 3  # compared bit by bit, so few passes are enough
 
 
 def onnx_folder(model: Model, part: str, words: np.ndarray, *, exact: bool) -> tuple[Files, dict[str, Any]]:
-    """The files, and what export.json says."""
+    """Return the files, and the content of export.json."""
     transformer = model.transformers[part]
     passes = observe(model, part, words[:EXACT_WORDS] if exact else words)
     scale = EXACT_LOGIT_SCALE if exact else logit_scale(passes, model, part)

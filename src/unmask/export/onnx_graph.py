@@ -56,7 +56,7 @@ class Graph:
     _known: dict[tuple[str, tuple[int, ...], bytes], str] = field(default_factory=dict)
 
     def constant(self, array: np.ndarray | int | list[int]) -> str:
-        """A constant; equal ones are stored once."""
+        """Add a constant and return its name; equal constants are stored once."""
         value = np.ascontiguousarray(array)
         value = value.astype(np.float32 if value.dtype.kind == "f" else np.int64).reshape(np.shape(array))
         key = (value.dtype.str, value.shape, value.tobytes())
@@ -71,19 +71,19 @@ class Graph:
         return output
 
     def result(self, value: str, name: str, dtype: str, shape: tuple[int | str, ...]) -> None:
-        """An output of the graph, under a name of its own."""
+        """Declare an output of the graph under a name of its own."""
         self.nodes.append(GraphNode("Identity", (value,), name))
         self.outputs.append(GraphValue(name, dtype, shape))
 
     @property
     def size(self) -> int:
-        """How many nodes, those of inner graphs included."""
+        """Return the number of nodes, including those of inner graphs."""
         inner = (a for node in self.nodes for a in node.attributes.values() if isinstance(a, Graph))
         return len(self.nodes) + sum(graph.size for graph in inner)
 
 
 def model_bytes(graph: Graph, about: str) -> bytes:
-    """The content of an .onnx file."""
+    """Return the content of an .onnx file."""
     return b"".join(
         [
             _number(1, IR_VERSION),
@@ -168,7 +168,7 @@ Values = dict[str, np.ndarray]
 
 
 def run_graph(graph: Graph, inputs: Mapping[str, np.ndarray], outer: Mapping[str, np.ndarray] | None = None) -> Values:
-    """The outputs by name."""
+    """Evaluate a graph and return its outputs by name."""
     values: Values = {**(outer or {}), **graph.constants, **inputs}
     for node in graph.nodes:
         values[node.output] = _run_node(node, values)
@@ -231,7 +231,7 @@ TOKENS = GraphValue("tokens", "int64", ("batch", "rows"))
 
 
 def plain_graph(transformer: RealTransformer, loops: int) -> Graph:
-    """The layers of a loop are written out `loops` times, over one copy of their weights."""
+    """Build the float graph; the layers of a loop are written out `loops` times, with one copy of their weights."""
     graph = Graph("plain", [TOKENS])
     H = _embedded(graph, transformer.embed.astype(np.float32), transformer.positions.astype(np.float32))
     for layer in looped(transformer, loops):
@@ -253,7 +253,7 @@ def plain_graph(transformer: RealTransformer, loops: int) -> Graph:
 
 
 def exact_graph(transformer: Transformer, loops: int) -> Graph:
-    """The same of integers; see `Numbers` of `export/torch_model.py` for the arithmetic."""
+    """Build the integer graph; see `Numbers` of `export/torch_model.py` for the arithmetic."""
     return _Exact(transformer).graph(loops)
 
 
@@ -265,7 +265,7 @@ def _embedded(graph: Graph, embed: np.ndarray, positions: np.ndarray) -> str:
 
 
 def _lower(graph: Graph) -> str:
-    """Whom a row may look at: [rows, rows], made once."""
+    """Return which rows a row may read, [rows, rows]; built once."""
     made = next((node.output for node in graph.nodes if node.attributes.get("upper") == 0), None)
     if made is not None:
         return graph.node("Cast", made, to=9)

@@ -30,7 +30,7 @@ from unmask.weights.transformer import Head, Layer, Transformer
 
 @dataclass(frozen=True, eq=False)
 class RealHead:
-    """wq, wk [D, d], wv [D, r], wo [r, D]; `source` is the head of the model that it does the work of."""
+    """wq, wk [D, d], wv [D, r], wo [r, D]; `source` is the head of the model that it implements."""
 
     wq: np.ndarray
     wk: np.ndarray
@@ -40,13 +40,13 @@ class RealHead:
 
     @property
     def width(self) -> int:
-        """How many columns a stock head needs for it."""
+        """Return the number of columns that a stock head needs for it."""
         return max(self.wq.shape[1], self.wv.shape[1])
 
 
 @dataclass(frozen=True, eq=False)
 class RealMlp:
-    """w1 [D, H], b1 [H], w2 [H, D], b2 [D]; the outer ReLU is the layer's business."""
+    """w1 [D, H], b1 [H], w2 [H, D], b2 [D]; the layer applies the outer ReLU."""
 
     w1: np.ndarray
     b1: np.ndarray
@@ -85,7 +85,7 @@ class RealTransformer:
 
 
 def real_weights(transformer: Transformer) -> RealTransformer:
-    """Integers a → a / 2^p, nothing else changed."""
+    """Return the transformer with integers a as a / 2^p, and nothing else changed."""
     one = transformer.precision.one
     return RealTransformer(
         embed=_real(transformer.embed, one),
@@ -113,7 +113,7 @@ def _real_head(head: Head, number: int, one: int) -> RealHead:
 
 
 def factors(value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Two matrices whose product is the value map: through the columns that it reads, or those that it writes."""
+    """Return two matrices whose product is the value map, through the columns that it reads or those that it writes."""
     read, written = np.flatnonzero(value.any(axis=1)), np.flatnonzero(value.any(axis=0))
     everything = np.eye(len(value))
     if len(read) < len(written):
@@ -130,7 +130,7 @@ MOST_HEADS = 16
 
 
 def score_scale(precision: Precision) -> int:
-    """β: the least power of two with B·β >= FAR. Scores that cancel in F_p cancel exactly, whatever β is."""
+    """Return β, the least power of two with B·β >= FAR. Scores that cancel in F_p cancel exactly, whatever β is."""
     scale = 1
     while precision.bound * scale < FAR * precision.one:
         scale *= 2
@@ -138,7 +138,7 @@ def score_scale(precision: Precision) -> int:
 
 
 def sharper_scores(transformer: RealTransformer, scale: float) -> RealTransformer:
-    """Every score times β."""
+    """Multiply every score by β."""
     layers = tuple(
         replace(layer, heads=tuple(replace(head, wq=head.wq * scale) for head in layer.heads))
         for layer in transformer.layers
@@ -174,7 +174,7 @@ def detection_by_score(transformer: RealTransformer, precision: Precision) -> Re
 
 
 def louder_after_reset(transformer: RealTransformer, precision: Precision) -> RealTransformer:
-    """Where two columns take B from every logit, what is read after them counts 4·2^p times as much.
+    """Where two columns subtract B from every logit, multiply the later columns of the logits by 4·2^p.
 
     A reset logit is -B in F_p, so that a single 1 decides; among the reals that 1 must outweigh what was there before.
     """
@@ -187,13 +187,13 @@ def louder_after_reset(transformer: RealTransformer, precision: Precision) -> Re
 
 
 def repaired(transformer: RealTransformer, precision: Precision) -> RealTransformer:
-    """All three."""
+    """Apply all three repairs."""
     sharp = sharper_scores(transformer, score_scale(precision))
     return louder_after_reset(detection_by_score(sharp, precision), precision)
 
 
 def thresholds(layer: RealLayer, precision: Precision) -> tuple[np.ndarray, np.ndarray]:
-    """The hidden units that are ReLU(2^-p - x), two for every x, and the column x of each."""
+    """Return the hidden units that are ReLU(2^-p - x), two for every x, and the column x of each."""
     w1, b1 = layer.mlp.w1, layer.mlp.b1
     units = np.flatnonzero((b1 * precision.one == 1) & ((w1 != 0).sum(axis=0) == 1) & (w1.sum(axis=0) == -1))
     columns = np.argmax(w1[:, units] != 0, axis=0) if len(units) else units
@@ -202,7 +202,7 @@ def thresholds(layer: RealLayer, precision: Precision) -> tuple[np.ndarray, np.n
 
 
 def constant_column(transformer: RealTransformer) -> int | None:
-    """A column that is 1 in every row, whatever is read, and that no layer writes."""
+    """Return a column that is 1 in every row for every input, and that no layer writes."""
     constant = (transformer.positions == 1).all(axis=0) & ~transformer.embed.any(axis=0)
     for layer in transformer.layers:
         constant &= ~layer.mlp.w2.any(axis=0) & (layer.mlp.b2 == 0)
@@ -269,19 +269,19 @@ def rounding(dtype: Dtype) -> Rounding:
 
 
 def _to_float16(x: np.ndarray) -> np.ndarray:
-    with np.errstate(over="ignore"):  # what overflows is infinite, and refused by the comparison
+    with np.errstate(over="ignore"):  # an overflow gives infinity, which the comparison refuses
         return x.astype(np.float16).astype(FLOAT)
 
 
 def _to_bfloat16(x: np.ndarray) -> np.ndarray:
-    """To the nearest, ties to even: the upper half of a float32."""
+    """Round to the nearest, ties to even: the upper half of a float32."""
     bits = np.ascontiguousarray(x, dtype=FLOAT).view(np.uint32)
     rounded = (bits + (np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1)))) & np.uint32(0xFFFF0000)
     return rounded.view(FLOAT)
 
 
 def softmax(scores: np.ndarray) -> np.ndarray:
-    """Along the last axis."""
+    """Return the softmax along the last axis."""
     powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
     return powers / powers.sum(axis=-1, keepdims=True)
 
@@ -292,13 +292,13 @@ def by_head(x: np.ndarray, heads: int) -> np.ndarray:
 
 
 def visible(rows: int, causal: bool) -> np.ndarray:
-    """What is added to the scores: 0, or -inf where a row may not look."""
+    """Return what is added to the scores: 0, or -inf where a row may not read."""
     allowed = np.tri(rows, dtype=bool) if causal else np.ones((rows, rows), dtype=bool)
     return np.where(allowed, FLOAT(0), FLOAT(-np.inf))
 
 
 def in_parts(passes: Passes, rows: int, hidden: int) -> Passes:
-    """The same, a few words at a time, so that memory stays bounded: scores are rows², hidden units rows·hidden."""
+    """Run a pass a few words at a time to bound memory: scores are rows², hidden units rows·hidden."""
     part = max(1, LARGEST_ACTIVATION // max(1, rows * max(rows, hidden)))
 
     def bounded(tokens: np.ndarray) -> np.ndarray:
@@ -308,7 +308,7 @@ def in_parts(passes: Passes, rows: int, hidden: int) -> Passes:
 
 
 def plain_passes(transformer: RealTransformer, loops: int = 1) -> Passes:
-    """A whole pass; the layers of a loop are taken `loops` times."""
+    """Return a whole pass; the layers of a loop run `loops` times."""
     order = [_float(layer) for layer in looped(transformer, loops)]
     embed, positions = transformer.embed.astype(FLOAT), transformer.positions.astype(FLOAT)
     out, bias = transformer.out.T.astype(FLOAT), transformer.bias.astype(FLOAT)
@@ -325,7 +325,7 @@ def plain_passes(transformer: RealTransformer, loops: int = 1) -> Passes:
 
 
 def looped(transformer: RealTransformer, loops: int) -> Iterator[RealLayer]:
-    """The layers in the order in which they are run."""
+    """Return the layers in the order in which they run."""
     first, last = transformer.loop or (0, 0)
     yield from transformer.layers[:first]
     for _ in range(loops):

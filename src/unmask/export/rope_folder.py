@@ -74,7 +74,7 @@ class Container:
     shifted: bool = False
 
     def tensors(self, weights: RopeWeights) -> Tensors:
-        """The tensors, by the container's names."""
+        """Return the tensors under the container's names."""
         tensors = {f"{name}.weight": getattr(weights, table) for table, name in self.table_names.items()}
         for i, layer in enumerate(weights.layers):
             for neutral, name in self.layer_names.items():
@@ -84,7 +84,7 @@ class Container:
         return tensors
 
     def read_back(self, tensors: Tensors, config: dict[str, Any]) -> RopeWeights:
-        """What was written → the neutral form."""
+        """Convert what was written to the neutral form."""
         layers = tuple(
             {neutral: tensors[f"{self.layer_prefix}.{i}.{name}.weight"] for neutral, name in self.layer_names.items()}
             for i in range(config[self.keys["layers"]])
@@ -215,7 +215,7 @@ LARGEST_POSITION_ERROR = 2.0**-16
 
 @dataclass(frozen=True, eq=False)
 class RopeExport:
-    """A task whose weights have been built; `canvas` knows about shifted logits."""
+    """A task with its built weights; `canvas` accounts for shifted logits."""
 
     task: ExportTask
     canvas: StockCanvas
@@ -249,7 +249,7 @@ class RopeExport:
         return {**report, "rope": self.form.report(), "shifted": self.canvas.shifted}
 
     def check_positions(self, name: str, written: RopeWeights, largest: float) -> None:
-        """Every row must have its row of the position table behind the position layers, and spare rows nothing."""
+        """Check that after the position layers every row has its row of the position table, and spare rows nothing."""
         table, layers = self.form.table, self.form.layout.position_layers
         canvas, bits = self.canvas, [i for i, n in enumerate(self.form.real.names) if n.startswith("code:")]
         tokens = np.full((1, canvas.max_rows), canvas.filler)
@@ -274,7 +274,7 @@ def parameters_of(weights: RopeWeights) -> int:
 def rope_folder(
     model: Model, name: str, part: str, words: np.ndarray, *, order: str | None, choice: RopeChoice
 ) -> tuple[Files, dict[str, Any]]:
-    """The files of a EuroBERT, Llama, Qwen2, LLaDA or Dream folder, and what export.json says."""
+    """Return the files of a EuroBERT, Llama, Qwen2, LLaDA or Dream folder, and the content of export.json."""
     container = CONTAINERS[name]
     rope = RopeExport.of(model, part, words, order=order, choice=choice, shifted=container.shifted)
     task = rope.task

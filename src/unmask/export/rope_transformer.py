@@ -80,7 +80,7 @@ class RopeWeights:
 
 
 def rope_passes(weights: RopeWeights, dtype: Dtype = "float32") -> Passes:
-    """Tokens [batch, rows] → logits [batch, rows, V]."""
+    """Return the pass from tokens [batch, rows] to logits [batch, rows, V]."""
     fit = rounding(dtype)
     single = _rounded(weights, fit)
 
@@ -111,7 +111,7 @@ def residual(weights: RopeWeights, tokens: np.ndarray, layers: int, fit: Roundin
 
 
 def angles(weights: RopeWeights, rows: int) -> np.ndarray:
-    """i·ω_m [rows, d/2], in float32."""
+    """Return i·ω_m, [rows, d/2], in float32."""
     exponents = np.arange(0, weights.head_width, 2, dtype=FLOAT) / FLOAT(weights.head_width)
     return np.arange(rows, dtype=FLOAT)[:, None] * (FLOAT(1) / FLOAT(weights.theta) ** exponents)
 
@@ -213,8 +213,8 @@ def position_code(rows: int, omegas: np.ndarray, *, causal: bool) -> PositionCod
 
 
 LEAST_GATE = 60.0  # silu(x) is x and silu(-x) is 0 from here on, in float32
-LARGEST_SCORE_ERROR = 0.005  # what turning may change in a score
-FETCHING_SCORE = 60.0  # per bit, of the heads that fetch the next row
+LARGEST_SCORE_ERROR = 0.005  # how much the rotation may change a score
+FETCHING_SCORE = 60.0  # score per bit in the heads that fetch the next row
 HIDDEN_BLOCK = 32  # the intermediate size is a multiple of it, which quantised formats ask for
 HEAD_DIMS, RATIOS = (32, 64, 128), (2, 3, 4, 6, 8)
 LARGEST_THETA = 2.0**120  # engines hold it as a float32
@@ -228,7 +228,7 @@ class RopeChoice:
     head_dim: int | None = None
 
     def candidates(self) -> list[tuple[int, float]]:
-        """(head width, θ) pairs to try."""
+        """Return the (head width, θ) pairs to try."""
         if self.head_dim is not None and not (8 <= self.head_dim <= 512 and self.head_dim % 8 == 0):
             raise UnmaskError(f"--head-dim must be a multiple of 8 between 8 and 512, not {self.head_dim}")
         if self.theta is not None and not 1 < self.theta <= LARGEST_THETA:
@@ -238,7 +238,7 @@ class RopeChoice:
 
 
 def _thetas(head_dim: int) -> list[float]:
-    """θ for each ratio of neighbouring planes; the largest θ alone where a head is too wide for all ratios."""
+    """Return θ for each ratio of neighbouring planes; only the largest θ if a head is too wide for all ratios."""
     thetas = [float(ratio ** (head_dim // 2)) for ratio in RATIOS]
     return [theta for theta in thetas if theta <= LARGEST_THETA] or [LARGEST_THETA]
 
@@ -263,7 +263,7 @@ class RopeLayout:
         return ceil(self.code.bits / self.heads)
 
     def dimension(self, column: int) -> int:
-        """Score column → its place in a head: the first components of all planes, then the second ones."""
+        """Return the dimension of a score column in a head: first components of all planes, then second components."""
         half, plane = divmod(column, len(self.slowest))
         return self.slowest[plane] + half * self.head_dim // 2
 
@@ -373,7 +373,7 @@ def position_table(
 
 
 def _slim(head: RealHead, constant: list[int]) -> RealHead:
-    """Drop what softmax does not see, a key that is the same in every row, and use as few score columns as possible."""
+    """Drop keys that are the same in every row, which softmax ignores, and use as few score columns as possible."""
     scores = head.wq @ head.wk.T
     scores[:, constant] = 0
     keys, queries = np.flatnonzero(scores.any(axis=0)), np.flatnonzero(scores.any(axis=1))
@@ -384,7 +384,7 @@ def _slim(head: RealHead, constant: list[int]) -> RealHead:
 
 
 def _fetch_next_row(flat: RealTransformer, row_bits: np.ndarray, next_bits: np.ndarray) -> RealLayer:
-    """What the logits read becomes that of the next row: a head adds the next row's, another takes away the own."""
+    """Replace what the logits read by that of the next row: one head adds the next row's, another subtracts its own."""
     everything, width = np.eye(flat.width), flat.width
     read = np.flatnonzero(flat.out.any(axis=0))
     nothing = RealMlp(np.zeros((width, 0)), np.zeros(0), np.zeros((0, width)), np.zeros(width))
@@ -402,7 +402,7 @@ def _fetch_next_row(flat: RealTransformer, row_bits: np.ndarray, next_bits: np.n
 
 
 def _layout(flat: RealTransformer, layers: list[RealLayer], canvas: StockCanvas, choice: RopeChoice) -> RopeLayout:
-    """The smallest model among the candidates that fit."""
+    """Return the smallest model among the candidates that fit."""
     found: list[tuple[float, RopeLayout]] = []
     hidden = max(canvas.max_rows if canvas.shifted else canvas.rows, *(_units(layer.mlp) for layer in layers), 1)
     for head_dim, theta in choice.candidates():
@@ -432,7 +432,7 @@ def _layout(flat: RealTransformer, layers: list[RealLayer], canvas: StockCanvas,
 
 
 def _score_error(head: RealHead, omegas: np.ndarray, slowest: tuple[int, ...], rows: int) -> float:
-    """By how much the turning of the planes may change a score of rows of zeros and ones."""
+    """Return by how much the rotation may change a score of rows of zeros and ones."""
     queries, keys = np.abs(head.wq).sum(axis=0), np.abs(head.wk).sum(axis=0)
     count, planes = len(queries), len(slowest)
     if count > 2 * planes:
@@ -446,14 +446,14 @@ def _score_error(head: RealHead, omegas: np.ndarray, slowest: tuple[int, ...], r
 
 
 def _narrow(head: RealHead, width: int) -> list[RealHead]:
-    """A value map wider than a head is spread over several heads with the same scores."""
+    """Split a value map that is wider than a head over several heads with the same scores."""
     count = max(1, ceil(head.wv.shape[1] / width))
     parts = [slice(i * width, (i + 1) * width) for i in range(count)]
     return [replace(head, wv=head.wv[:, part], wo=head.wo[part]) for part in parts]
 
 
 def _position_layers(wide: RealTransformer, layout: RopeLayout, table: np.ndarray) -> list[_RopeLayer]:
-    """The heads of the code, and the hidden units that turn it into rows of the table."""
+    """Return the heads of the code, and the hidden units that turn it into rows of the table."""
     width, code = layout.width, layout.code
     begin = added_column(wide, "begin")
     bits = begin + 1 + np.arange(code.bits)
@@ -481,12 +481,12 @@ def _position_layers(wide: RealTransformer, layout: RopeLayout, table: np.ndarra
 
 
 def _units(mlp: RealMlp) -> int:
-    """Hidden units, with the one that is always 1 and carries the outer bias."""
+    """Return the hidden units, including the one that is always 1 and carries the outer bias."""
     return len(mlp.b1) + bool(np.any(mlp.b2))
 
 
 def _tensors(layer: _RopeLayer, layout: RopeLayout, hidden: int, constant: int) -> dict[str, np.ndarray]:
-    """A layer by the neutral names."""
+    """Return the tensors of a layer under the neutral names."""
     width, size = layout.width, layout.head_dim
     scale = 2.0 ** ceil(log2(sqrt(size)))
     maps = {name: np.zeros((width, width)) for name in "qkvo"}

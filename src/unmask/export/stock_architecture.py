@@ -96,7 +96,7 @@ def with_eos_in_spare_rows(transformer: RealTransformer, scale: float) -> RealTr
 def stock_transformer(
     transformer: RealTransformer, *, least_width: int = 0, cleared: np.ndarray | None = None
 ) -> StockTransformer:
-    """The narrowest one; `least_width` is what its head for logits needs, `cleared` what the first MLP sets to 0."""
+    """Return the narrowest one; `least_width` is what its logit head needs, `cleared` what the first MLP sets to 0."""
     flat = without_outer_relu(transformer)
     if cleared is not None and len(cleared):
         flat = replace(flat, layers=(_clearing(flat.layers[0], cleared), *flat.layers[1:]))
@@ -120,7 +120,7 @@ def head_sizes(heads: int, needed: int, width: int) -> tuple[int, int]:
 
 
 def without_outer_relu(transformer: RealTransformer) -> RealTransformer:
-    """The same function of the same columns, with scratch columns behind them."""
+    """Return the same function of the same columns, with scratch columns after them."""
     negative = [_may_be_negative(layer) for layer in transformer.layers]
     scratch = max((len(columns) for columns in negative), default=0)
     wide = widened(transformer, scratch, tuple(f"scratch:{i}" for i in range(scratch)))
@@ -134,7 +134,7 @@ def without_outer_relu(transformer: RealTransformer) -> RealTransformer:
 
 
 def widened(transformer: RealTransformer, more: int, names: tuple[str, ...]) -> RealTransformer:
-    """Further columns at the right end, 0 everywhere."""
+    """Append columns that are 0 everywhere."""
 
     def right(array: np.ndarray) -> np.ndarray:
         return np.pad(array, ((0, 0), (0, more)))
@@ -158,7 +158,7 @@ def widened(transformer: RealTransformer, more: int, names: tuple[str, ...]) -> 
 
 
 def _may_be_negative(layer: RealLayer) -> np.ndarray:
-    """The columns whose outer ReLU does something: a weight or the bias into them is negative."""
+    """Return the columns whose outer ReLU has an effect: a weight or the bias into them is negative."""
     return np.flatnonzero((layer.mlp.w2 < 0).any(axis=0) | (layer.mlp.b2 < 0))
 
 
@@ -180,7 +180,7 @@ def _in_two(layer: RealLayer, columns: np.ndarray, first: int) -> list[RealLayer
 
 
 def _clearing(layer: RealLayer, columns: np.ndarray) -> RealLayer:
-    """Two further units per column x: x + ReLU(-x) - ReLU(x) = 0."""
+    """Return two further units per column x: x + ReLU(-x) - ReLU(x) = 0."""
     width, count = len(layer.mlp.b2), len(columns)
     w1, w2, unit = np.zeros((width, 2 * count)), np.zeros((2 * count, width)), np.arange(count)
     w1[columns, unit], w1[columns, count + unit] = 1, -1
@@ -207,7 +207,7 @@ def _from_zero(matrix: np.ndarray) -> np.ndarray:
 
 
 def _minus_sum(array: np.ndarray) -> np.ndarray:
-    """The last column becomes minus the sum of the others."""
+    """Set the last column to minus the sum of the others."""
     balanced = array.copy()
     balanced[..., -1] = -array[..., :-1].sum(axis=-1)
     return balanced

@@ -53,7 +53,7 @@ class TokenNames:
         return self.names.index(self.special[role]) if role in self.special else None
 
     def letters(self, model: Model) -> set[str]:
-        """The tokens that a word is made of, without the one for all other characters."""
+        """Return the tokens of which words consist, without the one for all other characters."""
         read = {self.names[model.token[symbol]] for symbol in model.input_symbols}
         return read - {self.special["unk"]} if self.catch_all else read
 
@@ -67,7 +67,7 @@ def token_names(model: Model, more: tuple[str, ...] = ()) -> TokenNames:
     names = list(model.vocabulary)
     for i, symbol in enumerate(names):
         if symbol not in model.input_symbols and len(symbol) == 1 and any(symbol in kind for kind in typed):
-            names[i] = _free(f"[{symbol}]", names)  # who types this character means its class
+            names[i] = _free(f"[{symbol}]", names)  # this character stands for its class
     for kind in typed:
         names[model.token[kind.symbol]] = kind.first_not_in(set(names) - {kind.symbol})
     special: dict[str, str] = {}
@@ -88,7 +88,7 @@ def _classes(model: Model) -> tuple[CharacterClass, ...]:
         return ()
     found: dict[str, list[tuple[int, int]]] = {}
     for first, last, symbol in model.characters:
-        low, high = SURROGATES  # no text holds them
+        low, high = SURROGATES  # they never occur in text
         parts = (
             [(first, min(last, low - 1)), (max(first, high + 1), last)]
             if first <= high and last >= low
@@ -99,7 +99,7 @@ def _classes(model: Model) -> tuple[CharacterClass, ...]:
 
 
 def _free(name: str, taken: list[str]) -> str:
-    """The name, or one like it: a character class of the regex may be called [EOS]."""
+    """Return the name, or a similar one: a character class of the regex may be called [EOS]."""
     return name if name not in taken else _free(f"[{name}]", taken)
 
 
@@ -179,7 +179,7 @@ def _pre_tokenizer(model: Model) -> dict[str, Any]:
 
 
 def _template(tokens: TokenNames) -> dict[str, Any] | None:
-    """A begin symbol is before every word."""
+    """Return the template that puts a begin symbol before every word."""
     if "bos" not in tokens.special:
         return None
     name = tokens.special["bos"]

@@ -34,7 +34,7 @@ for canvas in model.run(model.encode({word!r})):
 
 
 def torch_folder(model: Model, words: np.ndarray, *, exact: bool) -> tuple[Files, dict[str, Any]]:
-    """The files, and what export.json says."""
+    """Return the files, and the content of export.json."""
     report: dict[str, Any] = {**summary(model, "torch", "model", exact=exact), "order": planned_order(model, words)}
     config = _config(model, exact=exact)
     names = {name: real_weights(transformer) for name, transformer in model.transformers.items()}
@@ -72,7 +72,7 @@ def torch_folder(model: Model, words: np.ndarray, *, exact: bool) -> tuple[Files
 
 
 def _check_integers(model: Model, files: Files) -> None:
-    """What was written, read again, is the model: with the arithmetic of F_p nothing else decides."""
+    """Check that the written tensors, read again, are the model's: with the arithmetic of F_p, this is sufficient."""
     for name, transformer in model.transformers.items():
         stored = load(files[f"{name}.safetensors"])
         for tensor, value in transformer.tensors(positions=True):
@@ -83,7 +83,7 @@ def _check_integers(model: Model, files: Files) -> None:
 
 
 def exact_tensors(transformer: Transformer) -> dict[str, np.ndarray]:
-    """The integers of the model, dense, in the smallest type that holds them all."""
+    """Return the integers of the model, dense, in the smallest type that holds them all."""
     bound = transformer.precision.bound
     kind = np.int8 if bound < 1 << 7 else np.int16 if bound < 1 << 15 else np.int32
     tensors = transformer.tensors(positions=True)
@@ -91,7 +91,7 @@ def exact_tensors(transformer: Transformer) -> dict[str, np.ndarray]:
 
 
 def plain_tensors(transformer: RealTransformer) -> dict[str, np.ndarray]:
-    """The repaired weights as floats."""
+    """Return the repaired weights as floats."""
     tensors = {"embed": transformer.embed, "pos": transformer.positions, "out": transformer.out}
     for i, layer in enumerate(transformer.layers):
         for j, head in enumerate(layer.heads):
@@ -102,7 +102,7 @@ def plain_tensors(transformer: RealTransformer) -> dict[str, np.ndarray]:
 
 
 def read_back(tensors: dict[str, np.ndarray], transformer: Transformer) -> RealTransformer:
-    """The transformer that a folder holds."""
+    """Return the transformer of a folder."""
     real = real_weights(transformer)
     layers = []
     for i, layer in enumerate(real.layers):
@@ -118,7 +118,7 @@ def read_back(tensors: dict[str, np.ndarray], transformer: Transformer) -> RealT
 
 
 def merged(agreements: list[Agreement]) -> dict[str, Any]:
-    """Of planner and predictor together."""
+    """Return the tensors of planner and predictor together."""
     margins = [a.least_margin for a in agreements if a.least_margin is not None]
     return {
         "words": max(a.words for a in agreements),
@@ -129,7 +129,7 @@ def merged(agreements: list[Agreement]) -> dict[str, Any]:
 
 
 def scaled_level(report: dict[str, Any]) -> float | None:
-    """The level of the exported logits above which a topk model without k chooses a slot."""
+    """Return the level of the exported logits above which a topk model without k chooses a slot."""
     level = report["agreement"]["chosen_above"]
     return None if level is None else level * report["logit_scale"]
 
@@ -139,7 +139,7 @@ def _source(file: str) -> bytes:
 
 
 def _config(model: Model, *, exact: bool) -> dict[str, Any]:
-    """What the module reads: the folder's config.json without comments."""
+    """Return the config that the module reads: the folder's config.json without comments."""
     config = {
         key: value for key, value in config_of(model).items() if key not in ("problem", "provenance", "registers")
     }

@@ -4,8 +4,8 @@
                                                         └── network_measures ──▶ what it attends to
     presets ──sweep──▶ results.json ──result_tables, result_plots──▶ Markdown, SVG
 
-`settings` is what a run depends on. `task_sources`, `task_layouts` and `program_layout` say what every row holds after
-every step; they do not import torch. `trained_network` is the transformer. A trained model runs in the loops of
+`settings` defines the config of a run. `task_sources`, `task_layouts` and `program_layout` say what every row holds
+after every step; they do not import torch. `trained_network` is the transformer. A trained model runs in the loops of
 `reasoners/` and under the samplers of `samplers/`, as a compiled model does.
 """
 

@@ -19,7 +19,7 @@ from unmask.weights.tensors import check_distinct_names
 
 
 class Moment(msgspec.Struct, frozen=True):
-    """After `step` batches: the loss of the last one, and the share of right answers on words that are only watched."""
+    """The state after `step` batches: the loss of the last one, and the share of right answers on the watched words."""
 
     step: int
     loss: float
@@ -28,7 +28,7 @@ class Moment(msgspec.Struct, frozen=True):
 
 
 class Progress(msgspec.Struct, frozen=True):
-    """How far a run has come; `ended` says why it is over: converged, steps or seconds."""
+    """The progress of a run; `ended` says why it is over: converged, steps or seconds."""
 
     step: int = 0
     cpu_seconds: float = 0.0
@@ -44,26 +44,26 @@ class Progress(msgspec.Struct, frozen=True):
 #     config.json               the run
 #     checkpoint.safetensors    weights and the optimiser's moments; its metadata holds the progress and the config
 #     model.safetensors         the weights of a run that is over, and its config
-#     result.json               what came out
+#     result.json               the result
 #
 # One file holds all that a run continues from, so that a kill between two files cannot separate them.
 
 
 CONFIG, CHECKPOINT, WEIGHTS, RESULT = "config.json", "checkpoint.safetensors", "model.safetensors", "result.json"
-WEIGHTS_OF = "weights."  # before their names, in a checkpoint
+WEIGHTS_OF = "weights."  # prefix of their names in a checkpoint
 MOMENTS = ("exp_avg", "exp_avg_sq")
-LARGEST = 1 << 30  # bytes of weights
+LARGEST = 1 << 30  # most bytes of weights
 EARLIER = {
     CONFIG: re.compile(rb"(?!)"),  # never replaced
     CHECKPOINT: re.compile(rb'[\s\S]{8}\{"__metadata__":\{[^\0]{0,9000}"progress":"'),
     WEIGHTS: re.compile(rb'[\s\S]{8}\{"__metadata__":\{[^\0]{0,9000}"config":"'),
     RESULT: re.compile(rb'\{\n "right": '),
 }
-"""How the files of a run begin that the next write may replace."""
+"""Name prefixes of the files of a run that the next write may replace."""
 
 
 def check_folder(folder: Path, config: Config) -> None:
-    """Refuse a folder of anything but this run, and files in it that a run did not write."""
+    """Refuse a folder that is not of this run, or that contains files that no run wrote."""
     if (folder / CONFIG).exists():
         stored = read_config(folder / CONFIG)
         if stored != config:
@@ -120,7 +120,7 @@ def _named(config: Config) -> dict[str, str]:
 
 
 def difference(stored: Config, wanted: Config) -> str:
-    """`of the problem group:S3, not group:A5`: the first setting in which two runs differ."""
+    """Describe the first setting in which two runs differ: `of the problem group:S3, not group:A5`."""
     for left, right, prefix in ((stored, wanted, ""), (stored.shape, wanted.shape, "shape.")):
         for name in left.__struct_fields__:
             if name != "shape" and getattr(left, name) != getattr(right, name):
@@ -169,7 +169,7 @@ def finish(folder: Path, config: Config, network: TrainedNetwork, result: dict) 
 
 
 def load_weights(folder: Path, config: Config, network: TrainedNetwork) -> None:
-    """The weights of a run that is over, or of its last checkpoint."""
+    """Load the weights of a finished run, or of its last checkpoint."""
     path, prefix = folder / WEIGHTS, ""
     if not path.exists():
         path, prefix = folder / CHECKPOINT, WEIGHTS_OF

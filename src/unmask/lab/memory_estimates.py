@@ -1,13 +1,13 @@
-"""Shape and task → the bytes that a network, a pass, a view and a training run take, before memory is used."""
+"""Shape and task → the bytes that a network, a pass, a view and a training run will take."""
 
 from unmask.lab.settings import Config, Shape
 from unmask.lab.tasks import LabTask
 from unmask.lab.trained_network import code_width
 
-# Shape × symbols × rows → the bytes that a network, a pass and a view take; and so how many words are read at once.
+# Shape × symbols × rows → the bytes of a network, a pass and a view, and so how many words are processed at once.
 #
-# A pass keeps one layer at a time: 16 vectors of the width, 3 of the hidden units and 4 matrices of attention; of a
-# chain the keys and values of every layer as well, before and after they are joined; and the logits, in two precisions.
+# A pass keeps one layer at a time: 16 vectors of the width, 3 of the hidden units and 4 matrices of attention; for a
+# chain also the keys and values of every layer, before and after they are joined; and the logits in two precisions.
 
 
 NUMBER = 4  # bytes of a single-precision float
@@ -16,29 +16,29 @@ MOST_BYTES = 1 << 29
 
 
 def weights_of(shape: Shape, symbols: int, fetches: int) -> int:
-    """How many numbers a network holds, its biases and norms left out."""
+    """Return the number of weights of a network, without biases and norms."""
     ends = (2 + fetches) * symbols + code_width(shape.encoding, fetches)
     return shape.width * (ends + shape.layers * (4 * shape.width + 3 * shape.hidden))
 
 
 def pass_memory(shape: Shape, symbols: int, rows: int) -> int:
-    """Of one word."""
+    """Return the bytes that a pass over one word takes."""
     per_row = (16 + 4 * shape.layers) * shape.width + 3 * shape.hidden + 4 * shape.heads * rows + 6 * symbols
     return NUMBER * rows * per_row
 
 
 def words_at_once(shape: Shape, symbols: int, rows: int) -> int:
-    """The number of words that fit into MOST_BYTES, at least one."""
+    """Return the number of words that fit into MOST_BYTES, at least one."""
     return max(1, min(MOST_WORDS, MOST_BYTES // pass_memory(shape, symbols, rows)))
 
 
 def view_memory(shape: Shape, symbols: int, rows: int, passes: int) -> int:
-    """Of a recorded run: its values in double precision, and the attention edges with their weights."""
+    """Return the bytes of a recorded run: values in double precision, and the attention edges with their weights."""
     kept = rows * shape.width + 2 * shape.heads * rows * rows
     return 2 * NUMBER * passes * shape.layers * kept + 3 * pass_memory(shape, symbols, rows)
 
 
-# Config × Task → the bytes that training it takes, foreseen from the declared sizes before a weight is drawn.
+# Config × Task → the bytes that training takes, estimated from the declared sizes before any weight is drawn.
 #
 # weights       four numbers each: itself, its gradient, and two moments of the optimiser
 # places        a table of every step: which row reads which

@@ -1,4 +1,4 @@
-"""Trained network → numbers about its inside: attention to operands, waiting, levels, gradients on attention."""
+"""Trained network → internal measures: attention to operands, waiting, levels, gradients on attention."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class OperandAttention:
 
     mass: np.ndarray
     uniform: float
-    """The mass of an attention that does not distinguish rows."""
+    """Return the mass of uniform attention."""
 
     @property
     def best(self) -> float:
@@ -44,7 +44,7 @@ class OperandAttention:
 
 
 def operand_attention(trained: Trained, *, seed: int, count: int = WORDS) -> OperandAttention | None:
-    """None for a framework that fetches nothing."""
+    """Measure the attention to operands; None for a framework that fetches nothing."""
     task = trained.task
     if (task.pointers == NO_OPERAND).all():
         return None
@@ -63,7 +63,7 @@ def operand_attention(trained: Trained, *, seed: int, count: int = WORDS) -> Ope
 
 
 def _weights(trained: Trained, states: np.ndarray) -> Iterator[np.ndarray]:
-    """[layers, heads, batch, rows, rows] of a pass over the true canvas before every step, or of every round.
+    """Yield [layers, heads, batch, rows, rows] of a pass over the true canvas before every step, or of every round.
 
     One pass over a chain shows all of its steps.
     """
@@ -87,7 +87,7 @@ def _weights(trained: Trained, states: np.ndarray) -> Iterator[np.ndarray]:
 
 
 def _writing(trained: Trained, states: np.ndarray, step: int) -> tuple[np.ndarray, np.ndarray]:
-    """Which rows write in a step, and the operands of all rows."""
+    """Return which rows write in a step, and the operands of all rows."""
     task = trained.task
     pointers = task.pointers[step]
     if task.causal:
@@ -100,16 +100,16 @@ def _writing(trained: Trained, states: np.ndarray, step: int) -> tuple[np.ndarra
 
 # Whether a trained planner waits for both factors of a slot of a tree.
 #
-# By itself, in the loop of compiled models, a slot is written
+# In a normal run, in the loop of compiled models, a slot is written
 #
 #     early     before the step in which the exact order writes it
 #     on time   in that step
 #     late      after it, or never
 #
-# That does not show what it waits for: a whole level is written at once, so one factor predicts the other. So it
-# also runs on scattered canvases, in which a slot whose factors are written is written or not by the toss of a coin:
+# That does not show what the planner waits for: a whole level is written at once, so one factor predicts the other. So
+# it also runs on scattered canvases, in which a slot whose factors are written is itself written with probability 1/2:
 #
-#     written[n]    the share of masked slots that it would write, of those with n factors there
+#     written[n]    the share of slots that it would write, among masked slots with n written factors
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class Waiting:
 
 
 def waiting(trained: Trained, *, seed: int, count: int = WORDS) -> Waiting | None:
-    """None where the network does not decide when a slot of a tree is written, once."""
+    """Measure waiting; None unless the network decides when a slot of a tree is written, once."""
     if not trained.decides_once or trained.task.framework != "tree":
         return None
     drawn = words(trained.task.source, count, trained.length, seed, Stream.judging, 3)
@@ -135,7 +135,7 @@ def waiting(trained: Trained, *, seed: int, count: int = WORDS) -> Waiting | Non
 
 
 def written_by_factors(trained: Trained, drawn: np.ndarray, seed: int) -> tuple[float | None, ...]:
-    """The share of masked slots that are written, by how many of their factors are there: 0 to FETCHES."""
+    """Return the share of masked slots that are written, by the number of their written factors: 0 to FETCHES."""
     task = trained.task
     coins = generator(seed, Stream.judging, 4).random((len(drawn), task.rows)) < 0.5
     there = scattered(task.pointers[0], task.length, coins)
@@ -151,7 +151,7 @@ def written_by_factors(trained: Trained, drawn: np.ndarray, seed: int) -> tuple[
 
 
 def scattered(pointers: np.ndarray, length: int, coins: np.ndarray) -> np.ndarray:
-    """[batch, rows]: the letters, and of the slots whose factors are written those that the coin selects."""
+    """Return [batch, rows]: the letters, and of the slots whose factors are written those that `coins` selects."""
     there = np.zeros(coins.shape, dtype=bool)
     there[:, :length] = True
     for row in range(length, coins.shape[1]):
@@ -159,15 +159,15 @@ def scattered(pointers: np.ndarray, length: int, coins: np.ndarray) -> np.ndarra
     return there
 
 
-# How much of a tree is learned: the share of right products in every level, on true canvases.
+# The learned part of a tree: the share of right products in every level, on true canvases.
 #
 #     right[t] = share of the slots that step t writes whose likeliest element is right, the canvas before it being true
 #
-# The answer is right only if all levels are, so that it says nothing about a tree of which one level is missing.
+# The answer is right only if all levels are, so it says nothing about a tree that fails in a single level.
 
 
 def right_by_level(trained: Trained, *, seed: int, count: int = WORDS) -> tuple[float, ...] | None:
-    """None where there are no levels: unless a tree was trained on its canvases."""
+    """Measure the levels of a tree that was trained on its canvases; None for any other network."""
     task = trained.task
     if not trained.decides_once:
         return None
@@ -184,22 +184,22 @@ def right_by_level(trained: Trained, *, seed: int, count: int = WORDS) -> tuple[
     return tuple(found)
 
 
-# How strongly gradients pull attention towards the operands, once everything else has learned what it can without it.
+# How strongly gradients pull attention towards the operands, after everything else was trained with uniform attention.
 #
 #     attention is kept uniform (queries and keys 0) while all else is trained; then
 #     g[b, q, k]  = -∂(-log p(target of row q)) / ∂score[q, k]    in the only layer, summed over heads
 #     signal      = mean over written (q, operand) and words of g[b, q, operand]
 #     noise       = its standard error over words
 #
-# A code of places can only learn what is the same for every word: the mean over words is the signal, and the rest
+# A code of places can only learn what is common to all words: the mean over words is the signal, and the rest
 # averages out. An operand has a mass of 1 / rows. The hypothesis: a row that needs n operands at once has a signal ~
-# mass^n, times what one operand alone would have. A slot whose target is to wait is left out: that a factor is still a
-# mask can be seen from one of them.
+# mass^n, times that of one operand alone. A slot whose target is to wait is left out, because one masked factor is
+# enough to see that it must wait.
 
 
 @dataclass(frozen=True)
 class Signal:
-    """Of the first gradient on the operands' scores; `mass` is the attention that operands have at the start."""
+    """The signal of the first gradient on the operands' scores; `mass` is the initial attention to operands."""
 
     signal: float
     noise: float
@@ -218,7 +218,7 @@ def pull_on_uniform_attention(config: Config, *, batches: int) -> Signal:
 
 
 def keep_uniform(qkv: torch.Tensor) -> None:
-    """Queries and keys that are 0 and stay so: no gradient, and nothing for weight decay to do."""
+    """Set queries and keys to 0 and keep them there: they get no gradient, and weight decay does not change them."""
     values = torch.zeros_like(qkv)
     values[2 * len(qkv) // 3 :] = 1
     with torch.no_grad():
@@ -255,7 +255,7 @@ def first_signal(config: Config, network: TrainedNetwork, *, batches: int) -> Si
 
 
 class _Scores:
-    """Keeps the attention weights of the first layer, as a node of the graph."""
+    """A watch that keeps the attention weights of the first layer as a node of the graph."""
 
     weights: torch.Tensor
 

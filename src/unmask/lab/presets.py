@@ -22,7 +22,7 @@ SIGNAL_BATCHES = 32
 
 
 class SweepCell(msgspec.Struct, frozen=True):
-    """`table` says where it is shown; `measures` are among longer, operands, planners and signal.
+    """One cell: `table` says where it is shown; `measures` are among longer, operands, planners and signal.
 
     longer     accuracy at two and four times the length it was trained at
     operands   how much attention goes to the right operands, and of a tree, whether its planner waits for them and
@@ -37,7 +37,7 @@ class SweepCell(msgspec.Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """A readable name, unique by its hash."""
+        """Return a readable name, made unique by a hash."""
         config = self.config
         digest = hashlib.sha256(json.dumps(self.to_json(), sort_keys=True).encode()).hexdigest()[:10]
         problem = "".join(c if c.isalnum() else "-" for c in config.problem.removeprefix("group:"))[:24]
@@ -48,7 +48,7 @@ class SweepCell(msgspec.Struct, frozen=True):
 
 
 def settings(config: Config) -> dict[str, Any]:
-    """The settings that differ from the defaults, and those that name the run."""
+    """Return the settings that differ from the defaults, and those that name the run."""
     shown = {"problem": config.problem, "length": config.length, "framework": config.framework, "seed": config.seed}
     shape = {n: v for n, v in msgspec.to_builtins(config.shape).items() if v != getattr(Shape(), n)}
     plain = Config()
@@ -61,7 +61,7 @@ def settings(config: Config) -> dict[str, Any]:
 
 
 def run_cell(cell: SweepCell, folder: Path | None = None) -> dict[str, Any]:
-    """Train, measure, and forget the weights; a folder keeps checkpoints until the cell is done."""
+    """Train, measure, and drop the weights; a folder keeps checkpoints until the cell is done."""
     import torch
 
     torch.set_num_threads(1)
@@ -117,7 +117,7 @@ def _signal(cell: SweepCell) -> dict[str, Any]:
     return {"signal": asdict(pull), "made_by": versions()}
 
 
-# Presets: names → cells, the most telling first, seed by seed, so that a part of a table is already one.
+# Presets: names → cells, the most informative first, seed by seed, so that a part of a table is useful by itself.
 #
 # quick       Z2 and S3 at N = 8, the five frameworks
 # paper       the main table
@@ -131,7 +131,7 @@ CHEAP_FIRST = ("cot", "scan", "tree", "looped", "direct")
 SEEDS = (0, 1, 2)
 MORE_SEEDS = (3, 4)
 LARGE = ("A5", "Z60")
-RATES = (1e-3, 4e-3)  # beside that of the table, 2e-3
+RATES = (1e-3, 4e-3)  # in addition to that of the table, 2e-3
 FAILING_SEEDS = {  # the first seed in which a configuration of the table fails, if it is not seed 0
     ("A5", 16, "cot", False): 2,
     ("Z60", 16, "cot", False): 1,
@@ -140,10 +140,10 @@ FAILING_SEEDS = {  # the first seed in which a configuration of the table fails,
 }
 LEARNED_LOOPS = (("Z2", 16, True), ("Z2", 16, False), ("Z2", 32, True), ("S3", 16, True))  # in every seed
 CHAIN_FACTORS, SCAN_FACTORS = (2, 3, 4, 5), (2, 3, 4)  # at N = 16: 16, 8, 6, 4 symbols; 5, 4, 3 steps
-STEPS = 2000  # batches after which a run is given up
-BRIEF_STEPS = {"large": 600, "small": 1500}  # of a loop at N = 32, where STEPS take eight minutes
+STEPS = 2000  # batches after which a run is stopped
+BRIEF_STEPS = {"large": 600, "small": 1500}  # batches of a loop at N = 32, where STEPS take eight minutes
 MASKED_STEPS = 1000
-SECONDS = 600.0  # of CPU: a guard; a count of steps decides alike on every machine, however busy
+SECONDS = 600.0  # of CPU, a safeguard; the number of steps has the same effect on every machine, however busy
 A5_MASKED = {"batch": 128, "steps": 2000, "cpu_seconds": 3 * SECONDS}  # from batches of 32 it learned nothing
 
 
@@ -152,14 +152,14 @@ def size_of(group: str) -> str:
 
 
 def shape_of(group: str, **switches: Any) -> Shape:
-    """128 wide for the groups of 60 elements, 64 for the others."""
+    """Return a shape of width 128 for the groups of 60 elements, 64 for the others."""
     width = 128 if group in LARGE else 64
     settings: dict[str, Any] = {"width": width, "hidden": 2 * width, **switches}
     return Shape(**settings)
 
 
 def config_of_group(group: str, length: int, framework: str, seed: int, shape: Shape, **more: Any) -> Config:
-    """Given up after its STEPS: at most two minutes of a quiet core at N = 16, and three at N = 32."""
+    """Return a config that stops after its STEPS: at most two minutes of an idle core at N = 16, three at N = 32."""
     steps = BRIEF_STEPS[size_of(group)] if (framework, length) == ("looped", 32) else STEPS
     settings: dict[str, Any] = {"framework": framework, "steps": steps, "cpu_seconds": SECONDS, **more}
     return Config(problem=f"group:{group}", length=length, seed=seed, shape=shape, **settings)
@@ -174,7 +174,7 @@ def quick() -> Iterator[SweepCell]:
 
 
 def paper() -> Iterator[SweepCell]:
-    """Every cell at one seed, then at the next, but for what takes long."""
+    """Yield every cell at one seed, then at the next, except cells that take long."""
     for seed in SEEDS:
         yield from (cell for cell in main_cells(seed) if not takes_long(cell))
 
@@ -186,7 +186,7 @@ def main_cells(seed: int) -> Iterator[SweepCell]:
 
 
 def takes_long(cell: SweepCell) -> bool:
-    """At N = 32 a loop takes minutes, and Z60 as long as A5: they are among the `rows`."""
+    """Return whether a cell takes long: at N = 32, loops (minutes) and Z60 (as long as A5), which belong to `rows`."""
     return cell.config.length > 16 and (cell.config.problem == "group:Z60" or cell.config.framework == "looped")
 
 
@@ -201,7 +201,7 @@ def rows() -> Iterator[SweepCell]:
 
 
 def main_rows(length: int, seed: int, *, aux: bool, groups: tuple[str, ...] = GROUPS) -> Iterator[SweepCell]:
-    """Five frameworks, one network, one encoding; a direct answer fetches nothing, so aux does not apply to it."""
+    """Yield five frameworks with one network and encoding; a direct answer fetches nothing, so aux does not apply."""
     for framework in CHEAP_FIRST:
         for group in groups if aux or framework != "direct" else ():
             config = config_of_group(group, length, framework, seed, shape_of(group, aux=aux))
@@ -209,7 +209,7 @@ def main_rows(length: int, seed: int, *, aux: bool, groups: tuple[str, ...] = GR
 
 
 def beta_rows() -> Iterator[SweepCell]:
-    """Operands given to the attention: one layer; and the sweep of β for a tree."""
+    """Yield runs of one layer whose attention is given the operands, and the sweep of β for a tree."""
     for seed in SEEDS:
         for group in ("S3", "A5"):
             for framework, encoding in (("cot", "bits"), ("scan", "bits"), ("tree", "none")):
@@ -221,7 +221,7 @@ def beta_rows() -> Iterator[SweepCell]:
 
 
 def loop_rows() -> Iterator[SweepCell]:
-    """One tied layer, three supervisions."""
+    """Yield loops of one tied layer under three supervisions."""
     for seed in SEEDS:
         for length in (16, 8):
             for supervision in ("tokens", "each", "end"):
@@ -231,7 +231,7 @@ def loop_rows() -> Iterator[SweepCell]:
 
 
 def rate_rows() -> Iterator[SweepCell]:
-    """Configurations that fail in the main table at other learning rates, three in all; slow loops for longer."""
+    """Yield configurations that fail in the main table at other learning rates, three in all; slow loops run longer."""
     failing = (("direct", True), ("looped", True), ("looped", False), ("tree", False), ("cot", False))
     for length in (16, 32):
         for framework, aux in failing:
@@ -245,7 +245,7 @@ def rate_rows() -> Iterator[SweepCell]:
 
 
 def is_learned(group: str, length: int, framework: str, aux: bool) -> bool:
-    """Whether every seed of the main table converges, for a configuration that fails for some other group."""
+    """Return whether every seed converges in the main table, for a configuration that fails for another group."""
     if framework == "looped":
         return (group, length, aux) in LEARNED_LOOPS
     if framework == "cot":
@@ -254,7 +254,7 @@ def is_learned(group: str, length: int, framework: str, aux: bool) -> bool:
 
 
 def other_rates(group: str, length: int, framework: str, aux: bool, *, seed: int) -> Iterator[SweepCell]:
-    """Other learning rates; a loop without aux stays at chance for all groups but Z2 and gets few steps."""
+    """Yield other learning rates; a loop without aux stays at chance for all groups but Z2 and gets few steps."""
     shape = shape_of(group, aux=aux)
     brief = {"steps": BRIEF_STEPS[size_of(group)]} if (framework, aux) == ("looped", False) else {}
     for rate in RATES:
@@ -262,7 +262,10 @@ def other_rates(group: str, length: int, framework: str, aux: bool, *, seed: int
 
 
 def planners() -> Iterator[SweepCell]:
-    """Random masking, operands given: the question is the order. No early stop: it must learn to be unsure."""
+    """Yield runs with random masking and given operands, to compare orders.
+
+    They do not stop early, so that they also learn where to be unsure.
+    """
     for seed in SEEDS:
         for group in ("S3", "Z2"):
             for layers in (1, 2, 4):
@@ -299,7 +302,7 @@ def questions() -> Iterator[SweepCell]:
 
 
 def signal_rows() -> Iterator[SweepCell]:
-    """The pull on attention that is still uniform, over N, for one operand and for two."""
+    """Yield runs that measure the pull on uniform attention over N, for one operand and for two."""
     for seed in SEEDS:
         for framework in ("cot", "scan", "tree"):
             for length in (4, 8, 16, 32):
@@ -308,7 +311,7 @@ def signal_rows() -> Iterator[SweepCell]:
 
 
 def one_operand_handed(seed: int) -> Iterator[SweepCell]:
-    """A tree that is given none, one or both of its operands, and bits to find the others."""
+    """Yield trees that are given none, one or both of their operands, and bits to find the others."""
     for handed in (0, 1, None):
         for length in (8, 16):
             shape = shape_of("S3", layers=1, beta=4.0, handed=handed, encoding="bits")
@@ -316,13 +319,13 @@ def one_operand_handed(seed: int) -> Iterator[SweepCell]:
 
 
 def one_layer(group: str, seed: int) -> Iterator[SweepCell]:
-    """Bits and no help, as in the main table without aux, but one layer instead of two."""
+    """Yield runs as in the main table without aux, but with one layer instead of two."""
     for framework in ("cot", "scan", "tree"):
         yield SweepCell("depth", config_of_group(group, 16, framework, seed, shape_of(group, layers=1)))
 
 
 def step_budgets(group: str, length: int, seed: int) -> Iterator[SweepCell]:
-    """Fewer steps of more factors, chain and scan tuned alike: at three rates, without aux and with it."""
+    """Yield runs with fewer steps of more factors; chain and scan are tuned alike: three rates, aux off and on."""
     for framework, factors in (*(("cot", c) for c in CHAIN_FACTORS), *(("scan", c) for c in SCAN_FACTORS)):
         for aux in (True, False):
             for rate in (*RATES, 2e-3):
@@ -332,7 +335,7 @@ def step_budgets(group: str, length: int, seed: int) -> Iterator[SweepCell]:
 
 
 def bits_and_beta(group: str, seed: int) -> Iterator[SweepCell]:
-    """Which part of the code breaks β: own place, operands' places, or how large either is."""
+    """Yield runs that show which part of the code breaks β: own place, operands' places, or the scale of either."""
     for encoding, scale, beta in (
         ("none", 1.0, 4.0),
         ("positions", 1.0, 4.0),
@@ -341,14 +344,14 @@ def bits_and_beta(group: str, seed: int) -> Iterator[SweepCell]:
         ("bits", 0.25, 4.0),
         ("bits", 1.0, 8.0),
         ("positions", 0.25, 4.0),
-        ("learned", 16.0, 4.0),  # as large as full bits: one entry of 256 is drawn 16 times smaller than bits are
+        ("learned", 16.0, 4.0),  # as large as full bits: a single entry of 256 is drawn 16 times smaller than bits
     ):
         shape = shape_of(group, layers=1, beta=beta, encoding=encoding, code_scale=scale)
         yield SweepCell("bits", config_of_group(group, 16, "tree", seed, shape))
 
 
 def gates(group: str, seed: int) -> Iterator[SweepCell]:
-    """GELU with as many weights: half as many hidden units again."""
+    """Yield runs with GELU and as many weights: 1.5 times as many hidden units."""
     plain = shape_of(group, aux=True)
     shape = shape_of(group, aux=True, mlp="gelu", hidden=plain.hidden * 3 // 2)
     for framework in ("cot", "scan", "tree"):
@@ -371,7 +374,7 @@ def preset(name: str) -> list[SweepCell]:
 
 
 def run_preset(name: str) -> Config:
-    """`S3-tree`, `A5-scan-32`: a run of the main table, with aux, seed 0; N is 16 unless the name has another."""
+    """Return the run of the main table named `S3-tree` or `A5-scan-32`: with aux, seed 0; N is 16 by default."""
     group, _, rest = name.partition("-")
     framework, _, length = rest.partition("-")
     if group not in GROUPS or framework not in FRAMEWORKS or length not in ("", "8", "16", "32"):
@@ -410,7 +413,7 @@ def named_run(
 
 
 def given_program(config: Config, file: Path | None) -> ProgramProblem | None:
-    """The program that a config names, from the user's file, which is not executed if its hash differs."""
+    """Return the program that a config names, from the user's file, which is not executed if its hash differs."""
     if not config.problem.startswith(PROGRAM):
         if file is not None:
             raise LabError(f"the run uses {config.problem}, which is not a program; leave out --program")
@@ -427,7 +430,7 @@ def given_program(config: Config, file: Path | None) -> ProgramProblem | None:
 
 
 def given_for(folder: Path, file: Path | None) -> ProgramProblem | None:
-    """The program of a folder of `train`, from the user's file; None if it was not trained on a program."""
+    """Return the program of a folder of `train`, from the user's file; None if it was not trained on a program."""
     from unmask.lab.checkpoints import CONFIG
 
     path = folder / CONFIG
@@ -435,7 +438,7 @@ def given_for(folder: Path, file: Path | None) -> ProgramProblem | None:
 
 
 def _with(config: Config, program: ProgramProblem) -> Config:
-    """Add the hash of the program's file, so that another program is distinguished; a config that has one keeps it."""
+    """Add the hash of the program's file, so that programs are distinguished; a config that has one keeps it."""
     return msgspec.structs.replace(config, sha256=config.sha256 or program.sha256)
 
 

@@ -3,8 +3,8 @@
     written once    slot s holds its value from step depth(s) on                      T = depth,         a mask before
     rewritten       step 0 writes what the slots start with, step t the t-th round    T = rounds + 1
 
-A row points to the places that it reads, one after another, as many as the longest rule has; of a read over a range to
-the first and the last. A slot that reads itself holds the value already and needs no pointer.
+A row points to the positions that it reads, one after another, as many as the longest rule reads; for a read over a
+range, to the first and the last. A slot that reads itself already holds the value and needs no pointer.
 """
 
 from collections.abc import Callable
@@ -22,12 +22,12 @@ from unmask.recurrences.interpreter import Interpreter
 from unmask.recurrences.unfolding import Fixed, Found, FromLetter, FromSlot, Key, Operand, SlotStep, Through
 from unmask.weights.kinds import Kind
 
-KEPT, KEPT_BYTES = 1024, 1 << 24  # words whose canvases are kept at most, and what they take: short words come again
+KEPT, KEPT_BYTES = 1024, 1 << 24  # most words whose canvases are kept, and most bytes of them: short words recur
 
 
 @dataclass(frozen=True, eq=False)
 class ProgramSlots:
-    """All slots of a program, in its own steps."""
+    """The layout with all slots of a program, in its own steps."""
 
     program: ProgramSource
     length: int
@@ -46,7 +46,7 @@ class ProgramSlots:
 
     @cached_property
     def keys(self) -> list[Key]:
-        """The slots in their order, those of the answer last, as in a compiled model."""
+        """Return the slots in order, those of the answer last, as in a compiled model."""
         unfolding = self.interpreter.unfolding
         answers = set(unfolding.answers)
         return [*(key for key in unfolding.keys if key not in answers), *unfolding.answers]
@@ -82,7 +82,7 @@ class ProgramSlots:
         return pointers
 
     def _fetched(self, steps: dict[Key, SlotStep]) -> np.ndarray:
-        """[slots, reads]: without the reads that no slot fetches, of itself or of a constant."""
+        """Return [slots, reads], without reads that need no pointer: of the slot itself or of a constant."""
         places = [self._places(key, steps[key].operands) for key in self.keys]
         table = np.full((self.padding, max(map(len, places))), NO_OPERAND)
         for slot, read in enumerate(places):
@@ -125,7 +125,7 @@ class ProgramSlots:
 
     @cached_property
     def _canvases(self) -> Callable[[tuple[int, ...]], np.ndarray]:
-        each = 4 * (self.steps + 1) * self.padding  # bytes of a word's canvases
+        each = 4 * (self.steps + 1) * self.padding  # bytes of the canvases of one word
         return lru_cache(maxsize=min(KEPT, KEPT_BYTES // each))(self._canvases_of)
 
     def _canvases_of(self, word: tuple[int, ...]) -> np.ndarray:

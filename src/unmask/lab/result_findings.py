@@ -20,7 +20,7 @@ from unmask.lab.result_tables import (
 )
 from unmask.lab.tasks import FRAMEWORKS
 
-RIGHT = 0.99  # the share of right answers from which a planner counts as right
+RIGHT = 0.99  # the share of right answers from which on a planner counts as right
 
 
 def findings(cells: Cells) -> str | None:
@@ -30,7 +30,7 @@ def findings(cells: Cells) -> str | None:
 
 
 def learned(cells: Cells) -> Iterator[str]:
-    """Per length and aux: in how many runs each framework converged."""
+    """Count, per length and aux, the runs in which each framework converged."""
     kinds: dict[tuple[int, bool], list[ResultRow]] = defaultdict(list)
     for row in rows_of(cells, "main"):
         kinds[row["length"], row.shape["aux"]].append(row)
@@ -45,7 +45,7 @@ def learned(cells: Cells) -> Iterator[str]:
 
 
 def rated(cells: Cells) -> Iterator[str]:
-    """Configurations that fail in the main table, in every seed or in some: does another rate help?"""
+    """Count whether another rate helps configurations that fail in the main table, in every seed or in some."""
     again: dict[tuple[str, int], bool] = {}
     for cell in _runs(cells, "rates"):
         if "rate" in cell["config"]:
@@ -66,7 +66,7 @@ def _runs(cells: Cells, table: str) -> list[dict[str, Any]]:
 
 
 def _run(cell: dict[str, Any]) -> tuple[str, int]:
-    """(what is trained, seed), whatever the rate, and for however long."""
+    """Return (task and settings, seed), ignoring the learning rate and the number of steps."""
     how = ("seed", "rate", "steps", "cpu_seconds")
     config = {name: value for name, value in cell["config"].items() if name not in how}
     return json.dumps(config, sort_keys=True), cell["config"]["seed"]
@@ -77,7 +77,7 @@ def _converged(cell: dict[str, Any]) -> bool:
 
 
 def looked(cells: Cells) -> Iterator[str]:
-    """How much of the best head's attention goes to the operands, in runs that converged."""
+    """Report how much of the best head's attention goes to the operands, in runs that converged."""
     found: dict[str, list[float]] = defaultdict(list)
     for row in rows_of(cells, "main"):
         for result in row.results:
@@ -92,7 +92,7 @@ def looked(cells: Cells) -> Iterator[str]:
 
 
 def waited(cells: Cells) -> Iterator[str]:
-    """Whether the planners of trees wait for both factors."""
+    """Report whether the planners of trees wait for both factors."""
     found = [result["waiting"] for row in trees(cells) for result in row.results if result["ended"] == "converged"]
     if found:
         on_time, one = ([w["on_time"] for w in found], [w["written"][1] for w in found])
@@ -112,7 +112,7 @@ def levelled(cells: Cells) -> Iterator[str]:
 
 
 def lengthened(cells: Cells) -> Iterator[str]:
-    """Longer words: with positional codes, and with given operands without codes."""
+    """Report accuracy on longer words: with positional codes, and with given operands without codes."""
     for name, wanted in (
         ("with bits, groups of more than two elements", _has_bits),
         ("with the wiring given and no code", _has_none),
@@ -139,7 +139,7 @@ def _has_none(row: ResultRow) -> bool:
 
 
 def pulled(cells: Cells) -> Iterator[str]:
-    """The signal of one operand beside that of two."""
+    """Compare the signal of one operand with that of two."""
     rows = rows_of(cells, "signal")
     for length in sorted({row["length"] for row in rows}):
         here = {row["framework"]: row.of(lambda r: r["signal"]["signal"]) for row in rows if row["length"] == length}
@@ -153,7 +153,7 @@ def pulled(cells: Cells) -> Iterator[str]:
 
 
 def handed(cells: Cells) -> Iterator[str]:
-    """The controls of `questions`: recipes in order, with the runs that converged."""
+    """Count the runs that converged for the controls of `questions`, recipe by recipe."""
     for table, name in (
         ("handed", "Operands handed over"),
         ("depth", "One layer, bits alone"),
@@ -169,7 +169,7 @@ def handed(cells: Cells) -> Iterator[str]:
 
 
 def shortened(cells: Cells) -> Iterator[str]:
-    """Chain and scan with fewer steps: how many runs of the grid converged."""
+    """Count the runs of the grid that converged, for chain and scan with fewer steps."""
     tasks: dict[str, list[str]] = defaultdict(list)
     for (group, length, aux, framework, steps), rows in by_steps(cells).items():
         runs = f"{sum(r.converged for r in rows)} of {sum(r.seeds for r in rows)}"
@@ -179,7 +179,7 @@ def shortened(cells: Cells) -> Iterator[str]:
 
 
 def planned(cells: Cells) -> Iterator[str]:
-    """For every predictor, the planners that are right, by passes; and how the law of layers does."""
+    """Report for every predictor the right planners by passes, and how well the law of layers fits."""
     for row in passes_rows(cells):
         if row["length"] != 16:
             continue
@@ -196,7 +196,7 @@ def planned(cells: Cells) -> Iterator[str]:
 
 
 def guessed(cells: Cells) -> Iterator[str]:
-    """Uniform unmasking against its exact law, for predictors of one layer."""
+    """Compare uniform unmasking with its exact law, for predictors of one layer."""
     gaps = []
     for row in passes_rows(cells):
         if row.shape["layers"] == 1:
@@ -244,7 +244,7 @@ def _seeds(cells: Cells) -> Iterator[str]:
 
 
 def _large_groups(cells: Cells) -> Iterator[str]:
-    """Solvable and not: the runs that learned A5 and Z60."""
+    """Count the runs that learned A5 (not solvable) and Z60 (solvable)."""
     counts = {}
     for group in ("A5", "Z60"):
         rows = [row for row in rows_of(cells, "main") if row.group == group]

@@ -1,4 +1,4 @@
-"""Rows → plots, one function per picture; None where nothing was run."""
+"""Rows → plots, one function per picture; a function returns None if nothing was run."""
 
 import re
 from collections import defaultdict
@@ -24,7 +24,7 @@ def point_of(x: float, spread: Spread) -> Point:
 
 
 def main(cells: Cells) -> str | None:
-    """Right answers by framework: groups down, with aux and without it across, a mark per length."""
+    """Plot right answers by framework: groups down, with and without aux across, one mark per length."""
     rows = rows_of(cells, "main")
     if not rows:
         return None
@@ -34,7 +34,7 @@ def main(cells: Cells) -> str | None:
 
 
 def _groups(rows: list[ResultRow]) -> list[str]:
-    """The smallest first."""
+    """Return the groups, the smallest first."""
     return sorted({row.group for row in rows}, key=lambda group: (GROUP_SIZES.get(group, 0), group))
 
 
@@ -48,7 +48,7 @@ def _with_and_without(rows: list[ResultRow], lengths: list[int]) -> list[PlotPan
 
 
 def _without_aux(rows: list[ResultRow]) -> list[ResultRow]:
-    """Drawn next to the others: `direct`, which fetches nothing, so that aux does not apply to it."""
+    """Return the rows without aux, and `direct`, to which aux does not apply because it fetches nothing."""
     bare = [row for row in rows if not row.shape["aux"]]
     had = {(row["framework"], row["length"]) for row in bare}
     asked = {("direct", row["length"]) for row in bare} - had
@@ -56,7 +56,7 @@ def _without_aux(rows: list[ResultRow]) -> list[ResultRow]:
 
 
 def _by_framework(name: str, rows: list[ResultRow], lengths: list[int]) -> PlotPanel:
-    """A series per length, and the share that guesses get right."""
+    """Return a series per length, and the share of right answers of guesses."""
     order = list(FRAMEWORKS)
     points: dict[int, list[Point]] = {length: [] for length in lengths}
     for row in rows:
@@ -67,7 +67,7 @@ def _by_framework(name: str, rows: list[ResultRow], lengths: list[int]) -> PlotP
 
 
 def planners(cells: Cells) -> str | None:
-    """Right answers against passes: S3 with two layers, or the first predictor there is."""
+    """Plot right answers against passes: S3 with two layers, or the first predictor in the results."""
     rows = [row for row in passes_rows(cells) if row["length"] == 16]
     row = next((r for r in rows if r.group == "S3" and r.shape["layers"] == 2), rows[0] if rows else None)
     if row is None:
@@ -89,7 +89,7 @@ def _point(entries: list[dict]) -> Point:
 
 
 def layers(cells: Cells) -> str | None:
-    """Passes of a threshold against layers, a panel per length, beside ⌈log2 N / L⌉."""
+    """Plot passes of a threshold against layers, one panel per length, together with ⌈log2 N / L⌉."""
     rows = passes_rows(cells)
     if not rows:
         return None
@@ -102,7 +102,7 @@ def layers(cells: Cells) -> str | None:
 
 
 def _by_layers(length: int, rows: list[ResultRow], groups: list[str]) -> PlotPanel:
-    """A series per group, and the law."""
+    """Return a series per group, and the law."""
     points: dict[str, list[Point]] = {group: [] for group in groups}
     for row in rows:
         points[row.group].append(point_of(row.shape["layers"], row.of_planner(THRESHOLD, "passes")))
@@ -113,7 +113,7 @@ def _by_layers(length: int, rows: list[ResultRow], groups: list[str]) -> PlotPan
 
 
 def signal(cells: Cells) -> str | None:
-    """The pull on uniform attention against the mass of an operand; slope n is mass^n."""
+    """Plot the pull on uniform attention against the mass of an operand; slope n is mass^n."""
     series = defaultdict(list)
     for row in rows_of(cells, "signal"):
         mass = row.of(lambda result: result["signal"]["mass"]).mean
@@ -130,14 +130,14 @@ def signal(cells: Cells) -> str | None:
 
 
 def _above_zero(spreads: Sequence[Spread]) -> list[float]:
-    """What an axis by powers must hold: all seeds where all are above 0, and the largest of all."""
+    """Return what a logarithmic axis must show: all seeds if all are above 0, and the largest of all."""
     largest = max(spread.high for spread in spreads)
     positive = [value for spread in spreads if spread.low > 0 for value in spread.values]
     return [*positive, largest] if largest > 0 else [1.0]
 
 
 def _slope(points: list[tuple[float, Spread]]) -> str:
-    """Of the least-squares line through the logarithms; none where a mean is not above 0 by its standard errors."""
+    """Return the slope of the least-squares line through the logarithms; None unless every mean is clearly above 0."""
     if not all(spread.above_zero for _, spread in points) or len({x for x, _ in points}) < 2:
         return ""
     slope, _ = linear_regression([log2(x) for x, _ in points], [log2(spread.mean) for _, spread in points])
@@ -152,7 +152,7 @@ PLOTS: dict[str, Callable[[Cells], str | None]] = {
 }
 
 
-# A folder with results.json → table.md and the plots beside it.
+# A folder with results.json → table.md and plots in the same folder.
 
 
 HEADING = "# What was trained"
@@ -167,7 +167,7 @@ EXPLAINED = (
 
 
 def write_report(folder: Path) -> list[str]:
-    """The names of what was written."""
+    """Write the table and the plots; return the file names."""
     cells = read_results(folder / "results.json")
     written = ["results.json", "table.md"]
     parts = [HEADING, EXPLAINED]

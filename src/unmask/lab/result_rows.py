@@ -1,4 +1,4 @@
-"""Cells of results.json → rows: those that differ in nothing but the seed are one, with mean and spread."""
+"""Cells of results.json → rows: cells that differ only in the seed form one row, with mean and spread."""
 
 import json
 from collections import defaultdict
@@ -19,7 +19,7 @@ ERRORS = 3  # standard errors by which a mean must exceed 0
 
 @dataclass(frozen=True)
 class Spread:
-    """Mean, smallest and largest of the values of several seeds."""
+    """The mean, smallest and largest of the values of several seeds."""
 
     values: tuple[float, ...]
 
@@ -37,27 +37,27 @@ class Spread:
 
     @property
     def error(self) -> float | None:
-        """The standard error of the mean; None of a single seed."""
+        """Return the standard error of the mean; None for a single seed."""
         return stdev(self.values) / sqrt(len(self.values)) if len(self.values) > 1 else None
 
     @property
     def above_zero(self) -> bool:
-        """By ERRORS standard errors over seeds; a single seed is not."""
+        """Return whether the mean is above 0 by ERRORS standard errors over seeds; False for a single seed."""
         return self.error is not None and self.mean > ERRORS * self.error
 
 
 @dataclass(frozen=True, eq=False)
 class ResultRow:
-    """Runs of one config under several seeds."""
+    """The runs of one config with several seeds."""
 
     table: str
     config: dict[str, Any]
     results: tuple[dict[str, Any], ...]
     left_out: int = 0
-    """Seeds that were run and are not among the results."""
+    """The seeds that were run but have no result."""
 
     def __getitem__(self, name: str) -> Any:
-        """A setting, or its default."""
+        """Return a setting, or its default."""
         return {**DEFAULTS, **self.config}[name]
 
     @property
@@ -74,7 +74,7 @@ class ResultRow:
 
     @property
     def least_passes(self) -> int:
-        """⌈log2 N / L⌉: a tree has ⌈log2 N⌉ levels, and L layers can write L of them in a pass."""
+        """Return ⌈log2 N / L⌉: a tree has ⌈log2 N⌉ levels, and L layers can write L of them in a pass."""
         return -(-(self["length"] - 1).bit_length() // self.shape["layers"])
 
     @property
@@ -82,27 +82,27 @@ class ResultRow:
         return sum(result.get("ended") == "converged" for result in self.results)
 
     def of(self, value: str | Callable[[dict[str, Any]], float]) -> Spread:
-        """Over the seeds, a field of the results or something computed from each."""
+        """Return the spread over seeds of a field of the results, or of a function of each result."""
         if isinstance(value, str):
             return Spread(tuple(result[value] for result in self.results))
         return Spread(tuple(value(result) for result in self.results))
 
     def of_planner(self, name: str, field: str) -> Spread:
-        """Over the seeds, what was measured of one planner: `right` or `passes`."""
+        """Return the spread over seeds of `right` or `passes` of one planner."""
         return self.of(lambda result: next(e for e in result["planners"] if e["planner"] == name)[field])
 
     def having(self, field: str) -> "ResultRow":
-        """The seeds whose result has this field."""
+        """Return the row with only the seeds whose result has this field."""
         return self.where(lambda result: field in result)
 
     def where(self, wanted: Callable[[dict[str, Any]], bool]) -> "ResultRow":
-        """The seeds whose result is wanted; the others are counted."""
+        """Return the row with only the seeds whose result satisfies a condition; the others are counted."""
         results = tuple(result for result in self.results if wanted(result))
         return replace(self, results=results, left_out=self.left_out + self.seeds - len(results))
 
 
 def rows_of(cells: Cells, table: str) -> list[ResultRow]:
-    """By task, length and framework; cells that failed are left out."""
+    """Return the rows by task, length and framework; failed cells are left out."""
     by_config: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for cell in cells:
         if cell["table"] == table and "result" in cell:

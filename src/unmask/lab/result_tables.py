@@ -25,7 +25,7 @@ from unmask.lab.tasks import FRAMEWORKS, layout_of
 
 
 def right_order(length: int) -> Fraction:
-    """The share of orders in which no slot comes before its factors."""
+    """Return the share of orders in which no slot comes before its factors."""
     tree = TreeLayout(length)
     below = np.ones(tree.padding, dtype=np.int64)
     chance = Fraction(1)
@@ -36,7 +36,7 @@ def right_order(length: int) -> Fraction:
 
 
 def expected_right(length: int, elements: int) -> Fraction:
-    """The share of right answers of a predictor that is right whenever both factors are written, over a group."""
+    """Return the share of right answers over a group, for a predictor that is right if both factors are written."""
     chance = right_order(length)
     return chance + (1 - chance) / elements
 
@@ -44,7 +44,7 @@ def expected_right(length: int, elements: int) -> Fraction:
 NOT_RUN, SAME = "not run", "the same"
 GROUP_SIZES = {"Z2": 2, "S3": 6, "A5": 60, "Z60": 60}
 THRESHOLD = "threshold 0.9"
-LEARNED = 0.95  # of the answers by the exact order, from which on a predictor has learned to multiply
+LEARNED = 0.95  # share of right answers in the exact order from which on a predictor has learned to multiply
 WEIGHTING = {"masking": "", "masking-uniform": ", slots alike", "masking-1/t": ", 1/t"}
 
 
@@ -58,7 +58,7 @@ def spread(values: Spread) -> str:
 
 
 def outcome(row: ResultRow) -> str:
-    """How a row ended."""
+    """Return the outcome of a row."""
     steps, seconds = row.of("steps").mean, row.of("cpu_seconds").mean
     return f"{spread(row.of('right'))} {row.converged}/{row.seeds}, {steps:.0f}, {seconds:.0f} s"
 
@@ -71,7 +71,7 @@ def markdown(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str | Non
 
 
 def main(cells: Cells) -> str | None:
-    """Groups, lengths and aux down; frameworks across."""
+    """Return the table with groups, lengths and aux down; frameworks across."""
     rows = rows_of(cells, "main")
     kinds = sorted({(r["length"], not r.shape["aux"], r.group) for r in rows})
     table = []
@@ -87,7 +87,7 @@ def main(cells: Cells) -> str | None:
 
 
 def longer(cells: Cells) -> str | None:
-    """Trained at N, run at 2N and 4N; only runs that converged."""
+    """Return the table of runs that converged at N, tested at 2N and 4N."""
     table = []
     for row in (*rows_of(cells, "main"), *rows_of(cells, "beta")):
         row = row.having("longer")
@@ -105,7 +105,7 @@ def longer(cells: Cells) -> str | None:
 
 
 def operands(cells: Cells) -> str | None:
-    """Attention to the right operands; 1 in a compiled model."""
+    """Return the table of attention to the right operands; 1 in a compiled model."""
     table = []
     for row in (*rows_of(cells, "main"), *rows_of(cells, "beta")):
         row = row.having("operands")
@@ -129,7 +129,7 @@ def operands(cells: Cells) -> str | None:
 
 
 def waiting(cells: Cells) -> str | None:
-    """When the network writes the slots of a tree, and which it would write on scattered canvases."""
+    """Return the table of when a network writes the slots of a tree, and what it would write on scattered canvases."""
     table = []
     for row in trees(cells):
         shares = [
@@ -142,7 +142,7 @@ def waiting(cells: Cells) -> str | None:
 
 
 def levels(cells: Cells) -> str | None:
-    """The share of right products in every level of a tree, the level below being true."""
+    """Return the table of right products in every level of a tree, when the level below is correct."""
     table = []
     for row in trees(cells):
         parts = [spread(row.of(lambda r, t=t: r["levels"][t])) for t in range(len(row.results[0]["levels"]))]
@@ -152,7 +152,7 @@ def levels(cells: Cells) -> str | None:
 
 
 def trees(cells: Cells) -> list[ResultRow]:
-    """Trees whose levels were measured."""
+    """Return the trees whose levels were measured."""
     rows = (row.having("levels") for row in (*rows_of(cells, "main"), *rows_of(cells, "beta")))
     return [row for row in rows if row.seeds]
 
@@ -180,7 +180,7 @@ def layers_of(row: ResultRow) -> str:
 
 
 def plain(table: str) -> Callable[[Cells], str | None]:
-    """One line per row: task, framework, recipe, outcome."""
+    """Return a table with one line per row: task, framework, recipe, outcome."""
 
     def lines(cells: Cells) -> str | None:
         rows = rows_of(cells, table)
@@ -191,7 +191,7 @@ def plain(table: str) -> Callable[[Cells], str | None]:
 
 
 def depth(cells: Cells) -> str | None:
-    """One layer beside the two of the main table, without aux."""
+    """Return the table of one layer compared with the two of the main table, without aux."""
     two = {(r.group, r["length"], r["framework"]): r for r in rows_of(cells, "main") if not r.shape["aux"]}
     table = []
     for row in rows_of(cells, "depth"):
@@ -213,14 +213,14 @@ def loop(cells: Cells) -> str | None:
 
 
 def rates(cells: Cells) -> str | None:
-    """What fails, at other learning rates; 0.002 is that of the main table."""
+    """Return the table of failing configurations at other learning rates; 0.002 is that of the main table."""
     rows = rows_of(cells, "rates")
     entries = [[f"{r.group}, N = {r['length']}", r["framework"], recipe(r), f"{r['rate']:g}", outcome(r)] for r in rows]
     return markdown(["task", "framework", "recipe", "rate", "outcome"], entries)
 
 
 def budgets(cells: Cells) -> str | None:
-    """Fewer steps of more factors: the best recipe of a grid that is the same for all, and all runs of the grid."""
+    """Return the table of fewer steps with more factors: the best recipe of a common grid, and all runs of the grid."""
     table = []
     for (group, length, aux, framework, steps), rows in by_steps(cells).items():
         best = max(rows, key=lambda r: (r.of("right").mean, -r.of("steps").mean))
@@ -232,7 +232,7 @@ def budgets(cells: Cells) -> str | None:
 
 
 def by_steps(cells: Cells) -> dict[tuple[str, int, bool, str, int], list[ResultRow]]:
-    """(group, N, aux, framework, T of its layout) → its recipes, the most steps first."""
+    """Return (group, N, aux, framework, T of its layout) → its recipes, the most steps first."""
     found: dict[tuple[str, int, bool, str, int], list[ResultRow]] = {}
     for row in rows_of(cells, "budgets"):
         steps = layout_of(row["framework"], row["length"], row["factors"]).steps
@@ -241,7 +241,7 @@ def by_steps(cells: Cells) -> dict[tuple[str, int, bool, str, int], list[ResultR
 
 
 def planners(cells: Cells) -> str | None:
-    """Planners down, predictors across: right in passes."""
+    """Return the table with planners down, predictors across: share right, in passes."""
     rows = [row for row in predictors(cells) if row["length"] == 16]
     if not rows:
         return None
@@ -260,7 +260,7 @@ def _planned(row: ResultRow, name: str) -> str:
 
 
 def layers(cells: Cells) -> str | None:
-    """Passes of a threshold against layers, beside ⌈log2 N / L⌉."""
+    """Return the table of passes of a threshold against layers, together with ⌈log2 N / L⌉."""
     table = []
     for row in passes_rows(cells):
         depth = row.shape["layers"]
@@ -276,7 +276,7 @@ def passes_rows(cells: Cells) -> list[ResultRow]:
 
 
 def predictors(cells: Cells) -> list[ResultRow]:
-    """The seeds that have learned to multiply: of the others no planner could be right."""
+    """Return the seeds that have learned to multiply; for the others no planner could be right."""
     rows = [row.having("planners").where(multiplies) for row in rows_of(cells, "planners")]
     order = list(WEIGHTING)
     return sorted(
@@ -290,7 +290,7 @@ def multiplies(result: dict[str, Any]) -> bool:
 
 
 def uniform(cells: Cells) -> str | None:
-    """Uniform unmasking, one slot at a time: measured, and exactly for a predictor of one layer."""
+    """Return the table of uniform unmasking, one slot at a time: measured, and exact for a predictor of one layer."""
     table = []
     for row in passes_rows(cells):
         if row.shape["layers"] == 1:
@@ -301,7 +301,7 @@ def uniform(cells: Cells) -> str | None:
 
 
 def signal(cells: Cells) -> str | None:
-    """The pull towards the operands on attention that was kept uniform."""
+    """Return the table of the pull towards the operands on attention that was kept uniform."""
     table = []
     for row in sorted(rows_of(cells, "signal"), key=lambda row: (row["framework"], row["length"])):
         pull = row.of(lambda result: result["signal"]["signal"])

@@ -1,4 +1,4 @@
-"""JSON → Config: everything that a training run depends on, and the shape of its network."""
+"""JSON → Config: everything that a training run depends on, including the shape of its network."""
 
 import json
 from pathlib import Path
@@ -27,15 +27,16 @@ Count = Annotated[int, msgspec.Meta(ge=1, le=4096), must_be("an integer from 1 t
 
 
 class Shape(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One network.
+    """The shape of a network.
 
     encoding   bits: own place and the places of the operands in binary; positions: own place in binary; learned: a
                vector per place; none
-    beta       a learned bias on the scores of the operands' places, one operand per head, that starts at beta: it hands
-               the wiring over. None: no such bias
-    handed     of how many operands beta hands the wiring over; None: of all
-    code_scale how large the map of codes is drawn, against torch's default
-    aux        a second read-out learns the symbol of every operand; it gives nothing away when the model is run
+    beta       a learned bias on the scores of the operands' places, one operand per head, with initial value beta: it
+    tells
+               the attention where its operands are. None: no such bias
+    handed     the number of operands for which beta is used; None: all
+    code_scale the initial scale of the map of codes, relative to torch's default
+    aux        a second read-out learns the symbol of every operand; it is not used when the model is run
     """
 
     width: Count = 64
@@ -64,22 +65,22 @@ Supervision = Literal["each", "end", "tokens"]
 
 
 class LabError(UnmaskError):
-    """A config, a preset or a folder of the lab that cannot be used."""
+    """Raised if a config, a preset or a folder of the lab cannot be used."""
 
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One run.
+    """The config of one run.
 
     objective     canvas: the true canvas before a step is given, and the one after it is the target. masking: a random
                   share t of the last canvas is masked, one slot at least, and is the target, with equal weights;
                   masking-uniform: every masked slot alike; masking-1/t: every masked slot by 1/t, which is the bound of
                   masked diffusion
     factors       how many factors a step of a chain or of a scan multiplies: with more of them it takes fewer steps
-    sha256        of the file of a program, whose name alone the problem gives
-    supervision   of a looped model: each: its stream is read out after every loop; end: after the last alone; tokens:
-                  symbols are between the loops, and the true ones are given
-    cpu_seconds   when it is given up; steps: likewise, but the same on every machine
-    converged     the share of right answers at which it stops; null: it goes on until it is given up
+    sha256        the hash of the file of a program; the problem contains only its name
+    supervision   for a looped model: each: its stream is read out after every loop; end: only after the last; tokens:
+                  loops pass symbols, and the true ones are given
+    cpu_seconds   limit after which it is stopped; steps: likewise, but the same on every machine
+    converged     the share of right answers at which it stops; null: it runs until a limit
     """
 
     problem: Annotated[str, must_be("a PROBLEM such as group:S3")] = "group:S3"
@@ -110,14 +111,14 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.task_of()
 
     def task_of(self, program: ProgramProblem | None = None) -> LabTask:
-        """With the program, where the problem is one: a config names it, and does not cause it to run."""
+        """Return the task of a config. A program must be passed in: a config only names it and never runs it."""
         if program is not None:
             check_hash(self, program.sha256)
         return LabTask.of(self.problem, self.length, self.framework, self.factors, program=program)
 
     @property
     def latent(self) -> bool:
-        """Whether a stream, and no symbols, goes from one pass to the next."""
+        """Return whether passes are connected by a stream instead of symbols."""
         return self.framework == "looped" and self.supervision != "tokens"
 
     @property
@@ -140,8 +141,8 @@ ERRORS = DocumentErrors(
 
 
 def config_of(document: Any, *, name: str = "a config of the lab") -> Config:
-    """The config of a JSON object; what it leaves out has its default."""
-    if isinstance(document, dict) and isinstance(document.get("shape"), dict):  # has sentences of its own
+    """Return the config of a JSON object; missing settings have their defaults."""
+    if isinstance(document, dict) and isinstance(document.get("shape"), dict):  # raises its own messages
         read_document(document["shape"], Shape, ERRORS, name=f"the shape of {name}")
     config = read_document(document, Config, ERRORS, name=name)
     if config.shape.width % config.shape.heads:

@@ -15,8 +15,8 @@ from unmask.files import make_folders, parse_json, read_file, remove_folders, wr
 from unmask.lab.presets import SweepCell, run_cell
 from unmask.lab.settings import LabError
 
-# Many runs as one table: a `cell` is a config and what is measured of it, a `preset` a list of cells, `cluster` where
-# they run (Dask distributed), `results` what is kept of them; `sweep` joins these, and goes on where it was stopped.
+# Many runs as one table: a `cell` is a config and its measures, a `preset` a list of cells, `cluster` where
+# they run (Dask distributed), `results` what is stored; `sweep` joins these and continues where it was stopped.
 
 
 # Results: a folder with one file per cell that is done, and results.json, which holds them all.
@@ -32,12 +32,12 @@ EARLIER_RESULTS = re.compile(rb'\{"format": "unmask-lab/')
 
 
 class DamagedRecord(LabError):
-    """The file of a cell is not JSON."""
+    """Raised if the file of a cell is not JSON."""
 
 
 @dataclass(frozen=True)
 class Results:
-    """A folder that holds something else is refused; nothing is made before `make`."""
+    """The folder of results. A folder with other content is refused; nothing is created before `make`."""
 
     folder: Path
 
@@ -57,12 +57,12 @@ class Results:
             ) from None
 
     def done(self, cell: SweepCell) -> bool:
-        """Whether there is a result; a cell that failed is tried again."""
+        """Return whether there is a result; a cell that failed is tried again."""
         path = self._file(cell)
         return path.exists() and "result" in _record(path)
 
     def run_folder(self, cell: SweepCell) -> Path:
-        """Where a cell keeps its checkpoints while it is trained."""
+        """Return the folder of a cell's checkpoints during its training."""
         return self.folder / RUNS / cell.key
 
     def keep(self, cell: SweepCell, outcome: dict[str, Any]) -> None:
@@ -73,7 +73,7 @@ class Results:
         self.assemble()
 
     def assemble(self) -> None:
-        """results.json, from all cells that the folder holds."""
+        """Write results.json from all cells in the folder."""
         cells = [_record(path) for path in sorted((self.folder / CELLS).glob("*.json"))]
         lines = ",\n".join(json.dumps(cell) for cell in cells)
         content = f'{{"format": "{FORMAT}", "cells": [\n{lines}\n]}}\n'.encode()
@@ -84,7 +84,7 @@ class Results:
 
 
 def _record(path: Path) -> dict[str, Any]:
-    """What the file of a cell holds."""
+    """Return the content of the file of a cell."""
     try:
         record = parse_json(read_file(path, str(path), most=LARGEST, error=LabError), str(path), error=DamagedRecord)
     except DamagedRecord:
@@ -95,7 +95,7 @@ def _record(path: Path) -> dict[str, Any]:
 
 
 def is_record(record: Any) -> TypeGuard[dict[str, Any]]:
-    """Whether it is a cell with a result, or with an error."""
+    """Return whether this is a cell with a result, or with an error."""
     if not isinstance(record, dict) or not isinstance(record.get("config"), dict):
         return False
     named = all(isinstance(record.get(name), str) for name in ("key", "table"))
@@ -104,7 +104,7 @@ def is_record(record: Any) -> TypeGuard[dict[str, Any]]:
 
 
 def read_results(path: Path) -> list[dict[str, Any]]:
-    """The cells of a results.json."""
+    """Return the cells of a results.json."""
     document = parse_json(read_file(path, str(path), most=LARGEST, error=LabError), str(path), error=LabError)
     if (
         not isinstance(document, dict)
@@ -122,15 +122,14 @@ def read_results(path: Path) -> list[dict[str, Any]]:
 
 
 PATIENCE = 10  # seconds for a scheduler to answer
-PART = 700 << 20  # bytes that a worker has at the least: torch and a cell of the presets take about two thirds of it
+PART = 700 << 20  # least bytes of a worker: torch and a cell of the presets take about two thirds of it
 
 
 @contextmanager
 def client_of(scheduler: str | None, workers: int, memory: int | None = None) -> Generator[Any]:
-    """A client of the scheduler, or of a cluster of single-threaded processes that ends with it.
+    """Open a client of the scheduler, or of a local cluster of single-threaded processes that ends with the client.
 
-    Its workers share the memory, and are no more than it has parts for; one that takes more than its part is ended, and
-    its cell fails.
+    The workers share the memory in equal parts. A worker that exceeds its part is ended, and its cell fails.
     """
     try:
         import dask
@@ -158,7 +157,7 @@ def client_of(scheduler: str | None, workers: int, memory: int | None = None) ->
     workers = workers if memory is None else workers_within(workers, memory)
     part = None if memory is None else memory // workers
     with (
-        dask.config.set({"distributed.worker.memory.pause": False}),  # a worker that pauses would wait for ever
+        dask.config.set({"distributed.worker.memory.pause": False}),  # a paused worker would wait forever
         LocalCluster(
             n_workers=workers, threads_per_worker=1, dashboard_address="127.0.0.1:0", memory_limit=part, silence_logs=50
         ) as cluster,
@@ -168,7 +167,7 @@ def client_of(scheduler: str | None, workers: int, memory: int | None = None) ->
 
 
 def workers_within(workers: int, memory: int) -> int:
-    """As many of the workers as the memory has parts for."""
+    """Return the number of workers, at most as many as the memory has parts."""
     if memory < PART:
         raise LabError(
             f"a worker of the sweep needs {PART >> 20} MB, but the limit is {memory >> 20} MB; raise it with --limit"
@@ -176,12 +175,12 @@ def workers_within(workers: int, memory: int) -> int:
     return min(workers, memory // PART)
 
 
-# Cells × cluster → results: in order, each by itself; what is done is kept, and what fails leaves the others.
+# Cells × cluster → results: in order; finished cells are stored, and a failure does not affect the others.
 
 
 @dataclass(frozen=True)
 class Done:
-    """A cell that is over, one way or the other."""
+    """A cell that has finished, with a result or an error."""
 
     cell: SweepCell
     outcome: dict[str, Any]
@@ -195,7 +194,7 @@ def sweep(
     workers: int = 1,
     memory: int | None = None,
 ) -> Iterator[Done]:
-    """Those that are not done yet, as they end. Checkpoints are kept where workers see the same folder: here."""
+    """Run the cells that are not done yet, and yield each as it ends; checkpoints need workers on this machine."""
     wanted = [cell for cell in cells if not results.done(cell)]
     if not wanted:
         results.make()
@@ -227,7 +226,7 @@ def sweep(
 
 
 def outcome_from(future: Any) -> dict[str, Any]:
-    """What came back; a worker that was lost is an error of its cell, a scheduler that was lost is the end."""
+    """Return the outcome of a cell; a lost worker is an error of its cell, a lost scheduler ends the sweep."""
     if future.status in ("cancelled", "lost"):
         raise LabError(
             "the connection to the Dask scheduler was lost; finished cells are stored, so run the same command again"
@@ -236,12 +235,12 @@ def outcome_from(future: Any) -> dict[str, Any]:
 
 
 def at_once(client: Any) -> int:
-    """As many cells as there are threads, so that they are begun in order."""
+    """Return the number of threads: this many cells run at once, so that they start in order."""
     return max(1, sum(client.nthreads().values()))
 
 
 def outcome_of(cell: SweepCell, folder: Path | None) -> dict[str, Any]:
-    """What a worker does; an error of ours is an outcome, any other says its name."""
+    """Run a cell in a worker and return its outcome; an unexpected error is reported with its type."""
     try:
         return {"result": run_cell(cell, folder)}
     except Exception as error:

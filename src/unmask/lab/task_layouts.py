@@ -1,4 +1,4 @@
-"""Layout: where the rows of a framework are, what each fetches, and what it holds after every step.
+"""Layout: the rows of a framework, what each row fetches, and what it holds after every step.
 
     states(w)[t, r]      what row r holds after t steps: an element, or MASK, or PAD
     pointers[t, r, f]    the row whose content r needs as its f-th operand in step t, or NO_OPERAND
@@ -20,7 +20,7 @@ from unmask.weights.kinds import Kind
 NO_OPERAND = -1
 MASK, PAD = -1, -2
 """In `states`: not an element."""
-FETCHES = 2  # of a product; a rule of a program may read more
+FETCHES = 2  # operands of a product; a rule of a program may read more
 MOST_FETCHES = 8
 PLACE_BITS = 8
 PLACES = 1 << PLACE_BITS
@@ -29,11 +29,11 @@ LAST = (-1,)
 
 
 class TaskLayout(Protocol):
-    """One framework at one length."""
+    """The layout of one framework at one length."""
 
     @property
     def kind(self) -> Kind:
-        """Whose loop runs it."""
+        """Return the kind of model whose loop runs it."""
         ...
 
     @property
@@ -41,32 +41,32 @@ class TaskLayout(Protocol):
 
     @property
     def padding(self) -> int:
-        """P: slots or pads."""
+        """Return P: slots or pads."""
         ...
 
     @property
     def steps(self) -> int:
-        """T."""
+        """Return T, the number of steps."""
         ...
 
     @property
     def pointers(self) -> np.ndarray:
-        """[steps, rows, fetches], FETCHES of them at least."""
+        """Return [steps, rows, fetches], with at least FETCHES fetches."""
         ...
 
     @property
     def answer_slots(self) -> tuple[int, ...]:
-        """Where the answers are, among what the loop of its kind shows in the end."""
+        """Return the positions of the answers in the final output of the loop of its kind."""
         ...
 
     def states(self, source: Any, words: np.ndarray, /) -> np.ndarray:
-        """[batch, steps + 1, rows]."""
+        """Return the content of every row after every step, [batch, steps + 1, rows]."""
         ...
 
 
 @dataclass(frozen=True)
 class TaskRows:
-    """N letters and P slots."""
+    """A layout with N letters and P slots."""
 
     length: int
     padding: int
@@ -80,7 +80,7 @@ class TaskRows:
         return np.full((self.steps, self.rows, FETCHES), NO_OPERAND)
 
     def blank(self, words: np.ndarray) -> np.ndarray:
-        """[batch, steps + 1, rows]: the letters, and masks in all slots."""
+        """Return [batch, steps + 1, rows]: the letters, and masks in all slots."""
         states = np.full((len(words), self.steps + 1, self.rows), MASK)
         states[:, :, : self.length] = words[:, None]
         return states
@@ -91,7 +91,7 @@ class TaskRows:
 
 @dataclass(frozen=True)
 class DirectLayout:
-    """w · m → the product; of a program, as many slots as it has answers."""
+    """w · m → the product; for a program, as many slots as it has answers."""
 
     length: int
     padding: int = 1
@@ -143,7 +143,7 @@ class ChainLayout:
 
     @property
     def pointers(self) -> np.ndarray:
-        """The same in every step: rows that are not there yet are not read."""
+        """Return the same pointers for every step: rows that do not exist yet are not read."""
         pointers = self._rows.nothing_fetched()
         for t, (first, last) in enumerate(self._fetched()):
             pointers[:, self.length - 1 + t, 0] = first
@@ -164,7 +164,7 @@ class ChainLayout:
         return self.factors - 1
 
     def _fetched(self) -> list[tuple[int, int]]:
-        """Of every symbol, the first and the last of its letters."""
+        """Return for every symbol the first and the last of its letters."""
         return [(t, min(self.length, t + self._letters) - 1) for t in range(0, self.length, self._letters)]
 
     @property
@@ -172,7 +172,7 @@ class ChainLayout:
         return TaskRows(self.length, self.padding, self.steps)
 
 
-# Masked diffusion by a tree: a slot is the product of two rows, written once, as soon as both are there.
+# Masked diffusion by a tree: a slot is the product of two rows, written once, as soon as both are written.
 #
 # The rows and their two factors are those of the compiled model (programs/regular/product_tree.py).
 
@@ -195,14 +195,14 @@ class TreeLayout:
 
     @cached_property
     def factors(self) -> np.ndarray:
-        """[slots, 2]: the rows of the two factors of each slot."""
+        """Return [slots, 2]: the rows of the two factors of each slot."""
         rows = self.length + np.arange(self.padding)
         children = [queue_child(constant(self.length), side) for side in (0, 1)]
         return np.stack([child.at_positions(self.length, rows) for child in children], axis=1)
 
     @cached_property
     def level(self) -> np.ndarray:
-        """[slots]: the step that writes each slot, from 0."""
+        """Return [slots]: the step that writes each slot, from 0."""
         level = np.full(self.length + self.padding, -1)
         for slot, factors in enumerate(self.factors):
             level[self.length + slot] = level[factors].max() + 1
@@ -234,9 +234,9 @@ class TreeLayout:
 #     step 0       y_i = w_i
 #     step j > 0   y_i = y_{i - (c-1)s} … y_{i - 2s} · y_{i - s} · y_i,   s = c^(j-1)         ⌈log_c N⌉ + 1 steps
 #
-# A slot that does not exist is left out. A slot keeps one factor and fetches the others, other ones in every step: its
-# pointers depend on the step, which a model of the paper would have to read off a clock in its canvas. After the last
-# step slot i holds the product of w_0 … w_i.
+# A slot that does not exist is left out. A slot keeps one factor and fetches the others, which change from step to
+# step: its pointers depend on the step, which a model of the paper would have to read off a clock in its canvas. After
+# the last step slot i holds the product of w_0 … w_i.
 
 
 @dataclass(frozen=True)
@@ -286,7 +286,7 @@ class ScanLayout:
 
     @property
     def _spans(self) -> list[int]:
-        """How far apart the factors of a step are: 1, c, c², … below N."""
+        """Return how far apart the factors of each step are: 1, c, c², … below N."""
         return [self.factors**j for j in range(self.length) if self.factors**j < self.length]
 
     @property
@@ -300,7 +300,7 @@ class ScanLayout:
 #     row N            the identity, for rows that do not exist
 #     row N + 1        the answer: entry 0 of its level, whose factors are the rows 0 and 1
 #
-# The compiled loop has one pad and looks its row 0 up after the last loop; here a second pad computes it.
+# The compiled loop has one pad, which looks up row 0 after the last loop; here a second pad computes it.
 
 
 @dataclass(frozen=True)
@@ -318,7 +318,7 @@ class LoopLayout:
 
     @cached_property
     def factors(self) -> np.ndarray:
-        """[rows, 2]."""
+        """Return the two factors of each row, [rows, 2]."""
         rows = np.arange(self.length + 1)
         sides = [loop_child(side).at_positions(self.length, rows) for side in (0, 1)]
         return np.concatenate([np.stack(sides, axis=1), [[0, min(1, self.length)]]])
@@ -328,7 +328,7 @@ class LoopLayout:
         return np.broadcast_to(self.factors, (self.steps, *self.factors.shape)).copy()
 
     def states(self, algebra: Algebra, words: np.ndarray) -> np.ndarray:
-        """Before the first loop pads are pads; they stand for the identity."""
+        """Return the states; before the first loop, pads hold PAD and stand for the identity."""
         states = TaskRows(self.length, self.padding, self.steps).blank(words)
         states[:, 0, self.length :] = PAD
         products = np.concatenate([words, np.full((len(words), self.padding), algebra.identity)], axis=1)

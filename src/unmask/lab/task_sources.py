@@ -20,34 +20,34 @@ from unmask.recurrences.system import is_truth, symbol_names
 
 
 class TaskSource(Protocol):
-    """An algebra, or a program. Symbols are numbered from 0; a word is an array of the numbers of its letters."""
+    """An algebra or a program. Symbols are numbered from 0; a word is an array of the numbers of its letters."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of all symbols that a row may hold, but for mask and pad."""
+        """Return the names of all symbols that a row may hold, except mask and pad."""
         ...
 
     @property
     def letters(self) -> np.ndarray:
-        """The symbols that a word is drawn from."""
+        """Return the symbols from which words are drawn."""
         ...
 
     @property
     def verdicts(self) -> dict[str, bool]:
-        """Which names say that a word is accepted, and which that it is not."""
+        """Return the names that mean accepted, and those that mean rejected."""
         ...
 
     def answers(self, words: np.ndarray) -> np.ndarray:
-        """[batch, answers]."""
+        """Return the answers, [batch, answers]."""
         ...
 
     def chance(self, length: int) -> float:
-        """How often the best constant guess is right about a word of uniform letters."""
+        """Return how often the best constant guess is right for a word of uniform letters."""
         ...
 
 
 def unlike(name: str, names: Collection[str]) -> str:
-    """A name that none of them is."""
+    """Return a name that differs from all of these."""
     while name in names:
         name += "'"
     return name
@@ -55,11 +55,11 @@ def unlike(name: str, names: Collection[str]) -> str:
 
 # Words by number: word i of a seed is the same on every machine, whatever was drawn before it.
 #
-# Streams keep apart what is trained on and what is judged by.
+# Different streams keep training words and evaluation words apart.
 
 
 class Stream(IntEnum):
-    """What a draw is for."""
+    """The purpose of a draw."""
 
     training = 0
     watching = 1
@@ -74,7 +74,7 @@ def generator(seed: int, stream: Stream, number: int = 0) -> np.random.Generator
 
 
 def words(source: TaskSource, count: int, length: int, seed: int, stream: Stream, number: int = 0) -> np.ndarray:
-    """[count, length] uniform letters, as symbols."""
+    """Return [count, length] uniform letters, as symbols."""
     drawn = generator(seed, stream, number).integers(0, len(source.letters), size=(count, length))
     return source.letters[drawn].astype(np.int64)
 
@@ -84,7 +84,7 @@ def words(source: TaskSource, count: int, length: int, seed: int, stream: Stream
 
 IDENTITY = 0
 REGULAR = ("regex", "dfa", "group")
-"""What a config may name: it is data, and comes with folders from elsewhere."""
+"""The problems that a config may name. A config is data and may come from others, so it must not run code."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +110,7 @@ class Algebra:
         return {name: bool(yes) for name, yes in zip(self.names, self.accepting, strict=True)}
 
     def chance(self, length: int) -> float:
-        """How often the best constant guess is right about a word of uniform letters; 1/|G| if they are all of G."""
+        """Return how often the best constant guess is right for a word of uniform letters; 1/|G| if they are all G."""
         law = np.zeros(self.size)
         law[self.identity] = 1.0
         for _ in range(length):
@@ -118,7 +118,7 @@ class Algebra:
         return float(law.max())
 
     def product(self, words: np.ndarray) -> np.ndarray:
-        """The product of every row of elements, from left to right."""
+        """Return the product of every row of elements, from left to right."""
         at = np.full(len(words), self.identity)
         for column in words.T:
             at = self.table[at, column]
@@ -129,9 +129,9 @@ class Algebra:
 
 
 def algebra_of(problem: str) -> Algebra:
-    """The algebra of a regular problem; its elements have the names that they have in compiled models."""
+    """Return the algebra of a regular problem; its elements have the same names as in compiled models."""
     prefix = problem.partition(":")[0] if ":" in problem else ""
-    irregular = {row.prefix for row in CATALOGUE}.difference(REGULAR)  # not even read
+    irregular = {row.prefix for row in CATALOGUE}.difference(REGULAR)  # refused before it is read
     source = None if prefix in irregular else parse_problem(problem)
     automaton = None if source is None else source.automaton
     if source is None or automaton is None:
@@ -147,7 +147,7 @@ def algebra_of(problem: str) -> Algebra:
 
 
 def _group_table(group: PermutationGroup) -> np.ndarray:
-    """[order, order]: (i · j)(x) = j(i(x))."""
+    """Return [order, order]: (i · j)(x) = j(i(x))."""
     number = {row.tobytes(): i for i, row in enumerate(group.elements)}
     images = group.elements[:, group.elements]  # [j, i, points]
     return np.array([[number[row.tobytes()] for row in rows] for rows in images], dtype=np.int64).T
@@ -168,7 +168,7 @@ class ProgramSource(TaskSource):
 
     @cached_property
     def _named(self) -> dict[str, object]:
-        """Name → value."""
+        """Return the mapping from names to values."""
         names = {name: value for value, name in symbol_names(self.problem.system).items()}
         if any(is_truth(value) for group in self.problem.system.groups for value in group.values):
             for name, value in TRUTH.items():
@@ -181,7 +181,7 @@ class ProgramSource(TaskSource):
 
     @cached_property
     def symbol(self) -> dict[object, int]:
-        """Value → its number."""
+        """Return the number of a value."""
         return {value: number for number, value in enumerate(self._named.values())}
 
     @cached_property
@@ -204,7 +204,7 @@ class ProgramSource(TaskSource):
         return np.array(answers, dtype=np.int64)
 
     def chance(self, length: int) -> float:
-        """Of the answers to GUESSED words, the share of the commonest: an estimate, there being no formula."""
+        """Estimate the chance as the share of the most common answer among GUESSED words; there is no formula."""
         drawn = words(self, GUESSED, length, 0, Stream.guessing)
         _, counts = np.unique(self.answers(drawn), axis=0, return_counts=True)
         return float(counts.max() / GUESSED)

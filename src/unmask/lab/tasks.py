@@ -34,20 +34,20 @@ FRAMEWORKS: dict[str, Callable[..., TaskLayout]] = {
     "scan": ScanLayout,
     "looped": LoopLayout,
 }
-"""Of products."""
+"""Frameworks for products."""
 OF_PROGRAMS: dict[str, Callable[[ProgramSource, int], TaskLayout]] = {
     "direct": lambda program, length: DirectLayout(length, program.problem.outputs(length)),
     "program": ProgramSlots,
 }
 PROGRAM = "program:"
-FACTORS = 2  # of a step; a chain and a scan may have more
+FACTORS = 2  # factors of a step; a chain and a scan may have more
 WIDER = ("cot", "scan")
 LONGEST = 1024
 
 
 @dataclass(frozen=True, eq=False)
 class LabTask:
-    """What is to be learned."""
+    """The task that a network is trained on."""
 
     framework: str
     source: TaskSource
@@ -64,7 +64,7 @@ class LabTask:
         *,
         program: ProgramProblem | None = None,
     ) -> "LabTask":
-        """A program is code, so that its name alone is not enough: it must be given."""
+        """Return a task. A program is code, so its name is not enough: it must be passed in."""
         if not 1 < length <= LONGEST:
             raise ProblemError(f"the lab trains on lengths from 2 to {LONGEST:,}, not {length}; change the length")
         if problem.startswith(PROGRAM):
@@ -90,7 +90,7 @@ class LabTask:
 
     @property
     def vocabulary(self) -> tuple[str, ...]:
-        """Names of all tokens; mask and pad get a name that no symbol has."""
+        """Return the names of all tokens; mask and pad get names that no symbol has."""
         names = self.source.names
         for name in ("m", "□"):
             names = (*names, unlike(name, names))
@@ -119,7 +119,7 @@ class LabTask:
 
     @property
     def written_once(self) -> bool:
-        """Whether no step rewrites a slot."""
+        """Return whether every slot is written at most once."""
         return self.layout.kind == "smdm" or self.framework == "direct"
 
     @property
@@ -128,7 +128,7 @@ class LabTask:
 
     @property
     def taught(self) -> slice:
-        """The rows that some step writes: the last ones, but all of a loop."""
+        """Return the rows that some step writes: the last rows, or all rows of a loop."""
         return slice(None) if self.framework == "looped" else slice(-self.layout.padding, None)
 
     @cached_property
@@ -136,20 +136,20 @@ class LabTask:
         return self.layout.pointers
 
     def states(self, words: np.ndarray) -> np.ndarray:
-        """[batch, steps + 1, rows] as tokens."""
+        """Return the states as tokens, [batch, steps + 1, rows]."""
         states = self.layout.states(self.source, words)
         return np.where(states == MASK, self.mask, np.where(states == PAD, self.pad, states))
 
     def answers(self, words: np.ndarray) -> np.ndarray:
-        """[batch, answers]."""
+        """Return the right answers, [batch, answers]."""
         return self.source.answers(words)
 
     def shown_answers(self, canvas: np.ndarray) -> np.ndarray:
-        """[batch, answers], from what the loop of its kind shows in the end, [batch, slots]."""
+        """Return [batch, answers] from the final output of the loop of its kind, [batch, slots]."""
         return canvas[:, list(self.layout.answer_slots)]
 
     def longer(self, length: int) -> "LabTask":
-        """The same at another length."""
+        """Return the same task at another length."""
         if isinstance(self.source, ProgramSource):
             return replace(self, layout=OF_PROGRAMS[self.framework](self.source, length))
         return replace(self, layout=layout_of(self.framework, length, self.factors))

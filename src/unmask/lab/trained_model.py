@@ -19,15 +19,15 @@ from unmask.reasoners.loops import Moment, canvases
 from unmask.reasoners.planners import surest
 from unmask.weights.kinds import Kind
 
-# Trained: a network and its task, with the face that the loops know from compiled models.
+# Trained: a network and its task, with the interface that the loops expect of compiled models.
 
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """kind, T, P and symbols of its layout; one network decides and predicts.
+    """A trained model with the kind, T, P and symbols of its layout; one network plans and predicts.
 
-    The planner takes a slot whose likeliest symbol is not the mask; in a tree, only one that is still masked. What was
-    trained by random masking is a predictor alone: it has the exact order of its layout for a planner.
+    The planner takes a slot whose likeliest symbol is not the mask; in a tree, only one that is still masked. A network
+    trained by random masking is only a predictor: its planner is the exact order of its layout.
     """
 
     task: LabTask
@@ -80,18 +80,18 @@ class Trained:
 
     @property
     def loop(self) -> tuple[int, int, int]:
-        """All layers are looped."""
+        """Return (0, L, L): all layers are looped."""
         count = self.config.shape.layers
         return 0, count, count
 
     @property
     def decides_once(self) -> bool:
-        """Whether the network itself says when a slot is written, once: a tree that was trained on its canvases."""
+        """Return whether the network decides when a slot is written, once: a tree that was trained on its canvases."""
         return self.kind == "smdm" and self.config.objective == "canvas"
 
     @cached_property
     def order(self) -> np.ndarray:
-        """[steps, slots]: which slots each step of the layout writes for the first time."""
+        """Return [steps, slots]: which slots each step of the layout writes for the first time."""
         word = np.zeros((1, self.length), dtype=np.int64)
         masked = self.task.states(word)[0, :, self.length :] == self.task.mask
         return masked[:-1] & ~masked[1:]
@@ -101,7 +101,7 @@ class Trained:
         return PlaceTable(self.task, self.config.shape.encoding, next(self.network.parameters()).device)
 
     def at_length(self, length: int) -> "Trained":
-        """The same weights for longer or shorter words."""
+        """Return the same weights for longer or shorter words."""
         task = self.task.longer(length)
         if task.fetches != self.network.fetches:
             raise UnmaskError(
@@ -111,7 +111,7 @@ class Trained:
         return replace(self, task=task)
 
 
-# NetworkMedium: a batch of words through the loops of `reasoners/`, by a trained network.
+# NetworkMedium: runs a batch of words through the loops of `reasoners/` with a trained network.
 #
 # read        one pass over input · canvas; the planner's and the predictor's reading of a canvas are the same pass
 # taken       the slots whose likeliest symbol is not the mask; of a mask-dominated model, among those still masked;
@@ -129,7 +129,7 @@ class Reading:
 
 
 class NetworkMedium(TokenArrays):
-    """Words as tokens [batch, length]; tokens and choices are arrays, residual streams are tensors."""
+    """A medium for words [batch, length] as tokens; tokens and choices are arrays, residual streams are tensors."""
 
     def __init__(self, trained: Trained, words: np.ndarray, watch: Watch | None = None) -> None:
         self.trained, self.words, self._watch = trained, words, watch
@@ -169,7 +169,7 @@ class NetworkMedium(TokenArrays):
         with torch.inference_mode():
             ids = torch.from_numpy(tokens[:, known:]).to(device)
             places = self.trained.places.at(step, tokens.shape[1], known)
-            asked = slice(-last, None) if self._watch is None else EVERY_ROW  # a watcher is shown every row
+            asked = slice(-last, None) if self._watch is None else EVERY_ROW  # a watch gets every row
             seen = network(ids, places, self._watch_of(f"steps.{step}.{name}"), self._past, asked)
             if self._past is not None:
                 self._past.rows = tokens.shape[1]
@@ -194,7 +194,7 @@ class NetworkMedium(TokenArrays):
         return surest(sure, np.ones(sure.shape, dtype=bool), k)
 
     def above_least(self, logits: Reading, *, without: int) -> np.ndarray:  # noqa: ARG002
-        """The number of all slots, because a trained model writes every slot."""
+        """Return True for every slot, because a trained model writes all of them."""
         return np.ones(logits.logits.shape[:2], dtype=bool)
 
     def embed(self, tokens: np.ndarray) -> Tensor:
@@ -230,12 +230,12 @@ class NetworkMedium(TokenArrays):
         return None if watch is None else lambda name, value: watch(f"{prefix}.{name}", value)
 
 
-# Trained × words → the share of words that are answered right, by the loop of its kind.
+# Trained × words → the share of right answers, by the loop of its kind.
 
 
 @dataclass(frozen=True)
 class Accuracy:
-    """Of `words` words, how many ended with the right symbols in all answer slots, and the passes of a run."""
+    """The share of `words` words with the right symbols in all answer slots, and the passes of a run."""
 
     right: float
     words: int
@@ -243,14 +243,14 @@ class Accuracy:
 
 
 def last_symbols(trained: Trained, drawn: np.ndarray) -> tuple[np.ndarray, int]:
-    """What the answer slots hold in the end, [batch, answers], and how many passes that took."""
+    """Return the final content of the answer slots, [batch, answers], and the number of passes."""
     medium = NetworkMedium(trained, drawn)
     *_, last = canvases(medium)
     return trained.task.shown_answers(last), medium.passes
 
 
 def accuracy(trained: Trained, count: int, *, seed: int, stream: Stream, number: int = 0) -> Accuracy:
-    """On `count` fresh words of a stream."""
+    """Measure the accuracy on `count` fresh words of a stream."""
     drawn = words(trained.task.source, count, trained.length, seed, stream, number)
     right, passes = 0, 0
     at_once = words_at_once(trained.config.shape, len(trained.vocabulary), trained.task.rows)

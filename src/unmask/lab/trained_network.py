@@ -5,7 +5,7 @@
                 h + W₃(W₁x ⊙ W₂x), or W₃·gelu(W₁x),   x = norm(h)
     logits    = out·norm(h),   aux_f = out_f·norm(h) for each operand f,   correct = c·norm(h), which trains c alone
 
-Head i is biased towards operand i modulo their number. A looped model applies its layers again and again.
+Head i is biased towards operand i modulo their number. A looped model applies its layers repeatedly.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ from unmask.lab.tasks import LabTask
 #     learned     its place, one-hot
 #     none        nothing
 #
-# A place has PLACE_BITS bits whatever N is, so that a network can be run at lengths that it was not trained at.
+# A place has PLACE_BITS bits whatever N is, so that a network can be run at lengths on which it was not trained.
 
 
 def code_width(encoding: Encoding, fetches: int = FETCHES) -> int:
@@ -35,7 +35,7 @@ def code_width(encoding: Encoding, fetches: int = FETCHES) -> int:
 
 
 def codes(encoding: Encoding, pointers: np.ndarray) -> np.ndarray:
-    """[steps, rows, code_width] from pointers [steps, rows, fetches]."""
+    """Return codes [steps, rows, code_width] from pointers [steps, rows, fetches]."""
     steps, rows, _ = pointers.shape
     if rows > PLACES:
         raise TooLarge(f"the lab supports at most {PLACES} rows, but this task has {rows}; use a shorter length")
@@ -55,12 +55,12 @@ def _signs(places: np.ndarray) -> np.ndarray:
 TOKEN_STD = 0.5
 EVERY_ROW = slice(None)
 Watch = Callable[[str, Tensor], None]
-"""Told `layers.0.weights` [batch, heads, rows, rows] and `layers.0.residual` [batch, rows, width]."""
+"""A function called with `layers.0.weights` [batch, heads, rows, rows] and `layers.0.residual` [batch, rows, width]."""
 
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """What depends on the place alone, for the rows of a batch: codes [batch, rows, code] and operands.
+    """The inputs that depend only on the place, for the rows of a batch: codes [batch, rows, code] and operands.
 
     `operands[b, f, q, k]` is 1 where k is the f-th operand of q, and `visible[q, k]` where q may read k.
     """
@@ -71,14 +71,14 @@ class Places:
 
 
 class KeyValueCache:
-    """Keys and values of rows that were read before, by layer: a causal network need not read them again."""
+    """Keys and values of earlier rows, by layer: a causal network need not compute them again."""
 
     def __init__(self) -> None:
         self.rows = 0
         self._kept: dict[str, tuple[Tensor, Tensor]] = {}
 
     def joined(self, name: str, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """With those of the rows before, along the rows; and kept."""
+        """Append keys and values to those of the rows before, store the result and return it."""
         if name in self._kept:
             k, v = (torch.cat(pair, dim=-2) for pair in zip(self._kept[name], (k, v), strict=True))
         self._kept[name] = k, v
@@ -130,19 +130,19 @@ class TrainedNetwork(nn.Module):
         past: KeyValueCache | None = None,
         asked: slice = EVERY_ROW,
     ) -> Tensor:
-        """The normed stream after all layers, [batch, rows asked, width]: what the read-outs read."""
+        """Return the normalised stream after all layers, [batch, requested rows, width], which the read-outs use."""
         return self.norm(self.pass_through(self.embed(tokens, places), places, watch, past, asked))
 
     def logits(self, seen: Tensor) -> Tensor:
         return self.out(seen)
 
     def operand_logits(self, seen: Tensor) -> Tensor:
-        """[batch, rows, fetches, vocabulary]."""
+        """Return the logits of the operands, [batch, rows, fetches, vocabulary]."""
         assert self.aux is not None
         return self.aux(seen).unflatten(-1, (self.fetches, -1))
 
     def correctness(self, seen: Tensor) -> Tensor:
-        """The logit that the likeliest symbol is right, [batch, rows]."""
+        """Return the logit of "the likeliest symbol is right", [batch, rows]."""
         return self.correct(seen.detach())[..., 0]
 
 
@@ -216,7 +216,7 @@ class NetworkMlp(nn.Module):
 
 
 class PlaceTable:
-    """The places of a task in all of its steps, ready to be taken by batch."""
+    """The places of a task in all of its steps, as tensors that are indexed by batch."""
 
     def __init__(self, task: LabTask, encoding: Encoding, device: torch.device | str = "cpu") -> None:
         pointers = task.pointers
@@ -229,7 +229,7 @@ class PlaceTable:
         self._steady = bool((pointers == pointers[:1]).all())
 
     def at(self, steps: Tensor | int, rows: int | None = None, first: int = 0) -> Places:
-        """Of the rows [first, rows) alone, as readers of the rows before `rows`."""
+        """Return the places of the rows [first, rows) only, as readers of the rows before `rows`."""
         if self._steady or isinstance(steps, int):
             step = 0 if self._steady else int(steps)
             code, operands = self.codes[step : step + 1], self.operands[step : step + 1]

@@ -1,7 +1,7 @@
 """A trained model as a predictor for samplers (`TrainedPredictor`), and planners for trained models.
 
 logits(canvas) = those of one pass, the mask's column −∞
-correctness    = of the same pass, how sure the network is that its likeliest symbol is right
+correctness    = from the same pass, how sure the network is that its likeliest symbol is right
 """
 
 from collections.abc import Callable
@@ -30,12 +30,12 @@ from unmask.weights.kinds import DIFFUSION
 
 @dataclass(eq=False)
 class TrainedPredictor:
-    """Row b of a canvas belongs to word b, [batch, length] as tokens."""
+    """A predictor: row b of a canvas belongs to word b, [batch, length] as tokens."""
 
     trained: Trained
     words: np.ndarray
     correctness: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    """[batch, slots], logits, after every pass."""
+    """Logits of correctness after each pass, [batch, slots]."""
 
     def __post_init__(self) -> None:
         if self.trained.kind not in DIFFUSION or not self.trained.task.written_once:
@@ -68,9 +68,9 @@ class TrainedPredictor:
 # Planners over a trained predictor: published ones, and two that need more than logits.
 #
 #     oracle      in pass t, the slots that the exact order writes in step t
-#     learned:k   the k masked slots whose likeliest symbol the network itself holds most probably right
+#     learned:k   the k masked slots whose likeliest symbol is most probably right according to the network
 #
-# All write the likeliest symbol.
+# All planners write the likeliest symbol.
 
 
 PER_PASS = (1, 2, 4)
@@ -78,7 +78,7 @@ PER_PASS = (1, 2, 4)
 
 @dataclass(frozen=True, eq=False)
 class ExactOrder:
-    """`order[t]` flags the slots of pass t."""
+    """A sampler that writes in pass t the slots that `order[t]` flags."""
 
     order: np.ndarray
     label: ClassVar[str] = "oracle"
@@ -94,7 +94,7 @@ class ExactOrder:
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """The k slots with the largest output of the predictor's read-out of correctness."""
+    """A sampler that writes the k slots with the largest output of the predictor's read-out of correctness."""
 
     predictor: TrainedPredictor
     k: int
@@ -114,7 +114,7 @@ class Learned:
 
 
 def rules(predictor: TrainedPredictor) -> list[tuple[str, Sampler]]:
-    """(name, sampler): fixed numbers of slots per pass, then those that decide for themselves."""
+    """Return (name, sampler): first those with a fixed number of slots per pass, then those that choose it."""
     trained = predictor.trained
     slots = trained.padding
     samplers: list[tuple[str, Sampler]] = [("oracle", ExactOrder(trained.order))]
@@ -138,7 +138,7 @@ def _field(name: str, steps: int) -> Sampler:
 def planned(
     trained: Trained, *, count: int, seed: int, among: Callable[[str], bool] | None = None
 ) -> list[dict[str, Any]]:
-    """Every planner on the same fresh words: the share of right roots, and the mean number of passes."""
+    """Run every planner on the same fresh words; return the share of right roots and the mean number of passes."""
     drawn = words(trained.task.source, count, trained.length, seed, Stream.judging, 1)
     answers = trained.task.answers(drawn)
     predictor = TrainedPredictor(trained, drawn)

@@ -1,4 +1,4 @@
-"""Trained × word → View: a run of a trained model, shown as one of a compiled model.
+"""Trained × word → View: a run of a trained model, shown like a run of a compiled model.
 
 A page holds integers: streams and logits are rounded to 1/SCALE, and attention below 1/SCALE is left out.
 """
@@ -30,7 +30,7 @@ SHOWN = 5  # attention below SHOWN / SCALE is left out, because a softmax is nev
 
 
 def read_letters(trained: Trained, word: str) -> np.ndarray:
-    """A word as a person types it → tokens [1, length]."""
+    """Convert a word as a user types it to tokens [1, length]."""
     names = trained.task.source.names
     letters = [names[e] for e in trained.task.source.letters]
     symbols = word.split() if " " in word.strip() or not all(len(name) == 1 for name in letters) else list(word)
@@ -45,10 +45,10 @@ def read_letters(trained: Trained, word: str) -> np.ndarray:
 
 
 def view_of(trained: Trained, word: str, *, sampler: str | None = None) -> View:
-    """Run with the model's own planner, or with a published sampler."""
+    """Return the view of a run with the model's own planner, or with a published sampler."""
     tokens = read_letters(trained, word)
     shape, rows = trained.config.shape, trained.task.rows
-    passes = max(trained.steps, trained.padding)  # by a sampler, a slot at a time
+    passes = max(trained.steps, trained.padding)  # a run by a sampler, one slot at a time
     foresee(view_memory(shape, len(trained.vocabulary), rows, passes), f"a view of {passes} passes over {rows} rows")
     recording = Recording(
         trained.kind,
@@ -105,7 +105,7 @@ def _trace(trained: Trained, tokens: np.ndarray, steps: list[Any], taken: int) -
 
 
 def _telling(recording: Recording) -> Watch:
-    """Tensors of a pass → the integers that a recording keeps, under the names it knows."""
+    """Return a watch that converts the tensors of a pass to the integers and names of a recording."""
 
     def watch(name: str, value: Tensor) -> None:
         scaled = _integers(value)

@@ -51,7 +51,7 @@ PAD = 1 << 26
 
 
 def keep_freed_memory() -> None:
-    """Tensors of up to 32 MiB come from a heap that is not trimmed and grows 64 MiB at a time."""
+    """Let tensors of up to 32 MiB come from a heap that is not trimmed and grows 64 MiB at a time."""
     try:
         mallopt = ctypes.CDLL(None).mallopt
     except (OSError, TypeError, AttributeError):
@@ -126,7 +126,7 @@ def train(
     device: str | None = None,
     told: Report | None = None,
 ) -> TrainingRun:
-    """Train, or continue from the folder's checkpoint; a run that is over is read, not run again."""
+    """Train, or continue from the folder's checkpoint; a finished run is loaded, not repeated."""
     keep_freed_memory()
     accelerator = _accelerator(device)
     task = config.task_of(program)
@@ -178,7 +178,7 @@ def train(
 
 
 def new_network(config: Config, task: LabTask) -> TrainedNetwork:
-    """The weights of a seed, drawn without changing the global generator; threads draw one after another."""
+    """Return the network of a seed, drawn without changing the global generator; threads draw one after another."""
     with DRAWING, torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
         return TrainedNetwork(config.shape, len(task.vocabulary), task.fetches)
@@ -208,7 +208,7 @@ class Trainer:
 
     def until_the_next_look(self, progress: Progress) -> Progress:
         """Train on `evaluate_every` batches, then evaluate on the watched words."""
-        clock = time.process_time if torch.get_num_threads() > 1 else time.thread_time  # others may run meanwhile
+        clock = time.process_time if torch.get_num_threads() > 1 else time.thread_time  # others can run meanwhile
         config, began, before = self.trained.config, clock(), progress.cpu_seconds
         step, loss = progress.step, torch.zeros(())
         last = min(config.steps, step + config.evaluate_every)
@@ -229,7 +229,7 @@ class Trainer:
         return Progress(step, spent, (*progress.history, moment), ended)
 
     def learn(self, step: int) -> Tensor:
-        """One batch."""
+        """Train on one batch."""
         config, task, shares = self.trained.config, self.trained.task, self.accelerator.num_processes
         for group in self.optimizer.param_groups:
             group["lr"] = config.rate * rate_factor(step + 1, config)
@@ -252,7 +252,7 @@ class Trainer:
         return self.scored(tokens, places, targets, operands, weights, latent, taught)
 
     def look(self, step: int) -> float:
-        """The share of right answers: on few words, and on more where it seems to have converged."""
+        """Return the share of right answers: on few words, and on more if training seems to have converged."""
         config = self.trained.config
         self.trained.network.eval()
         right = 0.0
@@ -264,7 +264,7 @@ class Trainer:
         return right
 
     def _agreed(self, value: float) -> float:
-        """The mean over processes, so that all make the same decision."""
+        """Return the mean over processes, so that all make the same decision."""
         if self.accelerator.num_processes == 1:
             return value
         return float(
@@ -273,7 +273,7 @@ class Trainer:
 
 
 def rate_factor(step: int, config: Config) -> float:
-    """The share of the learning rate: it rises over `warmup` steps, and falls like 1/√step from `decay` on."""
+    """Return the factor of the learning rate: it rises over `warmup` steps, and falls like 1/√step from `decay` on."""
     return min(1.0, step / max(1, config.warmup), (config.decay / step) ** 0.5)
 
 

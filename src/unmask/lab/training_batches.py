@@ -29,7 +29,7 @@ LEAST_SHARE = 1e-3  # a smaller t has the weight of this one
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """tokens [batch, rows]; of every example its step (whose places it has), and its weight.
+    """tokens [batch, rows]; for every example its step (which determines the places) and its weight.
 
     targets [batch, loops, rows] and operands [batch, loops, rows, fetches] are IGNORED where there is no target; loops
     is 1 but for a latent loop.
@@ -93,9 +93,9 @@ def latent(task: LabTask, states: np.ndarray, *, every: bool) -> Batch:
 
 
 def masked(task: LabTask, states: np.ndarray, share: np.ndarray, ticks: np.ndarray, objective: Objective) -> Batch:
-    """Each of P slots is masked with probability t; `masking` masks one of them always.
+    """Mask each of P slots with probability t; `masking` always masks at least one.
 
-    The loss is a mean over masked slots, so that a sum over them is a mean with their number as its weight:
+    The loss is a mean over masked slots; an objective that sums over them gives the mean their number as a weight:
 
         masking            mean over masked slots
         masking-uniform    Σ over masked slots / P
@@ -119,7 +119,7 @@ def masked(task: LabTask, states: np.ndarray, share: np.ndarray, ticks: np.ndarr
 
 
 def fetched(contents: np.ndarray, pointers: np.ndarray, targets: np.ndarray) -> np.ndarray:
-    """The contents of the operands of the supervised rows, [batch, rows, fetches]."""
+    """Return the contents of the operands of the supervised rows, [batch, rows, fetches]."""
     pointers = np.broadcast_to(pointers, (len(contents), *pointers.shape[1:]))
     found = np.take_along_axis(contents[:, :, None], np.maximum(pointers, 0), axis=1)
     return np.where((pointers == NO_OPERAND) | (targets == IGNORED)[..., None], IGNORED, found)
@@ -136,14 +136,14 @@ def _single_pass(
 # Network × Batch → loss: cross-entropy, a mean over the targets of an example, then over examples.
 #
 #     loss = Σ_b w_b · mean over supervised rows of -log p(target)  +  the same of every operand, with aux
-#            + the cross-entropy of "the likeliest symbol is right", whose gradient reaches its own read-out alone (the
-#              norm that is clipped is that of all gradients, so that it shortens the others where it is large)
+#            + the cross-entropy of "the likeliest symbol is right", whose gradient reaches only its own read-out (the
+#              clipped norm is that of all gradients, so a large value of it shortens the others)
 #
-# Means are taken per example, so that the mean of equal parts of a batch is that of the batch.
+# Means are taken per example, so the mean over equal parts of a batch is the mean of the batch.
 
 
 class Scored(torch.nn.Module):
-    """The network and its loss in one forward pass, as distributed training wants it."""
+    """The network and its loss in one forward pass, as distributed training requires."""
 
     def __init__(self, network: TrainedNetwork) -> None:
         super().__init__()

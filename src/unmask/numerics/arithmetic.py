@@ -3,7 +3,7 @@
     [x]     = nearest number of F_p, ties toward zero, clipped to ±B
     a · b   = [ab],   a / b = [a/b],   a + b = clip(a + b),   exp(a) = [e^(a/2^p)]
     SUM     = left to right in index order, clipped after every addition
-    ⟨x, y⟩  = SUM_k [x_k y_k]: every product is rounded by itself
+    ⟨x, y⟩  = SUM_k [x_k y_k]: every product is rounded separately
 
 All functions take Python integers or integer arrays and broadcast like NumPy. Terms that are 0 never change a sum, so a
 product with a sparse matrix visits only the stored entries; their order is still that of k.
@@ -18,7 +18,7 @@ from typing import SupportsInt
 
 import numpy as np
 
-# Precision: which numbers F_p holds.
+# Precision: the numbers of F_p.
 #
 #     F_p = { a / 2^p : a an integer, |a| <= 4^p - 1 },        B = (4^p - 1) / 2^p
 #
@@ -50,7 +50,7 @@ class Precision:
 
     @property
     def size(self) -> int:
-        """How many numbers there are: 2^(2p+1) - 1."""
+        """The number of elements of F_p: 2^(2p+1) - 1."""
         return 2 * self.bound + 1
 
     @property
@@ -79,7 +79,7 @@ class Precision:
 
 
 def clip(a, precision: Precision):
-    """Saturate at ±B; the two ufuncs take a third of the time of `np.clip` on small arrays."""
+    """Saturate at ±B. On small arrays, the two ufuncs take a third of the time of `np.clip`."""
     return np.minimum(np.maximum(a, -precision.bound), precision.bound)
 
 
@@ -124,7 +124,7 @@ def product(x: np.ndarray, y: np.ndarray, precision: Precision) -> np.ndarray:
 def weighted(
     x: np.ndarray, rows: Iterable[tuple[int, np.ndarray, np.ndarray]], width: int, precision: Precision
 ) -> np.ndarray:
-    """x × W as `product`, for W given by its nonzero rows (k, columns, values) in order of k."""
+    """The same as `product`(x, W), for W given by its nonzero rows (k, columns, values) in order of k."""
     result = np.zeros((*x.shape[:-1], width), dtype=np.int64)
     for k, columns, values in rows:
         terms = multiply(x[..., k, None], values, precision)
@@ -141,8 +141,8 @@ def relu(a):
 #
 #     exp(a) = [ e^(a/2^p) ],  as an integer scaled by 2^p
 #
-# e^x is irrational for every rational x other than 0, so that no value is a tie and enough digits decide every
-# entry. `decimal` gives e^x correctly rounded to the asked number of digits, hence within one unit of the last.
+# e^x is irrational for every rational x other than 0. Hence no value is a tie, and enough digits decide every entry.
+# `decimal` rounds e^x correctly to the requested number of digits, so the error is at most one unit of the last digit.
 
 
 DIGITS = 50
@@ -165,7 +165,7 @@ def exp_table(precision: Precision) -> np.ndarray:
 
 
 def exp(a: np.ndarray, precision: Precision) -> np.ndarray:
-    """exp entry by entry."""
+    """exp of every entry."""
     return exp_table(precision)[a + precision.bound]
 
 

@@ -1,8 +1,8 @@
-"""Compact: the arithmetic of F_p in the smallest integer types, for arrays that are large.
+"""Compact: the arithmetic of F_p in the smallest integer types, for large arrays.
 
     p <= 3: int8, products in int16       p <= 7: int16, products in int32       p = 8: int32, products in int64
 
-The same integers as `numerics.arithmetic`, which defines them. Two facts carry it:
+The results are the same integers as in `numerics.arithmetic`, which defines them. Two facts are used:
 
 * Rounding without a division. For d = 2^p:  [n/d] = (n + d/2 - 1 + [n < 0]) >> p, ties toward zero.
 * Sums without a loop. If the positive terms sum to at most B and the negative ones to at least -B, or if all have
@@ -25,7 +25,7 @@ SCANNED_AT_ONCE = 1 << 20
 
 @dataclass(frozen=True)
 class Compact:
-    """Arrays of numbers of F_p; `narrow` holds a number or the sum of two, `wide` a product."""
+    """Arrays of numbers of F_p. The type `narrow` is for a number or the sum of two, `wide` for a product."""
 
     precision: Precision
 
@@ -52,7 +52,7 @@ class Compact:
 
     @cached_property
     def _limits(self) -> dict[np.dtype, tuple[np.integer, np.integer, np.integer]]:
-        """(-B, 0, B) in each type that holds B: limits of an array's own type spare NumPy a conversion."""
+        """(-B, 0, B) in each type that can represent B. NumPy need not convert limits of the array's own type."""
         kinds = [np.dtype(kind) for kind in (self.narrow, self.wide, np.int32, np.int64)]
         return {kind: (kind.type(-self.bound), kind.type(0), kind.type(self.bound)) for kind in kinds}
 
@@ -120,12 +120,12 @@ class Compact:
         return result
 
 
-# Clipped sums over runs of terms that many sums share, without adding up each by itself.
+# Clipped sums over runs of terms that many sums share, without computing every sum separately.
 #
-# The terms are in segments; a run is the beginning of a segment, and a sum goes through one run after another. Where
-# the positive terms of a sum add up to at most B and so do the negative ones, or where all have one sign, it clips at
-# most at its end: a difference of two cumulative sums. Otherwise the functions x ↦ min(hi, max(lo, x + c)) of the terms
-# are composed (see `compact`), once for every beginning of every segment, in ⌈log2 n⌉ rounds.
+# The terms are in segments; a run is a prefix of a segment, and a sum adds one run after another. If the positive
+# terms of a sum add up to at most B and the negative terms to at least -B, or if all have one sign, it clips at most
+# at its end: it is a difference of two cumulative sums. Otherwise the functions x ↦ min(hi, max(lo, x + c)) of the
+# terms are composed (see `compact`), once for every beginning of every segment, in ⌈log2 n⌉ rounds.
 
 
 AT_ONCE = 1 << 18
@@ -133,10 +133,10 @@ AT_ONCE = 1 << 18
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """Which terms each sum has: sum i goes through the runs heads[i] … heads[i + 1] - 1, one at least.
+    """The terms of each sum: sum i adds the runs heads[i] … heads[i + 1] - 1, at least one.
 
-    Run r is [begin[r], end[r]), not empty, and begin[r] is where a segment begins; `offset` counts the terms before
-    each term in its segment.
+    Run r is [begin[r], end[r]) and not empty; a segment begins at begin[r]. `offset` is the number of terms before each
+    term in its segment.
     """
 
     offset: np.ndarray
@@ -163,14 +163,14 @@ def run_sums(terms: np.ndarray, runs: Runs, compact: Compact) -> np.ndarray:
 
 
 def _plain(terms: np.ndarray, runs: Runs) -> np.ndarray:
-    """The sums without clipping."""
+    """Return the sums, not clipped."""
     before = np.zeros((len(terms), terms.shape[1] + 1), dtype=np.int64)
     np.cumsum(terms, axis=1, out=before[:, 1:])
     return np.add.reduceat(before[:, runs.end] - before[:, runs.begin], runs.heads, axis=1)
 
 
 def _composed(terms: np.ndarray, runs: Runs, bound: int) -> np.ndarray:
-    """The clipped sums: each term composed with all before it in its segment, then run after run."""
+    """Return the clipped sums: compose each term with all terms before it in its segment, then run after run."""
     c = terms.astype(np.int64)
     low, high = np.full_like(c, -bound), np.full_like(c, bound)
     reach = 1

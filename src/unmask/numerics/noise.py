@@ -2,8 +2,8 @@
 
     u = (r + 1/2) / 2^53  for r = 0 … 2^53 - 1,        noise(r) = [ -ln(-ln u) ]
 
-The noise grows with r, so a table of thresholds decides it: value v is drawn when r lies between the number
-of r below (v - 1/2) ulp and the number below (v + 1/2) ulp. Both are e^(-e^(-x)), which is never a tie.
+The noise grows with r, so a table of thresholds determines it. F(x) = e^(-e^(-x)) is the distribution function: value v
+is drawn if u lies between F((v - 1/2) ulp) and F((v + 1/2) ulp). Neither bound is ever a tie.
 """
 
 from decimal import Context, Decimal
@@ -21,12 +21,12 @@ DRAWS = 1 << 53
 
 @cache
 def noise_thresholds(precision: Precision) -> tuple[int, np.ndarray]:
-    """(v0, thresholds): r draws v0 + #{ i : thresholds[i] <= r }."""
+    """(v0, thresholds): the noise of r is v0 + #{ i : thresholds[i] <= r }."""
     context = Context(prec=DIGITS)
     below: list[int] = []
     first = -precision.bound
     for v in range(-precision.bound, precision.bound):
-        # how many r have u < F(v + 1/2 ulp), with F(x) = e^(-e^(-x)) the Gumbel distribution function
+        # the number of r with u < F(v + 1/2 ulp), where F(x) = e^(-e^(-x)) is the Gumbel distribution function
         x = context.divide(Decimal(2 * v + 1), 2 * precision.one)
         if x < -5:  # F(-5) = e^(-148) < 2^-54, the smallest u
             first = v + 1
@@ -43,21 +43,21 @@ def noise_thresholds(precision: Precision) -> tuple[int, np.ndarray]:
 
 
 def gumbel_noise(raw: np.ndarray, precision: Precision) -> np.ndarray:
-    """The noise of 64-bit random words."""
+    """The noise for random words of 64 bits."""
     first, thresholds = noise_thresholds(precision)
     r = (raw >> np.uint64(11)).astype(np.int64)
     return first + np.searchsorted(thresholds, r, side="right")
 
 
 def noise_counts(precision: Precision) -> dict[int, int]:
-    """How many of the 2^53 draws give each value: the exact law of the noise."""
+    """The number of the 2^53 draws that give each value: the exact law of the noise."""
     first, thresholds = noise_thresholds(precision)
     edges = [0, *thresholds.tolist(), DRAWS]
     counts = {first + i: high - low for i, (low, high) in enumerate(pairwise(edges))}
     return {value: count for value, count in counts.items() if count}
 
 
-# The exact law of Gumbel-max over F_p: which symbol quantised noise on the logits draws, and how often.
+# The exact law of Gumbel-max over F_p: how often quantised noise on the logits draws each symbol.
 
 
 def gumbel_law(logits: list[int], precision: Precision) -> list[Fraction]:

@@ -1,6 +1,6 @@
-"""What the paper says about numbers of F_p, as checks over every case of one precision.
+"""The paper's statements about numbers of F_p, as checks over every case of one precision.
 
-A check returns the number of cases it looked at, or raises `LemmaFails` with the first case that fails.
+A check returns the number of cases it checked, or raises `LemmaFails` with the first case that fails.
 
 | function                | label                               | statement                                          |
 |-------------------------|-------------------------------------|----------------------------------------------------|
@@ -20,7 +20,7 @@ import numpy as np
 
 from unmask.numerics.arithmetic import Precision, divide, exp, exp_table, multiply, total
 
-# ln 2 lies strictly between these two: enough digits for every p <= 8
+# ln 2 lies strictly between these two: these are enough digits for every p <= 8
 LN2_BELOW, LN2_ABOVE, LN2_SCALE = 693147180559, 693147180560, 10**12
 
 

@@ -27,7 +27,7 @@ class Finding:
 
     @property
     def against_print(self) -> Against | None:
-        """Comparison with the paper's text; an item whose check did not pass is open, whatever it claims."""
+        """Return the comparison with the paper's text; an item whose check did not pass is open, whatever it claims."""
         return "open" if self.status == "gap" and self.item.against_print is not None else self.item.against_print
 
     @property
@@ -47,7 +47,7 @@ class Finding:
 
     @property
     def proofs(self) -> tuple[ItemProof, ...]:
-        """Proofs made by the check, then proofs that need a separate prover."""
+        """Return the proofs made by the check, then those that need a separate prover."""
         return (*(self.evidence.proofs if self.evidence else ()), *self.item.proofs)
 
     def to_json(self) -> dict[str, object]:
@@ -193,12 +193,12 @@ RECORD = "evidence.json"
 
 
 def examine_all(items: Iterable[Item], effort: Effort) -> Iterator[Finding]:
-    """Run every check, one that several items share only once."""
+    """Run every check; a check that several items share runs once."""
     return (examine(item, effort) for item in items)
 
 
 def recorded(items: Iterable[Item]) -> Iterator[Finding]:
-    """What the record says; an item that it does not know is a gap."""
+    """Return the findings of the record; an item that is not in it is a gap."""
     record = json.loads(files("unmask.paper").joinpath(RECORD).read_text(encoding="utf-8"))
     for item in items:
         entry = record.get(item.label)
@@ -212,7 +212,7 @@ def recorded(items: Iterable[Item]) -> Iterator[Finding]:
 
 
 def record_of(findings: Iterable[Finding]) -> str:
-    """evidence.json."""
+    """Return the content of evidence.json."""
     entries = {}
     for finding in findings:
         document = finding.to_json()
@@ -226,7 +226,7 @@ def record_of(findings: Iterable[Finding]) -> str:
 
 
 def write(root: Path, findings: list[Finding]) -> None:
-    """The record and the page, beneath the root of the repository."""
+    """Write the record and the page below the root of the repository."""
     (root / "src" / "unmask" / "paper" / RECORD).write_text(record_of(findings), encoding="utf-8")
     (root / "docs" / "paper").mkdir(parents=True, exist_ok=True)
     (root / "docs" / "paper" / "items.md").write_text(page(findings), encoding="utf-8")

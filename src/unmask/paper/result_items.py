@@ -168,8 +168,8 @@ THEOREMS = (
         kind="theorem",
         title="parallel chain of thought inside masked diffusion",
         statement="pCoT[T, P] ⊆ MDM[T, P + (N + P)(⌈log2(N + P)⌉ - 1)], with as many heads as the chain, or MDM[T, P + "
-        "3], with O(log N) heads for each of its heads (own:causal-by-two-copies*). Both are within the paper's P + (N "
-        "+ P)².",
+        "3], with O(log N) heads for each of its heads (own:causal-by-two-streams*). Both are within the paper's P + "
+        "(N + P)².",
         construction="theorems/pcot_to_mdm.py, theorems/pcot_to_mdm_mirrored.py",
         claim="holds",
         against_print="as printed",
@@ -237,7 +237,7 @@ THEOREMS = (
         title="the sandwich",
         statement="CoT[T] ⊆ pCoT[T, T] ⊆ MDM[T, T + (N + T)(⌈log2(N + T)⌉ - 1)] ⊆ pCoT ⊆ CoT, each by a conversion of "
         "weights; the last hop with two symbols for each. Each hop on its own, and all as one chain at N = 1, T = 1. "
-        "The second hop also as CoT[T] ⊆ MDM[T, T + 3] (own:causal-by-two-copies*).",
+        "The second hop also as CoT[T] ⊆ MDM[T, T + 3] (own:causal-by-two-streams*).",
         construction="theorems/all_theorems.py",
         claim="holds",
         against_print="repaired",
@@ -446,7 +446,7 @@ OWN = (
         "more if c does not divide T",
     ),
     Item(
-        label="own:causal-by-two-copies*",
+        label="own:causal-by-two-streams*",
         kind="own result",
         title="causal attention by unmasked attention without further rows",
         statement="pCoT[T, P] ⊆ MDM[T, P + 3] and CoT[T] ⊆ MDM[T, T + 3], with O(log N) heads in a layer for each head "

@@ -22,11 +22,11 @@ from unmask.weights.model import Model
 
 DRAWN = 12
 SUGGESTED_LENGTHS = range(1, 17)
-"""Where to look for an answer that no word of the length at hand has."""
+"""Lengths that are tried if no word of the current length has an answer."""
 
 
 def answer_words(subject: AskedProblem) -> dict[str, Any]:
-    """Words of the length that was typed if they have both answers, else also shorter or longer ones."""
+    """Return words of the length that was typed; if they do not have both answers, also shorter or longer words."""
     shown: dict[str, dict[str, str]] = {}
     if not subject.problem.has_answers:
         return {"words": []}
@@ -39,9 +39,9 @@ def answer_words(subject: AskedProblem) -> dict[str, Any]:
 
 
 def _answered(subject: AskedProblem, length: int) -> list[tuple[str, Outcome]]:
-    """(word, its right answer), of characters that can be typed, those of the problem first."""
+    """Return (word, its right answer), for words of characters that can be typed, those of the problem first."""
     drawn = subject.some_words(DRAWN, length) if subject.problem.has_length(length) else []
-    drawn += [_backwards(word) for word in drawn]  # the same letters, and often another answer
+    drawn += [_backwards(word) for word in drawn]  # reordering the letters often changes the answer
     typed = set(subject.question.problem)
     answered = []
     for word in sorted(drawn, key=lambda word: len(set(word) - typed)):
@@ -66,7 +66,7 @@ def _backwards(word: str) -> str:
 
 
 def answer_run(subject: AskedProblem) -> dict[str, Any]:
-    """The requested run; `page` is its view."""
+    """Return the requested run; `page` is its view."""
     from unmask.viewer.html_page import View, render
     from unmask.viewer.model_view import panel_of
 
@@ -102,9 +102,9 @@ def answer_run(subject: AskedProblem) -> dict[str, Any]:
 
 
 def _beside(subject: AskedProblem) -> tuple[Kind, ...]:
-    """A chain of thought, or masked diffusion beside a chain of thought; nothing beside two planners.
+    """Return the kind to show for comparison: chain of thought, or masked diffusion for a chain of thought.
 
-    Kinds of random weights are not comparable.
+    Nothing if two planners are compared, or for random weights, whose kinds are not comparable.
     """
     if subject.question.planner_name is not None or not subject.problem.has_answers:
         return ()
@@ -137,7 +137,7 @@ GROWTH_WORDS = 2
 
 
 def answer_steps(subject: AskedProblem) -> dict[str, Any]:
-    """Points (kind, N, steps), and what was left out."""
+    """Return points (kind, N, steps), and what was left out."""
     if not subject.problem.has_answers:
         raise UnmaskError(
             "random weights do not solve a problem, so there are no steps to compare; type another problem"
@@ -162,13 +162,13 @@ def answer_steps(subject: AskedProblem) -> dict[str, Any]:
 
 
 def lengths_of(subject: AskedProblem) -> list[int]:
-    """The lengths to measure: the one that the problem fixes, or those that its words have."""
+    """Return the lengths to measure: the one that the problem fixes, or those that its words have."""
     fixed = subject.problem.length
     return [fixed] if fixed is not None else [length for length in GROWTH_LENGTHS if subject.problem.has_length(length)]
 
 
 def _point(subject: AskedProblem, kind: Kind, length: int) -> dict[str, Any]:
-    """The model of one length, run on a few words; `right` if all of its answers are."""
+    """Run the model of one length on a few words; `right` says whether all of its answers are right."""
     model = subject.model(kind, length)
     outputs = answer_count(model)
     steps, right = model.steps, True
@@ -188,18 +188,18 @@ SAMPLERS = (
     "eb:gamma=0.1",
     "p2:score=logP",
 )
-SECONDS_PER_SAMPLER = 0.7  # seconds of each sampler; one that takes longer is left out
-SECONDS_OF_SAMPLERS = 4  # seconds after which no further one is tried: a single pass of a large model may be slow
+SECONDS_PER_SAMPLER = 0.7  # time limit of each sampler in seconds; a slower one is left out
+SECONDS_OF_SAMPLERS = 4  # seconds after which no further sampler is started: a single pass of a large model may be slow
 
 
 class TooSlow(Exception):
-    """A sampler that makes more passes than there is time for."""
+    """Raised if a sampler needs more passes than there is time for."""
 
 
 def sampler_rows(model: Model, words: list[str], per_pass: int) -> list[dict[str, Any]]:
-    """For each sampler its label, its passes, and what it leaves on the last slots of every word.
+    """Return for each sampler its label, its passes, and the content of the last slots for every word.
 
-    Those that take a number of steps get as many as write `per_pass` slots in each.
+    Samplers that take a number of steps get the number that writes `per_pass` slots per step.
     """
     predictor = CompiledPredictor.of_words(model, words)
     blank = masks(predictor, len(words), model.padding)
@@ -225,12 +225,12 @@ def sampler_rows(model: Model, words: list[str], per_pass: int) -> list[dict[str
 
 SEEDS = 12
 PLANNER_WORDS = 12
-SECONDS_PER_PLANNER = 2.5  # seconds of each planner; then the runs so far are used
+SECONDS_PER_PLANNER = 2.5  # time limit of each planner in seconds; the runs finished by then are used
 
 
 @dataclass
 class RightRuns:
-    """The number of right runs among all, and their answers."""
+    """The number of right runs, the number of all runs, and their answers."""
 
     right: int = 0
     runs: int = 0
@@ -246,7 +246,7 @@ class RightRuns:
 
 
 def answer_planners(subject: AskedProblem) -> dict[str, Any]:
-    """A row per planner: on the word that was asked about, over seeds, and on words with both answers."""
+    """Return a row per planner: on the requested word over several seeds, and on words with both answers."""
     if subject.question.kind not in DIFFUSION:
         raise PlannerError(f"{subject.question.kind} has no planner; choose {', '.join(DIFFUSION)} to compare planners")
     if not subject.problem.has_answers:
@@ -272,7 +272,7 @@ def answer_planners(subject: AskedProblem) -> dict[str, Any]:
 
 
 def _samplers(subject: AskedProblem, model: Model, right: dict[str, str | None], outputs: int) -> list[dict[str, Any]]:
-    """A row per sampler of the field, on the same words."""
+    """Return a row per published sampler, on the same words."""
     rows = []
     for sampled in sampler_rows(model, list(right), subject.question.k):
         here, elsewhere = RightRuns(), RightRuns()
@@ -284,7 +284,7 @@ def _samplers(subject: AskedProblem, model: Model, right: dict[str, str | None],
 
 
 def _runs(planner: str, word: str, words: list[str]) -> Iterator[tuple[str, int]]:
-    """(word, seed), in turn the word that was asked about and another: only a planner that draws needs many seeds."""
+    """Yield (word, seed), alternating the requested word with others; only a planner that draws needs many seeds."""
     seeds = range(SEEDS if planner == "uniform" else 1)
     for seed, other in zip_longest(seeds, words):
         if seed is not None:
@@ -294,7 +294,7 @@ def _runs(planner: str, word: str, words: list[str]) -> Iterator[tuple[str, int]
 
 
 def answer_proof(subject: AskedProblem) -> dict[str, Any]:
-    """The verdict of `unmask verify --method prove`, for the model with its own planner."""
+    """Return the verdict of `unmask verify --method prove`, for the model with its own planner."""
     if not subject.problem.has_answers:
         raise UnmaskError("random weights do not solve a problem, so there is nothing to prove; type another problem")
     model = subject.model(subject.question.kind)

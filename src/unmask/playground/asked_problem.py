@@ -34,7 +34,7 @@ READ_FILES = tuple(row.prefix for row in CATALOGUE if row.reads_file)
 
 
 class BadQuestion(UnmaskError):
-    """A request that cannot be understood, or asks for too much."""
+    """Raised for a request that cannot be understood or exceeds a limit."""
 
 
 ERRORS = DocumentErrors(
@@ -51,7 +51,7 @@ def _spoken(choices: tuple[str, ...]) -> msgspec.Meta:
 
 
 class PlaygroundQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`planner` is the model's own, or one that takes k slots in each step."""
+    """A request: `planner` is the model's own, or one that takes k slots in each step."""
 
     problem: Annotated[str, must_be("a string")]
     word: Annotated[str, must_be("a string")]
@@ -70,7 +70,7 @@ class PlaygroundQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True
 
     @classmethod
     def of(cls, document: Any) -> "PlaygroundQuestion":
-        """A JSON object with these fields, the problem and the word at least."""
+        """Read a question from a JSON object; the fields `problem` and `word` are required."""
         question = read_document(document, cls, ERRORS)
         question.check_characters()
         question.check_sizes()
@@ -91,7 +91,7 @@ class PlaygroundQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True
                 raise BadQuestion(f"the {name} has {len(text):,} characters, more than {most:,}; use a shorter one")
 
     def check_files(self) -> None:
-        """A problem that names a file is refused: the playground reads none, and runs no code that it is sent."""
+        """Refuse a problem that names a file: the playground reads no files, and does not run code from requests."""
         prefix, colon, rest = self.problem.partition(":")
         if not colon or prefix not in READ_FILES or self.is_grammar:
             return
@@ -109,12 +109,12 @@ class PlaygroundQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True
 
     @property
     def is_grammar(self) -> bool:
-        """Whether the problem is a grammar: `cfg:` and rules, which have arrows."""
+        """Return whether the problem is a grammar: `cfg:` and rules, which have arrows."""
         return self.problem.startswith("cfg:") and any(arrow in self.problem for arrow in ("->", "→", "::="))
 
     @property
     def is_circuit(self) -> bool:
-        """Whether the problem is a circuit pasted as ASCII AIGER, whose first word is `aag`."""
+        """Return whether the problem is a circuit pasted as ASCII AIGER, whose first word is `aag`."""
         return self.problem.startswith("aag ")
 
     @property
@@ -142,7 +142,7 @@ class AskedProblem:
 
     @cached_property
     def length(self) -> int:
-        """N: what the problem implies, else as many symbols as the word has."""
+        """Return N: the length that the problem implies, otherwise the number of symbols of the word."""
         length = self.problem.length
         length = self.problem.symbols_in(self.question.word) if length is None else length
         _check("the word has", length, request_limits.LENGTH, "symbols")
@@ -153,7 +153,7 @@ class AskedProblem:
         return self.compiler.kinds
 
     def model(self, kind: Kind, length: int | None = None) -> Model:
-        """Compiled, and no larger than a playground allows."""
+        """Compile the problem, unless the model would be larger than the playground allows."""
         length = self.length if length is None else length
         if kind not in self.kinds:
             raise ProblemError(
@@ -162,21 +162,21 @@ class AskedProblem:
         return _checked(self.compiler.compile(kind, length, Precision(PRECISION)))
 
     def right(self, word: str, outputs: int) -> str | None:
-        """The right answer for a word; None if the problem has none."""
+        """Return the right answer for a word; None if the problem has none."""
         return str(self.problem.outcome(word).last(outputs)) if self.problem.has_answers else None
 
     def answer_of(self, model: Model, symbols: list[str]) -> str:
-        """The answer in the last symbols of a run: `accepted`, `rejected`, `gives 19`, or `undecided: …`."""
+        """Return the answer in the last symbols of a run: `accepted`, `rejected`, `gives 19`, or `undecided: …`."""
         return str(outcome_of_symbols(model, symbols, self.problem.answer_symbols(model.length)))
 
     def some_words(self, count: int, length: int | None = None) -> list[str]:
-        """Words to try, with both answers among them where both occur; the same at each call."""
+        """Return words to try, with both answers if both occur; every call returns the same words."""
         length = self.length if length is None else length
         return list(islice(self.problem.words(length, random.Random(length)), count))
 
 
 def asked_problem(question: PlaygroundQuestion) -> AskedProblem:
-    """Read the problem; nothing here opens a file, and no code comes with it."""
+    """Read the problem; this never opens a file, and a problem contains no code."""
     return AskedProblem(question, _problem(question))
 
 

@@ -85,7 +85,7 @@ class Guard:
 
 
 def refused(method: str, headers: Headers) -> JSONResponse | None:
-    """The reason why a request is refused, or None."""
+    """Return the reason why a request is refused, or None."""
     hosts = headers.getlist("host")
     if len(hosts) != 1 or not _is_ours(hosts[0]):
         return error(
@@ -108,7 +108,7 @@ def _is_ours(host: str) -> bool:
 
 
 def _all_are(expected: str, values: Iterable[str]) -> bool:
-    """Browsers send the header; a program on this machine may leave it out."""
+    """Return whether a header, if there is one, has only these values; programs on this machine may leave it out."""
     return all(value == expected for value in values)
 
 
@@ -124,7 +124,7 @@ VIEW_POLICY = "sandbox allow-scripts; frame-ancestors 'self'"
 
 
 def application() -> Starlette:
-    """The application; its workers and its folder exist as long as it does."""
+    """Return the application; its workers and its folder exist as long as it does."""
     here = files("unmask.playground")
     served = [*(here / "assets").iterdir(), *(here / "programs" / f"{name}.py" for name in PROGRAMS)]
     assets = {entry.name: entry.read_bytes() for entry in served}
@@ -150,7 +150,7 @@ def application() -> Starlette:
 
 @asynccontextmanager
 async def lifespan(app: Starlette) -> AsyncGenerator[None]:
-    """A temporary folder and the worker pool that works in it; both are removed at the end."""
+    """Create a temporary folder and the worker pool that works in it; both are removed at the end."""
     folder = Path(tempfile.mkdtemp(prefix="unmask-playground-"))
     app.state.pool = WorkerPool(folder)
     app.state.views = OrderedDict()
@@ -164,7 +164,7 @@ async def lifespan(app: Starlette) -> AsyncGenerator[None]:
 
 
 async def ask(request: Request) -> Response:
-    """Read, check, let a worker answer; stop the worker if every browser that asked goes away."""
+    """Read and check a question, let a worker answer it; stop the worker if every browser that asked disconnects."""
     task = request.path_params["task"]
     if task not in request_limits.SECONDS:
         return error(f"there is no such request; use one of {', '.join(request_limits.SECONDS)}", 404)
@@ -189,7 +189,7 @@ async def view(request: Request) -> Response:
 
 
 def _keep(views: OrderedDict[str, str], page: str) -> str:
-    """Keep a page for its frame, and forget the oldest; the address is not to be guessed."""
+    """Store a page for its frame under an address that cannot be guessed, and drop the oldest page."""
     address = f"/view/{secrets.token_urlsafe(16)}"
     views[address] = page
     while len(views) > request_limits.PAGES:
@@ -210,7 +210,7 @@ def _shared(pool: WorkerPool, views: OrderedDict[str, str]) -> SharedAnswers:
 
 
 async def _document(request: Request) -> Any:
-    """The body as JSON, if it is small and arrives soon."""
+    """Return the body as JSON, if it is small enough and arrives in time."""
     body = bytearray()
     try:
         async with asyncio.timeout(request_limits.READING):
@@ -273,7 +273,7 @@ MOST_CONNECTIONS = 128
 
 
 def listen(port: int) -> socket.socket:
-    """A socket of the loopback interface; port 0 takes a free one."""
+    """Return a socket on the loopback interface; port 0 chooses a free port."""
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

@@ -32,7 +32,7 @@ PR_SET_PDEATHSIG = 1
 
 
 def answer(task: str, question: Any) -> dict[str, Any]:
-    """The answer of a task to a question, or an error message and its HTTP status."""
+    """Return the answer of a task to a question, or an error message and its HTTP status."""
     try:
         return {"answer": TASKS[task](asked_problem(PlaygroundQuestion.of(question)))}
     except UnmaskError as error:
@@ -47,7 +47,7 @@ def answer(task: str, question: Any) -> dict[str, Any]:
 
 
 def confine() -> None:
-    """Give up what the work does not need. Systems that cannot limit memory are left with the limit on time."""
+    """Drop the rights that the work does not need. On systems that cannot limit memory, only the time is limited."""
     with suppress(ImportError):
         import resource
 
@@ -67,12 +67,12 @@ def end_with_parent() -> None:
 
         with suppress(OSError, AttributeError):
             ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-            if os.getppid() == 1:  # it was gone before we could ask
+            if os.getppid() == 1:  # the server ended before this call
                 os._exit(0)
 
 
 def main() -> None:
-    """Serve until standard input ends; output of other code is not taken for an answer."""
+    """Serve until standard input ends; output of other code is not mistaken for an answer."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     confine()

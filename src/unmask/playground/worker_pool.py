@@ -25,9 +25,9 @@ from unmask.playground import request_limits
 
 LONGEST_LINE = 16 << 20
 STALE = 200
-"""Answers after which a worker is replaced, so that what its caches hold cannot grow for ever."""
+"""The number of answers after which a worker is replaced, so that its caches cannot grow forever."""
 KILLED_BY_OTHERS = (-signal.SIGKILL, -signal.SIGTERM)
-"""Ends of a worker that its work alone does not cause: the same request may well succeed the next time."""
+"""Ends of a worker that are not caused by its work alone: the same request may succeed the next time."""
 
 
 class RequestFailed(UnmaskError):
@@ -58,7 +58,7 @@ class WorkerProcess:
             cwd=folder,
             env={**os.environ, **quiet},
             limit=LONGEST_LINE,
-            start_new_session=True,  # an interrupt at the terminal is the server's to handle
+            start_new_session=True,  # the server handles an interrupt at the terminal
         )
         return cls(process)
 
@@ -74,21 +74,21 @@ class WorkerProcess:
         return json.loads(line)
 
     async def ended(self) -> int | None:
-        """How a worker that answers no more has ended, None if it still runs."""
+        """Return how a worker that stopped answering has ended; None if it still runs."""
         with suppress(TimeoutError):
             async with asyncio.timeout(request_limits.ENDING):
                 await self.process.wait()
         return self.process.returncode
 
     async def kill(self) -> None:
-        """End it. To kill what is dead takes its return code away from asyncio: wait for `ended` first if it may be."""
+        """Kill the process. If it may be dead, wait for `ended` first: a kill would hide its exit code from asyncio."""
         if self.process.returncode is None:
             self.process.kill()
         await self.process.wait()
 
 
 class WorkerPool:
-    """At most `limits.AT_ONCE` workers at work, `limits.WAITING` questions in the queue; no more are let in."""
+    """At most `limits.AT_ONCE` busy workers and `limits.WAITING` queued questions; further questions are refused."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -99,7 +99,7 @@ class WorkerPool:
         self._free = asyncio.Semaphore(request_limits.AT_ONCE)
 
     async def ask(self, task: str, question: dict[str, Any]) -> dict[str, Any]:
-        """The answer of a worker, in the time that the task has."""
+        """Return the answer of a worker, within the time limit of the task."""
         if self._inside >= request_limits.AT_ONCE + request_limits.WAITING:
             raise RequestFailed("the playground is busy with other requests; try again in a few seconds", 503)
         self._inside += 1
@@ -132,7 +132,7 @@ class WorkerPool:
             ) from None
         except ConnectionError:
             raise _broken_off(await worker.ended()) from None
-        except ValueError:  # no line of JSON, or one that is too long
+        except ValueError:  # the line is not JSON, or it is too long
             raise _broken_off(None) from None
         finally:  # also when the client has left
             self._working.discard(worker)
@@ -168,7 +168,7 @@ class WorkerPool:
 
 
 def _broken_off(end: int | None) -> RequestFailed:
-    """The error for a request whose worker ended in this way."""
+    """Return the error for a request whose worker ended in this way."""
     if end in KILLED_BY_OTHERS:
         return RequestFailed("the process that computed this answer was killed; try again in a few seconds", 503)
     return RequestFailed(
@@ -195,7 +195,7 @@ class SharedAnswers:
         self._kept: OrderedDict[str, tuple[float, Answer]] = OrderedDict()
 
     async def ask(self, task: str, question: dict[str, Any]) -> Answer:
-        """The answer, which belongs to all who asked: it is not to be changed."""
+        """Return the answer. All requests share it, so callers must not change it."""
         key = json.dumps([task, question], sort_keys=True)
         kept = self._kept_answer(key)
         if kept is not None:
@@ -230,6 +230,6 @@ class SharedAnswers:
         return answer
 
     def _forget(self, key: str, work: _Work) -> None:
-        """Unless it is other work by now."""
+        """Remove the work, unless other work has replaced it."""
         if self._under_way.get(key) is work:
             del self._under_way[key]

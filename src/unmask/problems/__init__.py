@@ -1,8 +1,8 @@
-"""What is to be computed, without numbers or tensors: PROBLEM string → Problem.
+"""Problems, without numbers or tensors: PROBLEM string → Problem.
 
 `problem` is the interface that every problem implements. `catalogue` has one row for every prefix of a PROBLEM string.
 The kinds of problems: `regular_problems`, `circuit_problems`, `expression_problems`, `grammar_problems`,
-`program_problems`, `random_circuits`. What they are made of: `automata`, `regexes`, `circuits`, `expression_shapes`,
+`program_problems`, `random_circuits`. Their parts: `automata`, `regexes`, `circuits`, `expression_shapes`,
 `context_free_grammars`. docs/how-to/add-a-problem.md says what a new kind of problem needs.
 """
 

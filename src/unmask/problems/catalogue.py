@@ -30,18 +30,18 @@ LAW_PREFIX = "law:"
 
 
 def law_path(text: str) -> str | None:
-    """FILE of law:FILE; None for whatever else is written there."""
+    """FILE of law:FILE; None for any other string."""
     return text.removeprefix(LAW_PREFIX) if text.startswith(LAW_PREFIX) else None
 
 
 def parse_law(path: str) -> NoReturn:
-    """Refused: `unmask samplers` reads it, nothing else does."""
+    """Raise ProblemError: only `unmask samplers` reads a law."""
     raise ProblemError(
         f"law:{shortened(path)} is a distribution, which has no answers; use `unmask samplers law:FILE --length N`"
     )
 
 
-# random:SEED: random weights, which solve no problem. For tests of engines and conversions.
+# random:SEED: random weights, which do not solve a problem. For tests of engines and conversions.
 
 
 RANDOM_LETTERS = ("a", "b")
@@ -49,7 +49,7 @@ RANDOM_LETTERS = ("a", "b")
 
 @dataclass(frozen=True)
 class RandomProblem(Problem):
-    """Nothing is right about any word. `digits` is the seed as it was written."""
+    """A problem without correct answers. `digits` is the seed as it was written."""
 
     digits: str
 
@@ -84,7 +84,7 @@ class RandomProblem(Problem):
 
 @dataclass(frozen=True)
 class Row:
-    """PREFIX:TEXT → parse(TEXT); what a folder keeps of it; texts to offer on the command line."""
+    """PREFIX:TEXT → parse(TEXT), the form in which a folder stores it, and texts to suggest on the command line."""
 
     prefix: str
     parse: Callable[[str], Problem]
@@ -96,7 +96,7 @@ class Row:
 CATALOGUE: list[Row] = [
     Row("regex", RegexProblem, StoredRegex),
     Row("dfa", parse_dfa, StoredDfa, reads_file=True),
-    Row("group", GroupProblem, StoredGroup, ("A5", "S5", "Z12", "D4")),  # any S, A, Z, D with a number is one
+    Row("group", GroupProblem, StoredGroup, ("A5", "S5", "Z12", "D4")),  # S, A, Z or D with any number is a group
     Row("aiger", parse_aiger_file, StoredCircuit, reads_file=True),
     Row("blif", parse_blif_file, StoredCircuit, reads_file=True),
     Row("family", FamilyProblem, StoredFamily, tuple(FAMILIES)),
@@ -115,7 +115,7 @@ def has_prefix(text: str) -> bool:
 
 
 def parse_problem(text: str) -> Problem:
-    """PREFIX:TEXT for a prefix of the catalogue; any other string is a regex."""
+    """Parse a PROBLEM string: PREFIX:TEXT for a prefix of the catalogue; any other string is a regex."""
     prefix, colon, rest = text.partition(":")
     row = next((row for row in CATALOGUE if colon and row.prefix == prefix), None)
     return RegexProblem(text) if row is None else row.parse(rest)
@@ -131,7 +131,7 @@ ERRORS = DocumentErrors(
 
 
 def problem_from_json(document: Any) -> Problem:
-    """The problem of an object that `to_json` gave; anything else is refused."""
+    """The problem of an object that `to_json` returned; raise ProblemError for anything else."""
     kinds = {str(row.stored.__struct_config__.tag): row.stored for row in CATALOGUE if row.stored is not None}
     kind = document.get("kind") if isinstance(document, dict) else None
     if not isinstance(kind, str) or kind not in kinds:

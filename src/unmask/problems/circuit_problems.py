@@ -48,7 +48,7 @@ class CircuitProblem(Problem):
         return Outcome.of_bits(self.circuit.evaluate(bits)[0].tolist())
 
     def specification(self, length: int) -> LetteredCircuit:  # noqa: ARG002
-        """The circuit as it was read; what is compiled is another one, of other gates."""
+        """The circuit as it was read; the circuit that is compiled has other gates."""
         return LetteredCircuit(self.circuit, BITS)
 
     def stored(self) -> Stored:
@@ -100,7 +100,7 @@ def _of_file(prefix: str, path: str, read: Callable[[str], Circuit]) -> CircuitP
     return CircuitProblem(f"{prefix}:{Path(path).name}", read(path))
 
 
-# family:NAME: a problem for words of every length, decided by a circuit for each of them.
+# family:NAME: a problem for words of every length, with one circuit per length.
 
 
 LONGEST = 4096
@@ -128,7 +128,7 @@ class FamilyProblem(Problem):
         return FAMILIES[self.family].fits(length) and length <= LONGEST
 
     def check_length(self, length: int) -> None:
-        """Refuse a length that no word has."""
+        """Raise ProblemError if no word has this length."""
         if not self.has_length(length):
             lengths = FAMILIES[self.family].lengths
             raise ProblemError(f"{self.name} has words of length {lengths}, up to {LONGEST}, not {length}")
@@ -148,7 +148,7 @@ class FamilyProblem(Problem):
         return Outcome.of_bits(FAMILIES[self.family].right([self.letters.index(x) for x in word]))
 
     def specification(self, length: int) -> LetteredCircuit:
-        """The family as a textbook computes it."""
+        """The textbook circuit of the family."""
         self.check_length(length)
         return LetteredCircuit(plain_circuit(self.family, length), self.letters)
 

@@ -3,7 +3,7 @@
     # balanced brackets of two kinds
     S -> S S | '(' S ')' | '[' S ']' | ε
 
-One rule a line; a line that begins with `|` goes on with the rule above; `::=` or `→` may stand for the arrow. The
+One rule per line; a line that begins with `|` continues the rule above; `::=` or `→` may replace the arrow. The
 first rule's name is the start. A quoted symbol is a letter; a bare word is a nonterminal if it has a rule, else a
 letter. An empty alternative, `ε` or `''` is the empty word. A letter is a character or a word, without blanks.
 """
@@ -31,7 +31,7 @@ class Grammar:
 
 
 def read_grammar(text: str) -> Grammar:
-    """The grammar of a text; what is wrong is said with the number of the line."""
+    """Parse the text of a grammar. Error messages give the number of the line."""
     drafts: dict[str, list[list[tuple[str, bool]]]] = {}
     name: str | None = None
     symbols = 0
@@ -97,15 +97,15 @@ def _grammar(drafts: dict[str, list[list[tuple[str, bool]]]]) -> Grammar:
     return Grammar(next(iter(rules)), rules, tuple(letters))
 
 
-# Grammar × word → is it derived? By Earley's items, from the rules as they were written: the oracle.
+# Grammar × word → is it derived? The oracle: Earley's algorithm, on the rules as they were written.
 #
-#     (A → α • β, i) in set j    α derives the letters i … j - 1, in a place where A may be
+#     (A → α • β, i) in set j    α derives the letters i … j - 1, and A is expected at i
 #
-# A nonterminal that derives ε is also stepped over when it is expected, so that one pass over a set is enough.
+# An expected nonterminal that derives ε is also skipped, so that one pass over a set is enough.
 
 
 _Item = tuple[str, Alternative, int, int]
-"""(left side, right side, how much of it is done, where it began)."""
+"""(left side, right side, the number of its symbols already derived, the start position)."""
 
 
 def derives(grammar: Grammar, word: Sequence[str]) -> bool:
@@ -128,7 +128,7 @@ def derives(grammar: Grammar, word: Sequence[str]) -> bool:
 
 
 def _next(grammar: Grammar, sets: list[dict[_Item, None]], j: int, item: _Item, empty: set[str]) -> list[_Item]:
-    """What an item of set j adds to it."""
+    """Yield the items that an item of set j adds."""
     name, rhs, done, first = item
     if done == len(rhs):
         return [
@@ -156,9 +156,9 @@ def derive_empty(grammar: Grammar) -> set[str]:
     return empty
 
 
-# Grammar → BinaryGrammar: every rule a letter, or a pair of nonterminals; the same words (Chomsky's normal form).
+# Grammar → BinaryGrammar of the same words: every rule is a letter or a pair of nonterminals (Chomsky normal form).
 #
-# A → X Y Z      A → X ⟨Y Z⟩,  ⟨Y Z⟩ → Y Z       one helper for each tail of a rule, shared by all rules that end so
+# A → X Y Z      A → X ⟨Y Z⟩,  ⟨Y Z⟩ → Y Z       one helper for each tail of a rule, shared by all rules with that tail
 # A → X a        A → X ⟨a⟩,    ⟨a⟩ → a
 # A → X Y, Y ⇒ ε   also A → X                    then A takes over the rules of every X with A ⇒ X
 
@@ -182,7 +182,7 @@ class BinaryGrammar:
 
 
 def binary(grammar: Grammar) -> BinaryGrammar:
-    """The same language in rules of two kinds."""
+    """The binary grammar of the same language."""
     short = _short(grammar)
     nullable = _nullable(short)
     wide = {name: _without_empty(alternatives, nullable) for name, alternatives in short.items()}
@@ -200,16 +200,16 @@ def binary(grammar: Grammar) -> BinaryGrammar:
 
 
 def _short(grammar: Grammar) -> dict[str, set[Alternative]]:
-    """Rules of at most two symbols, and letters only by themselves."""
+    """The rules, split so that each has at most two symbols, and a letter is the only symbol of its rule."""
     short: dict[str, set[Alternative]] = {}
 
     def named(symbols: Alternative) -> str:
-        """A nonterminal for some symbols."""
+        """Return the nonterminal that stands for a sequence of symbols."""
         if len(symbols) == 1 and symbols[0] in grammar.rules:
             return symbols[0]
         name = f"⟨{' '.join(symbols)}⟩"
         if len(symbols) == 1 and (name in grammar.rules or name in grammar.letters):
-            name = f"⟨ {symbols[0]} ⟩"  # no symbol of a grammar has a blank in it
+            name = f"⟨ {symbols[0]} ⟩"  # no symbol of a grammar contains a blank
         if name not in short:
             short[name] = set()
             short[name].add(symbols if len(symbols) == 1 else pair(symbols))
@@ -236,7 +236,7 @@ def _nullable(short: dict[str, set[Alternative]]) -> set[str]:
 
 
 def _without_empty(alternatives: set[Alternative], nullable: set[str]) -> set[Alternative]:
-    """The alternatives, and what is left of a pair when one of it is empty."""
+    """The alternatives, and the rest of each pair in which one symbol can be empty."""
     found = {rhs for rhs in alternatives if rhs}
     for rhs in list(found):
         if len(rhs) == 2:
@@ -245,7 +245,7 @@ def _without_empty(alternatives: set[Alternative], nullable: set[str]) -> set[Al
 
 
 def _units(rules: dict[str, set[Alternative]]) -> dict[str, set[str]]:
-    """name ⇒ …: the nonterminals that a nonterminal can turn into, itself among them."""
+    """name ⇒ …: the nonterminals that a nonterminal can become, including itself."""
     reached: dict[str, set[str]] = {}
     for name in rules:
         found, waiting = {name}, [name]
@@ -261,7 +261,7 @@ def _units(rules: dict[str, set[Alternative]]) -> dict[str, set[str]]:
 def _useful(
     start: str, letters: dict[str, set[str]], pairs: dict[tuple[str, str], set[str]], *, empty: bool
 ) -> BinaryGrammar:
-    """Without nonterminals that derive no word, or that no derivation from the start needs."""
+    """The rules without nonterminals that derive no word or that no derivation from the start needs."""
     productive = {name for derived in letters.values() for name in derived}
     while (
         more := {name for pair, derived in pairs.items() if productive.issuperset(pair) for name in derived}

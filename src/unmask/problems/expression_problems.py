@@ -1,8 +1,8 @@
 """expr:EXPRESSION [in LOW..HIGH] [within LOW..HIGH] [compact]: the value of an arithmetic expression.
 
     in       the range of the operands, 0..9 unless it is given
-    within   a range that no result may leave; whether one could is known, and refused, before anything is compiled
-    compact  one slot per operator, instead of the whole expression written out after every step
+    within   a range that no result may leave; an expression that can leave it is refused before compilation
+    compact  one slot per operator, instead of writing the whole expression after every step
 
 A word is an expression of the same shape: (2+3)*(4+1)-6= for (a+b)*(c+d)-e. Any other word has no value.
 """
@@ -67,7 +67,7 @@ class ExpressionProblem(Problem):
 
     @property
     def operands(self) -> Range:
-        """The least and the greatest number that a word may hold."""
+        """The least and the greatest operand of a word."""
         return self._parts[1]
 
     @property
@@ -89,7 +89,7 @@ class ExpressionProblem(Problem):
         return (*(str(v) for v in range(self.operands[0], self.operands[1] + 1)), *PUNCTUATION)
 
     def outcome(self, word: Word) -> Outcome:
-        """The value of a word; rejected unless it is an expression of this shape."""
+        """The value of a word; a word that is not an expression of this shape is rejected."""
         operands = self._operands_of(word)
         return REJECTED if operands is None else Outcome(value=str(self.shape.evaluate(operands)))
 
@@ -106,7 +106,7 @@ class ExpressionProblem(Problem):
         return operands
 
     def _spelled(self, word: str) -> list[str]:
-        """Symbols separated by blanks, or an expression as it is typed; `=` may be left out."""
+        """The symbols of a word: separated by blanks, or an expression as it is typed; `=` may be left out."""
         pieces = plain(word).split()
         if len(pieces) == self.length and all(piece in self.letters for piece in pieces):
             return pieces
@@ -132,7 +132,7 @@ class ExpressionProblem(Problem):
         return "".join(str(next(numbers)) if symbol is None else symbol for symbol in self.shape.symbols)
 
     def every_word(self, length: int) -> Words:  # noqa: ARG002
-        """All words of this shape; then those that differ from the least of them in at most one symbol."""
+        """All words of this shape, then the words that differ from the least of them in at most one symbol."""
         numbers = self.operands[1] - self.operands[0] + 1
         count = numbers ** len(self.shape.operands) + self.length * len(self.letters)
         return Words(count, self._every_word())
@@ -146,7 +146,7 @@ class ExpressionProblem(Problem):
             yield " ".join([*least[:place], letter, *least[place + 1 :]])
 
     def words(self, length: int, rng: random.Random) -> Iterator[str]:  # noqa: ARG002
-        """Three words of the shape, one of its length only, and so on."""
+        """Repeatedly, three words of the shape and one word that only has its length."""
         while True:
             for _ in range(3):
                 yield self.random_word(rng)

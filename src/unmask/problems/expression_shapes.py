@@ -1,7 +1,7 @@
 """An arithmetic expression as text → its shape: where operands and operators are, and what each operator reads.
 
-+ and - bind less than *, all of them associate to the left, parentheses group. × and − may be written for * and -.
-An operand is a name or a number; either only marks a place, so that a name used twice marks two places.
++ and - bind less tightly than *, all associate to the left, parentheses group. × and − may be written for * and -.
+An operand is a name or a number. Both only mark a place, so a name used twice marks two places.
 """
 
 import re
@@ -38,7 +38,7 @@ class ArithmeticOperation:
 
 @dataclass(frozen=True)
 class ExpressionShape:
-    """The symbols of a word, None for an operand, `=` at the end; operations come after what they read."""
+    """The symbols of a word, None for an operand, `=` at the end; operations come after the nodes that they read."""
 
     symbols: tuple[str | None, ...]
     operations: tuple[ArithmeticOperation, ...]
@@ -105,7 +105,7 @@ class _ShapeParser:
         self.text, self.tokens = text, tokens
         self.operand_count = sum(token not in PUNCTUATION for token, _ in tokens)
         self.pending: list[int] = []  # places of operators without a right operand, and of open parentheses
-        self.nodes: list[tuple[int, int]] = []  # (node, height) of the parts that no operator has joined yet
+        self.nodes: list[tuple[int, int]] = []  # (node, height) of the subexpressions that no operator has joined yet
         self.operations: list[ArithmeticOperation] = []
         self.operands_read = 0
         self.after_operand = False
@@ -172,8 +172,8 @@ def _wrong(reason: str, text: str) -> ProblemError:
 
 # Shape × range of the operands → the values that every part of an expression can take, exactly.
 #
-# An operand is any number of the range, independently of the others, so that the values of an operation are all
-# values(left) ∘ values(right): nothing that cannot occur, nothing that leaves them.
+# Each operand is any number of the range, independently of the others, so the values of an operation are exactly all
+# values(left) ∘ values(right).
 
 
 Range = tuple[int, int]
@@ -183,7 +183,7 @@ MOST_PAIRS = 1_000_000
 
 
 def value_sets(shape: ExpressionShape, operands: Range, within: Range | None = None) -> list[np.ndarray]:
-    """For every node its values in increasing order; refused where one may lie outside `within`, or there are too many.
+    """The values of every node in increasing order; raise if one may lie outside `within` or there are too many.
 
     Nodes are the operands from left to right, then the operations.
     """

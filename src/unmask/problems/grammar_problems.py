@@ -20,8 +20,8 @@ from unmask.recurrences.system import System
 #     cell[i, i] = {A : A → letter i}
 #     cell[i, j] = {A : A → B C, B in cell[i, k], C in cell[k + 1, j], i <= k < j}
 #
-# With few nonterminals a slot holds the set. With many there is a truth value for each of them, in groups of their own:
-# the vocabulary would have to name all sets.
+# With few nonterminals, the value of a slot is the set. With many, the vocabulary would have to name all sets, so each
+# nonterminal has its own group of slots with truth values.
 
 
 MOST_IN_SETS = 10
@@ -29,7 +29,7 @@ i, j, k = indices("i j k")
 
 
 def chart(grammar: BinaryGrammar, *, sets: bool | None = None) -> System:
-    """The system that recognises the grammar's words; `sets` chooses how a factor's nonterminals are held."""
+    """The system that recognises the grammar's words; `sets` says how the nonterminals of a factor are represented."""
     if sets is None:
         sets = len(grammar.nonterminals) <= MOST_IN_SETS
     groups, whole = _in_sets(grammar) if sets else _one_by_one(grammar)
@@ -100,7 +100,7 @@ class GrammarProblem(Problem):
 
     @cached_property
     def system(self) -> System:
-        """What is compiled."""
+        """The system that is compiled."""
         return chart(self.binary)
 
     @property
@@ -111,7 +111,7 @@ class GrammarProblem(Problem):
         return Outcome.of_bits([derives(self.grammar, symbols_of(word, self.letters))])
 
     def specification(self, length: int) -> Grammar:  # noqa: ARG002
-        """The rules of the file; their binary form is what is compiled."""
+        """The rules of the file; their binary form is compiled."""
         return self.grammar
 
     def stored(self) -> Stored:
@@ -120,7 +120,7 @@ class GrammarProblem(Problem):
 
 
 class StoredGrammar(Stored, frozen=True, tag="cfg"):
-    """The grammar, and how the slots of the compiled chart are called."""
+    """The grammar, and the names of the slots of the compiled chart."""
 
     name: str
     grammar: str

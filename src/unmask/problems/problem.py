@@ -1,4 +1,4 @@
-"""Problem: what is to be decided about words, and all that the rest of the package may ask about it.
+"""Problem: what is to be decided about words, and the interface that the rest of the package uses.
 
 Only `name`, `letters`, `outcome` and `stored` must be given; everything else has a default. A problem whose words
 form a regular language gives an automaton instead of letters (`regular_problems`).
@@ -19,7 +19,7 @@ from unmask.problems.context_free_grammars import Grammar
 from unmask.problems.expression_shapes import ExpressionShape
 from unmask.recurrences.interpreter import Interpreter
 
-# Outcome: what is said of a word, by a problem that knows what is right or by the run of a model.
+# Outcome: the answer for a word, given by a problem (the correct answer) or by the run of a model.
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Outcome:
 
     @property
     def accepted(self) -> bool | None:
-        """The answer; a word that has a value is accepted. None where nothing was decided."""
+        """The answer; a word that has a value is accepted. None if the outcome is undecided or an error."""
         return self.bits[-1] if self.bits else True if self.value is not None else None
 
     def last(self, outputs: int) -> "Outcome":
@@ -72,20 +72,20 @@ class Stored(msgspec.Struct, frozen=True, tag_field="kind", forbid_unknown_field
     """The fields of one kind of problem: exactly these, of these types."""
 
     def problem(self) -> "Problem":
-        """The problem that was stored."""
+        """Return the problem that was stored."""
         raise NotImplementedError
 
 
-# Specification: what a proof holds a model against, at one length. It shares nothing with what is compiled.
+# Specification: what a proof compares a model of one length with. It shares nothing with what is compiled.
 #
-# | specification   | says of a word                                       |
+# | specification   | gives for a word                                     |
 # |-----------------|------------------------------------------------------|
 # | Automaton       | whether it is accepted                               |
 # | LetteredCircuit | the output bits, the last of them the answer         |
 # | Shape           | its value, or that it does not have this shape       |
 # | Recurrences     | the values of the answer slots                       |
 # | Grammar         | whether it is derived                                |
-# | DecisionGraph   | its outputs, as a function said of every word        |
+# | DecisionGraph   | its outputs, as returned by a function               |
 #
 # `verification/words/deciders.py` turns each of them into gates.
 
@@ -130,7 +130,7 @@ class DecisionGraph:
 Specification = Automaton | LetteredCircuit | ExpressionShape | Recurrences | Grammar | DecisionGraph
 
 
-# Words to try: drawn without end, the same for the same seed.
+# Words to try: an endless sequence, the same for the same seed.
 
 
 def is_plain(letters: Sequence[str]) -> bool:
@@ -139,10 +139,10 @@ def is_plain(letters: Sequence[str]) -> bool:
 
 
 def words_over(letters: Sequence[str], length: int, rng: random.Random, *, gap: str | None = None) -> Iterator[str]:
-    """Any words over the letters, written with `gap` between them."""
+    """Random words over the letters, written with `gap` between them."""
     gap = ("" if is_plain(letters) else " ") if gap is None else gap
     while True:
-        # half of the words are nearly all one letter: a random graph of many edges has every path
+        # half of the words consist almost entirely of one letter: in a random graph with many edges every path exists
         favoured, rare = rng.choice(letters), isqrt(length) + 1
         even = bool(rng.getrandbits(1))
         drawn = (rng.choice(letters) if even or rng.randrange(rare) == 0 else favoured for _ in range(length))
@@ -150,7 +150,7 @@ def words_over(letters: Sequence[str], length: int, rng: random.Random, *, gap: 
 
 
 def words_of(automaton: Automaton, length: int, rng: random.Random) -> Iterator[str]:
-    """In turn a member, a non-member, a word one edit away from a member, and any word.
+    """Yield in turn a member, a non-member, a word one edit away from a member, and any word.
 
     Both answers occur even if one of them is rare. If there is no member or no non-member, any word is yielded instead.
     """
@@ -172,7 +172,7 @@ def words_of(automaton: Automaton, length: int, rng: random.Random) -> Iterator[
 
 
 def one_edit_away(word: str, other: str, length: int, rng: random.Random) -> str:
-    """The word with one symbol taken from another word."""
+    """The word with one symbol replaced by a symbol of another word."""
     plain = len(word) == length
     symbols, others = (list(word), list(other)) if plain else (word.split(), other.split())
     if symbols:
@@ -188,14 +188,14 @@ Characters = tuple[tuple[int, int, int], ...]
 
 @dataclass(frozen=True, eq=False)
 class Words:
-    """Words, and how many there are."""
+    """Words, and their number."""
 
     count: int
     each: Iterator[str]
 
 
 class Problem(Protocol):
-    """What is to be decided about a word, with an oracle that nothing compiled can influence."""
+    """A question about words, with an oracle that is independent of everything compiled."""
 
     @property
     def name(self) -> str:
@@ -204,25 +204,25 @@ class Problem(Protocol):
 
     @property
     def letters(self) -> tuple[str, ...]:
-        """What words are made of: the symbols of the input alphabet."""
+        """The symbols of the input alphabet, of which words consist."""
         ...
 
     def outcome(self, word: Word) -> Outcome:
-        """What is right about a word, computed in the plainest possible way."""
+        """The correct answer for a word, computed in the simplest possible way."""
         ...
 
     def stored(self) -> Stored | None:
-        """What a folder keeps of the problem; None if there is nothing to come back to."""
+        """What a folder stores of the problem; None if it cannot be restored."""
         ...
 
     @property
     def characters(self) -> Characters | None:
-        """Which letter a character stands for, where a word is any text at all; else a word is a list of letters."""
+        """The letter of each character if words are arbitrary text; None if a word is a list of letters."""
         return None
 
     @property
     def length(self) -> int | None:
-        """The length of all words, where they have but one."""
+        """The length of all words if it is fixed."""
         return None
 
     def has_length(self, length: int) -> bool:
@@ -231,17 +231,17 @@ class Problem(Protocol):
 
     @property
     def automaton(self) -> Automaton | None:
-        """The least automaton of the accepted words, where they form a regular language."""
+        """The minimal automaton of the accepted words if they form a regular language."""
         return None
 
     @property
     def group(self) -> PermutationGroup | None:
-        """The group whose word problem it is, where it is one."""
+        """The group, if this is the word problem of a group."""
         return None
 
     @property
     def accepts(self) -> str | None:
-        """Which words are accepted, as a phrase for a model card; None if the name of the problem says it."""
+        """A phrase for a model card that says which words are accepted; None if the name of the problem says it."""
         return None
 
     @property
@@ -251,23 +251,23 @@ class Problem(Protocol):
 
     @property
     def why_no_answers(self) -> str:
-        """What to do about a problem that has no answers."""
+        """An error message for a problem that has no answers, with what to do."""
         return f"{self.name} solves no problem to compare with; give one with --against"
 
     def answer_symbols(self, length: int) -> frozenset[str]:  # noqa: ARG002
-        """Which symbols an answer may be, besides accept and reject."""
+        """The symbols that an answer may be besides accept and reject."""
         return frozenset()
 
     def outputs(self, length: int) -> int:  # noqa: ARG002
-        """How many output bits a word of this length has."""
+        """The number of output bits for a word of this length."""
         return 1
 
     def words(self, length: int, rng: random.Random) -> Iterator[str]:
-        """Words to try, without end, with both answers among them where both occur."""
+        """An endless sequence of words to try, with both answers if both occur."""
         return words_over(self.letters, length, rng)
 
     def every_word(self, length: int) -> Words | None:  # noqa: ARG002
-        """The words that an exhaustive check tries, where it cannot be all words over the letters."""
+        """The words that an exhaustive check tries if it cannot try all words over the letters."""
         return None
 
     def specification(self, length: int) -> Specification | None:  # noqa: ARG002
@@ -275,10 +275,10 @@ class Problem(Protocol):
         return self.automaton
 
     def symbols_in(self, word: str) -> int:
-        """How many letters a word has, as it is typed."""
+        """The number of letters of a word as it is typed."""
         return len(word) if self.characters is not None or is_plain(self.letters) else len(word.split())
 
     def to_json(self) -> dict[str, Any]:
-        """The JSON object that a folder keeps; {} if it keeps none."""
+        """The JSON object that a folder stores; {} if it stores none."""
         stored = self.stored()
         return {} if stored is None else msgspec.to_builtins(stored)

@@ -1,7 +1,7 @@
-"""program:FILE.py: what a system of recurrences computes. The file is the user's own code, and is run.
+"""program:FILE.py: the answers of a system of recurrences. The file is the user's own code, and is run.
 
-A folder keeps the name and the hash of the file, and never causes it to run: to compare a model with its program, give
-the file again.
+A folder stores only the name and the hash of the file, so loading a folder never runs it. To compare a model with its
+program, give the file again.
 """
 
 import hashlib
@@ -20,12 +20,12 @@ from unmask.recurrences.rule_functions import LONGEST_REASON
 from unmask.recurrences.system import System, is_truth, symbol_names
 
 MOST_BYTES = 1 << 20
-KEPT = 16  # lengths whose interpreters are kept
+KEPT = 16  # the number of lengths whose interpreters are cached
 
 
 @dataclass(frozen=True, eq=False)
 class ProgramProblem(Problem):
-    """What are the answers of the program? Oracle: its interpreter, which knows no transformer."""
+    """What are the answers of the program? Oracle: its interpreter, which does not use transformers."""
 
     title: str
     system: System
@@ -35,7 +35,7 @@ class ProgramProblem(Problem):
         object.__setattr__(self, "interpreter", lru_cache(maxsize=KEPT)(self._interpreter))
 
     def interpreter(self, length: int) -> Interpreter:
-        """The interpreter for words of one length; what is wrong with the program at this length is said here."""
+        """The interpreter for words of one length; raise ProblemError if the program is wrong at this length."""
         return self._interpreter(length)
 
     def _interpreter(self, length: int) -> Interpreter:
@@ -61,12 +61,12 @@ class ProgramProblem(Problem):
         return len(self.interpreter(length).unfolding.answers)
 
     def answer_symbols(self, length: int) -> frozenset[str]:  # noqa: ARG002
-        """What an answer may be, besides true and false."""
+        """The values that an answer may have besides true and false."""
         names = symbol_names(self.system)
         return frozenset(names[value] for value in self.system.answer_group.values if not is_truth(value))
 
     def outcome(self, word: Word) -> Outcome:
-        """The values of the answer slots: bits where they can be truth values alone, else their names."""
+        """The values of the answer slots: bits if they can only be truth values, else their names."""
         symbols = symbols_of(word, self.letters)
         answers = self.interpreter(len(symbols)).run(symbols).answers
         if all(is_truth(value) for value in self.system.answer_group.values):
@@ -84,7 +84,7 @@ class ProgramProblem(Problem):
 class StoredProgram(Stored, frozen=True, tag="program"):
     """The name of the program and the hash of its file, the number of its answers, the names of its slots.
 
-    `symbols` are what an answer may be besides accept and reject: [] for truth values, None in older folders.
+    `symbols` are the possible answers besides accept and reject: [] for truth values, None in older folders.
     """
 
     name: str
@@ -99,7 +99,7 @@ class StoredProgram(Stored, frozen=True, tag="program"):
 
 @dataclass(frozen=True, eq=False)
 class AbsentProgram(Problem):
-    """A program of which only the name is known: a folder does not hold it."""
+    """A program of which only the name is known, because a folder does not store the program."""
 
     title: str
     sha256: str
@@ -148,7 +148,7 @@ def parse_program(path: str) -> ProgramProblem:
 
 
 def run_file(path: str, kind: str) -> tuple[bytes, dict[str, Any]]:
-    """(content, names) of a Python file of the user, which is run; an error of it becomes an error message."""
+    """Run a Python file of the user and return (content, names); an exception in it becomes an error message."""
     content = read_file(path, f"the {kind} {shortened(path)}", most=MOST_BYTES, error=ProblemError)
     try:
         return content, runpy.run_path(path)
@@ -158,7 +158,7 @@ def run_file(path: str, kind: str) -> tuple[bytes, dict[str, Any]]:
         raise type(error)(f"{where}{error}") from error
     except (KeyboardInterrupt, OutOfTime):
         raise
-    except BaseException as error:  # of whatever class the file has made up
+    except BaseException as error:  # of any class that the file defines
         line = line_in(path, error)
         where = f" at line {line}" if line is not None else ""
         what = f"raises {type(error).__name__}{where} ({message_of(error, LONGEST_REASON)})"
@@ -183,7 +183,7 @@ def line_in(path: str, error: BaseException) -> int | None:
 
 
 def _system(namespace: dict[str, object], path: str) -> System:
-    """The System called `program`, or the only one there is."""
+    """The System called `program`, or else the only System of the file."""
     systems = list({id(value): value for value in namespace.values() if isinstance(value, System)}.values())
     named = namespace.get("program")
     if isinstance(named, System):

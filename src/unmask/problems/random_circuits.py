@@ -33,7 +33,7 @@ def constant_table(value: bool) -> Table:
 
 @dataclass(frozen=True)
 class Coin:
-    """A toss."""
+    """A coin toss."""
 
 
 @dataclass(frozen=True)
@@ -49,12 +49,12 @@ class TableGate:
 
 
 Step = Coin | TableGate | None
-"""What a slot becomes in one pass: a toss, a function of two slots, or 0."""
+"""The new value of a slot in one pass: a toss, a function of two slots, or 0."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """What every slot becomes in every pass: `passes[t][slot]`. The last `outputs` slots are the sample."""
+    """The new value of every slot in every pass: `passes[t][slot]`. The last `outputs` slots are the sample."""
 
     passes: tuple[tuple[Step, ...], ...]
     outputs: int
@@ -66,7 +66,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class RandomCircuit:
-    """Coins and gates, each after what it reads; `outputs` are numbers of nodes."""
+    """Coins and gates, each after the nodes that it reads; `outputs` are node numbers."""
 
     nodes: tuple[Coin | TableGate, ...]
     outputs: tuple[int, ...]
@@ -92,12 +92,12 @@ class RandomCircuit:
 
     @property
     def depth(self) -> int:
-        """The number of levels, that of the coins included."""
+        """The number of levels, including that of the coins."""
         return max(self.levels[k] for k in self.outputs)
 
     @property
     def passes(self) -> int:
-        """The depth, and one more if a coin of a circuit without gates is output twice: it is tossed, then copied."""
+        """The depth, plus one if a coin of a circuit without gates is output twice: it is tossed, then copied."""
         return self.depth + (self.depth == 1 and len(set(self.outputs)) < len(self.outputs))
 
     def values(self, tosses: Sequence[bool]) -> list[bool]:
@@ -158,10 +158,10 @@ class RandomCircuit:
         return Layout(table, len(self.outputs))
 
     def once(self) -> tuple[Coin | TableGate, ...]:
-        """What every slot becomes if it is written once: gates read slots, in any order; the outputs come last.
+        """A layout in which every slot is written once: gates read slots, in any order; the outputs come last.
 
-        Bounds: a slot for each node that an output needs, and one more each time that a node is output again: a gate is
-        computed a second time, a coin is copied.
+        Bounds: a slot for each node that an output needs, and one more each time that a node is output again. In that
+        case a gate is computed again, and a coin is copied.
         """
         nodes, outputs = (pruned := self.pruned()).nodes, pruned.outputs
         order = [k for k in range(len(nodes)) if k not in outputs] + list(outputs)
@@ -186,7 +186,8 @@ class RandomCircuit:
     def _lives(self) -> tuple[list[int], list[int]]:
         """(the pass that writes each node, the last pass that reads it, 0 if no pass does)
 
-        The last pass reads outputs that are older, and tosses a coin that is output once and read by no gate.
+        The last pass reads outputs that were written earlier. A coin that is output once and read by no gate is
+        tossed in the last pass.
         """
         readers: list[list[int]] = [[] for _ in self.nodes]
         for k, node in enumerate(self.nodes):
@@ -204,7 +205,7 @@ class RandomCircuit:
         return written, last
 
     def _moved(self, k: int, slots: dict[int, int]) -> Coin | TableGate:
-        """The node, reading slots, or nodes of other numbers."""
+        """The node with its operands renumbered, as slots or as other nodes."""
         node = self.nodes[k]
         return node if isinstance(node, Coin) else TableGate(node.table, slots[node.left], slots[node.right])
 

@@ -1,6 +1,6 @@
-"""Problems whose accepted words form a regular language: an automaton says what there is to know, but for `outcome`.
+"""Problems whose accepted words form a regular language: an automaton determines everything except `outcome`.
 
-The oracle of each is something other than its automaton.
+The oracle of each problem is independent of its automaton.
 """
 
 import random
@@ -24,11 +24,11 @@ from unmask.problems.regexes.regex_parser import regex_flags
 
 
 class RegularProblem(Problem, Protocol):
-    """Give it a name, an automaton, an outcome and what is stored."""
+    """Base class; a subclass defines `name`, `automaton`, `outcome` and `stored`."""
 
     @property
     def automaton(self) -> Automaton:
-        """The minimal automaton; not built before it is asked for."""
+        """The minimal automaton, built on first use."""
         ...
 
     @property
@@ -40,12 +40,12 @@ class RegularProblem(Problem, Protocol):
         return self.automaton.characters
 
     def words(self, length: int, rng: random.Random) -> Iterator[str]:
-        """Members, non-members, words one edit away from a member, and any."""
+        """Members, non-members, words one edit away from a member, and any words."""
         return words_of(self.automaton, length, rng)
 
 
 def symbols_of(word: Word, tokens: tuple[str, ...]) -> Sequence[str]:
-    """A word as names of tokens: a plain string if every token is one character, else split at blanks."""
+    """The names of a word's tokens: its characters if every token is one character, else the parts between blanks."""
     if isinstance(word, str):
         word = word if is_plain(tokens) else word.split()
     unknown = next((name for name in word if name not in tokens), None)
@@ -66,11 +66,11 @@ class RegexProblem(RegularProblem):
     ignore_case: bool = False
 
     def __post_init__(self) -> None:
-        _ = self._compiled  # a pattern that Python refuses is refused here
+        _ = self._compiled  # raises for a pattern that Python refuses
 
     @property
     def name(self) -> str:
-        """The PROBLEM string; what flags add to it is written inline."""
+        """The PROBLEM string, with the flags written inline."""
         flags = "i" * self.ignore_case + "u" * (not self.ascii and not self._reads_ascii)
         return f"regex:{f'(?{flags})' if flags else ''}{self.pattern}"
 
@@ -146,7 +146,7 @@ def read_dfa_document(path: str | Path) -> dict[str, Any]:
 
 
 def dfa_from_json(document: Any) -> Automaton:
-    """The automaton of a JSON object; all of it is checked."""
+    """The automaton of a JSON object, which is checked completely."""
     if not isinstance(document, dict) or sorted(document) != sorted(_KEYS):
         given = sorted(document) if isinstance(document, dict) else type(document).__name__
         raise ProblemError(f"an automaton needs exactly the keys {', '.join(_KEYS)}, but has {shortened(str(given))}")

@@ -1,16 +1,16 @@
-"""Problem → Program → Transformer: what a transformer does, over named registers, before numbers are chosen.
+"""Problem → Program → Transformer: what a transformer does, over named registers, before its weights are numbers.
 
 program, declarations          the language: registers, heads and MLPs; positions in n and N
 instance, assembly             program in N → program of one N → weights
 gadgets                        what one head or one MLP can compute
-planner_programs               which slots are written next
+planner_programs               planners: the slots that are written next
 regular                        regular languages
 recurrences                    any system of recurrences: user programs, grammars, circuits
 circuit_systems                circuits and circuit families as systems of recurrences
 arithmetic_expressions, reachability, one_step_addition, sampling_programs       one kind of problem each
 simulation, residual_slots, addressed_rows, score_tables, mirrored_rows, hosted_masks
                                a given transformer inside a larger program, for theorems
-uniform_positions              can positions be computed in logarithmic space?
+uniform_positions              check that positions can be computed in logarithmic space
 """
 
 from typing import TYPE_CHECKING

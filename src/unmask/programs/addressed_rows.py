@@ -1,8 +1,8 @@
-"""Rows with binary addresses, one of which a head finds: what the searches for single keys have in common.
+"""Rows with binary addresses, one of which a head finds: the common part of the searches for single keys.
 
 In a head whose scores are cut and shifted, a key has the weight 2^-p if its score reaches a value, else 0, provided
-that a row with exp = B fixes Z = B. Such heads count keys, tell whether a block of addresses has one, and read the
-address of the last one.
+that a row with exp = B fixes Z = B. Such heads count keys, determine whether a block of addresses contains a key, and
+read the address of the last key.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ from unmask.weights.transformer import Mlp
 
 @dataclass(frozen=True, eq=False)
 class AddressedRows:
-    """Addresses of `bits` signed bits, the lowest first; all registers are 0 in rows that are not `real`."""
+    """Addresses of `bits` signed bits, lowest first; all registers are 0 in rows that are not `real`."""
 
     program: Program
     tables: ScoreTables
@@ -39,14 +39,14 @@ class AddressedRows:
     real: Columns
 
     def shift(self, head: HeadBuilder, amount: Form) -> None:
-        """Map scores from -amount on to `least`, lower ones below it: the weight is 2^-p or 0 where Z = B."""
+        """Map scores from -amount on to `least`, and lower scores below it: the weight is 2^-p or 0 if Z = B."""
         one, on = self.program.one, [(self.program.one, ONE)]
         head.column(amount, on)
         for weight in (B, -B, ulps(self.tables.least)):
             head.column([(one, weight)], on)
 
     def equal(self, head: HeadBuilder, code: Sequence[Form], asks: Sequence[Form]) -> None:
-        """EQ with forms for the bits of the query: ±B where it asks, and -B there. Scores must be at most 0."""
+        """EQ with forms for the bits of the query: ±B and -B in queries that ask. Scores must be at most 0."""
         for a, ask, key in zip(code, asks, self.address, strict=True):
             head.column(a, [(key, ONE)])
             head.column(ask, [(self.program.one, ONE)])
@@ -72,7 +72,7 @@ class AddressedRows:
             head.column([(self.program.one, -B), *gate], one)
 
     def pin(self, head: HeadBuilder, *sentinels: Columns) -> None:
-        """Give these rows the score B: then Z = B, and each has the weight 1."""
+        """Give these rows the score B. Then Z = B, and each has the weight 1."""
         for flag in sentinels:
             for _ in range(2):
                 head.column([(self.program.one, B)], [(flag, ONE)])
@@ -83,7 +83,7 @@ class AddressedRows:
 
 
 def keep_zero(layer: LayerBuilder, mlp: Mlp, work: Columns, flag: Columns) -> None:
-    """Keep what `mlp` writes out of the stream `work` of flagged rows: two units, so that no sum survives."""
+    """Prevent `mlp` from writing to the stream `work` of flagged rows: two units, so that no sum survives."""
     for column in np.unique(mlp.w2.column.tolist() + np.flatnonzero(mlp.b2).tolist()):
         units = layer.mlp.units(2)
         layer.mlp.read(units, np.repeat(flag, 2))
@@ -101,7 +101,7 @@ def exact_levels(mlp: MlpBuilder, levels: Columns, exact: Columns, none: Columns
 
 
 def bit_flags(program: Program, bits: int, name: str, number: Expression, digit: int, only: Expression) -> Columns:
-    """For every bit, the lowest first, whether it is `digit`."""
+    """For every bit, lowest first, a flag whether it is `digit`."""
     columns = [program.flag(f"{name} {k}", both(only, (number // (1 << k) % 2).equals(digit))) for k in range(bits)]
     return np.concatenate(columns)
 

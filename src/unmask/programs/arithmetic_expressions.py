@@ -1,12 +1,12 @@
 """Arithmetic expressions by masked diffusion, by a looped transformer and by chains of thought (fig:expression-tree).
 
     (a+b)*(c+d)-e=            the input, N = 14 rows
-    s*t-e=  u-e=  v           figure layout: what is left of it after every step, P = 6 + 4 + 1
+    s*t-e=  u-e=  v           figure layout: the remaining expression after every step, P = 6 + 4 + 1
     s t u v                   compact layout: one slot per operator, by height, P = 4
 
 Statement:    an expression with + - * over finitely many values is evaluated by a masked diffusion model in as many
-              steps as its tree is high, with one slot per operator, or with one slot for every symbol of what is left
-              of the expression after each step; by a chain of thought in as many steps as there are slots; by a
+              steps as the height of its tree, with one slot per operator, or with one slot for every symbol of the
+              remaining expression after each step; by a chain of thought in as many steps as there are slots; by a
               parallel chain of thought and by a looped transformer in as many steps as masked diffusion.
 Construction: numbers are single symbols. A slot reads three rows (left operand, operator, right operand), or copies one
               row, named three times. One MLP holds the table of all operations:
@@ -18,12 +18,12 @@ Construction: numbers are single symbols. A slot reads three rows (left operand,
                             MLP:   misshapen = [last row] ∧ [average > 0]
               Rows that neither compute nor copy read themselves three times; no symbol is both a number and an
               operator. The planner chooses a masked slot once nothing that it reads is masked. In a chain, the row
-              before a symbol acts for it. In a loop, every row is computed anew in every loop. The last slot holds the
+              before a symbol computes it. In a loop, every row is computed again in every loop. The last slot holds the
               value; if the word has another shape, it holds the reject symbol.
 Bounds:       T = depth, P = operators (compact) or symbols written (figure); chain of thought T = P; parallel chain
               P' = the most symbols that a step writes. 2 layers, 4 heads; width O(log(N + P) + values).
 Exactness:    for every shape and range, p >= 2.
-Deviations:   the figure has no word of another shape.
+Deviations:   the figure does not consider words of another shape.
 """
 
 from dataclasses import dataclass, replace
@@ -55,7 +55,7 @@ from unmask.weights.transformer import Attention
 
 @dataclass(frozen=True, eq=False)
 class ExpressionPlan:
-    """Per slot: the rows it reads, whether it copies, whether it holds nothing, and the step that writes it."""
+    """Per slot: the rows it reads, whether it copies, whether it is empty, and the step that writes it."""
 
     length: int
     sources: np.ndarray  # [slots, 3]
@@ -77,11 +77,11 @@ class ExpressionPlan:
 
     @property
     def writes(self) -> tuple[int, ...]:
-        """How many slots each step writes."""
+        """The number of slots that each step writes."""
         return tuple(np.bincount(self.step).tolist())
 
     def in_blocks(self) -> "ExpressionPlan":
-        """The same with equally many slots for every step: those of a step are the last of its block."""
+        """The same plan with equally many slots for every step; a step uses the last slots of its block."""
         widest = max(self.writes)
         ends = np.cumsum(self.writes)[self.step]
         places = widest * (self.step + 1) - (ends - np.arange(self.slots))
@@ -101,7 +101,7 @@ def _plan(length: int, sources: list[tuple[int, int, int]], step: list[int]) -> 
 
 
 def compact_plan(shape: ExpressionShape) -> ExpressionPlan:
-    """A slot per operation, the lower ones first."""
+    """A slot per operation, in order of height."""
     length = len(shape.symbols)
     row_of = dict(enumerate(shape.operands))
     order = sorted(range(len(shape.operations)), key=lambda k: (shape.operations[k].height, k))
@@ -113,7 +113,7 @@ def compact_plan(shape: ExpressionShape) -> ExpressionPlan:
 
 @dataclass(frozen=True)
 class _Written:
-    """A symbol of an expression that is evaluated in part: None for a number, its place for an operator."""
+    """A symbol of a partly evaluated expression: None for a number, its place for an operator."""
 
     symbol: str | None
     place: int
@@ -139,7 +139,7 @@ def figure_plan(shape: ExpressionShape) -> ExpressionPlan:
 
 
 def _reduced(text: list[_Written], height_at: dict[int, int], height: int) -> list[_Written]:
-    """The text in which every operation of this height is a number, and everything else a copy."""
+    """The text with a number for every operation of this height, and copies of all other symbols."""
     made: list[_Written] = []
     rest = iter(text)
     for item in rest:
@@ -153,7 +153,7 @@ def _reduced(text: list[_Written], height_at: dict[int, int], height: int) -> li
 
 
 def _without_parentheses(text: list[_Written]) -> list[_Written]:
-    """The text without parentheses that hold a number alone."""
+    """The text without parentheses around a single number."""
     remaining: list[_Written] = []
     for item in text:
         remaining.append(item)
@@ -164,7 +164,7 @@ def _without_parentheses(text: list[_Written]) -> list[_Written]:
 
 @dataclass(frozen=True, eq=False)
 class Operations:
-    """left[i] operator[i] right[i] = result[i], all of them tokens: every operation that can occur, once."""
+    """left[i] operator[i] right[i] = result[i], as tokens: every operation that can occur, once."""
 
     left: np.ndarray
     operator: np.ndarray
@@ -183,7 +183,7 @@ class ExpressionSymbols:
 
     @property
     def classes(self) -> list[np.ndarray]:
-        """The tokens of the input by what a place of the word may ask for: the numbers, then each other symbol."""
+        """The classes of input tokens that a place of the word may expect: the numbers, then each other symbol."""
         numbers = self.vocabulary.letters - len(PUNCTUATION)
         return [np.arange(numbers), *np.arange(numbers, self.vocabulary.letters)[:, None]]
 
@@ -208,7 +208,7 @@ class SymbolColumns:
 def expression_symbols(problem: ExpressionProblem, roles: tuple[str, ...], *, copies: bool) -> ExpressionSymbols:
     """The numbers of the range, + - * ( ) =, the other values, and the special symbols.
 
-    The value of the whole is written and never fetched; where slots copy, all else that is fetched is also written.
+    The final value is written and never fetched. If slots copy, everything else that is fetched is also written.
     """
     values = np.unique(np.concatenate(problem.values))
     numbers = np.arange(problem.operands[0], problem.operands[1] + 1)
@@ -269,7 +269,7 @@ class ExpressionRegisters:
 def expression_registers(
     program: Program, plan: ExpressionPlan, symbols: ExpressionSymbols, shape: tuple[str | None, ...], *, ahead: int = 0
 ) -> ExpressionRegisters:
-    """Row n acts for the slot in row n + `ahead`: 1 where a symbol is emitted by the row before it."""
+    """Row n computes the slot in row n + `ahead`, which is 1 if a symbol is emitted by the row before it."""
     rows, length = plan.rows, plan.length
     emitting = np.arange(plan.slots) + length - ahead
     sources = np.repeat(np.arange(rows)[:, None], 3, axis=1)
@@ -306,7 +306,7 @@ def embed_symbols(
 
 
 def fetch(layer: LayerBuilder, registers: ExpressionRegisters, *contents: SymbolColumns) -> None:
-    """Three heads copy what the addressed rows hold."""
+    """Three heads copy the symbols of the addressed rows."""
     targets = (registers.left, registers.operator, registers.right)
     for address, target in zip(registers.addresses, targets, strict=True):
         head = lookup(layer, address, registers.here)
@@ -324,7 +324,7 @@ def rewrite(
     decided: Columns | None = None,
     blocks: tuple[Columns, ...] = (),
 ) -> None:
-    """`results` get the value of a row's operation, or what it copies; `decided` whether there is one."""
+    """Write to `results` the value of a row's operation or the symbol that it copies, to `decided` if there is one."""
     table, copied = symbols.operations, np.intersect1d(registers.left.tokens, symbols.written)
     compute = mlp.units(table.result.size, bias=whole(-2))
     mlp.read(compute, registers.left.of(table.left))
@@ -353,7 +353,7 @@ def see_shape(
     unit = conjunction(mlp, registers.last, [list(np.concatenate([[], *blocks]).astype(np.int64))])
     for column in misshapen:
         mlp.write(unit, column)
-    # a share is 0 or at least 2^-p: without one, twice 2^(p-1)·2^-p outweighs the unit above
+    # a share is 0 or at least 2^-p: if it is not 0, twice 2^(p-1)·2^-p outweighs the unit above
     for _ in range(2):
         nothing = mlp.units(1, bias=ULP)
         mlp.read(nothing, registers.share, -ONE)
@@ -362,7 +362,7 @@ def see_shape(
 
 
 def expression_planner(plan: ExpressionPlan, symbols: ExpressionSymbols) -> Program:
-    """u = masked ∧ none of the three rows that it reads is masked."""
+    """u = masked ∧ (no row of the three that it reads is masked)."""
     inputs = np.arange(plan.length)
     sources = tuple(np.concatenate([inputs, plan.sources[:, side]]) for side in range(3))
     return readiness_planner(symbols.vocabulary, constant(plan.rows), sources)
@@ -377,9 +377,9 @@ def expression_node(
     own_slot: bool = False,
     attention: Attention = "unmasked",
 ) -> Program:
-    """Logits: the chosen symbol B, the others -B; while a row waits, what may be written ties at 0.
+    """Logits: the chosen symbol B, the others -B; while a row waits, the symbols that may be written tie at 0.
 
-    With `own_slot` (a topk model) a row that waits, or is written already, gives every symbol -B.
+    With `own_slot` (a topk model), a row that waits or is already written gives every symbol -B.
     """
     vocabulary = symbols.vocabulary
     program = Program(vocabulary.symbols, len(vocabulary.symbols), plan.length, plan.rows, attention)
@@ -415,7 +415,7 @@ def expression_node(
 
 
 def expression_loop(plan: ExpressionPlan, symbols: ExpressionSymbols, shape: tuple[str | None, ...]) -> Program:
-    """One looped layer, and one that sees whether the word has its shape; the last row holds the value."""
+    """One looped layer, and one that checks the shape of the word; the last row holds the value."""
     vocabulary = symbols.vocabulary
     program = Program(vocabulary.symbols, len(vocabulary.symbols), plan.length, plan.rows)
     registers = expression_registers(program, plan, symbols, shape)

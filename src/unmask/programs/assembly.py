@@ -1,6 +1,6 @@
-"""Program × Precision → Transformer, without a dense matrix in between.
+"""Program × Precision → Transformer, without intermediate dense matrices.
 
-The size of the weights is checked before any of them is made, so that `load` can read everything that is written.
+The size of the weights is checked before any of them is computed, so that `load` can read everything that is written.
 `recorded_programs` lists the programs that were assembled: weights do not show how their positions were declared.
 """
 
@@ -17,9 +17,9 @@ from unmask.weights.matrices import Matrix, Positions, as_positions
 from unmask.weights.size_limits import check_cells, check_file, check_table, check_units
 from unmask.weights.transformer import Head, Layer, Mlp, Registers, Transformer
 
-LARGEST_ENTRY = 12  # bytes of a stored entry: row, column and value
+LARGEST_ENTRY = 12  # bytes per stored entry: row, column and value
 LARGEST_NUMBER = 4
-LARGEST_NAME = 1000  # of a tensor and its parts in the header, and what rounding up to a dense tensor adds
+LARGEST_NAME = 1000  # bytes per tensor: its parts in the header, and rounding up to a dense tensor
 
 
 def check_size(program: Program) -> None:
@@ -39,14 +39,14 @@ def check_size(program: Program) -> None:
 
 
 def placed_columns(program: Program) -> int:
-    """How many columns the table of positions may write."""
+    """The number of columns that the table of positions may write."""
     return sum(len(program.columns(name)) for name in program.positions)
 
 
 def _bytes(program: Program) -> int:
     """Return an upper bound of the bytes for the numbers of vectors, positions and matrices.
 
-    A table that is stored dense takes no more than its entries would.
+    A table that is stored in dense form takes at most as much as its entries would.
     """
     dense = sum(layer.mlp.size + program.width for layer in program.layers)
     sparse = program.rows * placed_columns(program) + sum(_entries(program))
@@ -72,7 +72,7 @@ _RECORD: ContextVar[list[Program] | None] = ContextVar("programs", default=None)
 
 @contextmanager
 def recorded_programs() -> Generator[list[Program]]:
-    """Inside it, every program that is assembled is appended to the list."""
+    """Context manager: every program that is assembled inside it is appended to the list."""
     programs: list[Program] = []
     token = _RECORD.set(programs)
     try:
@@ -82,7 +82,7 @@ def recorded_programs() -> Generator[list[Program]]:
 
 
 def record(program: Program) -> None:
-    """`assemble` says which program it turns into weights."""
+    """Record a program that `assemble` turns into weights."""
     programs = _RECORD.get()
     if programs is not None:
         programs.append(program)
@@ -92,7 +92,7 @@ AT_ONCE = 1 << 14  # rows
 
 
 def assemble(program: Program, precision: Precision) -> Transformer:
-    """The weights of a program; refused before memory is taken, if no folder may hold them."""
+    """The weights of a program; raise TooLarge before memory is allocated if they are too large for a folder."""
     assert program.every is None, "a program of every N has weights at one N: see program_at"
     check_size(program)
     record(program)
@@ -117,7 +117,7 @@ def assemble(program: Program, precision: Precision) -> Transformer:
 
 
 def assemble_all(programs: dict[str, Program], precision: Precision) -> dict[str, Transformer]:
-    """The transformers of a model; the widest first, so that no memory is taken if one of them is too large."""
+    """The transformers of a model; the widest first, so that no memory is allocated if one of them is too large."""
     widest_first = sorted(programs, key=lambda name: programs[name].width, reverse=True)
     assembled = {name: assemble(programs[name], precision) for name in widest_first}
     return {name: assembled[name] for name in programs}
@@ -163,7 +163,7 @@ def _vector(size: int, entries: Sequence[tuple[np.ndarray, Weight]], precision: 
 
 
 def _positions(program: Program, precision: Precision) -> Positions:
-    """The columns that some declaration writes, a part of the rows at a time."""
+    """The columns that declarations write, computed for a part of the rows at a time."""
     kind = np.int8 if precision.bound < 128 else np.int16 if precision.bound < 1 << 15 else np.int32
     declared = {name: program.columns(name) for name in program.positions}
     columns = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *declared.values()]))

@@ -20,7 +20,7 @@ k, w = indices("gate wire")
 
 @dataclass(frozen=True)
 class CircuitSize:
-    """What a circuit takes: a slot per wire and per gate, a step per level."""
+    """The size of a circuit's model: a slot per wire and per gate, a step per level."""
 
     wires: int
     gates: int
@@ -41,7 +41,7 @@ class CircuitSize:
 
 
 def circuit_system(circuit: Circuit, letters: tuple[str, str]) -> System:
-    """Return the system of a circuit in as many steps as it is deep (behind cor:mdms-with-constant-steps).
+    """Return the system of a circuit; its steps are the depth of the circuit (behind cor:mdms-with-constant-steps).
 
     Statement:    a circuit of depth d with w wires and g gates is decided by a masked diffusion model with d steps and
                   w + g slots, and by a looped transformer with d loops and w + g pads; so AC^d ⊆ MDM[O(log^d N),
@@ -51,7 +51,7 @@ def circuit_system(circuit: Circuit, letters: tuple[str, str]) -> System:
                   masked (`programs/recurrences`). The gates of the outputs are last.
     Bounds:       T = depth, P = wires + gates; predictor 3 layers, planner 2, loop 3; width O(log(N + P)).
     Exactness:    for any fan-in and p >= 1: averages are only ever compared with 0 (lem:detection).
-    Deviations:   straight from the circuit, where the paper goes through looped transformers: fewer slots by far.
+    Deviations:   directly from the circuit, with far fewer slots; the paper goes through looped transformers.
     """
     inner, outputs = with_output_gates(circuit)
     gates = [*inner, *outputs]
@@ -67,14 +67,14 @@ def circuit_system(circuit: Circuit, letters: tuple[str, str]) -> System:
 
 
 def literal_read(slots: Slots, inputs: int, literals: list[int], place: Expression, letters: tuple[str, str]) -> Read:
-    """The bit that the literal at this place of a list is about, the sign aside: an input or a gate."""
+    """The bit of the literal at this place of a list, without its sign: an input or a gate."""
     node = table([x >> 1 for x in literals])(place)
     given = letter(node - 1).map(lambda symbol: symbol == letters[1])
     return pick(node <= inputs, given, slots[node - (1 + inputs)])
 
 
 def answers(slots: Slots, gates: list[Gate], outputs: int) -> list[Slot]:
-    """The gates of the outputs, which are last."""
+    """The gates of the outputs, which are the last gates."""
     return [slots[len(gates) - outputs + i] for i in range(outputs)]
 
 
@@ -112,7 +112,7 @@ i, j = indices("i j")
 
 
 def uniform_system(family: str, letters: Letters) -> System | None:
-    """Return the system of a family of circuits for all lengths but the shortest, or None where it has none.
+    """Return the system of a family of circuits for all lengths except the shortest, or None if it has no system.
 
     | family       | system                                                          | steps    | slots          |
     |--------------|-----------------------------------------------------------------|----------|----------------|
@@ -123,7 +123,7 @@ def uniform_system(family: str, letters: Letters) -> System | None:
 
     A gate of parity and formula reads two bits, so that a slot can hold it without a row for each wire; their circuits,
     with a slot per wire, take more steps (XOR is two levels of gates) and about three slots for each. In the other two
-    a row looks at all letters of a window or a pair, where a circuit has a gate with a slot for each of its wires.
+    a row reads all letters of a window or a pair, while a circuit needs a gate with a slot for each of its wires.
     """
     return UNIFORM[family][1](letters) if family in UNIFORM else None
 
@@ -145,7 +145,7 @@ def _parity(letters: Letters) -> System:
 
 
 def _formula(letters: Letters) -> System:
-    """NAND in every level, of bits that are negated in odd ones: AND there, OR elsewhere. None: the word has ended."""
+    """NAND in every level; bits are negated in odd levels: AND there, OR elsewhere. None means the word has ended."""
     leaves = choose(power_of_two_below(N) < N, 2 * power_of_two_below(N), power_of_two_below(N))
     node = Slots("node", j.range(2, leaves), (False, True, None))
     root = Slots("root", (), BOOLEAN)
@@ -172,7 +172,7 @@ def _contains_aba(letters: Letters) -> System:
 
 
 def _equal_halves(letters: Letters) -> System:
-    """Of an odd word one pair is looked at, and does not count."""
+    """Equal halves. In a word of odd length one pair is read and ignored."""
     equal = Slots("equal", (), BOOLEAN)
     half = choose((N % 2).equals(0), N // 2, 1)
     same = every(i.range(half), (letter(i), letter(i + half)), lambda left, right: left == right)

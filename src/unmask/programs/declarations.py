@@ -1,6 +1,6 @@
-"""Declarations: what a register holds in the table of positions, symbolic in the position n and the length N.
+"""Declarations: the values of a register in the table of positions, as formulas in the position n and the length N.
 
-Every declaration gives its block of the table, [positions, width], for one N, some positions, and one precision.
+Every declaration returns its block of the table, [positions, width], for one N, some positions, and one precision.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class Declaration(Protocol):
 
 @dataclass(frozen=True)
 class SignedBits:
-    """The bits of an expression as ±1, the highest first; where `only` is 0, the code is 0."""
+    """The bits of an expression as ±1, highest first; if `only` is 0, the code is 0."""
 
     expression: Expression
     only: Expression | None = None
@@ -34,7 +34,7 @@ class SignedBits:
 
 @dataclass(frozen=True)
 class OneHot:
-    """1 in the column of the expression's value; where `only` is 0, or no column has that value, all 0."""
+    """1 in the column of the expression's value; all 0 if `only` is 0 or no column has that value."""
 
     expression: Expression
     only: Expression | None = None
@@ -56,7 +56,7 @@ class Thermometer:
 
 @dataclass(frozen=True)
 class AllBut:
-    """1 in every column but that of the expression's value."""
+    """1 in every column except that of the expression's value."""
 
     expression: Expression
 
@@ -66,7 +66,7 @@ class AllBut:
 
 @dataclass(frozen=True)
 class Flag:
-    """1 where the expression is not 0."""
+    """1 if the expression is not 0, else 0."""
 
     expression: Expression
 
@@ -77,7 +77,7 @@ class Flag:
 
 @dataclass(frozen=True, eq=False)
 class TableRows:
-    """Row `row` of a table of integers of F_p: how a converted model declares positions over its source's."""
+    """Row `row` of a table of integers of F_p: a converted model declares its source's positions so."""
 
     table: Positions
     row: Expression
@@ -89,7 +89,7 @@ class TableRows:
 
 @dataclass(frozen=True, eq=False)
 class TableBits:
-    """The signed bits of a number that a table gives for each row: how a circuit is written into positions."""
+    """The signed bits of a number that a table gives for each row: a circuit is written into positions in this way."""
 
     table: np.ndarray
     row: Expression

@@ -1,8 +1,8 @@
-"""Masks that are not there: a causal program that simulates, in every row, the mask that would come next.
+"""Hosted masks: a causal program that simulates, in every row, the mask that would come next.
 
 Row n of the program holds two streams: that of a row of the source, and that of the mask after it. A layer of the
 source maps both. Rows are simulated by the heads of the source. A mask attends to rows (`rows`) and then to masks of
-its own block (`masks`), itself included: two sets of keys, but one softmax. Let Z be the sum of all exponentials, at
+its own block (`masks`), including itself: two sets of keys, but one softmax. Let Z be the sum of all exponentials, at
 most B.
 
     mass         Z, by heads that count the keys whose score reaches a value at which exp grows (`AddressedRows`).
@@ -61,7 +61,7 @@ from unmask.weights.transformer import Head
 
 PARTS = ("rows", "masks")
 SCRATCH = ("found", "above one", "above zero", "here", "ones last", "zeros last", "zeros")
-"""Registers of K columns for each part, the lowest bit first, that are needed for one key only."""
+"""Registers of K columns for each part, lowest bit first, that are needed for one key only."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class HostLayout:
         return self.block > 1
 
     def width(self) -> int:
-        """Columns beside the streams and the searches."""
+        """The number of columns other than those of the streams and the searches."""
         hidden = 2 * self.steps if self.parallel else 0
         return bits_for(self.rows) + 5 * self.bits + 2 * bits_for(self.steps) + 5 + hidden
 
@@ -109,7 +109,7 @@ def search_registers(tables: ScoreTables, layout: HostLayout, width: int) -> dic
 
 @dataclass(frozen=True, eq=False)
 class HostedMasks(AddressedRows):
-    """Both streams of every row; `begin_streams` are those of row 0 before every layer, where it is the source's."""
+    """Both streams of every row; `begin_streams` are those of row 0 before every layer, if it is a source row."""
 
     layout: HostLayout
     simulation: Simulation
@@ -136,7 +136,7 @@ class HostedMasks(AddressedRows):
         layout: HostLayout,
         begin_streams: Sequence[np.ndarray],
     ) -> "HostedMasks":
-        """Registers for a program whose rows are row 0, the input, and the symbols; the streams stand before them."""
+        """Registers for a program whose rows are row 0, the input, and the symbols; the streams are before them."""
         bits, block, steps = layout.bits, layout.block, layout.steps
         real, active = n >= 1, both(n >= N, n < N + block * steps)
         number = choose(active, (n - N).positive_part() // block, 0)
@@ -274,7 +274,7 @@ class _HostedHead:
         return head
 
     def _visible(self, head: HeadBuilder, part: str) -> None:
-        """Leave the keys of the part, in a head whose scores are at most 0: no symbols of the block, only its masks."""
+        """Keep only the keys of the part, in a head with scores up to 0: no symbols of the block, only its masks."""
         rows = self.rows
         if part == "masks":
             eq(head, rows.own_block, rows.mask_block)
@@ -283,7 +283,7 @@ class _HostedHead:
             head.column([(block, -B)], [(symbol, ONE)])
 
     def _walk(self, layer: LayerBuilder, part: str) -> HeadBuilder:
-        """A head with Z = B over the keys of the part, if Z = B in the source, else over BEGIN alone."""
+        """A head with Z = B over the keys of the part if Z = B in the source, else over BEGIN alone."""
         rows, head = self.rows, self._head(layer, part)
         if part == "masks":
             focus(head, rows.own_block, rows.mask_block, copies=focus_copies(rows.precision.p))
@@ -327,7 +327,7 @@ class _HostedHead:
     # the sum of the exponentials
 
     def mass(self, layer: LayerBuilder) -> None:
-        """Z, and what follows from it."""
+        """Compute Z and the flags that depend on it."""
         rows = self.rows
         for score, step in rows.tables.growth:
             amount: Form = [(rows.program.one, ulps(-score))]
@@ -364,7 +364,7 @@ class _HostedHead:
         exact_levels(layer.mlp, self["begin level"], self["begin at"], self["begin unheard"])
 
     def walks_over_rows(self, layer: LayerBuilder) -> None:
-        """The state after the rows, for every weight that BEGIN may have; select the right one."""
+        """Compute the state after the rows for every possible weight of BEGIN, and select the correct one."""
         rows = self.rows
         if not rows.layout.begin:
             return
@@ -379,7 +379,7 @@ class _HostedHead:
             gate_on(layer.mlp, rows.program.one, target, np.repeat(flag, width), self["state+"], self["state-"])
 
     def state_after_rows(self, layer: LayerBuilder) -> None:
-        """F; if blocks have several masks, which number it is in every column."""
+        """Compute F and, if blocks have several masks, which number it is in every column."""
         rows, width = self.rows, self.rows.masks.size
         if rows.layout.begin:
             merge(itself(layer, rows.own), self["state+"], self["state-"], self["state"])
@@ -405,7 +405,7 @@ class _HostedHead:
     # Z < B
 
     def _bits(self, part: str, turn: int) -> tuple[list[list[int]], list[list[int]]]:
-        """For every bit of an address that was found, the columns that say that it is 1, and those for 0."""
+        """For every bit of a found address, the columns that flag a 1, and the columns that flag a 0."""
         ones, zeros = (self[f"{part} {name} {turn}"].reshape(2, -1).T.tolist() for name in ("one", "zero"))
         return ones, zeros
 
@@ -416,7 +416,7 @@ class _HostedHead:
                 clear(head, self[f"{part} none"])
 
     def find_block(self, layer: LayerBuilder, turn: int) -> None:
-        """Which is the last block below x with a key that has a weight? Flags of its bit, and of its bits above."""
+        """Find the last block below x with a key that has a weight: flags of its bit, and of its bits above."""
         rows, mlp = self.rows, layer.mlp
         for part in PARTS:
             ones, zeros = self._bits(part, turn)
@@ -443,7 +443,7 @@ class _HostedHead:
             clear_if_some(mlp, none[0], found)
 
     def find_key(self, layer: LayerBuilder, turn: int) -> None:
-        """The address of the last key of the block that has a weight.
+        """Find the address of the last key of the block that has a weight.
 
         Two walks per bit start at B: a 1 adds `jump` and a 0 subtracts 2^-p in one of them, the other way round in the
         other. If at most `jump` keys have a 0, the first walk ends at B exactly if the last key has a 1. Otherwise
@@ -484,7 +484,7 @@ class _HostedHead:
         mlp.offset(self[f"{part} zero {turn}"], ONE)
 
     def find_levels(self, layer: LayerBuilder) -> None:
-        """The weights of the keys that were found, in units of 2^-p."""
+        """Compute the weights of the found keys, in units of 2^-p."""
         rows, one = self.rows, self.rows.program.one
         for part in PARTS:
             for turn in range(1, rows.tables.heard + 1):
@@ -501,7 +501,7 @@ class _HostedHead:
     # the result
 
     def add_up(self, layer: LayerBuilder) -> None:
-        """The walk, where Z = B; the keys that were found, the first one first, where Z < B."""
+        """Add up the result: the walk if Z = B, else the found keys, the first one first."""
         rows = self.rows
         head = itself(layer, rows.own)
         if rows.layout.parallel:
@@ -514,7 +514,7 @@ class _HostedHead:
                 self._add_key(layer, part, turn)
 
     def _add_key(self, layer: LayerBuilder, part: str, turn: int) -> None:
-        """Add the value of a key with its weight: BEGIN beside it makes the weight what it is."""
+        """Add the value of a key times its weight; the head also sees BEGIN, whose score determines the weight."""
         rows, one, tables = self.rows, self.rows.program.one, self.rows.tables
         head = layer.head()
         for pair, key in zip(zip(*self._bits(part, turn), strict=True), rows.address, strict=True):
@@ -526,7 +526,7 @@ class _HostedHead:
         self._values(head, part, self["sum"])
 
     def deliver(self, layer: LayerBuilder) -> None:
-        """Add the result to the stream of the mask; divide by zero where the source does."""
+        """Add the result to the stream of the mask; divide by zero if the source does."""
         head = itself(layer, self.rows.own)
         head.column([(self["empty"], -B)], [(self.rows.program.one, ONE)])
         head.copy(self["sum"], self.rows.masks)

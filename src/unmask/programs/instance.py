@@ -1,4 +1,4 @@
-"""Program of every N × N → Program: the one way in which a family becomes a program of one length.
+"""Program for every N × N → Program: the only way to instantiate a family at one length.
 
     register    the same columns; a code has as many as its range at N needs
     head        the same columns; a block that reads a code, once for every bit of it, the highest first, or
@@ -6,8 +6,8 @@
     the rest    the same edges between the same named columns: embedding, value maps, MLPs and logits read and write
                 no code
 
-So the weights of two lengths differ in the number of bits alone, and every entry is a function of (tensor, row, column,
-N). What cannot be said in this way is refused here, whatever N is.
+So the weights of two lengths differ only in the number of bits, and every entry is a function of (tensor, row, column,
+N). A program that does not have this form is refused for every N.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ from unmask.programs.program import Columns, Edges, Form, HeadBuilder, Program, 
 
 
 class NotAFamily(AssertionError):
-    """A program of every N that reads or writes a code other than bit by bit."""
+    """The error for a program for every N that reads or writes a code other than bit by bit."""
 
 
 def program_at(program: Program, length: int) -> Program:
@@ -46,7 +46,7 @@ def program_at(program: Program, length: int) -> Program:
 
 
 class _Places:
-    """Columns of a program of every N → those of one N."""
+    """Columns of a program for every N → columns for one N."""
 
     def __init__(self, program: Program, made: Program) -> None:
         self._finite = np.full(program.width, -1)
@@ -64,11 +64,11 @@ class _Places:
         return moved
 
     def bits(self, form: Form) -> list[Columns]:
-        """Of every code that a form reads, its columns."""
+        """The columns of every code that a form reads."""
         return [self._bits[c] for columns, _ in form for c in np.atleast_1d(columns).tolist() if c in self._bits]
 
     def form(self, form: Form, bit: int | None) -> Form:
-        """The form over the columns of one N, for one bit of every code."""
+        """The form over the columns for one N, with one bit of every code."""
         return [(self._columns(np.atleast_1d(columns), bit), weight) for columns, weight in form]
 
     def _columns(self, columns: Columns, bit: int | None) -> Columns:
@@ -110,7 +110,7 @@ def _copied(head: HeadBuilder, made: HeadBuilder, place: _Places) -> int:
 
 
 def forms_of(head: HeadBuilder, start: int = 0) -> list[tuple[Form, Form]]:
-    """(query, key) of every column of a head, those before `start` left empty."""
+    """(query, key) of every column of a head; those before `start` are empty."""
     forms: list[tuple[list, list]] = [([], []) for _ in range(head.width)]
     for side, edges in enumerate((head.query, head.key)):
         for e in edges:

@@ -1,7 +1,7 @@
 """Causal attention in an unmasked program, with two streams in every row: one in order, one in reverse order.
 
 `MirroredRows` simulates the layers of a causal source of R rows in R + 3 rows. A row holds the stream of a row of the
-source and, in other columns, that of another one: the *mirror*, where the rows of the source are in falling order. A
+source and, in other columns, that of another row: the *mirror*, with the rows of the source in descending order. A
 head reads the keys of one of the two. The prefix 0 … i of a query is at most K = ⌈log2(R + 1)⌉ dyadic blocks (bit k of
 i + 1 is 1: the rows that agree with i + 1 above bit k and have 0 there), each of which one head can see.
 
@@ -12,7 +12,7 @@ i + 1 is 1: the rows that agree with i + 1 above bit k and have 0 there), each o
     saturated  A = B, so Z = B in the source too and block k maps a running sum x to f_k(x), a clipped walk over the
                letters [[e_j/B]·v_j]. Heads are summed one by one and clipped, so they can apply f_k: see `saturated`.
     unsaturated  A < B: fewer than 2^(p+1) keys have a weight that is not 0. They are found one after the other, in
-               rising order, and added one after the other: see `_Search`.
+               ascending order, and added one after the other: see `_Search`.
 """
 
 from dataclasses import dataclass
@@ -61,9 +61,9 @@ def spare_row(start: Expression) -> Expression:
 
 @dataclass(frozen=True, eq=False)
 class Mirror(AddressedRows):
-    """START, the rows of the source in falling order, END, END: in other columns than the rows themselves.
+    """START, the rows of the source in descending order, END, END: in other columns than the rows themselves.
 
-    `origin` is the code of the row that a mirrored one is a copy of: for START and END a spare row, without a stream.
+    `origin` is the code of the row that is mirrored: for START and END a spare row, without a stream.
     """
 
     stream: Columns
@@ -97,9 +97,9 @@ class Mirror(AddressedRows):
 
 @dataclass(frozen=True, eq=False)
 class MirroredRows(AddressedRows):
-    """The rows of a program: the given rows, three spare ones, and the rows that are written.
+    """The rows of a program: the given rows, three spare rows, and the rows that are written.
 
-    `start` is the number of given rows, `row` that of the source; the first spare row is END for heads over rows.
+    `start` is the number of given rows, `row` the row of the source; the first spare row is END for heads over rows.
     """
 
     start: Expression
@@ -187,7 +187,7 @@ class MirroredRows(AddressedRows):
 
 @dataclass(frozen=True, eq=False)
 class _Search:
-    """One head of the source. Registers of K columns have the lowest bit first.
+    """One head of the source. Registers of K columns start with the lowest bit.
 
     The unsaturated keys after x (the one found last) and up to the limit y are in dyadic blocks, too:
         left   bit k of x is 0, below the highest bit in which x and y differ: rows that agree with x above k, 1 there
@@ -238,7 +238,7 @@ class _Search:
         return head
 
     def mass(self, layer: LayerBuilder, unreached: Columns) -> None:
-        """The sum A of the exponentials in the prefix, and what follows from it."""
+        """Compute the sum A of the exponentials in the prefix, and the flags that depend on it."""
         rows = self.rows
         limit: list[Form] = [[(rows.limit[b], B)] for b in range(rows.bits)]
         for score, step in rows.tables.growth:
@@ -269,7 +269,7 @@ class _Search:
             P, P', -P, -P'   min(x, α)
             -Q, -Q', Q       max(…, β) - Q'
             P', f_k(0)
-        START sets the state that a head over the mirror starts from, ENDs cut and shift what it ends with.
+        START sets the initial state of a head over the mirror; ENDs cut and shift its final state.
         """
         rows = self.rows
         P, P2, Q, Q2 = (1, False), (1, True), (-1, False), (-1, True)  # sign of the letters, cut at 0
@@ -306,7 +306,7 @@ class _Search:
             head.copy(flag, written, B if s > 0 else -B)
 
     def find_block(self, layer: LayerBuilder) -> None:
-        """Which is the first block after x with a key that has a weight?"""
+        """Find the first block after x with a key that has a weight."""
         rows = self.rows
         x: list[Form] = [signed_bit([a], [b]) for a, b in zip(self["x one"], self["x zero"], strict=True)]
         limit: list[Form] = [[(rows.limit[b], B)] for b in range(rows.bits)]
@@ -349,12 +349,12 @@ class _Search:
         clear_if_some(mlp, self["none"][0], [*left, *right])
 
     def _asked(self, k: int) -> list[int]:
-        """The flags that say that bit k belongs to the code of the chosen block."""
+        """The flags for bit k being part of the code of the chosen block."""
         names = ("x one'", "x zero'", "left here", "y one'", "y zero'", "right here")
         return [int(self[name][k]) for name in names]
 
     def find_key(self, layer: LayerBuilder) -> None:
-        """The address of the first key of the block that has a weight: the last one in the mirror.
+        """Find the address of the first key of the block that has a weight, which is the last one in the mirror.
 
         Two walks per bit start at B: a 1 adds `jump` and a 0 subtracts 2^-p in one of them, the other way round in the
         other. If at most `jump` keys have a 0, the first walk ends at B exactly if the last key has a 1. Otherwise
@@ -411,7 +411,7 @@ class _Search:
             head.copy(self[name], self[name], -ONE)
 
     def find_levels(self, layer: LayerBuilder) -> None:
-        """The weight of the key that was found, in units of 2^-p."""
+        """Compute the weight of the found key, in units of 2^-p."""
         rows, one = self.rows, self.rows.program.one
         ones, zeros = (list(zip(self[f"{d} a"], self[f"{d} b"], strict=True)) for d in ("one", "zero"))
         for level in range(1, self["level"].size + 1):
@@ -424,7 +424,7 @@ class _Search:
         exact_levels(layer.mlp, self["level"], self["exact level"], self["no level"])
 
     def move_on(self, head: HeadBuilder) -> None:
-        """In a SELF head: the key that was found is x, and what was only needed to find it is 0 again."""
+        """In a SELF head, make the found key the new x, and reset to 0 everything that was only needed to find it."""
         for target, sources in (
             ("x one", ("one a", "one b")),
             ("x zero", ("zero a", "zero b")),
@@ -443,7 +443,7 @@ class _Search:
             head.copy(self[name], self[name], -ONE)
 
     def add_key(self, layer: LayerBuilder) -> None:
-        """Add the value of the key x with its weight: END beside it makes the weight what it is."""
+        """Add the value of the key x times its weight; the head also sees END, whose score determines the weight."""
         rows, one, tables = self.rows, self.rows.program.one, self.rows.tables
         head = layer.head()
         for k in range(rows.bits):
@@ -458,7 +458,7 @@ class _Search:
         self._values(head, self.simulation.work, 1)
 
     def deliver(self, layer: LayerBuilder) -> None:
-        """Add the result of the head to the stream; divide by zero where the source does."""
+        """Add the result of the head to the stream; divide by zero if the source does."""
         rows = self.rows
         head = itself(layer, rows.own)
         head.column([(self["empty"], -B)], [(rows.program.one, ONE)])

@@ -1,10 +1,10 @@
 """Addition by masked diffusion, in one step, for every even N.
 
-Statement:    the sum of two numbers of h = N/2 bits, all h + 1 bits of it, by a masked diffusion model with 1 step and
-              3h + 1 slots.
+Statement:    all h + 1 bits of the sum of two numbers of h = N/2 bits are computed by a masked diffusion model with
+              1 step and 3h + 1 slots.
 Construction: the carry into bit i is that of the last k < i whose two bits are equal: 1 generates it, 0 kills it, bits
-              that differ pass it on. Two rows for every k look up x_k and y_k; slot i sees those of k < i, and which of
-              the two came last (LATEST).  sum_i = x_i ⊕ y_i ⊕ carry_i,  sum_h = carry_h.
+              that differ pass it on. Two rows for every k look up x_k and y_k; slot i sees those of k < i, and
+              determines which of the two came last (LATEST).  sum_i = x_i ⊕ y_i ⊕ carry_i,  sum_h = carry_h.
               rows   N letters, the low bit of each number first; N rows, k = ⌊r/2⌋; h + 1 slots
 Bounds:       T = 1, P = 3h + 1; predictor 3 layers, planner 1; width O(log N).
 Exactness:    for every even N >= 2 and p >= 1.
@@ -24,7 +24,7 @@ HALF = N // 2
 SLOTS = N + HALF + 1
 ROWS = 2 * N + HALF + 1
 IS_LETTER, IS_CARRY, IS_SUM = n < N, both(n >= N, n < 2 * N), both(n >= 2 * N, n < 2 * N + HALF)
-"""The letters; the rows that look for a carry; the slots of the sum but the last, which is the carry out."""
+"""The letters, the rows that search for a carry, and the slots of the sum except the last, which is the carry out."""
 IS_SLOT, IS_LAST = n >= 2 * N, n.equals(2 * N + HALF)
 
 
@@ -33,7 +33,7 @@ def _no(condition: Expression) -> Expression:
 
 
 def addition_planner(vocabulary: Vocabulary) -> Program:
-    """Every slot that is masked."""
+    """The planner: it chooses every masked slot."""
     program = program_in_length(vocabulary.symbols, 2, ROWS)
     masked, take = program.register("masked"), program.register("take")
     program.embed(vocabulary["mask"], masked)
@@ -47,7 +47,7 @@ def addition_planner(vocabulary: Vocabulary) -> Program:
 
 
 def addition_predictor(vocabulary: Vocabulary) -> Program:
-    """The bits of the sum."""
+    """The predictor: it computes the bits of the sum."""
     program = program_in_length(vocabulary.symbols, len(vocabulary.symbols), ROWS)
     here = program.code("here", n, room=ROWS)
     place = choose(IS_CARRY, (n - N) // 2, choose(IS_SUM, n - 2 * N, 0))
@@ -72,7 +72,7 @@ def addition_predictor(vocabulary: Vocabulary) -> Program:
 
 
 def _fetched(program: Program, name: str, address: Expression, here: Columns, bits: Columns) -> Columns:
-    """(is 0, is 1) of the letter that a row asks for."""
+    """(is 0, is 1) of the letter that a row looks up."""
     bit = program.register(f"{name} bit", ("0", "1"))
     asked = program.code(f"{name} address", address, room=ROWS)
     lookup(program.layers[0], asked, here).copy(bits, bit)
@@ -87,7 +87,7 @@ def _neither(mlp: MlpBuilder, a: int, b: int, elsewhere: Columns, target: int) -
 
 
 def _carry(program: Program, flags: Columns) -> Columns:
-    """(no carry, carry) into a slot: which of the two flags the last row has that it sees."""
+    """(no carry, carry) into a slot: the flag of the last row that it sees."""
     order = choose(IS_CARRY, (n - N) // 2 + 1, choose(IS_SLOT, n - 2 * N, 0))
     number = program.code("order", order, room=ROWS)
     hidden = program.flag("hidden", choose(IS_CARRY, 0, choose(n.equals(0), 0, 1)))
@@ -108,7 +108,7 @@ def _carry(program: Program, flags: Columns) -> Columns:
 
 
 def _sum(program: Program, vocabulary: Vocabulary, halves: Columns, carry: Columns) -> None:
-    """x ⊕ y ⊕ carry, twice, so that its symbol has the logit -B + B + B; all others have -B."""
+    """x ⊕ y ⊕ carry, twice, so that its symbol has the logit -B + B + B; all other symbols have -B."""
     copies = [program.register(f"sum, copy {k}", ("0", "1")) for k in (1, 2)]
     beside = program.flag("no answer", _no(IS_SLOT))
     mlp = program.layer().mlp
@@ -116,7 +116,7 @@ def _sum(program: Program, vocabulary: Vocabulary, halves: Columns, carry: Colum
         for copy in copies:
             _neither(mlp, halves[a], carry[b], beside, copy[a ^ b])
     program.read_out(vocabulary.everything, program.one, -B)
-    for column in program.flag("looks for a carry", IS_CARRY, 2):  # no row reads these rows: any symbol will do
+    for column in program.flag("looks for a carry", IS_CARRY, 2):  # no row reads these rows, so any symbol is correct
         program.read_out(vocabulary["reject"], np.array([column]), B)
     for copy in copies:
         program.read_out(vocabulary.verdicts, copy, B)

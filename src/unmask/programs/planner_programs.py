@@ -1,4 +1,4 @@
-"""Planner programs: the logits (keep, take), the planner that waits for what a slot reads, the one for blocks."""
+"""Planner programs: the logits (keep, take), the planner that waits for a slot's reads, the planner for blocks."""
 
 import numpy as np
 
@@ -9,14 +9,14 @@ from unmask.programs.program import ONE, B, Columns, HeadBuilder, LayerBuilder, 
 
 
 def planner_logits(program: Program, chosen: Columns) -> None:
-    """(B, 0) where a row is not chosen, (0, B) where it is: keep B·one - B·chosen, take B·chosen."""
+    """(B, 0) if a row is not chosen, (0, B) if it is: keep B·one - B·chosen, take B·chosen."""
     program.read_out(0, program.one, B)
     program.read_out(0, chosen, -B)
     program.read_out(1, chosen, B)
 
 
 def symmetric_planner_logits(program: Program, chosen_twice: Columns) -> None:
-    """(B, -B) where a row is not chosen, (-B, B) where it is: ±(B·chosen + B·chosen - B·one), two columns."""
+    """(B, -B) if a row is not chosen, (-B, B) if it is: ±(B·chosen + B·chosen - B·one), two columns."""
     for output, sign in ((1, B), (0, -B)):
         program.read_out(output, program.one, -sign)
         program.read_out(output, chosen_twice, sign)
@@ -30,9 +30,9 @@ def readiness_planner(
     room: Expression | None = None,
     hops: int = 1,
 ) -> Program:
-    """Return the planner that writes a masked slot once no row that one of `children` names is masked.
+    """Return the planner that writes a masked slot once none of the rows that `children` name is masked.
 
-    `children` are formulas or tables. Addresses count to `rows`, or to `room` if it is given (room >= rows).
+    `children` are formulas or tables. Addresses are below `rows`, or below `room` if it is given (room >= rows).
 
     Statement:    a slot is chosen if it is masked and none of the rows that it reads is. With h hops, a row that one of
                   h - 1 earlier hops would choose counts as written.
@@ -42,7 +42,7 @@ def readiness_planner(
                   `masked` where a row is read; a SELF head clears what the layer before has fetched.
     Bounds:       h layers, a head per child (one more from the second layer on), one hidden unit; width O(log rows).
                   Least p: 1.
-    Exactness:    exact. The logits are ±B: no noise can turn the decision round.
+    Exactness:    exact. The logits are ±B: no noise can reverse the decision.
     """
     program = program_in_length(vocabulary.symbols, 2, rows)
     masked = program.register("masked")
@@ -80,7 +80,7 @@ def fetch_absence(head: HeadBuilder, masked: Columns, filled: Columns | None, ta
 
 
 def row_of_previous_block(block: int) -> Expression:
-    """n - P in every block but the first, 0 before."""
+    """n - P in every block except the first, 0 before."""
     return choose(n < N + block, 0, n - block)
 
 
@@ -96,9 +96,9 @@ def block_planner(symbols: tuple[str, ...], mask: str, *, length: int, block: in
     """Return the planner that unmasks block after block (lem:select-block).
 
     Statement:    N symbols and T blocks of P slots, the first t of them written: one layer chooses block t + 1.
-    Construction: a row looks P rows back, and is chosen if it is masked and that row is not:
+    Construction: a row reads the row P rows before it, and is chosen if it is masked and that row is not:
                       chosen = ReLU(masked - masked of row n - P),        logits (B·one - B·chosen, B·chosen)
-                  Rows of the input and of the first block look at row 0 instead, an input symbol, never masked.
+                  Rows of the input and of the first block read row 0 instead, an input symbol, which is never masked.
     Bounds:       one layer, one head, one hidden unit; width O(log N). Least p: 1. N >= 1.
     Exactness:    exact, if blocks are written whole and never with the mask.
     Deviations:   row n - P of the paper does not exist for n < P, and for N < P it makes the first block wait for

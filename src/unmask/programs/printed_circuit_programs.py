@@ -3,7 +3,7 @@
 Statement:    a family of circuits of depth T(N) and size P(N) that a machine with logarithmic space prints is decided
               by an L-uniform family of masked diffusion models with T(N) steps and P(N) slots, one per wire and gate;
               so L-uniform AC^d ⊆ MDM[O(log^d N), poly(N)] (cor:mdms-with-constant-steps, cor:mdms-with-polylog-steps).
-Construction: row N + k is item k, in the order in which the machine prints: a wire, or the gate whose wires came before
+Construction: row N + k is item k, in the order in which the machine prints: a wire, or the gate of the wires before
               it. The positional encoding of a row runs the machine again and counts to the item
               (`problems/circuits/printed_circuits.py`). A wire looks up its source; a gate attends to its wires and
               detects one that decides it, and one whose source is masked.
@@ -36,7 +36,7 @@ from unmask.programs.recurrences.slot_registers import tell_apart
 
 
 class PrintedRows:
-    """What the rows of a family are, as expressions in n and N that call its machine."""
+    """The rows of a family, as expressions in n and N that call its machine."""
 
     def __init__(self, family: PrintedFamily) -> None:
         self._family = family
@@ -68,7 +68,7 @@ class PrintedRows:
 
 
 def printed_planner(rows: PrintedRows, vocabulary: Vocabulary) -> Program:
-    """The masked gates none of whose wires has a masked source."""
+    """The planner: it chooses the masked gates whose wires have no masked source."""
     program = program_in_length(vocabulary.symbols, 2, rows.rows)
     masked, absent = program.register("masked"), program.register("source is masked")
     share, take = program.register("share of masked", 2), program.register("take", 2)
@@ -87,7 +87,7 @@ def printed_planner(rows: PrintedRows, vocabulary: Vocabulary) -> Program:
 
 
 def printed_predictor(rows: PrintedRows, vocabulary: Vocabulary) -> Program:
-    """The value of every gate whose wires have a value."""
+    """The predictor: it computes the value of every gate whose wires have a value."""
     program = program_in_length(vocabulary.symbols, len(vocabulary.symbols), rows.rows)
     bits, fetched = (program.register(name, ("0", "1")) for name in ("bit", "bit of the source"))
     program.embed((0, 1), bits)
@@ -107,7 +107,7 @@ def printed_predictor(rows: PrintedRows, vocabulary: Vocabulary) -> Program:
 
 
 def _read_out(program: Program, rows: PrintedRows, vocabulary: Vocabulary, some: Columns, none: Columns) -> None:
-    """An OR that is decided and an AND that is not are true; twice, so that the symbol has the logit -B + B + B."""
+    """A decided OR and an undecided AND are true. Added twice, so that the symbol has the logit -B + B + B."""
     is_and = program.flag("AND", rows.is_and)
     not_and = program.flag("no AND", choose(rows.is_and, 0, 1))
     copies = [program.register(f"value, copy {k}", ("0", "1")) for k in (1, 2)]

@@ -1,4 +1,4 @@
-"""Program: what a transformer does, over named registers, before any number is chosen.
+"""Program: what a transformer does, over named registers, before its weights are numbers.
 
     registers   names for the columns of the residual stream; the first is `one`, which is 1 in every row
     positions   per register: a declared expression in (n, N), as bits, a flag or a one-hot code
@@ -12,7 +12,7 @@ ULP = 2^-p, TOP = 2^(p-1), ONE_HALF = 1/2, or a whole multiple of 1; ABOVE_FAINT
 whose exponential is not 0. Edges between columns are added in bulk, as arrays. `assemble`
 turns a program into weights for one precision.
 
-A program may be the program of every N at once: `every` is then the number of its rows as an expression in N, and a
+A program may be for every N at once: `every` is then the number of its rows as an expression in N, and a
 code has one column that represents all its bits. `instance.program_at` returns the program of one N.
 """
 
@@ -99,7 +99,7 @@ SPECIAL_NAMES = {
 
 @dataclass(frozen=True, eq=False)
 class Vocabulary:
-    """Symbols by token id: the letters first, then what may be written, then the special ones by role."""
+    """Symbols by token id: the letters, then the symbols that may be written, then the special symbols by role."""
 
     symbols: tuple[str, ...]
     letters: int
@@ -113,7 +113,7 @@ class Vocabulary:
         return self.symbols[: self.letters]
 
     def name(self, role: str) -> str | None:
-        """The symbol of a role, None where the vocabulary has none."""
+        """The symbol of a role; None if the vocabulary has no such symbol."""
         return self.symbols[self.special[role]] if role in self.special else None
 
     def fields(self) -> dict[str, Any]:
@@ -127,7 +127,7 @@ class Vocabulary:
 
     @cached_property
     def verdicts(self) -> np.ndarray:
-        """reject, accept: by the truth of what they say."""
+        """(reject, accept), indexed by truth value."""
         return np.array([self["reject"], self["accept"]])
 
 
@@ -145,7 +145,7 @@ def vocabulary_of(
 
 
 def free_name(choices: Sequence[str], taken: Sequence[str]) -> str:
-    """The first name that is not taken; the last one, numbered, where all are."""
+    """The first name that is free; if all are taken, the last one with a number."""
     free = [name for name in choices if name not in taken]
     numbered = (f"{choices[-1]}{i}" for i in range(len(taken) + 1))
     return free[0] if free else next(name for name in numbered if name not in taken)
@@ -156,7 +156,7 @@ Weight = Coefficient | np.ndarray
 """A coefficient by name, or integers of F_p taken from the weights of another model."""
 
 Form = Sequence[tuple[Columns, Weight]]
-"""Σ weight·column: what one column of a query or a key is made of."""
+"""Σ weight·column: one column of a query or a key."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,7 +169,7 @@ class Edges:
 
     @classmethod
     def between(cls, source: np.ndarray | Sequence[int] | int, target: np.ndarray, weight: Weight) -> "Edges":
-        """The shorter side is repeated, as NumPy does it."""
+        """Edges between columns; the shorter side is repeated, as in NumPy's broadcasting."""
         return cls(*np.broadcast_arrays(np.atleast_1d(source), np.atleast_1d(target)), weight)
 
     @property
@@ -190,9 +190,9 @@ class HeadBuilder:
     value: list[Edges] = field(default_factory=list)
     width: int = 0
     blocks: list[tuple[int, int]] = field(default_factory=list)
-    """The columns [first, last) that are one bit of a code: a head of a family has them once for every bit."""
+    """The columns [first, last) for one bit of a code; a head of a family has them once for every bit."""
     rising: list[tuple[int, int]] = field(default_factory=list)
-    """The blocks of which a family has that of the lowest bit first; of others it has that of the highest first."""
+    """The blocks that a family repeats from the lowest bit on; other blocks are repeated from the highest bit on."""
 
     def bit(self, *columns: tuple[Form, Form], rising: bool = False) -> None:
         """Append the columns (query, key) of one bit."""
@@ -227,7 +227,7 @@ class MlpBuilder:
     size: int = 0
 
     def units(self, count: int, *, bias: Weight | None = None) -> np.ndarray:
-        """New hidden units; returns their numbers."""
+        """Add hidden units and return their numbers."""
         made = np.arange(self.size, self.size + count)
         self.size += count
         if bias is not None:
@@ -243,7 +243,7 @@ class MlpBuilder:
         self.outputs.append(Edges.between(units, columns, weight))
 
     def offset(self, columns: Columns, weight: Weight) -> None:
-        """The output bias of these columns."""
+        """Set the output bias of these columns."""
         self.offsets.append((np.atleast_1d(columns), weight))
 
 
@@ -276,7 +276,7 @@ class Program:
     registers: dict[str, tuple[str, ...]] = field(init=False, default_factory=dict)
     positions: dict[str, Declaration] = field(init=False, default_factory=dict)
     codes: dict[str, Expression] = field(init=False, default_factory=dict)
-    """Of a program of every N: how many numbers a code has room for, by its register."""
+    """For a program for every N: the number of values of a code, by its register."""
     embedding: list[Edges] = field(init=False, default_factory=list)
     layers: list[LayerBuilder] = field(init=False, default_factory=list)
     readout: list[Edges] = field(init=False, default_factory=list)
@@ -289,7 +289,7 @@ class Program:
     def register(
         self, name: str, labels: int | Sequence[str] = ("",), declaration: Declaration | None = None
     ) -> Columns:
-        """A new register at the right end; returns its columns."""
+        """Add a register after the others and return its columns."""
         assert name not in self.registers, f"the register {name} exists already"
         labels = tuple(str(i) for i in range(labels)) if isinstance(labels, int) else tuple(labels)
         self.registers[name] = labels
@@ -300,7 +300,7 @@ class Program:
         return self.columns(name)
 
     def flag(self, name: str, where: Expression | np.ndarray, copies: int | None = None) -> Columns:
-        """A register that is 1 in the rows that a formula or a table names; `copies` of it, numbered, if given."""
+        """Add a register that is 1 in the rows that a formula or a table names; if given, `copies` numbered copies."""
         declaration = Flag(where) if isinstance(where, Expression) else TableFlag(where, n)
         return self.register(name, ("",) if copies is None else copies, declaration)
 
@@ -337,11 +337,11 @@ class Program:
         return self.layers[-1]
 
     def embed(self, symbols: np.ndarray | Sequence[int] | int, columns: Columns, weight: Weight = ONE) -> None:
-        """The embedding of symbols[i] has weight in columns[i]."""
+        """Let the embedding of symbols[i] have this weight in columns[i]."""
         self.embedding.append(Edges.between(symbols, columns, weight))
 
     def read_out(self, outputs: np.ndarray | Sequence[int] | int, columns: Columns, weight: Weight = ONE) -> None:
-        """The logit of outputs[i] adds weight · columns[i]."""
+        """Add weight · columns[i] to the logit of outputs[i]."""
         self.readout.append(Edges.between(outputs, columns, weight))
 
 
@@ -353,5 +353,5 @@ def program_in_length(
 
 
 def bits_for(count: int) -> int:
-    """How many bits the codes 0 … count - 1 take; at least 1."""
+    """The number of bits of the codes 0 … count - 1; at least 1."""
     return max(1, (count - 1).bit_length())

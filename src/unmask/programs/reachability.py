@@ -22,7 +22,7 @@ from unmask.programs.program import ONE, TOP, B, Columns, LayerBuilder, MlpBuild
 
 
 def squarings(vertices: int) -> int:
-    """⌈log2 v⌉: a path visits no vertex twice, so that it has fewer than v edges."""
+    """⌈log2 v⌉: a path visits no vertex twice, so it has fewer than v edges."""
     return (vertices - 1).bit_length()
 
 
@@ -32,7 +32,7 @@ def squaring_slots(vertices: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class SquaringRegisters:
-    """Codes and flags of the rows; `zero` says in the row of an entry that it is 0."""
+    """Codes and flags of the rows; `zero` flags the entries that are 0."""
 
     here: Columns
     given_address: Columns  # of an entry: its bit of the input
@@ -49,7 +49,7 @@ class SquaringRegisters:
 
 
 def squaring_registers(program: Program, vertices: int) -> SquaringRegisters:
-    """All registers; the rows that an address does not concern read themselves."""
+    """All registers; rows for which an address has no meaning read themselves."""
     v = vertices
     first_entry = N + v**3
     is_entry, is_product = n >= first_entry, both(n >= N, n < first_entry)
@@ -60,7 +60,7 @@ def squaring_registers(program: Program, vertices: int) -> SquaringRegisters:
     def number(row: Expression, column: Expression) -> Expression:
         return (v - 1 - row) * v + column
 
-    program.registers["one"] = ("0",)  # as the other flags of these programs, which folders name by a number
+    program.registers["one"] = ("0",)  # named like the other flags of these programs, which folders name by a number
     factors = [first_entry + number(i, k), first_entry + number(k, j)]
     return SquaringRegisters(
         here=program.code("here", n),
@@ -88,7 +88,7 @@ def multiply(layer: LayerBuilder, registers: SquaringRegisters) -> None:
 
 
 def gather(layer: LayerBuilder, registers: SquaringRegisters) -> None:
-    """An entry attends to its products, all alike: its share is 0 or at least 2^-p (lem:detection)."""
+    """An entry attends equally to all its products: its share is 0 or at least 2^-p (lem:detection)."""
     head = layer.head()
     eq(head, registers.entry, registers.entry)
     hide(head, registers.no_product, copies=1)
@@ -96,7 +96,7 @@ def gather(layer: LayerBuilder, registers: SquaringRegisters) -> None:
 
 
 def load(mlp: MlpBuilder, registers: SquaringRegisters, *, unless: Sequence[Columns] = ()) -> None:
-    """An entry is 0 where its bit of the input is, except on the diagonal, and `unless` it is flagged."""
+    """An entry is 0 if its bit of the input is 0, except on the diagonal and in rows that `unless` flags."""
     unit = conjunction(mlp, registers.given, [np.concatenate([registers.diagonal, *unless])])
     mlp.write(unit, registers.zero)
 
@@ -119,12 +119,12 @@ def squaring_predictor(vertices: int, vocabulary: Vocabulary) -> Program:
 
     Statement:    whether a path leads from vertex 0 to vertex v - 1 of a graph of v vertices is decided by a masked
                   diffusion model with ⌈log2 v⌉ steps and v² + v³ slots. A circuit of AND and OR takes twice the steps.
-    Construction: v² slots hold the matrix R, v³ slots are workspace for its products and stay masked. An entry is what
-                  its slot holds or, while that is masked, the bit of the input, 1 on the diagonal. The predictor
-                  replaces R by R·R; the planner chooses every entry in every step, also those that are written.
+    Construction: v² slots hold the matrix R, v³ slots are workspace for its products and stay masked. An entry is the
+                  value of its slot or, while that is masked, the bit of the input, 1 on the diagonal. The predictor
+                  replaces R by R·R; the planner chooses every entry in every step, including those already written.
     Bounds:       T = ⌈log2 v⌉ (1 for v = 1), P = v² + v³; predictor 3 layers, planner none; width O(log v).
     Exactness:    for every v >= 1 and p >= 1.
-    Deviations:   straight from the matrix, without a circuit. A model that may not edit needs new slots for every
+    Deviations:   directly from the matrix, without a circuit. A model that may not edit needs new slots for every
                   squaring: smdm is compiled from the circuit.
     """
     length = vertices**2
@@ -153,7 +153,7 @@ def squaring_predictor(vertices: int, vocabulary: Vocabulary) -> Program:
 
 
 def _some(mlp: MlpBuilder, registers: SquaringRegisters, reachable: Columns) -> None:
-    """reachable = [the share of products is above 0], as the complement of what it leaves of 1."""
+    """reachable = [the share of products is above 0], as a complement."""
     unit = mlp.units(1, bias=ONE)
     mlp.read(unit, registers.share, -TOP)
     mlp.write(unit, reachable, -ONE)

@@ -1,4 +1,4 @@
-"""A residual stream that is kept in slots: read and written, a number spread over slots, slots that draw noise."""
+"""A residual stream stored in slots: reading and writing it, a number spread over slots, slots that draw noise."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,8 +35,8 @@ class SlotLayout:
     Exactness:    exact for all numbers of F_p.
     Deviations:   the paper stores bits alone; the stream of a transformer holds any number of F_p. Its positions divide
                   without rounding down, its keys include the slots themselves. It copies the stream to the N input
-                  rows, but N + P rows need a host: here rows that are given host themselves, the others are hosted by
-                  the first slot of their group. An average over E slots is never multiplied by E ([1/E]·E ≠ 1): it is
+                  rows, but N + P rows need a host: here given rows host themselves, the others are hosted by the
+                  first slot of their group. An average over E slots is never multiplied by E ([1/E]·E ≠ 1): it is
                   compared with 0, bit plane by bit plane.
     """
 
@@ -104,18 +104,18 @@ class SlotAddresses:
         )
 
     def host(self, layer: LayerBuilder) -> HeadBuilder:
-        """LOOKUP of the host of the own row."""
+        """LOOKUP of the host of this row."""
         return lookup(layer, self.row, self.hosted)
 
     def slot(self, layer: LayerBuilder, entry: int) -> HeadBuilder:
-        """LOOKUP of the slot that stores an entry of the own row."""
+        """LOOKUP of the slot that stores an entry of this row."""
         head = layer.head()
         query = [*scaled(self.row, B), *constant_code(entry, self.entry.size, head.one)]
         match(head, query, np.concatenate([self.stored, self.entry]))
         return head
 
     def slots(self, layer: LayerBuilder) -> HeadBuilder:
-        """A head that attends to all slots of the own row alike, with a weight of at least 2^-p."""
+        """A head that attends equally to all slots of this row, with a weight of at least 2^-p."""
         head = layer.head()
         eq(head, self.row, self.stored)
         return head
@@ -125,8 +125,8 @@ class SlotAddresses:
 class Digits:
     """How `count` slots hold one more number v: slot j holds the j-th group of `bits` bits of |v|, with the sign of v.
 
-    A digit is one of -(2^bits - 1) … 2^bits - 1, and v = Σ_j digit_j·2^(bits·j): all terms have one sign, so that no
-    sum clips. A slot with a digit d ≠ 0 beside its number w holds a symbol for the pair (w, d). For one slot these are
+    A digit is one of -(2^bits - 1) … 2^bits - 1, and v = Σ_j digit_j·2^(bits·j): all terms have one sign, so no sum
+    clips. A slot with a digit d ≠ 0 and its number w holds a symbol for the pair (w, d). For one slot these are
     all pairs of numbers; for 2p slots and more there are three digits.
     """
 
@@ -140,7 +140,7 @@ class Digits:
 
     @property
     def values(self) -> list[int]:
-        """The digits but 0."""
+        """The digits other than 0."""
         largest = (1 << self.bits) - 1
         return [*range(-largest, 0), *range(1, largest + 1)]
 
@@ -150,19 +150,19 @@ class Digits:
         return size if number > 0 else -size
 
     def weight(self, digit: int, j: int) -> int:
-        """What a digit in slot j adds to the number."""
+        """The place value of a digit in slot j."""
         return digit << self.bits * j
 
 
 @dataclass(frozen=True, eq=False)
 class SpreadNumber:
-    """A number that is held as digits: by the slots of `carriers`, in place of the slot of `entry`, of one row."""
+    """A number stored as digits in the slots of `carriers`, instead of the slot of `entry`, of one row."""
 
     digits: Digits
     carriers: np.ndarray
     entry: int
     digit: Columns
-    """[the symbol has digit d], for every d but 0."""
+    """[the symbol has digit d], for every d other than 0."""
 
     @classmethod
     def of(cls, program: Program, digits: Digits, carriers: np.ndarray, entry: int) -> "SpreadNumber":
@@ -171,7 +171,7 @@ class SpreadNumber:
 
 
 class StreamReader(Protocol):
-    """How hosts get the stored numbers: expand, in an earlier layer than fetch, in an earlier one than restore."""
+    """Reads the stored numbers into hosts, in three successive layers: expand, fetch, restore."""
 
     expands: bool
 
@@ -268,7 +268,7 @@ def noise_logits(precision: Precision) -> np.ndarray:
 
         logit(0) = 0,   logit(v) = min([ln P(noise = v) - ln P(noise = 0)], 0) - 2^-p;   without a tape 0 is drawn
 
-    What holds: a slot with these logits draws anew in every step, independently of the input and of all other slots.
+    A slot with these logits draws again in every step, independently of the input and of all other slots.
     Its law, which `gumbel_law` computes exactly, is not that of the noise: logits of F_p are rounded, scores tie and
     clip. The distance in total variation, which `noise_distance` computes, is below 0.296, 0.0991, 0.0234, 0.0117 for p
     = 1, 2, 3, 4. Changing the logits one by one lowers it to no less than 0.05 for p = 2 and 0.015 for p = 3; logits
@@ -291,7 +291,7 @@ def noise_logits(precision: Precision) -> np.ndarray:
 
 @cache
 def noise_distance(precision: Precision) -> Fraction:
-    """The distance in total variation between what a noise slot draws and the noise, exactly.
+    """The exact distance in total variation between the law of a noise slot and that of the noise.
 
     It takes a second for p = 3 and a minute for p = 4.
     """

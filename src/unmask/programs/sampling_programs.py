@@ -1,4 +1,4 @@
-"""Random circuit → programs that sample its outputs: each slot once, or slots rewritten in place.
+"""Random circuit → programs that sample its outputs: they write each slot once, or rewrite slots in place.
 
 Both have the logits of `value_logits`: (B, -B) for a decided bit, (0, 0) for a coin. From p = 2 on, Gumbel noise cannot
 change a decided bit. A coin is 1 with probability `heads(p)`, slightly below 1/2: equal scores go to the lowest symbol.
@@ -36,12 +36,12 @@ def heads(precision: Precision) -> Fraction:
 
 
 def sampling_vocabulary() -> Vocabulary:
-    """0, 1 and the mask; no letter."""
+    """The vocabulary: 0, 1 and the mask, without letters."""
     return vocabulary_of((), 0, ("reject", "accept", "mask"))
 
 
 class _Bits:
-    """The registers of a slot: `zero` and `unit` say its bit, `masked` that it has none."""
+    """The registers of a slot: `zero` and `unit` flag its bit, `masked` flags that it has no bit."""
 
     def __init__(self, rows: int, outputs: int) -> None:
         self.vocabulary = sampling_vocabulary()
@@ -58,7 +58,7 @@ class _Bits:
         return self._copied(lookup(layer, address, self.here), name)
 
     def fetch_row(self, layer: LayerBuilder, name: str, row: int) -> tuple[Columns, Columns, Columns]:
-        """The same of one row for all."""
+        """The same, with one row for all rows."""
         return self._copied(lookup_row(layer, row, self.here), name)
 
     def _copied(self, head: HeadBuilder, name: str) -> tuple[Columns, Columns, Columns]:
@@ -76,7 +76,7 @@ class _Bits:
         blocked: Sequence[Columns],
         says: tuple[Columns, Columns],
     ) -> None:
-        """says += the value of the gate of every row; nothing where the row has no gate or is blocked.
+        """says += the value of the gate of every row; 0 if the row has no gate or is blocked.
 
         unit of ab = ReLU([table(ab)] - [left ≠ a] - [right ≠ b] - blocked), for the value 1, and likewise for 0.
         """
@@ -96,7 +96,7 @@ class _Bits:
 
 
 def value_logits(bits: _Bits, says_zero: Columns, says_unit: Columns) -> None:
-    """1: B·says one - B·says zero; 0: the reverse. Neither said: a coin."""
+    """Logits: B·says one - B·says zero for 1, the negative for 0. If neither is set, the slot is a coin."""
     for role, sign in (("accept", B), ("reject", -B)):
         bits.program.read_out(bits.vocabulary[role], says_unit, sign)
         bits.program.read_out(bits.vocabulary[role], says_zero, -sign)
@@ -107,8 +107,8 @@ def write_once_programs(nodes: Sequence[Coin | TableGate]) -> dict[str, Program]
 
     Statement:    the outputs of a random circuit of depth d (coins are level 1) with g nodes and distinct outputs are
                   sampled by a masked diffusion model with d passes and g slots that writes each slot once.
-    Construction: a slot looks up its two operands; the MLP holds the table. The planner takes coins at once, and gates
-                  when no operand is masked.
+    Construction: a slot looks up its two operands; the MLP holds the table. The planner chooses coins immediately,
+                  and gates when no operand is masked.
     Bounds:       T = d, P = g; predictor 1 layer, 2 heads; planner 1 layer, 2 heads; width O(log g).
     Exactness:    p >= 2: exactly the law of the circuit with coins that are 1 with probability `heads(p)`.
     """
@@ -140,7 +140,7 @@ def write_once_programs(nodes: Sequence[Coin | TableGate]) -> dict[str, Program]
 
 
 def counter_bits(passes: int) -> int:
-    """⌈log2(T - 1)⌉: the counter distinguishes the passes after the first, which the masks show."""
+    """⌈log2(T - 1)⌉: the counter distinguishes the passes after the first, which is recognised by the masks."""
     return max(0, (passes - 2).bit_length()) if passes > 2 else 0
 
 
@@ -162,8 +162,9 @@ def in_place_programs(layout: Layout) -> dict[str, Program]:
 
     Statement:    a layout of T passes on w slots is sampled by a masked diffusion model with T passes and
                   w + ⌈log2(T - 1)⌉ slots.
-    Construction: masks show the first pass; a counter in slots of its own shows the others. For every later pass a slot
-                  looks up the two slots that it reads then; the MLP uses those of the pass that the counter shows.
+    Construction: masks indicate the first pass; a counter in separate slots indicates the others. For every later pass
+                  a slot looks up the two slots that it reads then; the MLP uses those of the pass that the counter
+                  shows.
     Bounds:       2 layers, 2(T - 1) + ⌈log2(T - 1)⌉ heads, width O(T·log w); the planner has no layer.
     Exactness:    as `write_once_programs`.
     """

@@ -1,4 +1,4 @@
-"""Thresholds of scores in F_p: at which scores exp grows, and from which score on a key has a weight."""
+"""Thresholds of scores in F_p: the scores at which exp grows, and the score from which on a key has a weight."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +16,7 @@ def ulps(k: int) -> Coefficient:
 
 @dataclass(frozen=True)
 class ScoreTables:
-    """What the construction knows about exp and division in F_p."""
+    """Tables of exp and division in F_p."""
 
     precision: Precision
 
@@ -31,11 +31,11 @@ class ScoreTables:
 
     @cached_property
     def least(self) -> int:
-        """The least score with the weight 2^-p where Z = B: the next lower score has the weight 0."""
+        """The least score with the weight 2^-p if Z = B; the next lower score has the weight 0."""
         return self.threshold(self.precision.bound, 1)
 
     def threshold(self, total: int, level: int) -> int:
-        """The least score whose weight is at least level·2^-p where Z is `total`."""
+        """The least score whose weight is at least level·2^-p if Z is `total`."""
         return int(np.argmax(self._weights[total - 1] >= level)) - self.precision.bound
 
     @cached_property
@@ -44,7 +44,7 @@ class ScoreTables:
         return divide(exp_table(self.precision), np.arange(1, self.precision.bound + 1)[:, None], self.precision)
 
     def companion(self, level: int) -> int:
-        """A score beside a key of score 0, such that the key has the weight level·2^-p."""
+        """The score of a second key that gives a key of score 0 the weight level·2^-p."""
         one, bound = self.precision.one, self.precision.bound
         return next(
             s
@@ -54,7 +54,7 @@ class ScoreTables:
 
     @cached_property
     def heard(self) -> int:
-        """The most keys with a weight above 0 where the sum A of the exponentials is less than B."""
+        """The largest number of keys with a weight above 0 if the sum A of the exponentials is less than B."""
         return max(a // self.exp(self.threshold(a, 1)) for a in range(1, self.precision.bound))
 
     @cached_property

@@ -1,4 +1,4 @@
-"""A given transformer inside a larger program, bit by bit: what conversions between frameworks are built from.
+"""A given transformer inside a larger program, exact in every bit: the basis of conversions between frameworks.
 
 The residual stream of the source is one register, column by column in the same order, so that every sum runs over the
 same terms in the same order; everything else in the larger row adds zeros, which never matter. Heads keep their query
@@ -24,7 +24,7 @@ Guard = Callable[[HeadBuilder], None]
 
 
 def unguarded(head: HeadBuilder) -> None:
-    """The head sees what it sees."""
+    """A guard that restricts nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,13 +46,13 @@ class Simulation:
         return len(self.source.layers)
 
     def embed_symbols(self, program: Program, symbols: np.ndarray | None = None) -> None:
-        """The embedding of symbols[i] (by default i) is that of the source's symbol i."""
+        """Give symbols[i] (by default i) the embedding of the source's symbol i."""
         embed = self.source.embed
         symbols = np.arange(embed.shape[0]) if symbols is None else symbols
         program.embed(symbols[embed.row], self.work[embed.column], embed.value)
 
     def embed_as(self, program: Program, symbol: int, alias: int) -> None:
-        """Another symbol of the program with the embedding of the source's `symbol`."""
+        """Give another symbol of the program the embedding of the source's `symbol`."""
         embed = self.source.embed
         same = embed.row == symbol
         program.embed(np.full(int(same.sum()), alias), self.work[embed.column[same]], embed.value[same])
@@ -71,9 +71,9 @@ class Simulation:
         work: Columns | None = None,
         keys: Columns | None = None,
     ) -> None:
-        """Layer `number` of the source, if it has one; on another copy of its stream where `work` is given.
+        """Layer `number` of the source, if it exists; on another copy of its stream if `work` is given.
 
-        Where `keys` is given, that is the stream of the rows that are read; what they lead to is added to `work`.
+        If `keys` is given, it is the stream of the rows that are read; the result is added to `work`.
         """
         if number >= self.depth:
             return
@@ -119,7 +119,7 @@ class Simulation:
     def read_out(
         self, program: Program, final: Columns, symbols: np.ndarray | None = None, *, without: int | None = None
     ) -> None:
-        """The logit of symbols[i] (by default i) is out[i]·final, but for i = `without`."""
+        """Set the logit of symbols[i] (by default i) to out[i]·final, except for i = `without`."""
         out = self.source.out
         symbols = np.arange(out.shape[0]) if symbols is None else symbols
         others = out.row != (-1 if without is None else without)
@@ -127,7 +127,7 @@ class Simulation:
 
 
 def source_positions(source: Transformer, row: Expression, only: Expression | None = None) -> TableRows:
-    """Row `row` of the source's table of positions; 0 where `only` is 0."""
+    """Row `row` of the source's table of positions; 0 if `only` is 0."""
     return TableRows(source.positions, row, only)
 
 
@@ -137,9 +137,9 @@ def column_labels(source: Transformer) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class SharedAttention:
-    """One attention kind for several simulated transformers, and a guard for those that have another.
+    """One attention kind for several simulated transformers, and a guard for those of another kind.
 
-    Causal sources stay causal where all are; in company of an unmasked one, `hide_later` makes them causal.
+    If all sources are causal, the program is causal. If one is unmasked, `hide_later` makes the causal ones causal.
     """
 
     kind: Attention
@@ -157,7 +157,7 @@ def shared_attention(
 ) -> SharedAttention:
     """`position` is the simulated position of a row, one of `positions`; with `causal` false the target is unmasked.
 
-    `rows` are those of the program, where it is that of every N and does not know them.
+    `rows` is the number of rows of the program, needed if the program is for every N.
     """
     kinds = {source.attention for source in sources}
     if kinds == {"causal"} and causal:
@@ -166,7 +166,7 @@ def shared_attention(
         return SharedAttention("unmasked", {"unmasked": unguarded})
     check_table(
         program.rows if rows is None else rows, program.width + 2 * positions
-    )  # not logarithmic: refused before it is written down
+    )  # not logarithmic: refused before it is built
     here = program.register("simulated position", positions, OneHot(position))
     later = program.register("positions after it", positions, Thermometer(position))
 
@@ -177,7 +177,7 @@ def shared_attention(
 
 
 def moved(matrix: Matrix, work: Columns) -> Edges:
-    """The entries of a matrix that reads the source's stream, which reads `work` now."""
+    """The entries of a matrix that reads the source's stream, changed to read `work`."""
     return Edges(work[matrix.row], matrix.column, matrix.value)
 
 
@@ -199,8 +199,8 @@ class CausalCopies:
     Bounds:       K·N rows; 3K + 1 columns of positions, 4K + 2 of query and key (p = 1: 6K + 2).
     Exactness:    every copy of a row computes what the causal row computes, bit by bit, for p >= 1. No copy is idle, so
                   that no head divides by zero where the causal one does not.
-    Deviations:   lem:unmask-conversion-fp takes N copies of every row, and a second layer per layer that puts rows
-                  right which have seen too much; its footnote expects the number of rows to stay quadratic.
+    Deviations:   lem:unmask-conversion-fp takes N copies of every row, and a second layer per layer that corrects
+                  rows which have seen too much; its footnote expects the number of rows to stay quadratic.
     Limit:        for copies that are shown and hidden in this way the number is nearly the best. If each of K copies is
                   hidden by w columns, each of which hides a rectangle (queries × keys), then {b < r}, where all K are
                   hidden, is a union of w^K rectangles; no rectangle in it holds two of the pairs (i, i + 1), so that
@@ -248,6 +248,6 @@ class CausalCopies:
 
 
 def rows_of_copies(rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """(row, where one of its copies is) for every copy of every row."""
+    """(row, position of the copy) for every copy of every row."""
     there = np.arange(rows * bits_for(rows))
     return there % rows, there

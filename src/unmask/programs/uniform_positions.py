@@ -1,9 +1,9 @@
-"""Program → can its positions be computed in logarithmic space? A static check of what is declared.
+"""Program → whether its positions can be computed in logarithmic space: a static check of its declarations.
 
 The second machine of def:uniform-transformers is given 1^N and a position n, and writes the row p(n, N). A declaration
 is accepted if it is a formula of the operators below. On numbers of O(log N) bits each of them takes O(log N) space,
 and a formula takes as much for every level of its height: the branches of an `if` are computed after its condition, in
-the same space. What is bounded, with S = max(rows, N, 2):
+the same space. Bounds, with S = max(rows, N, 2):
 
     value   |n|, |N| <= S;  |constant| = c;  e + e, e - e: the sum;  e·e: the product;  e mod m: m;  e div d: e;
             pos(e), the power of two below e: e;  ⌈log2 e⌉: 62;  [e <= e]: 1;  if: the larger branch;
@@ -14,12 +14,12 @@ the same space. What is bounded, with S = max(rows, N, 2):
 A metered function (`problems/circuits/metered.py`) keeps constantly many registers within its bound, which is enforced
 while it runs. Any other Python function is refused.
 
-One program shows that its numbers are small; `growth` compares the programs of several N and refuses what does not grow
-like a formula: numbers whose bits grow faster than log S, formulas that get longer faster than that, or higher.
+One program only shows that its numbers are small. `growth` compares the programs of several N and refuses growth unlike
+that of a formula: numbers whose bits, or formulas whose length, grow faster than log S, and formulas that get higher.
 
-What this does not show: the first machine, which writes the weights; and how the compiler comes by the numbers that
+The check does not cover the first machine, which writes the weights, nor how the compiler computes the numbers that
 change with N (the number of rows, ⌈N/2⌉, …), only that they have O(log N) bits. A table is not a formula. A converted
-model may read the table of its source: it is uniform if the source is, no more.
+model may read the table of its source: it is uniform if the source is, and nothing more is claimed.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,10 +31,10 @@ from unmask.programs.declarations import Declaration, TableBits, TableFlag, Tabl
 from unmask.programs.program import Program
 from unmask.weights.matrices import Positions
 
-MOST_BITS = 62  # of an intermediate value: `evaluate` computes with 64 bits
-EXTRA_BITS = 16  # of a constant, beyond twice those of S
+MOST_BITS = 62  # bits of an intermediate value: `evaluate` computes with 64 bits
+EXTRA_BITS = 16  # bits of a constant, in addition to twice those of S
 MOST_HEIGHT = 32
-DEGREE = 3  # the most by which the number of bits may grow per bit of S
+DEGREE = 3  # the largest growth of the number of bits per bit of S
 
 COMPARISONS = frozenset({"<=", "<", ">=", ">", "="})
 
@@ -49,7 +49,7 @@ class FormulaSize:
     nodes: int
 
     def bits(self, S: int) -> int:
-        """How many bits the value takes at most."""
+        """An upper bound of the number of bits of the value."""
         return (self.coefficient * S**self.degree).bit_length()
 
 
@@ -57,7 +57,7 @@ class FormulaSize:
 class Declared:
     """One register: its formulas with their sizes, and the bits of the largest intermediate value of any of them.
 
-    `table` says whose table it reads, `flaw` what is wrong with it.
+    `table` names the table that it reads, `flaw` says what is wrong with it.
     """
 
     register: str
@@ -71,7 +71,7 @@ class Declared:
 
 @dataclass(frozen=True)
 class Uniformity:
-    """What the check says of one program."""
+    """The result of the check of one program."""
 
     length: int
     rows: int
@@ -96,7 +96,7 @@ class Uniformity:
 
     @property
     def bits(self) -> int:
-        """Of the largest intermediate value."""
+        """The bits of the largest intermediate value."""
         return max((d.bits for d in self.declared), default=1)
 
     @property
@@ -105,7 +105,7 @@ class Uniformity:
 
     @property
     def nodes(self) -> int:
-        """Of the longest formula."""
+        """The nodes of the longest formula."""
         return max((size.nodes for d in self.declared for size in d.sizes), default=0)
 
     @property
@@ -146,7 +146,7 @@ def _declared(name: str, declaration: Declaration, S: int, sources: Sequence[Pos
 
 
 def _expressions(declaration: Declaration) -> Iterator[Expression]:
-    """Everything that a declaration computes."""
+    """All expressions that a declaration computes."""
     for part in ("expression", "row", "only"):
         expression = getattr(declaration, part, None)
         if expression is not None:
@@ -184,11 +184,11 @@ ARITY = {
     **dict.fromkeys(("+", "-", "·", "mod", "div", *COMPARISONS), 2),
     "if": 3,
 }
-"""The operators, each computable in logarithmic space on numbers of O(log N) bits, and how many operands they have."""
+"""The operators, each computable in logarithmic space on numbers of O(log N) bits, and their numbers of operands."""
 
 
 def _nodes(expression: Expression) -> Iterator[Expression]:
-    """Every node once, however often it is shared."""
+    """Every node once, even if it is shared."""
     seen: set[int] = set()
     waiting = [expression]
     while waiting:
@@ -248,16 +248,16 @@ def shape_of(expression: Expression) -> str:
 
 @dataclass(frozen=True)
 class FormulaGrowth:
-    """What the programs of several N have in common."""
+    """The comparison of the programs of several N."""
 
     lengths: tuple[int, ...]
     status: str
     bits: tuple[int, ...]
     height: int
     changing: tuple[str, ...]
-    """Registers whose formula is not the same for all N, but for its numbers: it grows with log S."""
+    """Registers whose formulas differ between N in more than their numbers; they grow with log S."""
     numbers: tuple[str, ...]
-    """Registers whose formula holds numbers that the compiler computes from N: only their size is known."""
+    """Registers whose formula contains numbers that the compiler computes from N: only their size is known."""
     flaws: tuple[str, ...]
 
 
@@ -265,7 +265,7 @@ ORDER = ("uniform", "relative", "given as a table", "refused")
 
 
 def growth(programs: Mapping[int, Sequence[Uniformity]], *, at_best: str = "uniform") -> FormulaGrowth:
-    """Compare what was found for several N (N → one per program, in the same order); the status is never better."""
+    """Compare the results for several N (N → one per program, in the same order); the status is never better."""
     lengths = tuple(sorted(programs))
     first, every = programs[lengths[0]], [found for length in lengths for found in programs[length]]
     flaws = [flaw for found in every for flaw in found.flaws]
@@ -289,7 +289,7 @@ def growth(programs: Mapping[int, Sequence[Uniformity]], *, at_best: str = "unif
 
 
 def _outgrown(small: Uniformity, large: Uniformity) -> Iterator[str]:
-    """What grows faster from the smaller to the larger program than log S allows."""
+    """The registers that grow faster from the smaller to the larger program than log S allows."""
     more = large.scale.bit_length() - small.scale.bit_length()
     where = f"from N = {small.length} to N = {large.length}"
     if large.bits > small.bits + DEGREE * more + 2:

@@ -20,7 +20,7 @@ from unmask.weights.model import Model
 
 @dataclass(frozen=True)
 class RunStep:
-    """After one step: the tokens of the slots (or all generated symbols), and which were written in it."""
+    """The state after one step: the tokens of the slots (or all generated symbols), and which the step wrote."""
 
     canvas: Int[np.ndarray, "batch slots"]
     chosen: Bool[np.ndarray, "batch slots"]
@@ -28,7 +28,7 @@ class RunStep:
 
 @dataclass(frozen=True)
 class RunSetup:
-    """A model, a batch of words as tokens, and how to run it: without a tape, deterministically."""
+    """A model, a batch of words as tokens, and how to run it. Without a tape, the run is deterministic."""
 
     model: Model
     tokens: Int[np.ndarray, "batch length"]
@@ -65,7 +65,7 @@ class RunSetup:
         return np.full((self.batch, count), 0 if symbol is None else self.model.token[symbol], dtype=np.int64)
 
     def watching(self, prefix: str) -> Watch | None:
-        """A watch that knows where in the run it is, such as `steps.3.planner`."""
+        """A watch that adds the place in the run to the names, such as `steps.3.planner`."""
         return None if self.watch is None else partial(_prefixed, self.watch, prefix)
 
     def noise(self, step: int, stream: int, rows: tuple[int, int], symbols: int) -> np.ndarray | None:
@@ -76,12 +76,12 @@ def _prefixed(watch: Watch, prefix: str, name: str, value: np.ndarray) -> None:
     watch(f"{prefix}.{name}", value)
 
 
-# TokenArrays: what media have in common whose tokens and choices are arrays of integers and flags [batch, slots].
+# TokenArrays: the common part of media whose tokens and choices are arrays of integers and flags [batch, slots].
 
 
 @runtime_checkable
 class Lettered(Protocol):
-    """Whose symbols have names."""
+    """A model whose symbols have names."""
 
     @property
     def vocabulary(self) -> tuple[str, ...]: ...
@@ -94,7 +94,7 @@ class Lettered(Protocol):
 
 
 class TokenArrays(ABC):
-    """Writing to a canvas: no number is computed here."""
+    """The operations that write to a canvas, without arithmetic."""
 
     @property
     @abstractmethod
@@ -117,7 +117,7 @@ class TokenArrays(ABC):
         return symbols
 
 
-# Arrays: a batch of words through a loop, by an engine; one session per transformer, kept through the run.
+# Arrays: a batch of words runs through a loop by an engine, with one session per transformer for the whole run.
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +151,7 @@ class Arrays(TokenArrays):
         *,
         asked: np.ndarray | None = None,  # noqa: ARG002
     ) -> RowLogits:
-        """All rows are computed: a session pays for what changed, not for what is asked."""
+        """Compute all rows: the cost in a session depends on what changed, not on which rows are requested."""
         whole = self.frame.before(tokens)
         rows = (whole.shape[1] - last, whole.shape[1])
         logits = self._session(name).read(whole, rows, watch=self.frame.watching(f"steps.{step}.{name}"))
@@ -191,7 +191,7 @@ class Arrays(TokenArrays):
         return self._session("model").layers(residual, first, last, watch=self.frame.watching(f"{prefix}.model"))
 
     def last_rows(self, residual: np.ndarray, count: int) -> RowLogits:
-        """Without noise: a stochastic loop has had its noise in the residual stream."""
+        """The logits without noise: in a stochastic loop the noise was added to the residual stream."""
         return RowLogits(self._session("model").logits(residual[:, -count:]))
 
     def _session(self, name: str) -> Session:
@@ -201,7 +201,7 @@ class Arrays(TokenArrays):
 
 
 def planned_from_outside(frame: RunSetup, planner: Planner) -> OutsidePlanner[np.ndarray, RowLogits, np.ndarray]:
-    """A planner of the caller's in place of the model's own, until no slot is masked."""
+    """Wrap a planner of the caller, which replaces the model's own until no slot is masked."""
     mask, precision = frame.model.token[frame.model.mask or ""], frame.precision
 
     def goes_on(canvas: np.ndarray) -> bool:

@@ -1,8 +1,8 @@
-"""Masked diffusion with a cache of keys and values: model × word × policy → which reads are stale, what they change.
+"""Masked diffusion with a cache of keys and values: model × word × policy → stale reads, and changed decisions.
 
-A sampler fills the canvas block after block. In every pass a policy says which rows are *fresh*. Others read a fresh
-row by the keys and values of this pass, any other row by those of the last pass in which it was fresh. All numbers are
-integers of F_p, by the reference engine.
+A sampler fills the canvas block after block. In every pass a policy says which rows are *fresh*. A row that attends to
+a fresh row uses the keys and values of this pass; for any other row it uses those of the last pass in which that row
+was fresh. All numbers are integers of F_p, computed by the reference engine.
 
 | policy      | fresh in the first pass of a block | fresh in its other passes                                        |
 |-------------|------------------------------------|------------------------------------------------------------------|
@@ -39,7 +39,7 @@ PolicyName = Literal["prefix", "dual", "delayed", "refresh"]
 
 @dataclass(frozen=True)
 class CachePolicy:
-    """A policy, and after how many passes at most every row is fresh again."""
+    """A policy, and the largest number of passes after which every row is fresh again."""
 
     name: PolicyName
     interval: int | None = None
@@ -66,14 +66,14 @@ class CanvasLayout:
     """The order in which a sampler goes through the slots, its block length, and slots that are in the prompt.
 
     Slots in `work` are read-only: they embed as the mask and are never written. The rows of the model stay where they
-    are; heads find rows by their codes, so that only the sampler notices the order.
+    are; heads find rows by their codes, so the order matters only to the sampler.
     """
 
     order: tuple[int, ...]
     block: int
     work: frozenset[int] = frozenset()
     stated: bool = False
-    """Was a block, an order or a work slot given? Else a run has T passes, as without a cache."""
+    """Whether a block, an order or a work slot was given. If not, a run has T passes, as without a cache."""
 
     @classmethod
     def of(
@@ -98,7 +98,7 @@ class CanvasLayout:
 
 @dataclass(frozen=True)
 class StaleRead:
-    """In a pass, a head lets `row` read keys or values of the row `source` that are not those of the pass."""
+    """In a pass, a head lets `row` read keys or values of the row `source` that are not those of this pass."""
 
     step: int
     transformer: str
@@ -107,7 +107,7 @@ class StaleRead:
     row: int
     source: int
     register: str
-    """The first register into which a stale value is written; `key` where only the key is stale."""
+    """The first register to which a stale value is written; `key` if only the key is stale."""
 
     def to_json(self) -> dict[str, Any]:
         return {"pass": self.step, **{name: getattr(self, name) for name in _READ}}
@@ -131,7 +131,7 @@ class ChangedDecision:
 
 @dataclass(frozen=True, eq=False)
 class CachedRun:
-    """What happened on one word. `canvas[t]` are the tokens of the slots after pass t."""
+    """The run on one word. `canvas[t]` are the tokens of the slots after pass t."""
 
     model: Model
     policy: CachePolicy
@@ -141,7 +141,7 @@ class CachedRun:
 
     @property
     def lossless(self) -> bool:
-        """No decision of any pass differs from that of the same pass without a cache."""
+        """Whether every decision of every pass is the same as in this pass without a cache."""
         return not self.changed
 
     @property
@@ -217,7 +217,7 @@ def longest_interval(model: Model, word: Sequence[int], policy: CachePolicy, lay
 
 @dataclass(eq=False)
 class _Run:
-    """The state of a run: the canvas, the cache of every transformer, and what is known of the last passes."""
+    """The state of a run: the canvas, the cache of every transformer, and data about the last passes."""
 
     model: Model
     word: tuple[int, ...]
@@ -238,7 +238,7 @@ class _Run:
             self._one_block(np.array(block, dtype=np.int64))
 
     def _one_block(self, block: np.ndarray) -> None:
-        """T passes; where blocks were asked for, until none of its slots is masked or nothing changes any more."""
+        """Run T passes or, if blocks were requested, until no slot of the block is masked or nothing changes."""
         most, unchanged = self.model.padding + self.model.steps if self.layout.stated else self.model.steps, 0
         for number in range(most):
             before = self.canvas
@@ -263,7 +263,7 @@ class _Run:
         self.result.canvas.append(with_cache)
 
     def _fresh(self, block: np.ndarray, first: bool) -> np.ndarray:
-        """Which rows are computed in this pass, by the policy."""
+        """The rows that the policy computes in this pass."""
         name, interval = self.policy.name, self.policy.interval
         due = interval is not None and self.since_refresh >= interval
         if not self.result.canvas or due or (first and name in ("prefix", "dual")):
@@ -315,7 +315,7 @@ class _Run:
         return logits
 
     def _record_stale(self, name: str, now: KeysAndValues, weights: dict[str, np.ndarray], fresh: np.ndarray) -> None:
-        """Every read of a row whose cached keys or values are not those of the pass without a cache."""
+        """Record every read of a row whose cached keys or values are not those of the pass without a cache."""
         transformer, step = self.model.transformers[name], len(self.result.canvas)
         cache, cached_weights = self._attended[name]
         readers = self._readers(fresh)
@@ -332,6 +332,6 @@ class _Run:
                 self.result.stale_reads.append(StaleRead(step, name, *where, row, source, register))
 
     def _readers(self, fresh: np.ndarray) -> np.ndarray:
-        """Rows whose own reads matter: fresh rows, and masked slots, whose decisions are looked at."""
+        """The rows whose reads matter: fresh rows, and masked slots, because their decisions are compared."""
         masked = np.append(np.zeros(self.first_row, dtype=bool), self.canvas == self.mask)
         return fresh | (masked if self.policy.name == "refresh" else False)

@@ -24,21 +24,21 @@ Logits = TypeVar("Logits")
 """out·h of some rows."""
 
 Symbols = TypeVar("Symbols")
-"""What rows decode to, before it is written anywhere."""
+"""The symbols to which rows decode, before they are written."""
 
 Choice = TypeVar("Choice")
-"""Which slots are taken."""
+"""The slots that are chosen."""
 
 Residual = TypeVar("Residual")
 """The residual stream of all rows, between two layers."""
 
 Moment = int | Literal["initial", "final"]
-"""Where in a run layers are applied: in a step, or before or after all of them."""
+"""The time in a run at which layers are applied: in a step, or before or after all steps."""
 
 
 @runtime_checkable
 class Reasoner(Protocol):
-    """What a loop asks of the model itself: its kind, its T and P, and its symbols. Every `Model` answers."""
+    """What a loop needs from the model itself: its kind, its T and P, and its symbols. `Model` implements it."""
 
     @property
     def kind(self) -> Kind: ...
@@ -85,18 +85,18 @@ class Medium(Protocol[Tokens, Logits, Symbols, Choice, Residual]):
     # every framework
 
     def copies(self, symbol: str | None, count: int) -> Tokens:
-        """symbol^count; a symbol that the model does not have stands for nothing, and its count is 0."""
+        """symbol^count; if the model does not have the symbol, the count is 0."""
         ...
 
     def read(self, step: int, name: str, tokens: Tokens, last: int, *, asked: Choice | None = None) -> Logits:
         """A whole pass of the named transformer over input · tokens: the logits of the last rows.
 
-        Of these rows, only those of the slots `asked` for need be computed.
+        Of these rows, only those of the slots `asked` need to be computed.
         """
         ...
 
     def decode(self, logits: Logits, *, without: int | None = None) -> Symbols:
-        """The argmax of every row, the lowest index wins a tie; `without` is left out."""
+        """The argmax of every row, the lowest index wins a tie; `without` is excluded."""
         ...
 
     # masked diffusion
@@ -106,7 +106,7 @@ class Medium(Protocol[Tokens, Logits, Symbols, Choice, Residual]):
         ...
 
     def masks_alone(self, step: int, choice: Choice, canvas: Tokens) -> Choice:
-        """The same choice; to take a slot that is written is an error of this step."""
+        """The same choice, but choosing an unmasked slot is an error of this step."""
         ...
 
     def surest(self, logits: Logits, k: int, *, without: int) -> Choice:
@@ -138,11 +138,11 @@ class Medium(Protocol[Tokens, Logits, Symbols, Choice, Residual]):
         ...
 
     def noisy(self, step: int, residual: Residual) -> Residual:
-        """With the noise of the tape in the listed columns, where there is a tape."""
+        """The stream plus the noise of the tape in the listed columns, if there is a tape."""
         ...
 
     def layers(self, moment: Moment, residual: Residual, first: int, last: int) -> Residual:
-        """After the layers [first, last)."""
+        """The stream after the layers [first, last)."""
         ...
 
     def last_rows(self, residual: Residual, count: int) -> Logits:
@@ -156,7 +156,7 @@ class Medium(Protocol[Tokens, Logits, Symbols, Choice, Residual]):
 #     u    = planner(w · y),  x = predictor(w · y)
 #     y'_i = x_i  where u_i = 1,  y_i  elsewhere                    T times
 #
-# The predictor can never write the mask: its row of `out` is left out of the argmax. `smdm` is mask-dominated:
+# The predictor can never write the mask, because the argmax excludes its row of `out`. `smdm` is mask-dominated:
 # a planner that chooses a written slot is an error. `topk` has one transformer: with k, the k slots of the
 # largest maximal logit are chosen, whether masked or not; without, every slot whose maximal logit is above -B. Under
 # sampling the symbols are drawn, but a slot's confidence is that of the logits without noise.
@@ -164,7 +164,7 @@ class Medium(Protocol[Tokens, Logits, Symbols, Choice, Residual]):
 
 @dataclass(frozen=True)
 class OutsidePlanner(Generic[Tokens, Logits, Choice]):
-    """A planner that replaces the model's own: (step, canvas, logits) → the slots to take; it ends the run, too."""
+    """A planner that replaces the model's own: (step, canvas, logits) → the slots to choose. It also ends the run."""
 
     goes_on: Callable[[Tokens], bool]
     choose: Callable[[int, Tokens, Logits], Choice]
@@ -174,7 +174,7 @@ def masked_diffusion(
     medium: Medium[Tokens, Logits, Symbols, Choice, Residual],
     outside: OutsidePlanner[Tokens, Logits, Choice] | None = None,
 ) -> Iterator[tuple[Tokens, Choice]]:
-    """After every step, the canvas and which slots were taken: T steps, or as many as a planner from outside wants."""
+    """Yield the canvas and the chosen slots after every step: T steps, or until an outside planner ends the run."""
     model = medium.model
     mask = model.token[model.mask or ""]
     name = "model" if model.kind == "topk" else "predictor"
@@ -192,7 +192,7 @@ def masked_diffusion(
 
 
 def _planned(medium: Medium[Tokens, Logits, Symbols, Choice, Residual], step: int, canvas: Tokens) -> Choice:
-    """u, by the model's own planner."""
+    """u, computed by the model's own planner."""
     choice = medium.taken(medium.read(step, "planner", canvas, medium.model.padding))
     return medium.masks_alone(step, choice, canvas) if medium.model.kind == "smdm" else choice
 
@@ -212,7 +212,7 @@ def _by_confidence(medium: Medium[Tokens, Logits, Symbols, Choice, Residual], lo
 
 
 def looped(medium: Medium[Tokens, Logits, Symbols, Choice, Residual]) -> Tokens:
-    """The answers alone: one row each, the last `outputs` rows in order."""
+    """Yield only the answers, one row each: the last `outputs` rows in order."""
     model = medium.model
     first, last, count = model.loop
     residual = medium.embed(medium.copies(model.pad, model.padding))
@@ -232,7 +232,7 @@ def looped(medium: Medium[Tokens, Logits, Symbols, Choice, Residual]) -> Tokens:
 
 
 def chain_of_thought(medium: Medium[Tokens, Logits, Symbols, Choice, Residual]) -> Iterator[Tokens]:
-    """After every step, all symbols generated so far; the last P' (or the last one) are new."""
+    """Yield all symbols generated so far after every step; the last P' (cot: the last one) are new."""
     model = medium.model
     masks = medium.copies(model.mask, model.block or 0)
     generated = medium.copies(None, 0)
@@ -246,7 +246,7 @@ def chain_of_thought(medium: Medium[Tokens, Logits, Symbols, Choice, Residual]) 
 
 
 def canvases(medium: Medium[Tokens, Logits, Symbols, Choice, Residual]) -> Iterator[Tokens]:
-    """What the slots hold after every step, by the model's own planner where it has one."""
+    """Yield the content of the slots after every step, with the model's own planner if it has one."""
     kind = medium.model.kind
     if kind in DIFFUSION:
         for canvas, _ in masked_diffusion(medium):

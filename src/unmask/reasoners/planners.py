@@ -8,8 +8,8 @@
 | `left-to-right:K`    | the K leftmost slots                                                              |
 | `blockwise:W:PLANNER`| what PLANNER chooses within the leftmost block of W slots that has a mask          |
 
-They decline to commit, they never write a slot twice: a slot they do not choose stays masked ("remasking" in
-the sense of LLaDA; they do not resample as the planner of an mdm may). A run with one of them ends when no
+They never write a slot twice: a slot that they do not choose stays masked ("remasking" in the sense of LLaDA).
+Unlike the planner of an mdm, they cannot resample a slot. A run with one of them ends when no
 slot is masked.
 """
 
@@ -30,7 +30,7 @@ LONGEST_NAME = 200
 
 @dataclass(frozen=True)
 class Situation:
-    """What a planner sees before a step: which slots are masked, and how sure the predictor is of each."""
+    """The input of a planner before a step: which slots are masked, and the predictor's confidence in each."""
 
     step: int
     first_row: int
@@ -62,7 +62,7 @@ class Uniform:
 
 @dataclass(frozen=True)
 class Confidence:
-    """The k surest masked slots."""
+    """The k masked slots with the highest confidence."""
 
     k: int
 
@@ -72,12 +72,12 @@ class Confidence:
 
 @dataclass(frozen=True)
 class Threshold:
-    """Every masked slot whose largest logit is above x, and always the surest."""
+    """Every masked slot whose largest logit is above x, and always the most confident slot."""
 
     x: Fraction
 
     def choose(self, situation: Situation) -> np.ndarray:
-        # logits are integers, so that above x means above its floor; beyond the bound all x are alike
+        # logits are integers, so above x means above its floor; beyond the bound all x are equivalent
         bound = situation.precision.bound
         units = max(-bound - 1, min(bound, floor(self.x * situation.precision.one)))
         sure = situation.confidence > units
@@ -136,7 +136,7 @@ def parse_planner(text: str, tape: Tape) -> Planner:
 
 
 def surest(confidence: np.ndarray, among: np.ndarray, k: int) -> np.ndarray:
-    """Among some slots, the k of the largest confidence; the lowest slot wins a tie."""
+    """Of some slots, the k with the largest confidence; the lowest slot wins a tie."""
     return _smallest(-confidence, among, k)
 
 

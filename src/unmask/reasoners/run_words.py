@@ -1,4 +1,4 @@
-"""Model × words → what happened: the loop of the model's kind, run to its end."""
+"""Model × words → traces or answers: run the loop of the model's kind to its end."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,28 +18,28 @@ from unmask.traces.trace import Trace
 from unmask.weights.kinds import DIFFUSION
 from unmask.weights.model import Model
 
-# What a run takes at most, in bytes, from the declared sizes: the sessions of its engine, its tokens, its canvases.
+# An upper bound of the bytes of a run, from the declared sizes: the sessions of its engine, its tokens, its canvases.
 #
 # sessions    rows × columns, as the engine says (`engines/footprint`)
 # tokens      rows × a few 64-bit numbers
-# canvases    steps × slots × (a token and a flag), where they are kept
+# canvases    steps × slots × (a token and a flag), if they are kept
 
 
 ROWS_AT_ONCE = 1 << 16
 PER_ROW = 16 * 8  # tokens, canvases and decoded symbols that are alive at once
-PER_LETTER = 120  # of the word, as text, symbols and Python's integers
-PER_SLOT = 9  # of a kept canvas: a token and a flag
-PER_STEP = 400  # of a kept canvas: two arrays and the step around them
+PER_LETTER = 120  # bytes per letter of the word, as text, symbols and Python's integers
+PER_SLOT = 9  # bytes per slot of a kept canvas: a token and a flag
+PER_STEP = 400  # further bytes of a kept canvas: two arrays and their step
 
 
 def run_cost(model: Model, engine: Engine, batch: int, *, watched: bool = False) -> int:
-    """Return the bytes of a run, without its canvases. `watched`: everything that is computed is recorded."""
+    """Return the bytes of a run, without its canvases. `watched`: everything computed is recorded."""
     sessions = (engine.footprint(t, batch, watched=watched) for t in model.transformers.values())
     return Footprint.together(sessions) + batch * (PER_ROW * model.rows + PER_LETTER * model.length)
 
 
 def canvas_cost(model: Model, *, planned: bool = False) -> int:
-    """Bytes of all canvases of one word; a planner from outside may take as many steps as there are slots."""
+    """Bytes of all canvases of one word. With an outside planner, a run may have as many steps as there are slots."""
     if model.kind == "plt":
         return PER_STEP + PER_SLOT * model.answer_rows
     steps = max(model.steps, model.padding) if planned else model.steps
@@ -48,12 +48,12 @@ def canvas_cost(model: Model, *, planned: bool = False) -> int:
 
 
 def recorded_cost(model: Model) -> int:
-    """Bytes of all that is computed, where all of it is kept: residual streams and attention weights."""
+    """Bytes of everything that is computed, if all is kept: residual streams and attention weights."""
     return 8 * model.numbers_computed
 
 
 def words_at_once(model: Model, engine: Engine, *, canvas: bool = False) -> int:
-    """How many words to run together, so that memory stays within the budget; at least one."""
+    """The number of words to run together so that memory stays within the budget; at least one."""
     most, memory = max(1, ROWS_AT_ONCE // model.rows), current().memory
     if memory is None or most == 1:
         return most
@@ -63,7 +63,7 @@ def words_at_once(model: Model, engine: Engine, *, canvas: bool = False) -> int:
 
 
 def not_kept(model: Model, cost: int, canvases: int) -> str | None:
-    """Why canvases beyond the last are not kept, or None where they fit beside the run."""
+    """A message that says why only the last canvas is kept, or None if all canvases fit into memory."""
     memory = current().memory
     if memory is None or cost + canvases <= memory:
         return None
@@ -75,7 +75,7 @@ def not_kept(model: Model, cost: int, canvases: int) -> str | None:
 
 
 def foresee_run(model: Model, cost: int, batch: int) -> None:
-    """Refuse a run that would take more memory than there may be."""
+    """Raise TooLarge for a run that would exceed the memory limit."""
     words = "a run" if batch == 1 else f"a run of {batch:,} words"
     foresee(cost, f"{words} over {model.rows:,} rows")
 
@@ -91,10 +91,10 @@ def run(
     canvas: bool = True,
     watch: Watch | None = None,
 ) -> Trace:
-    """One word, given as token ids.
+    """Run one word, given as token ids.
 
-    With `record`, attention and residual streams are kept as well, or shown to a `watch` that keeps what it wants;
-    without `canvas`, only the last one is kept, and so are canvases that do not fit into the budget.
+    With `record`, attention and residual streams are kept as well, or passed to `watch`, which keeps what it needs.
+    Without `canvas`, or if the canvases do not fit into the budget, only the last canvas is kept.
     """
     activations: dict[str, np.ndarray] = {}
     tokens = np.array([word], dtype=np.int64).reshape(1, model.length)
@@ -111,7 +111,7 @@ def run_batch(
     record: bool = False,
     canvas: bool = True,
 ) -> list[Trace]:
-    """Many words at once; each trace is that of the word alone, under the same tape."""
+    """Run many words at once. Each trace is the same as that of the word alone, under the same tape."""
     activations: dict[str, np.ndarray] = {}
     frame = RunSetup(model, words, engine, tape, watch=activations.__setitem__ if record else None)
     return _traces(frame, canvas, activations, record)
@@ -148,14 +148,14 @@ def _traces(frame: RunSetup, canvas: bool, activations: dict[str, np.ndarray], r
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """What a batch of words led to: the final slots of each."""
+    """The final slots of each word of a batch."""
 
     model: Model
     slots: Int[np.ndarray, "batch slots"]
 
     @property
     def accepted(self) -> np.ndarray:
-        """1 accepted, 0 rejected, -1 neither."""
+        """One number per word: 1 accepted, 0 rejected, -1 neither."""
         token = self.model.token
         meaning = np.arange(len(token))
         for old, new in self.model.aliases.items():
@@ -166,7 +166,7 @@ class Answers:
 
 
 def answers(model: Model, words: Int[np.ndarray, "batch length"], *, engine: Engine) -> Answers:
-    """Many words at once, deterministically; in parts, so that memory stays bounded."""
+    """Run many words deterministically, in parts, so that memory stays bounded."""
     part = words_at_once(model, engine)
     foresee_run(model, run_cost(model, engine, min(part, len(words))), min(part, len(words)))
     slots = []
@@ -181,7 +181,7 @@ def answers(model: Model, words: Int[np.ndarray, "batch length"], *, engine: Eng
 
 
 def steps(frame: RunSetup) -> Iterator[RunStep]:
-    """The steps of a run, as they happen."""
+    """Yield the steps of a run as they happen."""
     kind, arrays = frame.model.kind, Arrays(frame)
     if kind in DIFFUSION:
         outside = None if frame.planner is None else planned_from_outside(frame, frame.planner)
@@ -195,7 +195,7 @@ def steps(frame: RunSetup) -> Iterator[RunStep]:
 
 
 def _in_one_go(frame: RunSetup) -> Iterator[RunStep] | None:
-    """The steps of a chain, by an engine that needs no one to read it row after row."""
+    """The steps of a chain of thought, by an engine that computes the whole chain in one call."""
     if frame.model.kind != "cot" or frame.tape is not None or frame.watch is not None:
         return None
     session, steps = frame.session("model"), frame.model.steps
@@ -209,17 +209,17 @@ def _in_one_go(frame: RunSetup) -> Iterator[RunStep] | None:
 
 
 def _last_slots(canvas: np.ndarray, count: int) -> np.ndarray:
-    """Flags of the last slots, those that a chain has just written; of a looped model, its answers."""
+    """Flags of the last slots: the new symbols of a chain of thought, or the answers of a looped model."""
     return np.broadcast_to(np.arange(canvas.shape[1]) >= canvas.shape[1] - count, canvas.shape)
 
 
-# Model × many words → for each its Trace, or what is wrong with it.
+# Model × many words → for each word its Trace or its error.
 
 
 def run_each(
     model: Model, words: Sequence[str], *, engine: Engine, tape: Tape | None, canvas: bool
 ) -> list[Trace | UnmaskError]:
-    """All words in one batch; if it fails, one by one."""
+    """Run all words in one batch; if this fails, one by one."""
     results: dict[int, Trace | UnmaskError] = {}
     readable: dict[int, list[int]] = {}
     for i, word in enumerate(words):
@@ -231,7 +231,7 @@ def run_each(
     try:
         traces = run_batch(model, tokens, engine=engine, tape=tape, canvas=canvas) if readable else []
         results |= dict(zip(readable, traces, strict=True))
-    except UnmaskError:  # one of them fails: find out which
+    except UnmaskError:  # one of them fails: run them one by one
         for i, word in readable.items():
             try:
                 results[i] = run(model, word, engine=engine, tape=tape, canvas=canvas)

@@ -1,6 +1,6 @@
-"""Model × word → the exact probability of every canvas that sampling can end with.
+"""Model × word → the exact probability of every final canvas of sampling.
 
-A pass of a masked diffusion model draws each slot on its own: the planner's choice and the predictor's symbol are
+A pass of a masked diffusion model draws each slot independently: the planner's choice and the predictor's symbol are
 Gumbel-max over the logits, whose law over all tapes is a rational number (`gumbel_law`). So the law of the canvas after
 T passes follows from the logits of every canvas that is reached, without sampling.
 """
@@ -24,7 +24,7 @@ Tokens = tuple[int, ...]
 
 
 def sampled_law(model: Model, word: Sequence[int] = (), *, engine: Engine) -> dict[Tokens, Fraction]:
-    """The probability of every final canvas, as token ids of the slots, aliases not applied."""
+    """The probability of every final canvas, as token ids of the slots, without aliases."""
     if model.kind not in ("mdm", "smdm"):
         raise UnmaskError(f"--law is computed for mdm and smdm, not for {model.kind}; convert the model to mdm")
     mask = model.token[model.mask or ""]

@@ -1,4 +1,4 @@
-"""A word as a person writes it → token ids."""
+"""A word as a person types it → token ids."""
 
 import re
 from bisect import bisect_right
@@ -13,8 +13,8 @@ from unmask.weights.model import Model
 #
 #     (12+3)*-4        →  ( 12 + 3 ) * -4 =
 #
-# Blanks separate and mean nothing else; × and − stand for * and -; a missing = is added. A - is a sign where an operand
-# must follow and a digit does, an operator elsewhere.
+# Blanks only separate; × and − are read as * and -; a missing = is added. A - is a sign if an operand must follow and a
+# digit follows, else an operator.
 
 
 MARKS = ("+", "-", "*", "(", ")", "=")
@@ -30,17 +30,17 @@ def is_integer(symbol: str) -> bool:
 
 
 def reads_expressions(input_symbols: Sequence[str]) -> bool:
-    """Return whether the input symbols are integers and the six marks, and nothing else."""
+    """Return whether the input symbols are exactly integers and the six marks."""
     return set(MARKS) <= set(input_symbols) and all(s in MARKS or is_integer(s) for s in input_symbols)
 
 
 def is_value(symbol: str, vocabulary: Sequence[str]) -> bool:
-    """Return whether the symbol is a number, in a vocabulary that has the marks."""
+    """Return whether the symbol is a number, in a vocabulary that contains the marks."""
     return is_integer(symbol) and set(MARKS) <= set(vocabulary)
 
 
 def spelled(word: str, input_symbols: Sequence[str], length: int) -> list[str]:
-    """The symbols of a word: those between its blanks if they are the right number, else those of an expression."""
+    """The symbols of a word: the parts between blanks if their number is correct, else the symbols of an expression."""
     word = word.translate(_SPELLINGS)
     pieces = word.split()
     if len(pieces) == length and set(pieces) <= set(input_symbols):
@@ -81,7 +81,7 @@ def read_word(model: Model, word: str | Sequence[str]) -> list[int]:
 
 
 def read_words(model: Model, words: Sequence[str]) -> tuple[np.ndarray, np.ndarray, dict[int, WordError]]:
-    """(token ids [readable words, N], which words these are, what is wrong with each of the others)."""
+    """(token ids [readable words, N], the indices of these words, the errors of the others)."""
     ranges = _ranges(model)
     fitting = [] if ranges is None else [i for i, word in enumerate(words) if len(word) == model.length]
     points = np.frombuffer("".join(words[i] for i in fitting).encode("utf-32-le", "surrogatepass"), dtype="<u4")
@@ -110,7 +110,7 @@ def read_words(model: Model, words: Sequence[str]) -> tuple[np.ndarray, np.ndarr
 
 
 def _ranges(model: Model) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """(first, last, token) of ranges of code points, sorted, where a word is read letter by letter."""
+    """Sorted ranges (first, last, token) of code points, if words are read letter by letter."""
     if model.characters is not None:
         ranges = [(first, last, symbol) for first, last, symbol in model.characters if symbol in model.input_symbols]
     elif not reads_expressions(model.input_symbols) and all(len(s) == 1 for s in model.input_symbols):
@@ -124,7 +124,7 @@ def _ranges(model: Model) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
 
 
 def spell(model: Model, word: str) -> list[str]:
-    """A string as symbols: through the folder's character ranges, else one letter each, else split at blanks.
+    """A string as symbols: by the folder's character ranges, else one symbol per letter, else split at blanks.
 
     A model of expressions also reads an expression as a person types it.
     """
@@ -139,9 +139,9 @@ def spell(model: Model, word: str) -> list[str]:
 
 
 def written(model: Model, symbols: Sequence[str]) -> str:
-    """Symbols as one string: joined when all are single characters, separated by blanks otherwise.
+    """Symbols as one string: joined if all are single characters, else separated by blanks.
 
-    In a model of expressions, blanks keep only numbers apart.
+    In a model of expressions, blanks separate only numbers.
     """
     if reads_expressions(model.input_symbols):
         pairs = zip(["(", *symbols], symbols, strict=False)

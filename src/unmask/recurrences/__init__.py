@@ -1,8 +1,8 @@
-"""Systems of recurrences: programs for masked diffusion, as plain Python objects. No transformer is known here.
+"""Systems of recurrences: programs for masked diffusion, as plain Python objects, independent of transformers.
 
 Groups of slots (`slots`) over ranges of indices (`unmask.expressions`), with rules that read letters and other slots,
-make a `System` (`system`). `unfolding` lists all slots and reads for one N, and `interpreter` computes what every slot
-holds. Both report what is wrong with a system. `rule_functions` calls the user's rules and checks that they are pure.
+make a `System` (`system`). `unfolding` lists all slots and reads for one N, and `interpreter` computes the value of
+every slot. Both report errors in a system. `rule_functions` calls the user's rules and checks that they are pure.
 
 >>> i, = indices("i")
 >>> prefix = Slots("prefix", i.range(N), BOOLEAN)

@@ -1,8 +1,8 @@
 """System × word → the value of every slot: the specification that tests and proofs compare models with.
 
 One evaluator computes the slots over a domain of values: Python values here, wires of a circuit in the prover. A rule
-is called once for every combination of values that occurs. An error of a rule, and a value that its group does not
-have, are reported with the slot and the values.
+is called once for every combination of values that occurs. An exception in a rule, or a value that its group does not
+have, is reported with the slot and the values.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -30,12 +30,12 @@ from unmask.recurrences.unfolding import (
 )
 
 ASKED_AGAIN = 16
-"""For this number of combinations of values, an interpreter calls a rule twice, to check that it is pure."""
+"""The number of combinations of values for which an interpreter calls a rule twice, to check that it is pure."""
 
 
 @dataclass(frozen=True, eq=False)
 class Interpreted:
-    """Slot values after the last step; for a system that edits also after every step."""
+    """Slot values after the last step and, for a system that edits, after every step."""
 
     unfolding: Unfolding
     values: dict[Key, Any]
@@ -56,14 +56,14 @@ Content = TypeVar("Content")
 
 
 class ValueDomain(Protocol[Content]):
-    """What stands for the value of a slot: the value itself, or for example a literal for every possible value."""
+    """A representation of slot values: the value itself, or for example a literal for every possible value."""
 
     def constant(self, value: Any) -> Content:
         """Represent one value."""
         ...
 
     def apply(self, function: Callable[[tuple[Any, ...]], Any], given: Sequence[Content], key: Key) -> Content:
-        """Represent a function of values; `key` is the slot that asks for it."""
+        """Represent a function of values; `key` is the slot that needs it."""
         ...
 
     def union(self, sets: Sequence[Content], gather: Callable[[frozenset], Any], key: Key) -> Content:
@@ -72,7 +72,7 @@ class ValueDomain(Protocol[Content]):
 
 
 class PlainValues:
-    """Every value stands for itself."""
+    """Every value is represented by itself."""
 
     def constant(self, value: Any) -> Any:
         return value
@@ -85,7 +85,7 @@ class PlainValues:
 
 
 class Interpreter:
-    """A system at one length, ready for many words."""
+    """A system at one length, prepared for many words."""
 
     def __init__(self, system: System, length: int) -> None:
         self.unfolding = Unfolding(system, length)
@@ -109,7 +109,7 @@ class Interpreter:
         return Interpreted(unfolding, history[-1], history if unfolding.system.edits else [])
 
     def evaluate(self, word: Sequence[Content], domain: ValueDomain[Content]) -> Iterator[dict[Key, Content]]:
-        """Yield the values of all slots: once, or for a system with steps before the first and after every step."""
+        """Yield the values of all slots: once or, for a system with steps, before the first and after every step."""
         unfolding = self.unfolding
         values: dict[Key, Content] = {}
         if not unfolding.system.edits:
@@ -132,7 +132,7 @@ class Interpreter:
         values: dict[Key, Content],
         domain: ValueDomain[Content],
     ) -> Content:
-        """Apply the rule of a slot to what it reads."""
+        """Apply the rule of a slot to the values that it reads."""
         group, case = self.unfolding.groups[key[0]], step.case
 
         def value(operand: Operand) -> Content:
@@ -144,7 +144,7 @@ class Interpreter:
                 return domain.constant(operand.value)
             if isinstance(operand, Through):
                 inner, read = value(operand.operand), operand.read
-                # the function of a read over a range goes through the members of each(…) itself
+                # the function of a read over a range iterates over the members of each(…) itself
                 return inner if isinstance(read, Each) else domain.apply(lambda one: mapped(read, *one), [inner], key)
             return found(operand)
 
@@ -173,7 +173,7 @@ class Interpreter:
 
 
 def found_by(over: Over, given: tuple[Any, ...], where: Key | str) -> frozenset:
-    """What the function of `over` gives for one value of its index: items, or True where it holds (or fails)."""
+    """The result of the function of `over` for one value of its index: items, or True if it holds (or fails)."""
     pairs = zip(over.reads, given, strict=True)
     choices = [as_set(value, read, over.line) if isinstance(read, Each) else (value,) for read, value in pairs]
     union: set[Any] = set()
@@ -187,7 +187,7 @@ def found_by(over: Over, given: tuple[Any, ...], where: Key | str) -> frozenset:
 
 
 def as_set(value: Any, read: Read, line: str) -> frozenset:
-    """What each(…) goes through; refused where no set is read."""
+    """The set over which each(…) iterates; raise if the value is not a set."""
     if isinstance(value, frozenset):
         return value
     error = ProblemError(
@@ -225,12 +225,12 @@ def _collection(over: Over, result: Any, where: Key | str) -> set[Any]:
 
 
 def gathered(over: Over, union: set[Any] | frozenset) -> Any:
-    """What a rule is given: a truth value, or the set of all items."""
+    """The argument of a rule for a read over a range: a truth value, or the set of all items."""
     return frozenset(union) if over.kind == "collect" else bool(union) == (over.kind == "some")
 
 
 def result_of(group: Slots, case: Case, given: tuple[Any, ...], where: Key | str) -> Any:
-    """The value of a rule, as the group lists it among its values."""
+    """The value of a rule, as it is listed among the values of the group."""
     result = called(case.rule, given, _where(where), case.line)
     if isinstance(result, set):
         result = frozenset(result)
@@ -249,7 +249,7 @@ def result_of(group: Slots, case: Case, given: tuple[Any, ...], where: Key | str
 
 
 def what_gives(rule: Case | Over, where: str) -> str:
-    """How a sentence calls the function of a rule."""
+    """The name of the function of a rule in error messages."""
     function = rule.rule if isinstance(rule, Case) else rule.function
     return f"the rule of {where}{in_line(function, rule.line)}"
 

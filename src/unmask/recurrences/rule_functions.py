@@ -1,7 +1,7 @@
-"""Functions of a user's program: call them, report their errors with the line of the program, check that they are pure.
+"""Call the functions of a user's program, report their errors with the line, and check that the functions are pure.
 
-A rule is called when it is tabulated, and then again: a rule that draws random numbers, reads a clock or counts its
-calls is rejected, because it would be compiled into whatever it returned the first time.
+A rule is called when it is tabulated, and then again. A rule that draws random numbers, reads a clock or counts its
+calls is rejected, because the compiled model would only contain its first results.
 """
 
 import inspect
@@ -19,7 +19,7 @@ _LIBRARY = str(Path(__file__).parents[1])
 
 
 def line_of_caller() -> str:
-    """The line that calls the function which asks; empty for calls of the library itself."""
+    """The line of the program that calls the current function; empty for calls inside the library."""
     frame = sys._getframe(2)
     file = frame.f_code.co_filename
     if file.startswith(_LIBRARY):
@@ -28,7 +28,7 @@ def line_of_caller() -> str:
 
 
 def line_of_function(function: Callable[..., Any], error: BaseException | None = None) -> str:
-    """The line in which a function begins, or the last one of its file that an error came through; empty for `int`."""
+    """The line in which a function begins, or the last line of its file in a traceback; empty for `int`."""
     code = getattr(function, "__code__", None)
     if code is None:
         return ""
@@ -41,7 +41,7 @@ def line_of_function(function: Callable[..., Any], error: BaseException | None =
 
 
 def at_line(line: str, error: UnmaskError) -> UnmaskError:
-    """The same sentence behind its line, if there is one."""
+    """Prefix a message with its line, if there is one."""
     return type(error)(f"{line}: {error}") if line else error
 
 
@@ -50,19 +50,19 @@ def _line(number: int, file: str) -> str:
     return f"line {number}{of}"
 
 
-LONGEST_REASON = 120  # characters of what a rule raises
-ASKED = 32  # times that the rule of a small table is asked again
-MOST_ASKED = 1024  # entries of a large table for which it is
+LONGEST_REASON = 120  # characters of a rule's exception that are shown
+ASKED = 32  # repeated calls of the rule of a small table
+MOST_ASKED = 1024  # entries of a large table for which the rule is called again
 
 
 def called(function: Callable[..., Any], given: tuple[Any, ...], where: str, line: str = "") -> Any:
-    """The result of a function of the program; what it raises becomes a sentence."""
+    """The result of a function of the program; its exceptions become error messages."""
     try:
         return function(*given)
     except ProblemError as error:
         found = in_line(function, line, error)
         raise type(error)(f"in the rule of {where}{found}: {error}") from error
-    except (Exception, SystemExit) as error:  # a rule that calls exit() would end the command without a word
+    except (Exception, SystemExit) as error:  # a rule that calls exit() would end the command without a message
         rule = f"the rule of {where}{in_line(function, line, error)}"
         if isinstance(error, TypeError) and not _takes(function, len(given)):
             reads = f"{len(given)} read{'s' if len(given) != 1 else ''}"
@@ -82,7 +82,7 @@ def check_function(
     entries: Sequence[tuple[tuple[Any, ...], Any]],
     what: str,
 ) -> None:
-    """Raise if a rule returns a different value on a second call. What it prints then is not shown."""
+    """Raise if a rule returns a different value on a second call. The output of the second call is not shown."""
     for given, first in islice(cycle(entries), max(len(entries), ASKED)):
         with redirect_stdout(StringIO()):
             again = ask(given)
@@ -94,13 +94,13 @@ def check_function(
 
 
 def in_line(function: Callable[..., Any], line: str, error: BaseException | None = None) -> str:
-    """Where a function of the program begins or raises an error, or the line that names it, for `int` and the like."""
+    """The line where a function of the program begins or raises an error; for built-ins (`int`), the line of use."""
     found = line_of_function(function, error) or line
     return f" ({found})" if found else ""
 
 
 def shown(given: tuple[Any, ...]) -> str:
-    """What a rule was given, as people read it."""
+    """The arguments of a rule, for an error message."""
     return f"({', '.join(map(_one, given))})" if given else "no reads"
 
 
@@ -125,6 +125,6 @@ def _takes(function: Callable[..., Any], count: int) -> bool:
         inspect.signature(function).bind(*[None] * count)
     except TypeError:
         return False
-    except ValueError:  # of the functions of Python that have no signature
+    except ValueError:  # for Python's functions without a signature
         return True
     return True

@@ -1,11 +1,11 @@
-"""Slots and what they read: the nouns of a system of recurrences.
+"""Slots and their reads: the parts of a system of recurrences.
 
     cell = Slots("cell", (i.range(N), j.range(i, N)), values=BOOLEAN)
     cell.rule((cell[i + 1, j - 1], letter(i), letter(j)), lambda inside, a, b: inside and a == b, where=i < j)
     cell.rule((), lambda: True)                                             # everywhere else
 
-A slot takes the first of its rules whose condition holds. A rule is a function of the values that its reads give; it
-must be defined for all values that they may have, and give one of the values of the group.
+A slot takes the first of its rules whose condition holds. A rule is a function of the values of its reads. It must
+be defined for all values that they may have, and return one of the values of the group.
 """
 
 import dis
@@ -27,14 +27,14 @@ Rule = Callable[..., Any]
 BOOLEAN: tuple[bool, bool] = (False, True)
 
 MOST_VALUES = 1 << 14
-MOST_ITEMS = 18  # of which there are subsets
+MOST_ITEMS = 18  # the largest number of items with subsets
 
 _NOTHING = object()
 _VALUES = "the values of {} are a collection that is the same for every N, such as [0, 1, 2]"
 
 
 class Read:
-    """What a rule is given: the value of a letter or a slot, or what is found over a range."""
+    """An argument of a rule: the value of a letter or a slot, or a result over a range."""
 
     @property
     def parts(self) -> "tuple[Read, ...]":
@@ -46,18 +46,18 @@ class Read:
         raise NotImplementedError
 
     def or_else(self, value: Value) -> "Read":  # noqa: ARG002
-        """The value where there is no such letter or slot; without it, a read out of range is an error."""
+        """Set the value for a letter or slot that does not exist; without it, a read out of range is an error."""
         hint = "; put it before .map(…)" if isinstance(self, Mapped) else ""
         raise ProblemError(f"or_else belongs to a letter or a slot that may not exist, not to {self}{hint}")
 
     def map(self, function: Callable[[Any], Value]) -> "Read":
-        """The value after a function of it alone."""
+        """Apply a function to the value."""
         return Mapped(self, _function(function), line_of_caller())
 
 
 @dataclass(frozen=True, eq=False)
 class Letter(Read):
-    """The letter of the word at a place, as a string; see `letter`."""
+    """The letter of the word at a position, as a string; see `letter`."""
 
     at: Expression
     default: Any = _NOTHING
@@ -96,7 +96,7 @@ class Slot(Read):
 
 @dataclass(frozen=True, eq=False)
 class Number(Read):
-    """The value of an index expression, one of a few; see `number`."""
+    """The value of an index expression, one of a few numbers; see `number`."""
 
     expression: Expression
     among: tuple[int, ...]
@@ -129,7 +129,7 @@ class Choice(Read):
 
 @dataclass(frozen=True, eq=False)
 class Mapped(Read):
-    """A function of what is read."""
+    """A function of a read."""
 
     read: Read
     function: Callable[[Any], Value]
@@ -148,7 +148,7 @@ class Mapped(Read):
 
 @dataclass(frozen=True, eq=False)
 class Each(Read):
-    """Any member of a set that is read: the function of `some`, `every` or `collect` is given one after the other."""
+    """The members of a set that is read: the function of `some`, `every` or `collect` is called for each of them."""
 
     read: Read
 
@@ -165,7 +165,7 @@ class Each(Read):
 
 @dataclass(frozen=True, eq=False)
 class Over(Read):
-    """What is found over a range of an index; see `some`, `every`, `collect`."""
+    """The result over a range of an index; see `some`, `every`, `collect`."""
 
     kind: Literal["some", "every", "collect"]
     range: Range
@@ -221,12 +221,12 @@ def read_parts(reads: "Sequence[Read]") -> Iterator[Read]:
 
 
 def letter(at: Expression | int) -> Letter:
-    """The letter at a place, counted from 0."""
+    """The letter at a position, counted from 0."""
     return Letter(lifted(at))
 
 
 def number(expression: Expression, among: Iterable[int] = (0, 1)) -> Number:
-    """The value of an index expression, which must be one of a few numbers: a rule that differs from place to place."""
+    """The value of an index expression, which must be one of a few numbers: for rules that depend on the position."""
     return Number(lifted(expression), tuple(among))
 
 
@@ -251,7 +251,7 @@ def every(over: Range, reads: "Reads", function: Rule, *, where: Expression | No
 
 
 def collect(over: Range, reads: "Reads", function: Rule, *, where: Expression | None = None) -> Over:
-    """The union of what the function gives for every value of the index, a frozenset; it gives some collection."""
+    """The union, a frozenset, of the collections that the function returns for every value of the index."""
     return _over("collect", over, reads, function, where, line_of_caller())
 
 
@@ -259,7 +259,7 @@ Reads = Read | Sequence[Read]
 
 
 def as_reads(reads: Reads) -> tuple[Read, ...]:
-    """Return what a rule reads as a tuple; raise if something else than a read is among it."""
+    """Return the reads of a rule as a tuple; raise if one of them is not a read."""
     many = isinstance(reads, Iterable) and not isinstance(reads, str)
     listed: tuple[Any, ...] = tuple(reads) if many else (reads,)
     for read in listed:
@@ -272,7 +272,7 @@ def as_reads(reads: Reads) -> tuple[Read, ...]:
 
 
 def _instead_of_read(given: object) -> str:
-    """What to write in place of something that is not a read."""
+    """Say what to write instead of something that is not a read."""
     if isinstance(given, bool):
         return (
             '; to compare what is read, compare in the function: rule(letter(i), lambda x: x == "a"), '
@@ -297,7 +297,7 @@ def _default(read: Read, value: Value) -> Value:
 
 
 def subsets(items: Iterable[Value]) -> tuple[frozenset, ...]:
-    """All subsets of some items, the smaller ones first: the values of a group whose slots hold sets."""
+    """All subsets of some items, smaller ones first: the values of a group of slots whose values are sets."""
     listed = tuple(dict.fromkeys(items))
     if len(listed) > MOST_ITEMS:
         raise TooLarge(
@@ -308,7 +308,7 @@ def subsets(items: Iterable[Value]) -> tuple[frozenset, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A rule, where it holds, and the line of the program that gives it."""
+    """A rule, its condition, and its line in the program."""
 
     reads: tuple[Read, ...]
     rule: Rule
@@ -320,9 +320,9 @@ class Case:
 class Slots:
     """A group of slots: its name, the ranges of its indices (a later range may depend on earlier indices), its values.
 
-    `rule` says what a slot becomes. In a system with steps, where slots are rewritten in every step, `start` says what
-    it is before the first. `show` gives the symbols under which values appear in a model, in runs and in the viewer: a
-    function of a value, such as `str`, or a dictionary {value: symbol}.
+    `rule` defines the value of a slot. In a system with steps, where slots are rewritten in every step, `start` defines
+    the value before the first step. `show` gives the symbols under which values appear in a model, in runs and in the
+    viewer: a function of a value, such as `str`, or a dictionary {value: symbol}.
     """
 
     name: str
@@ -367,11 +367,11 @@ class Slots:
         return Slot(self, tuple(lifted(place) for place in places))
 
     def rule(self, reads: Reads, rule: Rule, *, where: Expression | None = None) -> None:
-        """What a slot becomes; the first rule whose condition holds counts."""
+        """Add a rule for the value of a slot; the first rule whose condition holds counts."""
         self.rules.append(_case(reads, rule, where, line_of_caller()))
 
     def start(self, reads: Reads, rule: Rule, *, where: Expression | None = None) -> None:
-        """What a slot is before the first step; it may read letters alone."""
+        """Add a rule for the value of a slot before the first step; it may read only letters."""
         self.starts.append(_case(reads, rule, where, line_of_caller()))
 
     def __str__(self) -> str:
@@ -396,7 +396,7 @@ def _over(
 
 
 def _condition(where: Expression | None) -> Expression | None:
-    """A condition as an expression; `~(i == 0)` is the number -1 to Python, and would hold everywhere."""
+    """A condition as an expression. In Python, `~(i == 0)` is the number -1, which would hold everywhere."""
     if where is None:
         return None
     condition = lifted(where)
@@ -426,7 +426,7 @@ def _index_used_by(function: Callable[..., Any]) -> tuple[str, Expression] | Non
     code = getattr(function, "__code__", None)
     known = dict(getattr(function, "__globals__", {}))
     for name, cell in zip(getattr(code, "co_freevars", ()), getattr(function, "__closure__", None) or (), strict=False):
-        with suppress(ValueError):  # a variable that has no value yet
+        with suppress(ValueError):  # a variable without a value so far
             known[name] = cell.cell_contents
     waiting = [code] if code is not None else []
     while waiting:
@@ -488,7 +488,7 @@ def _as_ranges(ranges: Range | Sequence[Range], name: str) -> tuple[Range, ...]:
 
 
 def _fixed(value: Any, of: str) -> Value:
-    """The value, if it can be looked up in a table."""
+    """Return the value if it is hashable, so that it can be looked up in a table; else raise."""
     try:
         hash(value)
     except Exception:  # a TypeError, or whatever the `__hash__` of the program raises
@@ -499,5 +499,5 @@ def _fixed(value: Any, of: str) -> Value:
 
 
 def has_default(read: Letter | Slot) -> bool:
-    """Return whether a read has a value for the case that there is nothing to read."""
+    """Return whether a read has a value for a letter or slot that does not exist."""
     return read.default is not _NOTHING

@@ -31,7 +31,7 @@ from unmask.recurrences.slots import (
 
 @dataclass(eq=False)
 class System:
-    """Checked when it is made; what depends on N is checked when it is unfolded.
+    """A system, checked when it is created; properties that depend on N are checked when it is unfolded.
 
     The answer is a slot, several slots of one group in their order, or all slots of a group. A slot whose values are
     truth values (or 0 and 1) accepts or rejects.
@@ -128,7 +128,7 @@ class System:
 
 @dataclass(frozen=True)
 class _Scope:
-    """The group whose rule reads, the indices that have a value there, and whether a read over a range is around."""
+    """The group whose rule reads, the indices that have a value, and whether this is inside a read over a range."""
 
     group: Slots
     known: frozenset[str]
@@ -140,7 +140,7 @@ class _Scope:
 
 
 class _ReadCheck(ReadVisitor[_Scope, None]):
-    """Raise an error for a read that is wrong for every N."""
+    """Raise for a read that is wrong for every N."""
 
     def __init__(self, system: System) -> None:
         self.system = system

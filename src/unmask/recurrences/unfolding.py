@@ -1,7 +1,7 @@
-"""System × N → every slot with what it reads: the recurrence written out, and everything that is wrong with it.
+"""System × N → every slot with its reads: the recurrence written out, with errors reported.
 
 A slot is named by its group and its indices. Its operands are letters, slots, constants, or lists of operands for every
-index of a range. Whatever does not exist at this N is reported with N and the indices.
+index of a range. A read of something that does not exist at this N is reported with N and the indices.
 """
 
 from collections.abc import Iterator, Sequence
@@ -57,7 +57,7 @@ class Fixed:
 
 @dataclass(frozen=True, eq=False)
 class Through:
-    """A function of an operand, or with `members` each member of it."""
+    """A function of an operand or, with `members`, of each of its members."""
 
     operand: "Operand"
     read: Mapped | Each
@@ -65,7 +65,7 @@ class Through:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What `over` finds among these tuples of operands, one for each value of its index."""
+    """The result of `over` for these tuples of operands, one for each value of its index."""
 
     over: Over
     operands: tuple[tuple["Operand", ...], ...]
@@ -84,7 +84,7 @@ class SlotStep:
 
 
 def slot_name(key: Key) -> str:
-    """`cell[2,5]`, or the group alone where it has no index."""
+    """`cell[2,5]`, or only the name of the group if it has no index."""
     group, at = key
     return f"{group}[{','.join(map(str, at))}]" if at else group
 
@@ -94,7 +94,7 @@ class Unfolding:
 
     def __init__(self, system: System, length: int) -> None:
         self.system, self.length = system, length
-        self._rows = 0  # indices that reads over a range have run through so far
+        self._rows = 0  # the number of indices of reads over a range so far
         self.groups = {group.name: group for group in system.groups}
         self.slots: dict[str, list[tuple[int, ...]]] = {}
         for group in system.groups:
@@ -113,12 +113,12 @@ class Unfolding:
 
     @cached_property
     def rules(self) -> dict[Key, SlotStep]:
-        """How every slot is computed."""
+        """The rule and operands of every slot."""
         return {key: self._step(key, self.groups[key[0]].rules) for key in self.keys}
 
     @cached_property
     def starts(self) -> dict[Key, SlotStep]:
-        """What every slot is before the first step."""
+        """The rule and operands of every slot before the first step."""
         return {key: self._step(key, self.groups[key[0]].starts) for key in self.keys}
 
     @cached_property
@@ -149,14 +149,14 @@ class Unfolding:
 
     @cached_property
     def unread_letters(self) -> list[int]:
-        """The places of the word that no slot reads, counted from 0."""
+        """The positions of the word that no slot reads, counted from 0."""
         steps = [*self.rules.values(), *(self.starts.values() if self.system.edits else ())]
         read = {leaf.place for step in steps for leaf in leaves_in(step.operands) if isinstance(leaf, FromLetter)}
         return [place for place in range(self.length) if place not in read]
 
     @cached_property
     def order(self) -> list[Key]:
-        """Every slot after those that it reads; refused where a slot needs itself."""
+        """All slots, each after those that it reads; raise if a slot depends on itself."""
         done: dict[Key, bool] = {}
         order: list[Key] = []
         for root in self.keys:
@@ -179,7 +179,7 @@ class Unfolding:
 
     @cached_property
     def depth(self) -> dict[Key, int]:
-        """In which step a slot can be written: one after the last that it reads."""
+        """The step in which each slot can be written: one after the last slot that it reads."""
         depth: dict[Key, int] = {}
         for key in self.order:
             depth[key] = 1 + max((depth[child] for child in self.read_slots(key)), default=0)
@@ -187,7 +187,7 @@ class Unfolding:
 
     @cached_property
     def size(self) -> int:
-        """Slots, and indices that reads over a range run through."""
+        """The number of slots, plus that of indices of reads over a range."""
         return sum(map(self.weight, self.keys))
 
     @cached_property
@@ -200,7 +200,7 @@ class Unfolding:
         return max(sizes)
 
     def weight(self, key: Key) -> int:
-        """1, and one for every index that its reads over a range run through, also where a condition leaves it out."""
+        """1, plus the number of indices of its reads over a range, including those that a condition excludes."""
         return 1 + sum(operand.span for operand in self.rules[key].operands if isinstance(operand, Found))
 
     def _refuse_cycle(self, path: list[Key], again: Key) -> None:
@@ -252,7 +252,7 @@ class Unfolding:
         return key[1] in self._exists[key[0]]
 
     def count_indices(self, count: int) -> None:
-        """Add indices that a read over a range runs through; raise TooLarge beyond the limit."""
+        """Add the indices of a read over a range; raise TooLarge beyond the limit."""
         self._rows += count
         if self._rows > MOST_ROWS:
             raise TooLarge(

@@ -22,13 +22,13 @@ from unmask.samplers.sampling_loop import Sample, Write, masks
 from unmask.verification.words.references import answer_count, outcome_of_symbols
 from unmask.weights.kinds import DIFFUSION, Kind
 
-OVERSAMPLED = 4  # times as many words are drawn as are asked for, so that answers can be balanced
-MOST_DRAWN = 4096  # words that are drawn, or enumerated, in search of a second answer
+OVERSAMPLED = 4  # factor by which more words are drawn than requested, so that answers can be balanced
+MOST_DRAWN = 4096  # words that are drawn or enumerated to find a second answer
 
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """What every sampler is measured on.
+    """The problem instance on which every sampler is measured.
 
     `answers` come from the problem's own oracle. The right value of every other slot is what the model's own planner
     writes there. No answer belongs to more than half of the words (rounded up).
@@ -39,9 +39,9 @@ class Subject:
     words: tuple[str, ...]
     answers: tuple[str, ...]
     outputs: int
-    symbols: frozenset[str] = frozenset()  # what an answer may be, besides true and false
+    symbols: frozenset[str] = frozenset()  # possible answers besides true and false
     read_only: tuple[int, ...] = ()
-    """Slots that are read as masks and never written: they are a part of the prompt."""
+    """Slots that are read as masks and never written: they belong to the prompt."""
 
     @classmethod
     def of(
@@ -76,12 +76,12 @@ class Subject:
 
     @property
     def blank(self) -> np.ndarray:
-        """The canvas at the start: masks only."""
+        """Return the initial canvas: masks only."""
         return masks(self.predictor, len(self.words), self.slots)
 
     @cached_property
     def own(self) -> Sample:
-        """The run of the model's own planner on every word."""
+        """Return the run of the model's own planner on every word."""
         predictor = self.predictor
         if self.read_only:
             layout = CanvasLayout.of(predictor.model, work=self.read_only)
@@ -97,34 +97,34 @@ class Subject:
 
     @property
     def expected(self) -> np.ndarray:
-        """The right value of every slot, [batch, slots]; the mask where the model's own planner writes nothing."""
+        """Return the right value of every slot, [batch, slots]; the mask if the model's own planner writes nothing."""
         return self.own.sequences
 
     def right_slots(self, sample: Sample) -> np.ndarray:
-        """Which slots hold their right value, [batch, slots]; a slot without a right value counts as right."""
+        """Return which slots hold their right value, [batch, slots]; a slot without a right value counts as right."""
         return (sample.sequences == self.expected) | (self.expected == self.predictor.mask_id)
 
     def right_answers(self, sample: Sample) -> np.ndarray:
-        """For which words the answer is that of the oracle, [batch]."""
+        """Return for which words the answer is that of the oracle, [batch]."""
         model = self.predictor.model
         rows = (model.symbols(row[-self.outputs :]) for row in sample.sequences)
         said = [str(outcome_of_symbols(model, symbols, self.symbols)) for symbols in rows]
         return np.array([a == b for a, b in zip(said, self.answers, strict=True)])
 
     def right(self, sample: Sample) -> np.ndarray:
-        """For which words the answer is that of the oracle and every slot holds its right value, [batch]."""
+        """Return for which words the answer is that of the oracle and every slot holds its right value, [batch]."""
         return self.right_answers(sample) & self.right_slots(sample).all(axis=1)
 
     @property
     def chance(self) -> float:
-        """The share of the most frequent answer: the score of a constant answer."""
+        """Return the share of the most frequent answer: the score of a constant answer."""
         return max(self.answers.count(answer) for answer in self.answers) / len(self.answers)
 
 
 def balanced_words(source: Problem, length: int, outputs: int, count: int, seed: int) -> list[tuple[str, str]]:
-    """At most `count` distinct (word, answer) of which no answer has more than half, rounded up.
+    """Return at most `count` distinct (word, answer) of which no answer has more than half, rounded up.
 
-    Words are drawn until that is possible. An error if every word has the same answer: a sampler could then score 1.00
+    Words are drawn until that is possible. Raise if every word has the same answer: a sampler could then score 1.00
     without reading the word.
     """
     if count < 2:
@@ -149,7 +149,7 @@ def balanced_words(source: Problem, length: int, outputs: int, count: int, seed:
 
 
 def evenly(pairs: Sequence[tuple[str, str]], count: int) -> list[tuple[str, str]]:
-    """`count` of (word, answer), every answer in turn; fewer, where one answer would have more than half of them."""
+    """Return `count` of (word, answer), each answer in turn; fewer if one answer would have more than half of them."""
     by_answer: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for pair in pairs:
         by_answer[pair[1]].append(pair)
@@ -158,14 +158,14 @@ def evenly(pairs: Sequence[tuple[str, str]], count: int) -> list[tuple[str, str]
 
 
 def _balanced_size(answers: Counter[str]) -> int:
-    """The most words that can be chosen so that no answer has more than half of them."""
+    """Return the most words that can be chosen so that no answer has more than half of them."""
     most = max(answers.values(), default=0)
     others = answers.total() - most
     return others + min(most, others)
 
 
 def _candidates(source: Problem, length: int, rng: random.Random) -> tuple[Iterator[str], bool]:
-    """Distinct words in a random order, and whether these are all words of the length."""
+    """Return distinct words in a random order, and whether these are all words of the length."""
     if source.characters is None and source.every_word(length) is None and len(source.letters) ** length <= MOST_DRAWN:
         gap = "" if is_plain(source.letters) else " "
         every = [gap.join(letters) for letters in product(source.letters, repeat=length)]
@@ -188,17 +188,17 @@ def _distinct(words: Iterable[str]) -> Iterator[str]:
 #     s depends on t    iff    t is among the reads of s, and written, on the first canvas of the model's own run from
 #                              which on the logits of s stay what they are when its planner writes s
 #
-# Nothing here knows what the program meant. A slot that is decided before its planner takes it waits for nothing more;
-# one that the planner never writes is read by others as it is, a mask: it is nothing to wait for.
+# Nothing here knows what the program means. A slot that is decided before its planner takes it waits for nothing more;
+# a slot that the planner never writes is read as a mask, so no slot waits for it.
 
 
 WEIGHTS = re.compile(r"layers\.(\d+)\.heads\.\d+\.weights")
-LARGEST = 1 << 25  # entries of attention that are held at once
+LARGEST = 1 << 25  # attention entries in memory at once
 LARGEST_ANSWER = 1 << 29
 
 
 def dependencies(subject: Subject) -> np.ndarray | None:
-    """[batch, slot, slot that it reads]; None where that is too much to hold."""
+    """Return which slot reads which, [batch, slot, slot that it reads]; None if that does not fit into memory."""
     whole, own = subject.predictor, subject.own
     rows = whole.model.rows
     if rows * rows > LARGEST or len(subject.words) * subject.slots**2 > LARGEST_ANSWER:
@@ -223,7 +223,7 @@ def dependencies(subject: Subject) -> np.ndarray | None:
 
 
 def reads(predictor: CompiledPredictor, canvas: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The logits of one pass, and [batch, slot, slot]: what flows into each slot's row in it."""
+    """Return the logits of one pass, and [batch, slot, slot]: which slots flow into each slot's row in it."""
     layers: dict[int, np.ndarray] = {}
 
     def watch(name: str, value: np.ndarray) -> None:
@@ -242,7 +242,7 @@ def reads(predictor: CompiledPredictor, canvas: np.ndarray) -> tuple[np.ndarray,
     return logits, flow[:, first:, first:] > 0
 
 
-# Order: how far a sampler's order is from one that waits for what it reads, and where it first goes wrong.
+# Order: how far a sampler's order is from one that waits for its operands, and its first wrong write.
 
 
 MOST_NAMED = 2
@@ -266,7 +266,7 @@ class WrongWrite:
 
 @dataclass(frozen=True, eq=False)
 class Order:
-    """What is known about the right order of a subject."""
+    """The dependencies between the slots of a subject, from which valid orders follow."""
 
     subject: Subject
 
@@ -276,12 +276,12 @@ class Order:
 
     @cached_property
     def _pairs(self) -> tuple[np.ndarray, ...]:
-        """(word, slot, slot that it reads), of all dependencies."""
+        """Return (word, slot, slot that it reads) for all dependencies."""
         assert self.depends is not None
         return np.nonzero(self.depends)
 
     def violated(self, sample: Sample) -> float | None:
-        """The share of all pairs (slot, slot that it reads) in which the slot was not written later; 0 is valid."""
+        """Return the share of pairs (slot, slot that it reads) in which the slot was not written later; 0 is valid."""
         if self.depends is None:
             return None
         when = sample.step_map
@@ -311,7 +311,7 @@ class Order:
         return WrongWrite(row, write.step, write.slot, symbols[write.after], symbols[truth[write.slot]], reason)
 
     def _reason(self, sample: Sample, row: int, write: Write) -> str:
-        """What a wrongly written slot lacked: the slot that it reads was empty or wrong."""
+        """Return why a slot was written wrongly: a slot that it reads was empty or wrong."""
         mask = self.subject.predictor.mask_id
         truth, before = self.subject.own.sequences[row], sample.histories[write.step - 1][row]
         if self.depends is not None:

@@ -21,8 +21,8 @@ from unmask.samplers.rule_interface import (
 # Thresholds for masks and for written slots, block after block.
 #
 #     x0_i, p_i              the likeliest symbol of a slot and its probability       temperature > 0: a drawn symbol
-#     mask to token          every mask of the block with p > threshold; if those are fewer than `num_to_transfer`, so
-#                            many of the surest
+#     mask to token          every mask of the block with p > threshold; if those are fewer than `num_to_transfer`,
+#                            that number of the surest
 #     token to token         every written slot of the block with p > editing_threshold and x0 not what is there
 #     a block ends           when it has no mask and nothing is edited, or after `max_post_steps` passes without a mask
 #
@@ -81,7 +81,7 @@ class Llada21:
         return state.after(canvas, (number + 1, 0) if is_over else (number, posted))
 
     def _place(self, state: State) -> tuple[int, int]:
-        """(number of the current block, passes of it in which no slot was masked)."""
+        """Return (number of the current block, passes of it in which no slot was masked)."""
         number, posted = (int(part) for part in state.memory or (0, 0))
         blocks = block_count(len(state.first), self.block_length)
         while number < blocks and not (block(len(state.first), self.block_length, number) & state.to_fill).any():
@@ -143,7 +143,7 @@ class JointThreshold:
 
 
 def with_noise(state: State, symbols: int, chance: Chance) -> np.ndarray:
-    """The canvas with a random symbol, never the mask, in every slot that is to be filled."""
+    """Return the canvas with a random symbol, never the mask, in every slot that is to be filled."""
     chances = np.full((len(state.canvas), symbols), 1 / (symbols - 1))
     chances[:, state.mask_id] = 0
     return np.where(state.to_fill, chance.symbols(chances), state.canvas)

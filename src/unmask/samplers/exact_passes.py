@@ -57,7 +57,7 @@ Canvas = tuple[int | None, ...]
 
 
 def least_passes(law: Law, length: int) -> int:
-    """The least number of passes of an exact sampler, by search: over gaps in a chain, over canvases otherwise."""
+    """Return the least number of passes of an exact sampler, by search: over gaps in a chain, else over canvases."""
     symbols = len(law.alphabet)
     if length < 1:
         raise ProblemError(f"the length is {length}; strings need at least one position")
@@ -80,7 +80,7 @@ def least_passes(law: Law, length: int) -> int:
 
 @dataclass(frozen=True)
 class Chain:
-    """P(x) ∝ initial[x_1] · Π matrix[x_i][x_{i+1}] · final[x_N], a law whose states are decided by the letters."""
+    """P(x) ∝ initial[x_1] · Π matrix[x_i][x_{i+1}] · final[x_N], a law whose states are determined by the letters."""
 
     initial: tuple[Fraction, ...]
     matrix: tuple[tuple[Fraction, ...], ...]
@@ -88,7 +88,7 @@ class Chain:
 
 
 def chain_of(law: Law) -> Chain | None:
-    """The law as a chain, if every letter leads to one state, or is written in one state; None otherwise."""
+    """Return the law as a chain if every letter leads to one state, or is written in one state; None otherwise."""
     exact, letters = law.exact, range(len(law.alphabet))
     edges: list[list[tuple[int, int, Fraction]]] = [[] for _ in letters]  # (state before, state after, weight)
     reached: set[int] = set()
@@ -140,16 +140,17 @@ class _GapSearch:
 
     @property
     def possible(self) -> bool:
-        """Whether there is a string."""
+        """Return whether any string is possible."""
         return bool(self._letters(None, None, 1, self._length))
 
     def least(self) -> int:
         return next(n for n in range(1, self._length + 1) if self._writable(None, None, self._length, n))
 
     def _writable_within(self, left: End, right: End, size: int, passes: int) -> bool:
-        """Whether a gap of this size can be written in so many passes: bisected, or with chosen positions 1 to size.
+        """Return whether a gap of this size can be written in this number of passes.
 
-        The positions chosen for the first pass are a path: `reached` are those that can follow a path from the left.
+        Bisection is tried first, then a search over the positions 1 to size that the first pass writes. These positions
+        form a path: `reached` are those that can follow a path from the left.
         """
         if size.bit_length() <= passes:
             return True
@@ -170,11 +171,11 @@ class _GapSearch:
         return False
 
     def _all_between(self, left: tuple[End, ...], right: tuple[End, ...], size: int, passes: int) -> bool:
-        """Whether the gap can be written whatever the letters at its ends are."""
+        """Return whether the gap can be written for all letters at its ends."""
         return all(self._writable(a, b, size, passes) for a in left for b in right)
 
     def _possible_letters(self, left: End, right: End, i: int, size: int) -> Letters:
-        """The letters at position i of a gap."""
+        """Return the letters that are possible at position i of a gap."""
         chain = self._chain
         letters = range(len(chain.initial))
         before = self._power(i if left is not None else i - 1)
@@ -188,7 +189,7 @@ class _GapSearch:
         )
 
     def _rank_one(self, distance: int, rows: Letters, columns: Letters) -> bool:
-        """Whether this power of the matrix has rank at most one on these rows and columns."""
+        """Return whether this power of the matrix has rank at most one on these rows and columns."""
         power = self._power(distance)
         return _is_product([[power[a][b] for b in columns] for a in rows])
 
@@ -199,7 +200,7 @@ class _GapSearch:
 
 
 def _is_product(matrix: list[list[Fraction]]) -> bool:
-    """Whether a matrix has rank at most one: its rows are multiples of one that is not zero."""
+    """Return whether a matrix has rank at most one: its rows are multiples of a nonzero row."""
     pivot = next(((row, j) for row in matrix for j, x in enumerate(row) if x), None)
     if pivot is None:
         return True
@@ -236,7 +237,7 @@ class _PassSearch:
         return best
 
     def _independent_sets(self, canvas: Canvas, masked: list[int]) -> Iterator[tuple[int, ...]]:
-        """Nonempty sets of masked positions that are independent given the canvas, larger ones first."""
+        """Yield the nonempty sets of masked positions that are independent given the canvas, larger ones first."""
         layer: list[tuple[int, ...]] = [(i,) for i in masked]
         layers = [layer]
         while layer:
@@ -246,7 +247,7 @@ class _PassSearch:
             yield from found
 
     def _independent(self, canvas: Canvas, chosen: tuple[int, ...]) -> bool:
-        """Whether P(x_U | canvas) is the product of its marginals; the first positions of U are known to be."""
+        """Return whether P(x_U | canvas) is the product of its marginals; known for U without its last position."""
         total = self._mass(canvas)
         *others, last = chosen
         return all(
@@ -256,7 +257,7 @@ class _PassSearch:
         )
 
     def _mass(self, canvas: Canvas) -> Fraction:
-        """The weight of all strings that agree with the canvas."""
+        """Return the weight of all strings that agree with the canvas."""
         if canvas not in self._masses:
             place = canvas.index(None)
             parts = (self._mass(_with(canvas, place, a)) for a in range(self._symbols))
@@ -281,7 +282,7 @@ def _with(canvas: Canvas, place: int, letter: int) -> Canvas:
 
 
 def _weights(law: Law, length: int) -> dict[tuple[int, ...], Fraction]:
-    """α·A_{x1}·…·A_{xN}·ω for every string, in rational numbers."""
+    """Return α·A_{x1}·…·A_{xN}·ω for every string, in rational numbers."""
     flows: dict[tuple[int, ...], dict[int, Fraction]] = {(): dict(enumerate(law.exact.initial))}
     for _ in range(length):
         flows = {
@@ -301,7 +302,7 @@ def _moved(flow: dict[int, Fraction], step: tuple[dict[int, Fraction], ...]) -> 
 
 
 def is_linked(law: Law, length: int) -> bool:
-    """Whether the law is a chain for which the formula is proved, at this length.
+    """Return whether the law is a chain for which the formula is proved, at this length.
 
     Its initial and its transition probabilities are positive, a string may end with every letter, and no power of the
     transition matrix up to length − 1 has rank one. False means that the formula is not claimed, not that it fails.

@@ -1,4 +1,4 @@
-"""The exact law of a rule that moves every slot by itself, given the canvas: one vector over all canvases.
+"""The exact law of a rule that moves the slots independently, given the canvas: one vector over all canvases.
 
 μ_{t+1}(y) = Σ_x μ_t(x) · Π_i K_x(i, y_i)        K_x the rule's `slotwise` on canvas x
 """
@@ -15,7 +15,7 @@ import numpy as np
 from unmask.samplers.rule_interface import Beliefs, Predictor, Sampler, State
 from unmask.samplers.sampling_loop import masks
 
-MOST_DENSE = 7_000  # canvases; a pass takes the square of it
+MOST_DENSE = 7_000  # canvases; a pass takes time and memory proportional to the square
 
 
 @runtime_checkable
@@ -31,12 +31,12 @@ class Slotwise(Protocol):
 
 
 def dense_size(predictor: Predictor, slots: int) -> int:
-    """How many canvases there are."""
+    """Return the number of canvases."""
     return len(predictor.vocabulary) ** slots
 
 
 def slotwise_law(predictor: Predictor, sampler: Slotwise, slots: int) -> tuple[np.ndarray, np.ndarray, int]:
-    """(canvases that can be written, their probabilities, passes)"""
+    """Return (canvases that can be written, their probabilities, passes)."""
     canvases = np.array(list(product(range(len(predictor.vocabulary)), repeat=slots)), dtype=np.int64)
     blank = masks(predictor, 1, slots)[0]
     mass = (canvases == blank).all(axis=1).astype(float)
@@ -53,33 +53,33 @@ def slotwise_law(predictor: Predictor, sampler: Slotwise, slots: int) -> tuple[n
     return canvases[possible], mass[possible], step
 
 
-# The exact law of a sampler: every outcome of its chances, with its probability.
+# The exact law of a sampler: every outcome of its random choices, with its probability.
 #
 #     μ_0 = the blank canvas,    μ_{t+1}(y) = Σ_x μ_t(x) · P(next pass takes x to y)
 #
-# States that go on alike (same canvas, same pass, same memory) are merged, so that this is a dynamic program over
-# canvases. Within a pass each question to chance is answered in every possible way, by running the rule again with a
-# longer script; `Slotwise` rules, which move every slot by itself, are enumerated at once. A rule that asks for
+# States with the same future (same canvas, same pass, same memory) are merged, so this is a dynamic program over
+# canvases. Within a pass each random choice is made in every possible way, by running the rule again with a longer
+# script; `Slotwise` rules, which move the slots independently, are enumerated at once. A rule that asks for
 # numbers from a continuum cannot be enumerated.
 
 
 MOST_BRANCHES = 20_000
-LEAST_WEIGHT = 1e-15  # a branch below it is left out; what is left out is at most the missing mass
+LEAST_WEIGHT = 1e-15  # a lighter branch is left out and counted as missing mass
 
 
 class TooMany(Exception):
-    """More outcomes than can be enumerated, or a continuum of them."""
+    """Raised if there are more outcomes than can be enumerated, or a continuum of them."""
 
 
 class _Asked(Exception):
-    """A question that the script does not answer yet, with its outcomes."""
+    """Raised at a random choice beyond the end of the script, with its possible outcomes."""
 
     def __init__(self, outcomes: list[tuple[float, np.ndarray]]) -> None:
         self.outcomes = outcomes
 
 
 class Scripted:
-    """Chance that answers from a script, and asks where it ends."""
+    """A source of chance that reads its answers from a script, and raises `_Asked` at the end of the script."""
 
     def __init__(self, script: tuple[np.ndarray, ...], most: int) -> None:
         self.script, self.asked, self.most = script, 0, most
@@ -118,17 +118,17 @@ class Scripted:
 
 @dataclass(frozen=True, eq=False)
 class ExactLaw:
-    """Final canvases and their probabilities; `missing` is what branches too light to follow would add up to."""
+    """Final canvases and their probabilities; `missing` is the total probability of branches too light to follow."""
 
     canvases: np.ndarray
     probabilities: np.ndarray
     passes: float
-    """The mean number of passes."""
+    """Return the mean number of passes."""
     missing: float
 
 
 def exact_law(predictor: Predictor, sampler: Sampler, slots: int) -> ExactLaw:
-    """The law of what the sampler writes on a blank canvas; raises TooMany where it cannot be enumerated."""
+    """Return the law of what the sampler writes on a blank canvas; raise TooMany if it cannot be enumerated."""
     if isinstance(sampler, Slotwise) and sampler.is_slotwise and dense_size(predictor, slots) <= MOST_DENSE:
         canvases, probabilities, steps = slotwise_law(predictor, sampler, slots)
         return ExactLaw(canvases, probabilities, steps, 0.0)
@@ -136,7 +136,7 @@ def exact_law(predictor: Predictor, sampler: Sampler, slots: int) -> ExactLaw:
 
 
 def scripted_law(predictor: Predictor, sampler: Sampler, slots: int) -> ExactLaw:
-    """By scripts, whatever the rule asks."""
+    """Return the law by enumerating scripts, for any rule."""
     blank = masks(predictor, 1, slots)[0]
     start = State(blank, blank, predictor.mask_id)
     layer = {start.key: (1.0, start)}
@@ -167,7 +167,7 @@ def scripted_law(predictor: Predictor, sampler: Sampler, slots: int) -> ExactLaw
 
 
 def _outcomes(sampler: Sampler, state: State, beliefs: Beliefs, most: int) -> Iterator[tuple[float, State]]:
-    """(probability, the state after one pass), for every way in which chance can answer."""
+    """Yield (probability, the state after one pass) for every outcome of the random choices."""
     open_scripts: list[tuple[float, tuple[np.ndarray, ...]]] = [(1.0, ())]
     made = 0
     while open_scripts:
@@ -200,7 +200,7 @@ def _independent(choices: list[list[tuple[float, int]]]) -> list[tuple[float, np
 
 
 def _one_by_one(slots: np.ndarray, weights: np.ndarray, able: np.ndarray, count: int) -> list[tuple[float, np.ndarray]]:
-    """Orders of `count` slots; each is drawn in proportion to its weight among those that are left."""
+    """Return the orders of `count` slots; each slot is drawn in proportion to its weight among those that are left."""
     found = []
     for order in permutations(able.tolist(), count):
         chance, left = 1.0, float(weights[able].sum())

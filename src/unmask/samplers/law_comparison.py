@@ -28,7 +28,7 @@ from unmask.samplers.string_law import Law, LawPredictor
 
 @dataclass(frozen=True)
 class Distance:
-    """`exact`: enumerated; otherwise the bars say how far off the estimates may be, and `runs` how many there were."""
+    """`exact`: enumerated. Otherwise the bars say how far off the estimates may be; `runs` is the number of runs."""
 
     kl: float
     tv: float
@@ -39,13 +39,13 @@ class Distance:
     runs: int | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """An infinite KL is written as null."""
+        """Return the JSON object; an infinite KL becomes null."""
         document = asdict(self)
         return {**document, "kl": self.kl if isfinite(self.kl) else None}
 
 
 def exact_distance(truth: np.ndarray, law: np.ndarray) -> Distance:
-    """p and q over the same strings."""
+    """Return the distance of p and q, which are over the same strings."""
     possible = truth > 0
     p, q = truth[possible], law[possible]
     kl = inf if (q <= 0).any() else float(np.sum(p * np.log(p / q)))
@@ -53,7 +53,7 @@ def exact_distance(truth: np.ndarray, law: np.ndarray) -> Distance:
 
 
 def sampled_distance(truth: np.ndarray, counts: np.ndarray) -> Distance:
-    """p over strings, and how often each was written."""
+    """Estimate the distance from p over strings and the number of times that each was written."""
     runs = int(counts.sum())
     q = counts / runs
     possible = truth > 0
@@ -80,7 +80,7 @@ SHARPNESS: dict[str, Any] = {"temperature": 1.0, "tau": 1.0}
 
 @dataclass(frozen=True)
 class LawRun:
-    """A sampler at one budget; `passes` is the mean."""
+    """The result of a sampler at one budget; `passes` is the mean."""
 
     steps: int | None
     passes: float
@@ -104,7 +104,7 @@ class LawResult:
 
 @dataclass(frozen=True, eq=False)
 class Bench:
-    """A law at one length: the truth, and what samples from its conditionals."""
+    """A law at one length: its true probabilities, and the runs of samplers on its conditionals."""
 
     law: Law
     length: int
@@ -115,7 +115,7 @@ class Bench:
 
     @cached_property
     def truth(self) -> np.ndarray:
-        """P_N of every string, in order."""
+        """Return P_N of every string, in order."""
         return self.law.probabilities(self.law.strings(self.length))
 
     @cached_property
@@ -123,11 +123,11 @@ class Bench:
         return LawPredictor(self.law)
 
     def numbers(self, strings: np.ndarray) -> np.ndarray:
-        """Which string of the order each is."""
+        """Return the index of each string in that order."""
         return strings @ (len(self.law.alphabet) ** np.arange(self.length)[::-1])
 
     def run(self, sampler: Sampler, steps: int | None, *, runs: int, seed: int) -> LawRun:
-        """Enumerated where that is possible, else sampled."""
+        """Run a sampler: enumerated if possible, otherwise sampled."""
         try:
             law = exact_law(self.predictor, sampler, self.length)
         except TooMany:
@@ -147,14 +147,14 @@ class Bench:
 
 
 def law_budgets(slots: int) -> tuple[int, ...]:
-    """One slot per pass, and every other number of passes for which the even quotas differ."""
+    """Return one slot per pass, and every other number of passes for which the even quotas differ."""
     return tuple(sorted({-(-slots // k) for k in range(1, slots + 1)}, reverse=True))
 
 
 def compare(
     bench: Bench, entries: Iterable[Entry], budgets: Iterable[int], *, runs: int = 4096, seed: int = 0
 ) -> Iterator[LawResult]:
-    """Every sampler at every budget."""
+    """Measure every sampler at every budget."""
     budgets = tuple(budgets)
     for entry in entries:
         sampler = entry.make(**SHARPNESS)
@@ -168,7 +168,7 @@ def compare(
 
 @dataclass(frozen=True, eq=False)
 class LawReport:
-    """What `unmask samplers law:FILE` measures: every sampler at every budget."""
+    """The result of `unmask samplers law:FILE`: every sampler at every budget."""
 
     bench: Bench
     budgets: tuple[int, ...]
@@ -196,7 +196,7 @@ class LawReport:
         }
 
     def summary(self) -> Table:
-        """A row per sampler: KL and total variation at every budget."""
+        """Return a row per sampler: KL and total variation at every budget."""
         columns = (
             "sampler",
             *(f"KL at {b}" for b in self.budgets),
@@ -220,7 +220,7 @@ class LawReport:
         )
 
     def everything(self) -> Table:
-        """A row per sampler and budget."""
+        """Return a row per sampler and budget."""
         columns = ("sampler", "steps", "passes", "KL", "TV", "impossible", "how")
         rows = tuple(
             (

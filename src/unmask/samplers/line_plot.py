@@ -19,11 +19,11 @@ SHAPES = (
     "M0-4.6L4.4 3.2H-4.4z",
     "M0-4.8L4.8 0L0 4.8L-4.8 0z",
     "M0 4.6L4.4-3.2H-4.4z",
-)  # as many as have no divisor in common with the colours: only after all pairs does one come again
-BAND = 'stroke="#c8c8c8" stroke-width="4"'  # seen on both sides of a line that lies on it
+)  # their number and that of the colours are coprime, so that no pair repeats before all were used
+BAND = 'stroke="#c8c8c8" stroke-width="4"'  # visible on both sides of a line drawn over it
 HOLLOW = "a seed is not above 0"
 PAPER = ".paper{fill:#fff}@media(prefers-color-scheme:dark){.paper{fill:#dfe5ec}}"
-"""A background of its own, on which dark lines can be read: on a dark page it is dimmed."""
+"""A light background for the dark lines; on a dark page it is dimmed."""
 
 
 @dataclass(frozen=True)

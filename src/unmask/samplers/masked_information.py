@@ -38,13 +38,13 @@ MOST_NUMBERS = 4_000_000  # labels × numbers of revealed letters × states, whe
 MOST_MERGED = 1_000_000  # the same after beliefs are merged
 FEWEST_LABELS = 16
 MOST_CANVASES = 1 << 24  # strings with any of their letters masked, where these are enumerated
-BLOCK = 1024  # labels that are handled at once
+BLOCK = 1024  # labels that are processed at once
 UNIT = 2.0**-53  # the largest relative error of a float operation
 
 
 @dataclass(frozen=True, eq=False)
 class InformationCurve:
-    """Bounds of g; `entropy_of_sets` is their middle. If `exact`, rounding errors are all that separates them."""
+    """Bounds of g; `entropy_of_sets` is their middle. If `exact`, they differ only by rounding errors."""
 
     lower: np.ndarray
     upper: np.ndarray
@@ -56,12 +56,12 @@ class InformationCurve:
 
     @cached_property
     def entropy_of_sets(self) -> np.ndarray:
-        """g(0) … g(N)."""
+        """Return g(0) … g(N): the middle between the bounds."""
         return (self.lower + self.upper) / 2
 
     @cached_property
     def bounds_per_position(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper bounds of f(0) … f(N − 1)."""
+        """Return lower and upper bounds of f(0) … f(N − 1)."""
         lower, upper = np.full(self.length, -np.inf), np.full(self.length, np.inf)
         for size in range(1, self.length + 1):
             starts = np.arange(self.length + 1 - size)
@@ -71,33 +71,33 @@ class InformationCurve:
 
     @cached_property
     def per_position(self) -> np.ndarray:
-        """f(0) … f(N − 1): the middle between the bounds."""
+        """Return f(0) … f(N − 1): the middle between the bounds."""
         lower, upper = self.bounds_per_position
         return (lower + upper) / 2
 
     @property
     def error(self) -> float:
-        """|g(i) − entropy_of_sets[i]| is at most this, for every i."""
+        """Return a bound of |g(i) − entropy_of_sets[i]| for every i."""
         return float((self.upper - self.lower).max() / 2)
 
     @property
     def entropy(self) -> float:
-        """H(X), the entropy of the law."""
+        """Return H(X), the entropy of the law."""
         return float(self.entropy_of_sets[-1])
 
     @property
     def total_correlation(self) -> float:
-        """Σ H(X_j) − H(X): the KL of writing everything in one pass."""
+        """Return Σ H(X_j) − H(X): the KL of writing everything in one pass."""
         return self.length * float(self.per_position[0]) - self.entropy
 
     @property
     def dual_total_correlation(self) -> float:
-        """H(X) − Σ H(X_j | all others)."""
+        """Return H(X) − Σ H(X_j | all others)."""
         return self.entropy - self.length * float(self.per_position[-1])
 
 
 def information_curve(law: Law, length: int) -> InformationCurve:
-    """The curve of the law at one length."""
+    """Return the curve of the law at one length."""
     if not 1 <= length <= MOST_LENGTH:
         raise ProblemError(f"the length of a schedule is {length:,}; choose 1 to {MOST_LENGTH:,}")
     initial, steps = normalised(law, length)
@@ -115,7 +115,7 @@ def information_curve(law: Law, length: int) -> InformationCurve:
 
 
 def _rounding(law: Law, length: int) -> float:
-    """About how large the rounding error of g can be, per revealed position.
+    """Estimate how large the rounding error of g can be, per revealed position.
 
     Every mass is a sum of products of positive numbers. Its relative error e grows by at most 2·(symbols·states + 4)
     roundings per position, those of the normalised weights included, if the errors of a sum over labels do not all have
@@ -127,10 +127,10 @@ def _rounding(law: Law, length: int) -> float:
 
 
 def normalised(law: Law, length: int) -> tuple[np.ndarray, list[np.ndarray]]:
-    """(distribution of the first state, for every position P(letter, next state | state)) of strings of this length.
+    """Return (distribution of the first state, P(letter, next state | state) for every position) at this length.
 
-    The weights of the automaton are multiplied by what can still follow: P_s(a, t | u) = A_a[u, t]·b_{s+1}[t] / b_s[u],
-    where b_s are the backward sums.
+    The weights of the automaton are multiplied by the weight of all continuations: P_s(a, t | u) = A_a[u, t]·b_{s+1}[t]
+    / b_s[u], where b_s are the backward sums.
     """
     rest, steps = law.final.astype(float), []
     for _ in range(length):
@@ -147,11 +147,11 @@ def normalised(law: Law, length: int) -> tuple[np.ndarray, list[np.ndarray]]:
 
 
 class _TooManyBeliefs(Exception):
-    """More beliefs than are followed exactly."""
+    """Raised if there are more beliefs than are followed exactly."""
 
 
 def _entropies(initial: np.ndarray, steps: list[np.ndarray], *, may_merge: bool) -> tuple[np.ndarray, np.ndarray]:
-    """(g(0) … g(N), by how much merging beliefs can have raised them)
+    """Return (g(0) … g(N), bounds on how much merging beliefs raised them).
 
     masses[label, k, state] is P(label, state | k of the positions so far are revealed, at random).
     """
@@ -159,7 +159,7 @@ def _entropies(initial: np.ndarray, steps: list[np.ndarray], *, may_merge: bool)
     most = [numbers // ((length + 1) * len(initial)) for numbers in (MOST_NUMBERS, MOST_MERGED)]
     masses = initial[None, None, :]
     given = np.zeros((length, length + 1))  # given[s, k]: mean H(X_s | k random ones before s)
-    lost = np.zeros((2, length, length + 1))  # by the merge before s, if s is masked and if it is revealed
+    lost = np.zeros((2, length, length + 1))  # lost by the merge before s, if s is masked and if it is revealed
     for s, step in enumerate(steps):
         check()
         moved = np.einsum("lku,aut->lakt", masses, step, optimize=True)
@@ -185,7 +185,7 @@ def _entropies(initial: np.ndarray, steps: list[np.ndarray], *, may_merge: bool)
 
 
 def _entropies_by_enumeration(initial: np.ndarray, steps: list[np.ndarray]) -> np.ndarray:
-    """g(0) … g(N), from the probabilities of all strings with any of their letters masked."""
+    """Return g(0) … g(N), from the probabilities of all strings with any of their letters masked."""
     flow = initial
     for step in steps:
         flow = np.einsum("...u,aut->...at", flow, step)
@@ -201,7 +201,7 @@ def _entropies_by_enumeration(initial: np.ndarray, steps: list[np.ndarray]) -> n
 
 
 def _means(size: int, given: np.ndarray, lost: np.ndarray) -> tuple[float, float]:
-    """The sums of `given` and of `lost` over the positions, where the revealed ones are a random set of this size."""
+    """Return the sums of `given` and of `lost` over the positions, for a random set of this size being revealed."""
     length = len(given)
     revealed = _shares(length, size, 1)
     if not lost.any():
@@ -211,7 +211,7 @@ def _means(size: int, given: np.ndarray, lost: np.ndarray) -> tuple[float, float
 
 
 def _shares(length: int, size: int, taken: int) -> np.ndarray:
-    """[s, k]: the probability that a random set has k of the s positions before s, and s itself if `taken` is 1.
+    """Return [s, k]: the probability that a random set has k of the s positions before s, and s itself if `taken` is 1.
 
     C(s, k)·C(N−s−1, size−k−taken) / C(N, size)
     """
@@ -227,7 +227,7 @@ def _shares(length: int, size: int, taken: int) -> np.ndarray:
 
 @lru_cache(maxsize=1)
 def _log_binomials(length: int) -> tuple[np.ndarray, np.ndarray]:
-    """log C(n, k) for n, k ≤ N as sums of two floats; sums of the first ones are exact, so that no digits are lost."""
+    """Return log C(n, k) for n, k ≤ N as sums of two floats; sums of the first are exact, so no digits are lost."""
     with localcontext(prec=40):
         exact = list(accumulate((Decimal(n).ln() for n in range(1, length + 1)), initial=Decimal(0)))
         high = np.array([floor(log_factorial * 2**20) / 2**20 for log_factorial in exact])
@@ -242,7 +242,7 @@ def _plogp(p: np.ndarray) -> np.ndarray:
 
 
 def _merged(masses: np.ndarray, most: int) -> np.ndarray:
-    """Labels with similar beliefs become one, so that few are left."""
+    """Merge labels with similar beliefs, so that few are left."""
     grid = 1 / most
     while len(merged := _joined(masses, grid)) > most:
         grid *= 1.5
@@ -250,7 +250,7 @@ def _merged(masses: np.ndarray, most: int) -> np.ndarray:
 
 
 def _information(masses: np.ndarray, step: np.ndarray) -> np.ndarray:
-    """−H(what happens at the next position | label) for every k: [the state, letter and state]."""
+    """Return −H(event at the next position | label) for every k: [the state, letter and state]."""
     found = np.zeros((2, masses.shape[1]))
     for first in range(0, len(masses), BLOCK):
         block = masses[first : first + BLOCK]
@@ -261,14 +261,14 @@ def _information(masses: np.ndarray, step: np.ndarray) -> np.ndarray:
 
 
 def _joined(masses: np.ndarray, grid: float) -> np.ndarray:
-    """Labels whose beliefs round to the same point of a grid become one."""
+    """Merge labels whose beliefs round to the same point of a grid."""
     flat = masses.sum(axis=1)
     order, first = _groups(np.round(flat / flat.sum(axis=1, keepdims=True) / grid))
     return np.add.reduceat(masses[order], first, axis=0)
 
 
 def _groups(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(an order in which equal rows are neighbours, where each group of equal rows starts in it)"""
+    """Return (an order in which equal rows are neighbours, the start of each group of equal rows in it)."""
     order = np.lexsort(keys[:, :-1].T) if keys.shape[1] > 1 else np.arange(len(keys))
     ordered = keys[order][:, :-1]
     new = np.concatenate([[True], (ordered[1:] != ordered[:-1]).any(axis=1)])

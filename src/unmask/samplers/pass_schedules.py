@@ -2,7 +2,7 @@
 
 A schedule 0 = n_0 < n_1 < … < n_K = N says how many positions are written after each pass. The positions come in a
 random order, the predictor is exact, and the positions of one pass are drawn independently. The only error is that
-positions of one pass do not see each other. Its size is known exactly:
+positions of one pass do not see each other. The size of this error is known exactly:
 
     E KL(p ‖ q_order) = Σ_k [ (n_k − n_{k−1})·f(n_{k−1}) − (g(n_k) − g(n_{k−1})) ]
                       = Σ_k (n_k − n_{k−1})·f(n_{k−1}) − H(X)
@@ -49,7 +49,7 @@ class PricedSchedule:
 
     @property
     def writes(self) -> tuple[int, ...]:
-        """How many positions each pass writes."""
+        """Return how many positions each pass writes."""
         return tuple(b - a for a, b in pairwise(self.cuts))
 
     def to_json(self) -> dict[str, Any]:
@@ -63,13 +63,13 @@ class PricedSchedule:
 
 
 def expected_kl(curve: InformationCurve, cuts: tuple[int, ...]) -> float:
-    """The expected KL of the schedule with these cuts, in nats."""
+    """Return the expected KL of the schedule with these cuts, in nats."""
     check_cuts(cuts, curve.length)
     return sum((b - a) * float(curve.per_position[a]) for a, b in pairwise(cuts)) - curve.entropy
 
 
 def priced(name: str, curve: InformationCurve, cuts: tuple[int, ...]) -> PricedSchedule:
-    """The schedule with its price and its error, which follows from the bounds of f and of the entropy."""
+    """Return the schedule with its price and its error, which follows from the bounds of f and of the entropy."""
     kl = max(0.0, expected_kl(curve, cuts))
     lower, upper = curve.bounds_per_position
     gap = sum((b - a) * float(upper[a] - lower[a]) for a, b in pairwise(cuts)) + float(
@@ -100,7 +100,7 @@ def optimal_schedule(curve: InformationCurve, passes: int) -> PricedSchedule:
 
 
 def published_schedules(curve: InformationCurve, passes: int) -> list[PricedSchedule]:
-    """The schedules of `unmask samplers` for this number of passes; rounding may leave fewer, halving has its own."""
+    """Return the schedules of `unmask samplers` for these passes; rounding may give fewer, halving has its own."""
     check_passes(passes, curve.length)
     return [priced(name, curve, (0, *accumulate(quotas(name, curve.length, passes)))) for name in SCHEDULES]
 
@@ -120,7 +120,7 @@ def check_cuts(cuts: tuple[int, ...], length: int) -> None:
         raise UnmaskError(f"a schedule of {length} positions has cuts 0 < … < {length}, not {cuts}")
 
 
-# Distances of laws and prices of schedules → a document, a table for the terminal, a page.
+# Prices of schedules → a document, a table for the terminal, a page.
 
 
 SHOWN_WRITES = 16
@@ -143,7 +143,7 @@ class ScheduleReport:
     @classmethod
     def of(cls, law: Law, length: int, passes: int) -> "ScheduleReport":
         if length > 0:
-            check_passes(passes, length)  # before the curve, which may take long
+            check_passes(passes, length)  # before the curve, whose computation may take long
         curve = information_curve(law, length)
         least, method = None, "unknown"
         if is_linked(law, length):
@@ -195,11 +195,11 @@ class ScheduleReport:
         }
 
     def summary(self) -> Table:
-        """A row per schedule."""
+        """Return a row per schedule."""
         return _schedule_table(self.schedules, SHOWN_WRITES)
 
     def page(self) -> str:
-        """KL against the number of passes for every schedule, and the information curve."""
+        """Return the page: KL against the number of passes for every schedule, and the information curve."""
         numbers = sorted({1 << i for i in range(self.curve.length.bit_length())} | {self.passes, self.curve.length})
         every = [one for number in numbers for one in _priced(self.curve, number)]
         by_name: dict[str, dict[int, float]] = {}

@@ -29,12 +29,12 @@ from unmask.samplers.rule_interface import (
 #     the ⌊n·(1 − κ_i)⌋ lowest of the n scores are masked, of equals the rightmost; other masks take x0
 #
 # *Remasking* here means to mask again. The published code scores x0 at written slots, whatever is there, so that a
-# wrong symbol under a confident predictor is never revised; `scored='xt'` scores the symbol that is there. Where
-# scores at the edge are exactly equal it masks fewer (it compares with <), which the noise of floats seldom leaves
-# them.
+# wrong symbol under a confident predictor is never revised; `scored='xt'` scores the symbol that is there. If scores at
+# the threshold are exactly equal, the published code masks fewer (it compares with <); with float noise, equal scores
+# are rare.
 
 
-LOWEST = -1e300  # a score, so that η times it is one
+LOWEST = -1e300  # bound of a score, so that η times it is still a finite score
 
 PlannerLogits = Callable[[int, np.ndarray], np.ndarray]
 """(row, x0) → logits [slots, symbols] of a planner that reads the canvas filled with x0."""
@@ -42,7 +42,7 @@ PlannerLogits = Callable[[int, np.ndarray], np.ndarray]
 
 @dataclass(frozen=True)
 class P2:
-    """P2: in each pass, the positions with the lowest scores are masked, written or not."""
+    """The rule P2: each pass masks the positions with the lowest scores, written or not."""
 
     steps: int
     eta: float = 1.0
@@ -81,12 +81,12 @@ class P2:
         score = np.maximum(self._scores(logits, scored, chance), LOWEST)
         score[written] *= self.eta
         score[~state.to_fill] = np.inf
-        # in single precision, as the published code counts
+        # in single precision, as in the published code
         left = np.float32(state.to_fill.sum()) * np.float32(1 - (state.step + 1) * (1 / self.steps))
         low = np.zeros_like(state.masked)
         low[np.lexsort((-np.arange(len(score)), comparable(score)))[: int(left)]] = True
         canvas = np.where(state.masked & ~low, x0, np.where(low, state.mask_id, state.canvas))
-        if state.step == self.steps - 1:  # nothing is left masked
+        if state.step == self.steps - 1:  # no slot stays masked
             canvas = np.where(canvas == state.mask_id, x0, canvas)
         return state.after(canvas)
 
@@ -101,7 +101,7 @@ class P2:
         return top[:, -1] - np.maximum(top[:, -2], LOWEST)
 
 
-# ReMDM: written slots are masked again with a probability σ, and the rest makes up for it.
+# ReMDM: written slots are masked again with a probability σ, and masked slots are written more often to compensate.
 #
 #     α_t = 1 − t,  t from 1 to ε in T passes,  s the next t
 #     a written slot is masked with σ
@@ -119,7 +119,7 @@ VARIANTS = ("cap", "rescale", "conf")
 
 @dataclass(frozen=True)
 class Remdm:
-    """T + 1 passes; `eta` is of no account for conf."""
+    """The rule ReMDM: T + 1 passes; conf ignores `eta`."""
 
     steps: int
     variant: str = "cap"
@@ -152,11 +152,11 @@ class Remdm:
 
     @property
     def is_slotwise(self) -> bool:
-        """Whether the canvas alone decides how it goes on; conf remembers probabilities as well."""
+        """Return whether the next pass depends on the canvas alone; conf also remembers probabilities."""
         return self.variant != "conf"
 
     def slotwise(self, state: State, beliefs: Beliefs) -> np.ndarray:
-        """What every slot holds after the pass, each by itself, [slots, symbols]."""
+        """Return the law of every slot after the pass; slots are independent, [slots, symbols]."""
         symbols = np.eye(beliefs.logits.shape[1])
         stays = symbols[state.canvas]
         if state.step == self.steps:
@@ -169,7 +169,7 @@ class Remdm:
         return np.where(state.masked[:, None], masked, written)
 
     def _remembered(self, state: State) -> np.ndarray:
-        """The probability that each written slot was written with; ∞ at a mask."""
+        """Return the probability with which each written slot was written; ∞ at a mask."""
         return np.array(state.memory) if state.memory else np.full(len(state.canvas), np.inf)
 
     def _sigma(self, state: State, probability: np.ndarray, alpha_t: float, alpha_s: float) -> np.ndarray:

@@ -67,7 +67,7 @@ $body
 
 @dataclass(frozen=True)
 class Table:
-    """Plain text in cells; `left` names the columns that are ranged left."""
+    """A table of plain text; `left` names the columns that are aligned left."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -75,7 +75,7 @@ class Table:
 
 
 def page(title: str, facts: Sequence[str], plots: Sequence[tuple[str, str]], table: Table) -> str:
-    """A heading, sentences, (heading, SVG) pairs and a table."""
+    """Return the page: a heading, sentences, (heading, SVG) pairs and a table."""
     body = [f"<p>{escape(fact)}</p>" for fact in facts]
     body += [f"<h2>{escape(heading)}</h2>{svg}" for heading, svg in plots]
     kinds = [' class="l wide"' if name in table.left else "" for name in table.columns]

@@ -18,13 +18,13 @@ from unmask.numerics.array_types import Float, Int
 # Parameters of samplers, checked when one is made.
 
 
-MOST = 100_000  # steps, slots of a block, slots: what a plan of all passes may have to hold
+MOST = 100_000  # largest number of steps, of slots of a block, and of slots, because a plan may list all passes
 SMALLEST, LARGEST = 1e-6, 1e6
 """The range of temperatures and factors."""
 
 
 class SamplerError(UnmaskError):
-    """A sampler that is unknown, or a parameter that it cannot have."""
+    """Raised for an unknown sampler or an invalid parameter."""
 
 
 def check_count(sampler: str, name: str, value: int | None, least: int = 1) -> None:
@@ -35,7 +35,7 @@ def check_count(sampler: str, name: str, value: int | None, least: int = 1) -> N
 
 
 def check_number(sampler: str, name: str, value: float | None, most: float = LARGEST) -> None:
-    """Refuse what is neither 0 nor a number from SMALLEST to `most`, so that no division and no product overflows."""
+    """Raise unless the value is 0 or a number from SMALLEST to `most`, so that no division and no product overflows."""
     if value is None:
         return
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -51,40 +51,40 @@ def check_choice(sampler: str, name: str, value: str, choices: tuple[str, ...]) 
         raise SamplerError(f"{name} of {sampler} must be one of {', '.join(choices)}, not {shortened(repr(value))}")
 
 
-# Predictor: canvas → what every slot might hold. All that a sampler knows of a model.
+# Predictor: canvas → the logits of every slot. This is all that a sampler knows about a model.
 #
 #     logits(canvas)[b, i, a]       a larger logit is a likelier symbol; the mask's column is −∞
 #     p(slot i holds a) = softmax over a
 #
-# A predictor is bound to what it reads besides the canvas: row b of the canvas belongs to its b-th word or prompt.
+# A predictor is bound to its other input: row b of the canvas belongs to its b-th word or prompt.
 
 
 @runtime_checkable
 class Predictor(Protocol):
-    """Anything with a mask, symbols and logits."""
+    """The interface of a predictor: a mask, symbols and logits."""
 
     @property
     def mask_id(self) -> int:
-        """The token of a slot that is not written."""
+        """Return the token of a slot that is not written."""
         ...
 
     @property
     def vocabulary(self) -> tuple[str, ...]:
-        """token id → symbol, the mask among them."""
+        """Return token id → symbol, including the mask."""
         ...
 
     def logits(self, canvas: Int[np.ndarray, "batch slots"]) -> Float[np.ndarray, "batch slots symbols"]: ...
 
 
 def without_mask(logits: np.ndarray, mask_id: int) -> np.ndarray:
-    """The logits as floats, so that the mask is never predicted."""
+    """Return the logits as floats, with −∞ for the mask, so that it is never predicted."""
     logits = np.array(logits, dtype=np.float64)
     logits[..., mask_id] = -np.inf
     return logits
 
 
 def softmax(logits: np.ndarray) -> np.ndarray:
-    """exp(l − max) / Σ exp(l − max), along the last axis; −∞ becomes 0."""
+    """Return exp(l − max) / Σ exp(l − max) along the last axis; −∞ becomes 0."""
     exps = np.exp(logits - logits.max(axis=-1, keepdims=True))
     return exps / exps.sum(axis=-1, keepdims=True)
 
@@ -93,31 +93,31 @@ def softmax(logits: np.ndarray) -> np.ndarray:
 
 
 class Chance(Protocol):
-    """What a rule may ask for."""
+    """The random choices that a rule may ask for."""
 
     def symbols(self, probabilities: np.ndarray) -> np.ndarray:
-        """One symbol per row of [rows, symbols], independently."""
+        """Draw one symbol per row of [rows, symbols], independently."""
         ...
 
     def coins(self, probabilities: np.ndarray) -> np.ndarray:
-        """True with these probabilities, independently."""
+        """Draw True with these probabilities, independently."""
         ...
 
     def subset(self, slots: np.ndarray, count: int) -> np.ndarray:
-        """`count` of the slots, every subset alike."""
+        """Draw `count` of the slots; all subsets are equally likely."""
         ...
 
     def weighted_subset(self, slots: np.ndarray, weights: np.ndarray, count: int) -> np.ndarray:
-        """`count` of the slots one by one, each in proportion to its weight among those that are left."""
+        """Draw `count` of the slots one by one, each in proportion to its weight among those that are left."""
         ...
 
     def uniforms(self, shape: tuple[int, ...]) -> np.ndarray:
-        """Numbers from [0, 1): a continuum, which cannot be enumerated."""
+        """Draw numbers from [0, 1): a continuum, which cannot be enumerated."""
         ...
 
 
 class Drawn:
-    """Chance by a generator of NumPy."""
+    """A source of chance that uses a NumPy generator."""
 
     def __init__(self, generator: np.random.Generator) -> None:
         self.generator = generator
@@ -126,7 +126,7 @@ class Drawn:
         edges = probabilities.cumsum(axis=-1)
         ticks = self.generator.random(len(probabilities))[:, None] * edges[:, -1:]
         likely = probabilities.shape[-1] - 1 - np.argmax(probabilities[:, ::-1] > 0, axis=-1)
-        return np.minimum((ticks >= edges).sum(axis=-1), likely)  # a tick may be rounded up to the last edge
+        return np.minimum((ticks >= edges).sum(axis=-1), likely)  # rounding may give the last edge
 
     def coins(self, probabilities: np.ndarray) -> np.ndarray:
         return self.generator.random(len(probabilities)) < probabilities
@@ -135,7 +135,7 @@ class Drawn:
         return self.generator.choice(slots, size=min(count, len(slots)), replace=False)
 
     def weighted_subset(self, slots: np.ndarray, weights: np.ndarray, count: int) -> np.ndarray:
-        # the smallest of exponential times with these rates come in just this order
+        # sorted exponential times with these rates have exactly this law
         times = self.generator.exponential(size=len(slots)) / np.where(weights > 0, weights, 1)
         order = np.argsort(np.where(weights > 0, times, np.inf), kind="stable")
         return slots[order[: min(count, int((weights > 0).sum()))]]
@@ -153,7 +153,7 @@ class Drawn:
 
 @dataclass(frozen=True, eq=False)
 class Beliefs:
-    """What the predictor says of one canvas, [slots, symbols]."""
+    """The predictor's logits for one canvas, [slots, symbols]."""
 
     logits: np.ndarray
 
@@ -163,22 +163,22 @@ class Beliefs:
 
     @cached_property
     def best(self) -> np.ndarray:
-        """The likeliest symbol of each slot; the lowest token wins a tie."""
+        """Return the likeliest symbol of each slot; the lowest token wins a tie."""
         return self.logits.argmax(axis=-1)
 
     def at(self, slots: np.ndarray, temperature: float = 1.0) -> "Beliefs":
-        """About some slots alone, sharpened: logits / temperature; a temperature of 0 leaves them alone."""
+        """Return the beliefs about some slots, with logits / temperature; 0 leaves the logits as they are."""
         logits = self.logits[slots]
         return Beliefs(logits / temperature if temperature not in (0, 1) else logits)
 
     def draw(self, temperature: float, chance: Chance) -> np.ndarray:
-        """A symbol per slot from softmax(logits / temperature); at 0 the likeliest."""
+        """Draw a symbol per slot from softmax(logits / temperature); at 0 take the likeliest."""
         if temperature == 0:
             return self.best
         return chance.symbols(self.probabilities if temperature == 1 else softmax(self.logits / temperature))
 
     def probability(self, symbols: np.ndarray) -> np.ndarray:
-        """p of these symbols, one per slot."""
+        """Return p of these symbols, one per slot."""
         return np.take_along_axis(self.probabilities, symbols[:, None], axis=-1)[:, 0]
 
     @cached_property
@@ -193,7 +193,7 @@ class Beliefs:
 
 
 def surest(slots: np.ndarray, confidence: np.ndarray, count: int) -> np.ndarray:
-    """`count` of the slots, the most confident first; the lowest slot wins a tie."""
+    """Return `count` of the slots, the most confident first; the lowest slot wins a tie."""
     order = np.argsort(-comparable(confidence), kind="stable")
     return slots[order[:count]]
 
@@ -203,7 +203,7 @@ def comparable(scores: np.ndarray) -> np.ndarray:
     return np.round(scores, 7)
 
 
-# State and Sampler: how far a run has come, and what makes its next pass.
+# State and Sampler: the progress of a run, and the rule that makes its next pass.
 
 
 Remasking = Literal["declines", "masks again", "resamples", "renoises"]
@@ -229,7 +229,7 @@ class State:
 
     @cached_property
     def to_fill(self) -> np.ndarray:
-        """The slots that were masked at the start: the others are given, and no sampler touches them."""
+        """Return the slots that were masked at the start; the others are given, and no sampler changes them."""
         return self.first == self.mask_id
 
     @property
@@ -238,11 +238,11 @@ class State:
 
     @property
     def key(self) -> tuple[int, bytes, tuple[float, ...]]:
-        """Equal for states that go on alike."""
+        """Return a key that is equal for states with the same future."""
         return self.step, self.canvas.tobytes(), self.memory
 
     def written(self, slots: np.ndarray, symbols: np.ndarray) -> "State":
-        """After a pass that writes these slots."""
+        """Return the state after a pass that writes these slots."""
         canvas = self.canvas.copy()
         canvas[slots] = symbols
         return self.after(canvas)
@@ -251,7 +251,7 @@ class State:
         return replace(self, canvas=canvas, step=self.step + 1, memory=memory)
 
     def restarted(self, canvas: np.ndarray, memory: tuple[float, ...] = ()) -> "State":
-        """Before the first pass, with another canvas; the slots to fill stay the same."""
+        """Return the state before the first pass with another canvas; the slots to fill stay the same."""
         return replace(self, canvas=canvas, memory=memory)
 
 
@@ -260,20 +260,20 @@ class Sampler(Protocol):
 
     @property
     def label(self) -> str:
-        """The name and the parameters that tell it from its kin."""
+        """Return the name and the parameters that distinguish it from other samplers of the same rule."""
         ...
 
     @property
     def remasks(self) -> Remasking:
-        """What *remasking* means to it."""
+        """Return the meaning of *remasking* for this sampler."""
         ...
 
     def finished(self, state: State) -> bool:
-        """Whether no further pass is made."""
+        """Return whether no further pass is made."""
         ...
 
     def next(self, state: State, beliefs: Beliefs, chance: Chance) -> State:
-        """One pass."""
+        """Return the state after one more pass."""
         ...
 
 
@@ -281,12 +281,12 @@ class NoiseSampler(Protocol):
     """A sampler whose canvas has random symbols instead of masks."""
 
     def begin(self, state: State, symbols: int, chance: Chance) -> State:
-        """The state before the first pass; a symbol is a number below `symbols`."""
+        """Return the state before the first pass; a symbol is a number below `symbols`."""
         ...
 
 
 def starts_from_noise(sampler: object) -> TypeGuard[NoiseSampler]:
-    """Whether a sampler, or a class of samplers, makes a random canvas before its first pass."""
+    """Return whether a sampler, or a class of samplers, makes a random canvas before its first pass."""
     return hasattr(sampler, "begin")
 
 
@@ -295,7 +295,7 @@ def starts_from_noise(sampler: object) -> TypeGuard[NoiseSampler]:
 # even      m // T each, one more in the first m mod T passes                     LLaDA
 # linear    α(t) = 1 − t                                                         dllm
 # cosine    α(t) = 1 − cos(π/2 · (1 − t))                                        dllm
-# halving   ⌈m/2⌉ of what is left: 32, 16, 8, 4, 2, 1 of 63
+# halving   ⌈m/2⌉ of the m that are left: 32, 16, 8, 4, 2, 1 of 63
 #
 # For an α, a pass from t to s writes round(m' · (1 − (1 − α(s)) / (1 − α(t)))) of the m' that are left, and passes that
 # write nothing are left out.
@@ -306,7 +306,7 @@ SCHEDULES = ("even", "linear", "cosine", "halving")
 
 @lru_cache(maxsize=4096)
 def quotas(schedule: str, masked: int, steps: int) -> tuple[int, ...]:
-    """The number of slots that each pass writes; their sum is `masked`."""
+    """Return the number of slots that each pass writes; the sum is `masked`."""
     if schedule == "even":
         share, rest = divmod(masked, steps)
         return tuple(share + (i < rest) for i in range(steps))
@@ -335,7 +335,7 @@ def halving(masked: int) -> tuple[int, ...]:
 
 
 def by_alpha(alpha: Callable[[np.float32], np.float32], masked: int, steps: int) -> tuple[int, ...]:
-    """What is left after the last pass goes into it, should rounding leave anything.
+    """Return the quotas of a schedule α; the last pass also writes any slots that rounding left.
 
     α is taken in single precision, as dllm does: it decides which way a half is rounded.
     """
@@ -358,7 +358,7 @@ def block_count(slots: int, width: int | None) -> int:
 
 
 def block(state_slots: int, width: int | None, number: int) -> np.ndarray:
-    """Which slots belong to a block; the last may be shorter."""
+    """Return which slots belong to a block; the last block may be shorter."""
     if width is None:
         return np.ones(state_slots, dtype=bool)
     places = np.arange(state_slots)
@@ -366,7 +366,7 @@ def block(state_slots: int, width: int | None, number: int) -> np.ndarray:
 
 
 def leftmost_open(masked: np.ndarray, width: int | None) -> np.ndarray:
-    """The masked slots of the leftmost block that has one."""
+    """Return the masked slots of the leftmost block that has one."""
     if width is None or not masked.any():
         return masked
     return masked & block(len(masked), width, int(np.argmax(masked)) // width)

@@ -38,7 +38,7 @@ class CompiledPredictor:
 
     @classmethod
     def of_words(cls, model: Model, words: Sequence[str]) -> "CompiledPredictor":
-        """Bound to words as a person writes them."""
+        """Return the predictor bound to words as a user writes them."""
         tokens = [read_word(model, word) for word in words]
         return cls(model, np.array(tokens, dtype=np.int64).reshape(len(words), model.length))
 
@@ -58,7 +58,7 @@ class CompiledPredictor:
 
     @cached_property
     def scale(self) -> int:
-        """The factor of the logits, a power of two: no digit of a number of F_p is lost."""
+        """Return the factor of the logits, a power of two, so that no digit of a number of F_p is lost."""
         scale = 1
         while scale < CERTAIN * self.model.precision.one:
             scale *= 2
@@ -68,12 +68,12 @@ class CompiledPredictor:
         return without_mask(self.read(canvas) * (self.scale / self.model.precision.one), self.mask_id)
 
     def read(self, canvas: np.ndarray, *, watch: Watch | None = None) -> np.ndarray:
-        """The logits of the slots as integers of F_p, [batch, slots, symbols]."""
+        """Return the logits of the slots as integers of F_p, [batch, slots, symbols]."""
         return self._session.read(self._frame.before(canvas), (self._frame.first_row, self.model.rows), watch=watch)
 
     @property
     def first_row(self) -> int:
-        """The row of slot 0: begin symbol and input are before it."""
+        """Return the row of slot 0, after begin symbol and input."""
         return self._frame.first_row
 
     @cached_property
@@ -96,8 +96,8 @@ ROWS_AT_ONCE = 64
 class HuggingFacePredictor:
     """`model(input_ids=…).logits` and a tokenizer with `mask_token_id`, bound to token ids around the canvas.
 
-    `before` is one list for all rows or one for each; special tokens that the model wants at the ends go into `before`
-    and `after`.
+    `before` is one list for all rows or one for each; special tokens that the model expects at the ends go into
+    `before` and `after`.
     """
 
     def __init__(self, model: Any, tokenizer: Any, before: Any = (), after: Any = ()) -> None:
@@ -111,7 +111,7 @@ class HuggingFacePredictor:
 
     @classmethod
     def from_pretrained(cls, folder: str | Path, before: Any = (), after: Any = ()) -> "HuggingFacePredictor":
-        """A folder that `AutoModelForMaskedLM` reads; nothing is looked up elsewhere, and no code of it is run."""
+        """Load a folder that `AutoModelForMaskedLM` reads; nothing is downloaded, and no code in it is run."""
         try:
             transformers: Any = import_module("transformers")
         except ImportError:
@@ -129,7 +129,7 @@ class HuggingFacePredictor:
         return cls(model, tokenizer, before, after)
 
     def bound_to(self, before: Any, after: Any = ()) -> "HuggingFacePredictor":
-        """The same model around other tokens."""
+        """Return the same model with other tokens around the canvas."""
         return HuggingFacePredictor(self.model, self.tokenizer, before, after)
 
     def logits(self, canvas: np.ndarray) -> np.ndarray:
@@ -147,7 +147,7 @@ class HuggingFacePredictor:
 
 
 def _rows(tokens: Any) -> np.ndarray:
-    """Token ids as rows: one for all, or one each."""
+    """Return token ids as rows: one row for all words, or one for each."""
     array = np.asarray(tokens, dtype=np.int64)
     if array.ndim not in (1, 2):
         raise UnmaskError(

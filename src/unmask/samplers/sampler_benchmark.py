@@ -14,29 +14,29 @@ OWN = "own planner"
 
 
 class Contestant(Protocol):
-    """A sampler that is examined: an `Entry` of the zoo, or a function of the user's (`unmask.bench`)."""
+    """A sampler that is measured: an `Entry` of the zoo, or a user's function (`unmask.bench`)."""
 
     @property
     def label(self) -> str: ...
 
     @property
     def remasks(self) -> str:
-        """What remasking means to it."""
+        """Return the meaning of *remasking* for this sampler."""
         ...
 
     @property
     def takes_steps(self) -> bool:
-        """Whether a budget decides how many passes it makes."""
+        """Return whether a budget decides how many passes it makes."""
         ...
 
     def sampled(self, subject: Subject, budget: int, seed: int) -> Sample | None:
-        """A run on every word within a budget of passes; None if it cannot keep to the budget."""
+        """Run the sampler on every word within a budget of passes; None if it cannot keep to the budget."""
         ...
 
 
 @dataclass(frozen=True)
 class Run:
-    """A sampler at one budget; `steps`, the most passes allowed, is None for a sampler that takes no number of steps.
+    """The result of a sampler at one budget; `steps` (most passes) is None for a sampler without a number of steps.
 
     `right` is the share of words whose answer and slots are all right, `right_answers` the share of words whose answer
     is right, `right_slots` the share of slots that hold their right value, over all words.
@@ -60,7 +60,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Result:
-    """A sampler at every budget; `least` is the run with the fewest known steps in which every word is right.
+    """The results of a sampler at every budget; `least` is the run with the fewest known steps with every word right.
 
     It is found by bisection: with one step less some word is wrong, or it is the smallest budget.
     """
@@ -80,7 +80,7 @@ class Result:
 
 
 def budgets_for(slots: int, steps: int) -> tuple[int, ...]:
-    """One slot per pass, two for three passes, two, a little more than two, four, and what the model itself takes."""
+    """Return budgets of N, 2N/3, N/2, N/2 − 1 and N/4 passes for N slots, and the model's own number of passes."""
     half = ceil(slots / 2)
     wanted = {slots, ceil(2 * slots / 3), half, half - 1, ceil(slots / 4), steps}
     return tuple(sorted((b for b in wanted if b >= 1), reverse=True))
@@ -89,7 +89,7 @@ def budgets_for(slots: int, steps: int) -> tuple[int, ...]:
 def examine(
     subject: Subject, entries: Iterable[Contestant], budgets: Iterable[int], *, seed: int = 0
 ) -> Iterator[Result]:
-    """The model's own planner, then every sampler."""
+    """Measure the model's own planner, then every sampler."""
     order = Order(subject)
     own = measured(order, None, subject.own)
     yield Result(OWN, "resamples" if subject.predictor.model.kind == "mdm" else "declines", (own,), _if_right(own))
@@ -149,7 +149,7 @@ def _if_right(run: Run) -> Run | None:
     return run if run.right == 1 else None
 
 
-# Results of an exam → a document, a table for the terminal, a page.
+# Results → a document, a table for the terminal, a page.
 
 
 ORDER = "order"
@@ -157,7 +157,7 @@ ORDER = "order"
 
 @dataclass(frozen=True, eq=False)
 class ExamReport:
-    """What was examined and what came out."""
+    """The subject and the results of all samplers."""
 
     subject: Subject
     budgets: tuple[int, ...]
@@ -191,7 +191,7 @@ class ExamReport:
         }
 
     def summary(self) -> Table:
-        """A row per sampler: the share of right words at every budget, the least passes, the first wrong write."""
+        """Return a row per sampler: the share of right words at every budget, least passes, and first wrong write."""
         columns = (
             "sampler",
             *(str(b) for b in self.budgets),
@@ -219,7 +219,7 @@ class ExamReport:
         )
 
     def everything(self) -> Table:
-        """A row per sampler and budget."""
+        """Return a row per sampler and budget."""
         columns = (
             "sampler",
             "remasking",
@@ -272,5 +272,5 @@ def _share(run: Run) -> str:
 
 
 def shown_share(share: float) -> str:
-    """Two digits; 1.00 only where everything is right."""
+    """Return a share with two digits; 1.00 only if everything is right."""
     return f"{min(share, 0.99):.2f}" if share < 1 else "1.00"

@@ -4,7 +4,7 @@ A sampler that takes `steps` gets them from a budget of passes unless the name f
 how many passes they make.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from math import ceil
 from typing import Any
@@ -30,7 +30,7 @@ RULES: dict[str, type[Any]] = {
     "diffusion-gemma": DiffusionGemma,
     "block-refinement": BlockRefinement,
 }
-STEPS = ("steps", "num_inference_steps")  # how published code names the number of passes
+STEPS = ("steps", "num_inference_steps")  # names of the number of passes in published code
 NOT_TYPED = ("planner",)  # parameters that are functions
 ZOO = (
     "llada:remasking=low_confidence",
@@ -56,7 +56,7 @@ ZOO = (
     "remdm:variant=conf",
     "bisection",
 )
-"""What is compared by default; QUARTER is a quarter of the slots, SLOTS their number."""
+"""Samplers that are compared by default; QUARTER is a quarter of the slots, SLOTS their number."""
 EDITING_ZOO = (
     "llada2.1",
     "llada2.1:num_to_transfer=SLOTS",
@@ -77,17 +77,17 @@ class Entry:
 
     @property
     def takes_steps(self) -> bool:
-        """Whether a budget decides how many passes it makes."""
+        """Return whether a budget decides how many passes it makes."""
         names = {field.name for field in fields(self.rule)} & set(STEPS)
         return bool(names - set(self.parameters)) and self.parameters.get("scheduler") != "halving"
 
     @property
     def from_noise(self) -> bool:
-        """Whether it starts from random symbols instead of masks."""
+        """Return whether it starts from random symbols instead of masks."""
         return starts_from_noise(self.rule)
 
     def make(self, steps: int = 1, **defaults: Any) -> Sampler:
-        """The sampler; `defaults` are taken for parameters that it has and its name does not give."""
+        """Return the sampler; `defaults` are used for parameters that its name does not set."""
         names = {field.name for field in fields(self.rule)}
         given = {name: value for name, value in {**dict.fromkeys(STEPS, steps), **defaults}.items() if name in names}
         return self.rule(**{**given, **self.parameters})
@@ -101,14 +101,14 @@ class Entry:
         return self.make().remasks
 
     def sampled(self, subject: Subject, budget: int, seed: int) -> Sample | None:
-        """A run on every word with at most this number of passes; None if it has more blocks than that."""
+        """Run the sampler on every word with at most this number of passes; None if it has more blocks than that."""
         sampler = self.within(budget, subject.slots)
         return None if sampler is None else sample(subject.predictor, sampler, subject.blank, seed=seed)
 
     def within(self, budget: int, slots: int, **defaults: Any) -> Sampler | None:
         """Return the sampler with at most this number of passes; None if it has more blocks than that.
 
-        Steps are shared among blocks and rounded up, so that only a multiple of the blocks is kept to.
+        Steps are divided among blocks and rounded up, so only multiples of the number of blocks are met exactly.
         """
         blocks = block_count(slots, self.parameters.get("block_length")) if self.takes_steps else 1
         return self.make(budget // blocks * blocks, **defaults) if budget >= blocks else None
@@ -123,7 +123,7 @@ def zoo(slots: int, names: tuple[str, ...] = ZOO) -> list[Entry]:
 
 
 def parse_sampler(text: str) -> Entry:
-    """NAME or NAME:PARAMETER=VALUE,…"""
+    """Parse NAME or NAME:PARAMETER=VALUE,…"""
     name, _, rest = text.partition(":")
     if name.endswith(".py"):
         raise SamplerError(
@@ -132,13 +132,13 @@ def parse_sampler(text: str) -> Entry:
     if name not in RULES:
         raise SamplerError(f"unknown sampler {shortened(name)!r}; use one of {', '.join(RULES)}")
     known = [field.name for field in fields(RULES[name]) if field.name not in NOT_TYPED]
-    entry = Entry(RULES[name], named_parameters(name, rest, known))
-    entry.make()  # a parameter that it cannot have is refused here
+    entry = Entry(RULES[name], named_parameters(name, rest, known, number_or_text))
+    entry.make()  # an invalid parameter is refused here
     return entry
 
 
-def named_parameters(name: str, text: str, known: Sequence[str]) -> dict[str, Any]:
-    """PARAMETER=VALUE,… of what is called `name` → values; unknown and repeated parameters are refused."""
+def named_parameters(name: str, text: str, known: Sequence[str], read: Callable[[str], Any]) -> dict[str, Any]:
+    """Parse PARAMETER=VALUE,… of the sampler `name`; refuse unknown and repeated parameters."""
     parameters: dict[str, Any] = {}
     for part in text.split(",") if text else ():
         key, equals, value = part.partition("=")
@@ -148,7 +148,7 @@ def named_parameters(name: str, text: str, known: Sequence[str]) -> dict[str, An
             )
         if key in parameters:
             raise SamplerError(f"{name} is given {key} twice; give it once")
-        parameters[key] = parameter_value(value)
+        parameters[key] = read(value)
     return parameters
 
 
@@ -156,9 +156,12 @@ CONSTANTS = {"None": None, "True": True, "False": False}
 
 
 def parameter_value(text: str) -> int | float | str | bool | None:
-    """A constant of Python or a number, if the text is one."""
-    if text in CONSTANTS:
-        return CONSTANTS[text]
+    """Return a Python constant or a number if the text is one, otherwise the text."""
+    return CONSTANTS[text] if text in CONSTANTS else number_or_text(text)
+
+
+def number_or_text(text: str) -> int | float | str:
+    """Return a number if the text is one, otherwise the text: our own rules take neither None nor truth values."""
     for number in (int, float):
         try:
             return number(text) if len(text) < 40 and text.isascii() else text

@@ -1,7 +1,7 @@
 """Predictor × Sampler × canvas → Sample: passes until the sampler is finished with every row.
 
-A pass is one reading of the canvas by the predictor. Every row draws from a generator of its own, so that its run does
-not depend on the rows beside it.
+A pass is one reading of the canvas by the predictor. Every row draws from a generator of its own, so its run does not
+depend on the other rows.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ MOST_PASSES = 100_000
 
 @dataclass(frozen=True)
 class Write:
-    """In pass `step` (from 1) a slot went from one token to another; to the mask, where it was masked again."""
+    """A change of a slot from one token to another in pass `step` (from 1); to the mask if it was masked again."""
 
     step: int
     slot: int
@@ -28,28 +28,28 @@ class Write:
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """What came out. `histories[0]` is the initial canvas, `histories[t]` the canvas after pass t."""
+    """The result of a run. `histories[0]` is the initial canvas, `histories[t]` the canvas after pass t."""
 
     histories: tuple[np.ndarray, ...]
     passes: np.ndarray
-    """How many passes each row took; a row that is finished stays as it is."""
+    """The number of passes of each row; a finished row does not change."""
     mask_id: int
 
     @property
     def sequences(self) -> np.ndarray:
-        """The last canvas, [batch, slots]."""
+        """Return the last canvas, [batch, slots]."""
         return self.histories[-1]
 
     @property
     def step_map(self) -> np.ndarray:
-        """The pass (from 1) that wrote what a slot holds in the end; 0 where nothing was ever written."""
+        """Return the pass (from 1) that wrote the final content of each slot; 0 for a slot that was never written."""
         when = np.zeros(self.sequences.shape, dtype=np.int64)
         for t, (before, after) in enumerate(zip(self.histories, self.histories[1:], strict=False), start=1):
             when = np.where(before != after, t, when)
         return np.where(self.sequences == self.mask_id, 0, when)
 
     def writes(self, row: int) -> list[Write]:
-        """Who was written when, in one row; within a pass from left to right."""
+        """Return the writes of one row, pass by pass; within a pass from left to right."""
         found = []
         for t, (before, after) in enumerate(zip(self.histories, self.histories[1:], strict=False), start=1):
             for slot in np.flatnonzero(before[row] != after[row]).tolist():
@@ -58,13 +58,13 @@ class Sample:
 
     @property
     def tokens_per_pass(self) -> float:
-        """Slots that were filled, divided by passes, over all rows."""
+        """Return the number of filled slots divided by the number of passes, over all rows."""
         filled = (self.histories[0] == self.mask_id) & (self.sequences != self.mask_id)
         return float(filled.sum() / max(1, self.passes.sum()))
 
 
 def masks(predictor: Predictor, rows: int, slots: int) -> np.ndarray:
-    """A canvas of nothing but masks."""
+    """Return a canvas that consists of masks."""
     return np.full((rows, slots), predictor.mask_id, dtype=np.int64)
 
 
@@ -77,7 +77,7 @@ def sample(
     chances: Sequence[Chance] | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Sample:
-    """Run the sampler from a canvas [batch, slots]; what is not masked in it is given."""
+    """Run the sampler from a canvas [batch, slots]; slots that are not masked in it are given."""
     canvas = np.array(canvas, dtype=np.int64)
     if canvas.ndim != 2 or not canvas.size:
         raise UnmaskError(

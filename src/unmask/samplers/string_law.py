@@ -58,7 +58,7 @@ class Law:
         return np.array([float(weight) for weight in self.exact.final])
 
     def forward(self, weights: np.ndarray) -> np.ndarray:
-        """Σ over strings of weight · Π_i weights[b, i, x_i], before every slot: [batch, slots + 1, states]."""
+        """Return Σ over prefixes of weight · Π_i weights[b, i, x_i], before every slot: [batch, slots + 1, states]."""
         flow = np.broadcast_to(self.initial, (len(weights), len(self.initial)))
         flows = [flow]
         for i in range(weights.shape[1]):
@@ -67,7 +67,7 @@ class Law:
         return np.stack(flows, axis=1)
 
     def backward(self, weights: np.ndarray) -> np.ndarray:
-        """The same from the end: [batch, slots + 1, states]."""
+        """Return the same sums from the end: [batch, slots + 1, states]."""
         flow = np.broadcast_to(self.final, (len(weights), len(self.final)))
         flows = [flow]
         for i in reversed(range(weights.shape[1])):
@@ -76,7 +76,7 @@ class Law:
         return np.stack(flows[::-1], axis=1)
 
     def total(self, length: int) -> float:
-        """Z_N."""
+        """Return Z_N."""
         anything = np.ones((1, length, len(self.alphabet)))
         return float(self.forward(anything)[0, -1] @ self.final)
 
@@ -88,11 +88,11 @@ class Law:
             raise self.no_strings(length)
 
     def no_strings(self, length: int) -> ProblemError:
-        """The error for a length that no string has."""
+        """Return the error for a length that no string has."""
         return ProblemError(f"{self.name} gives no string of length {length:,} a probability; choose another --length")
 
     def strings(self, length: int) -> np.ndarray:
-        """All strings of a length in order, [strings, length]; refused where they are too many."""
+        """Return all strings of a length in order, [strings, length]; refuse if there are too many."""
         self.check_strings(length)
         return np.array(list(product(range(len(self.alphabet)), repeat=length)), dtype=np.int64)
 
@@ -108,7 +108,7 @@ class Law:
             )
 
     def probabilities(self, strings: np.ndarray) -> np.ndarray:
-        """P_N of each string, by the forward algorithm."""
+        """Return P_N of each string, by the forward algorithm."""
         weights = np.eye(len(self.alphabet))[strings]
         return self.forward(weights)[:, -1] @ self.final / self.total(strings.shape[1])
 
@@ -133,7 +133,7 @@ class Law:
 MOST_BYTES = 1_000_000
 MOST_STATES = 512
 MOST_SYMBOLS = 64
-NEARLY_ONE = Fraction(1, 10**9)  # decimals such as 0.333333333 are forgiven this much
+NEARLY_ONE = Fraction(1, 10**9)  # tolerance for decimals such as 0.333333333
 KEYS = {
     "ngram": ({"kind", "alphabet", "order", "contexts"}, set()),
     "hmm": ({"kind", "alphabet", "states", "initial", "transitions", "emissions"}, set()),
@@ -142,7 +142,7 @@ KEYS = {
 
 
 def read_law(path: str | Path) -> Law:
-    """The law of a file."""
+    """Read the law of a file."""
     if not str(path):
         raise ProblemError("law: has no file name; write law:FILE")
     what = f"the law {path}"
@@ -152,7 +152,7 @@ def read_law(path: str | Path) -> Law:
 
 
 def law_from_json(document: Any, name: str = "law") -> Law:
-    """The law of a JSON object; all of it is checked."""
+    """Return the law of a JSON object, after a check of every field."""
     kind = document.get("kind") if isinstance(document, dict) else None
     if not isinstance(kind, str) or kind not in KEYS:
         raise ProblemError(f"a law needs a kind among {', '.join(KEYS)}, not {shortened(repr(kind))}")
@@ -243,7 +243,7 @@ def _no_steps(alphabet: list[str], states: int) -> Steps:
 def _law(
     name: str, alphabet: list[str], initial: dict[int, Fraction], steps: Steps, final: dict[int, Fraction] | None
 ) -> Law:
-    """The law with these weights; without `final` a string may end in every state."""
+    """Return the law with these weights; without `final` a string may end in every state."""
     states = range(len(steps[0]))
     weights = ExactWeights(
         initial=tuple(initial.get(i, Fraction(0)) for i in states),
@@ -254,7 +254,7 @@ def _law(
 
 
 def _distribution(row: Any, names: list[str], where: str) -> dict[int, Fraction]:
-    """Probabilities that sum to one."""
+    """Return probabilities after a check that they sum to one."""
     weights = _weights(row, names, where)
     _check_sum(sum(weights.values(), Fraction(0)), where)
     return weights
@@ -282,7 +282,7 @@ def _probability(value: Any, where: str) -> Fraction:
 
 
 def _decimal(text: str) -> Fraction:
-    """0.1 as 1/10; an exponent so large that it would fill the memory is refused."""
+    """Return 0.1 as 1/10; refuse an exponent so large that the number would fill the memory."""
     mantissa, _, exponent = text.lower().partition("e")
     if len(text) > 60 or (exponent and abs(int(exponent)) > 300) or not mantissa:
         raise ValueError(f"the number {shortened(text)} is out of range")
@@ -336,9 +336,9 @@ def _object(value: Any, where: str) -> dict[str, Any]:
 #
 #     p(x_i = a | what is written) = F_i · A_a · B_{i+1} / Σ_a' F_i · A_a' · B_{i+1}
 #
-# The predictor makes no error, so that all error of a sampler is its own: it writes several slots at once as if they
-# were independent (the factorisation error), or lets the draw decide what is written. A written slot is certain of
-# itself. Where what is written has probability 0, nothing is conditional on it, and every symbol is as likely.
+# The predictor makes no error, so every error is due to the sampler: it writes several slots at once as if they were
+# independent (the factorisation error), or its choice of slots depends on the symbols drawn. A written slot has its
+# symbol with probability 1. If the written symbols have probability 0, every symbol is equally likely.
 
 
 MASK = "□"
@@ -359,13 +359,13 @@ class LawPredictor:
         return (*self.law.alphabet, MASK)
 
     def logits(self, canvas: np.ndarray) -> np.ndarray:
-        """log p, the mask's column −∞."""
+        """Return log p, with −∞ in the mask's column."""
         with np.errstate(divide="ignore"):
             logs = np.log(self.conditionals(canvas))
         return np.concatenate([logs, np.full((*canvas.shape, 1), -np.inf)], axis=-1)
 
     def conditionals(self, canvas: np.ndarray) -> np.ndarray:
-        """[batch, slots, symbols]"""
+        """Return the conditional probabilities, [batch, slots, symbols]."""
         symbols = len(self.law.alphabet)
         fits = np.concatenate([np.eye(symbols), np.ones((1, symbols))])[canvas]
         forward, backward = self.law.forward(fits), self.law.backward(fits)

@@ -32,7 +32,7 @@ BITS = (0, 1, 2)
 
 
 def write_once_distance(length: int, reads: int = 2) -> Fraction:
-    """The least total variation distance from the uniform law on strings of even parity, over two-pass samplers."""
+    """Return the least total variation distance from the uniform law on even-parity strings, over two-pass samplers."""
     if not 1 <= length <= MOST_LENGTH:
         raise TooLarge(f"the search covers lengths from 1 to {MOST_LENGTH}, not {length}")
     if not 1 <= reads <= 2:
@@ -47,12 +47,12 @@ def write_once_distance(length: int, reads: int = 2) -> Fraction:
 
 
 def _factor(bit: np.ndarray, twice_one: np.ndarray | int) -> np.ndarray:
-    """Twice the probability of the bit."""
+    """Return twice the probability of the bit."""
     return np.where(bit == 1, twice_one, 2 - twice_one)
 
 
 def _first_pass(strings: np.ndarray, first: int) -> Iterator[np.ndarray]:
-    """2^first · the probability of each string's first slots, for every choice of their laws."""
+    """Yield 2^first · the probability of each string's first slots, for every choice of their laws."""
     for chances in combinations_with_replacement(BITS, first):  # slots of one pass can be exchanged
         yield reduce(
             np.multiply, [_factor(strings[:, i], c) for i, c in enumerate(chances)], np.ones(len(strings), int)
@@ -60,7 +60,7 @@ def _first_pass(strings: np.ndarray, first: int) -> Iterator[np.ndarray]:
 
 
 def _second_pass(strings: np.ndarray, first: int, reads: int) -> Iterator[np.ndarray]:
-    """Twice the probability that a slot of the second pass is 1, given each string's first slots: every function."""
+    """Yield every function from the first slots to twice the probability that a slot of the second pass is 1."""
     seen = set()
     for places in combinations(range(first), min(reads, first)):
         address = sum((strings[:, i] << j for j, i in enumerate(places)), np.zeros(len(strings), dtype=np.int64))
@@ -72,7 +72,7 @@ def _second_pass(strings: np.ndarray, first: int, reads: int) -> Iterator[np.nda
 
 
 def _best_overlap(weights: np.ndarray, even: np.ndarray, laws: list[np.ndarray], slots: int) -> int:
-    """The largest 2^n · Σ min(P, uniform), over the laws of the slots of the second pass."""
+    """Return the largest 2^n · Σ min(P, uniform), over the laws of the slots of the second pass."""
     strings = np.arange(len(weights))
     kept = weights[even]
     if not slots:
@@ -87,7 +87,7 @@ def _best_overlap(weights: np.ndarray, even: np.ndarray, laws: list[np.ndarray],
 
 
 def distance_on_grid(length: int, cells: int) -> tuple[Fraction, Fraction]:
-    """Bounds of the least distance of two-pass samplers with two operands per slot and any probabilities.
+    """Return bounds of the least distance of two-pass samplers with two operands per slot and any probabilities.
 
     The upper bound is the least distance of samplers whose probabilities are multiples of 1/cells. One of the first
     slots is not read if there are three of them; then there is one later slot. So all later slots read the same slots,

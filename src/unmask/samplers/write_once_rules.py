@@ -32,15 +32,15 @@ from unmask.samplers.rule_interface import (
 #            ~ uniform                        remasking='random'
 #     pass j writes the n_j masked slots of the current block with the largest c; Σ n_j = size of the block
 #
-# *Remasking* here means to decline: a slot that is not written stays masked, none is ever taken back. With
-# `block_length`, blocks are filled from left to right, steps / blocks passes each (semi-autoregressive). LLaDA asks
-# that the numbers divide; where they do not, this rounds up as dllm does. `scheduler` is LLaDA's even quota, or one of
+# *Remasking* here means to decline: a slot that is not chosen stays masked, and no written slot is masked again. With
+# `block_length`, blocks are filled from left to right, steps / blocks passes each (semi-autoregressive). LLaDA requires
+# that the numbers divide; if they do not, this rounds up as dllm does. `scheduler` is LLaDA's even quota, or one of
 # dllm's.
 
 
 @dataclass(frozen=True)
 class Llada:
-    """`gen_length` is the number of slots of the canvas; it need not be given, but must be right if it is."""
+    """The rule LLaDA. `gen_length` is optional; if given, it must be the number of slots of the canvas."""
 
     steps: int
     block_length: int | None = None
@@ -86,7 +86,7 @@ class Llada:
         return state.written(slots[chosen], symbols[chosen])
 
     def _turn(self, state: State) -> tuple[np.ndarray, int] | None:
-        """(the slots of the current block, how many of them this pass writes); None after the last pass."""
+        """Return (the slots of the current block, how many of them this pass writes); None after the last pass."""
         blocks = block_count(len(state.first), self.block_length)
         passed = 0
         for number in range(blocks):
@@ -109,7 +109,7 @@ class Llada:
 #
 # `scheduler` 'linear' or 'cosine' takes the quotas that dllm gives its Dream instead. With `alg_temp` the slots are
 # drawn one by one in proportion to exp(confidence / alg_temp). A slot that is not chosen stays masked. Dream's own
-# model predicts slot i from row i − 1 (`right_shift_logits`); that is a matter of the predictor, and none of ours needs
+# model predicts slot i from row i − 1 (`right_shift_logits`); that concerns the predictor, and no predictor here needs
 # it.
 
 
@@ -154,7 +154,7 @@ class Dream:
             return state.written(chosen, beliefs.at(chosen).draw(self.temperature, chance))
         quota = int(len(slots) * self._share(state)) if self.scheduler == "dream" else self._plan(state)[state.step]
         of_slots = beliefs.at(slots, self.temperature)
-        if self.alg == "maskgit_plus":  # this confidence is that of the drawn symbol, so that all must be drawn
+        if self.alg == "maskgit_plus":  # this confidence is that of the drawn symbol, so all symbols must be drawn
             symbols = of_slots.draw(float(self.temperature > 0), chance)
             chosen = self._chosen(of_slots.probability(symbols), quota, chance)
             return state.written(slots[chosen], symbols[chosen])
@@ -166,7 +166,7 @@ class Dream:
         return self.alg == "origin"
 
     def slotwise(self, state: State, beliefs: Beliefs) -> np.ndarray:
-        """For origin: what every slot holds after the pass, each by itself, [slots, symbols]."""
+        """Return, for origin, the law of every slot after the pass; slots are independent, [slots, symbols]."""
         symbols = beliefs.logits.shape[1]
         draws = beliefs.at(np.arange(len(state.canvas)), self.temperature).probabilities
         if self.temperature == 0:
@@ -176,7 +176,7 @@ class Dream:
         return np.where(state.masked[:, None], share * draws + (1 - share) * stays, stays)
 
     def _share(self, state: State) -> float:
-        """1 − s/t, and all that is left in the last pass."""
+        """Return the share 1 − s/t; 1 in the last pass."""
         t, s = (1 - i * (1 - self.eps) / self.steps for i in (state.step, state.step + 1))
         return 1.0 if state.step == self.steps - 1 else 1 - s / t
 
@@ -190,7 +190,7 @@ class Dream:
         return chance.weighted_subset(places, softmax(confidence / self.alg_temp), quota)
 
 
-# Fast-dLLM: as many slots per pass as the predictor is sure of.
+# Fast-dLLM: each pass writes all slots of which the predictor is sure.
 #
 #     c(1) >= c(2) >= … the confidences softmax(logits)[x0] of the masked slots of the leftmost open block
 #     threshold   writes the surest, and every slot with c >= threshold
@@ -237,7 +237,7 @@ class FastDllm:
         return state.written(slots[chosen], symbols[chosen])
 
     def _count(self, falling: np.ndarray) -> int:
-        """How many of the confidences, the largest first, are large enough."""
+        """Return how many of the confidences, the largest first, are large enough."""
         if self.threshold is not None:
             passing = falling >= self.threshold
         else:
@@ -252,14 +252,14 @@ class FastDllm:
 #     slots in the order of an error: entropy, −confidence or −margin
 #     writes the longest prefix U with  Σ_{i in U} H_i − max_{i in U} H_i <= γ
 #
-# The largest entropy is free: what is written beside it bounds what a joint draw can lose. So a pass always writes a
-# slot beyond those that are decided, which is right for a law and wrong where an undecided slot is a computation not
-# yet done.
+# The largest entropy is not counted: the entropies of the other slots bound the loss of an independent draw. So a pass
+# always writes one slot beyond those that are decided. This is right for a law, but wrong if an undecided slot is a
+# computation that is not yet done.
 
 
 @dataclass(frozen=True)
 class EntropyBound:
-    """EB: writes as many slots as an entropy of `gamma` allows, the largest entropy not counted."""
+    """The rule EB: write as many slots as an entropy of `gamma` allows, not counting the largest entropy."""
 
     gamma: float = 0.1
     order: str = "entropy"
@@ -304,7 +304,7 @@ class EntropyBound:
 
 @dataclass(frozen=True)
 class Bisection:
-    """Writes the middle slot of every gap in each pass."""
+    """The rule that writes the middle slot of every gap in each pass."""
 
     temperature: float = 0.0
 

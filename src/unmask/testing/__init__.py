@@ -1,7 +1,7 @@
-"""What checks and tests share: random saturating models of every kind, and gadgets run as assembled weights.
+"""Shared by checks and tests: random saturating models of every kind, and gadgets run as assembled weights.
 
-In comes a seed; out go transformers and models with extreme weights (`random_transformer`, `random_model`, made of
-`draws` and `saturating_weights`). `gadget_runs` assembles a single gadget and runs it on given rows.
+`random_transformer` and `random_model` make transformers and models with extreme weights from a seed, using
+`draws` and `saturating_weights`. `gadget_runs` assembles a single gadget and runs it on given rows.
 """
 
 from unmask.testing.random_model import random_model

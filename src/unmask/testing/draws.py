@@ -13,11 +13,11 @@ class Draws:
         self._generator = np.random.Philox(key=np.array([key % (1 << 64), len(address)], dtype=np.uint64))
 
     def integer(self, low: int, high: int) -> int:
-        """One of low … high."""
+        """A random integer from low … high."""
         return low + int(self._generator.random_raw()) % (high - low + 1)
 
     def integers(self, low: int, high: int, shape: tuple[int, ...]) -> np.ndarray:
-        """An array of integers from low … high."""
+        """An array of random integers from low … high."""
         raw = self._generator.random_raw(int(np.prod(shape))).reshape(shape)
         return low + (raw % np.uint64(high - low + 1)).astype(np.int64)
 

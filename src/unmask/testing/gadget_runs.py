@@ -1,4 +1,4 @@
-"""Program × residual stream → what its gadgets, as assembled weights, make of it."""
+"""Program × residual stream → the residual stream after its gadgets, run as assembled weights."""
 
 from itertools import product
 

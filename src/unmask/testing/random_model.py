@@ -1,8 +1,8 @@
 """Seed → a random model of any kind that saturates, edits, and never divides by zero.
 
-Queries and keys have entries of at most 1/2, or most random models would divide by zero; embeddings,
-positions, values and MLPs use the whole range, so that sums clip. A draw that divides by zero on a word (on
-any of them where there are at most 1,024, else on 256 sampled ones) is drawn anew.
+Queries and keys have entries of at most 1/2, because otherwise most random models would divide by zero; embeddings,
+positions, values and MLPs use the whole range, so that sums clip. A model that divides by zero on a word
+(on any word if there are at most 1,024, else on 256 sampled words) is drawn again.
 """
 
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ LONGEST = 64
 
 @dataclass(frozen=True)
 class Sizes:
-    """How large a random model is; drawn from the seed where not given."""
+    """The sizes of a random model; those that are not given are drawn from the seed."""
 
     padding: int
     steps: int
@@ -56,7 +56,7 @@ def random_model(
     stochastic: bool | None = None,
     engine: Engine | None = None,
 ) -> Model:
-    """The random model of a seed. `padding` is that of the diffusion and looped kinds; the others follow steps."""
+    """The random model of a seed. `padding` is for diffusion and looped kinds; other kinds derive it from steps."""
     if not 0 <= seed < 1 << 64:
         raise UnmaskError(f"the seed of a random model must lie in 0 … 2^64 - 1, not {seed}")
     if not 0 <= length <= LONGEST:
@@ -78,7 +78,7 @@ def random_model(
 
 
 drawn = lru_cache(maxsize=4096)(random_model)
-"""The same, drawn once in a process: for checks, which only read what they are given."""
+"""The same model, drawn once per process; for checks that do not change it."""
 
 
 def sample_words(model: Model, draws: Draws, count: int) -> np.ndarray:
@@ -102,7 +102,7 @@ def _draw(draws: Draws, kind: Kind, length: int, precision: Precision, sizes: Si
         "cot": (),
     }[kind]
     padding = {"cot": sizes.steps, "pcot": sizes.steps * sizes.block}.get(kind, sizes.padding)
-    # one model in four has a begin symbol; the others only where nothing else could be read
+    # one model in four has a begin symbol; the others only if there is nothing else to read
     empty = length == 0 and (kind == "cot" or (kind == "plt" and padding == 0))
     begin = "^" if empty or draws.integer(0, 3) == 0 else None
     vocabulary = (*INPUTS, *specials, "0", "1", *((begin,) if begin else ()))
@@ -174,9 +174,9 @@ def _random_transformer(
 
 
 def gated(planner: Transformer, mask: int) -> Transformer:
-    """The planner with a further column that is 1 on masks alone and that forbids every other slot.
+    """The planner with an additional column that is 1 only on masks and that forbids every other slot.
 
-    l_keep gets 2·B·(1 - masked) through two columns, l_take loses as much, so that l_take > l_keep needs a mask.
+    2·B·(1 - masked) is added to l_keep and subtracted from l_take through two columns, so l_take > l_keep needs a mask.
     """
     precision, width, symbols = planner.precision, planner.width, planner.embed.shape[0]
     embed = np.zeros((symbols, width + 2), dtype=np.int64)
@@ -197,7 +197,7 @@ def gated(planner: Transformer, mask: int) -> Transformer:
 
 
 def _widened(layer: Layer, width: int) -> Layer:
-    """The same layer on a wider stream; the columns behind are neither read nor written."""
+    """The same layer on a wider stream; the additional columns are neither read nor written."""
 
     def wider(matrix: Matrix, shape: tuple[int, int]) -> Matrix:
         return Matrix.from_entries(shape, matrix.row, matrix.column, matrix.value)

@@ -1,6 +1,6 @@
 """Seed → a family of transformers: the same weights at every number of rows, positions that depend on the row alone.
 
-Unlike a random model it may divide by zero: some inputs do, others do not.
+Unlike a random model it may divide by zero, on some inputs and not on others.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Draws → heads and MLPs whose sums clip: queries and keys are small, and all else uses the whole range."""
+"""Draws → heads and MLPs whose sums clip: queries and keys are small, all other weights use the whole range."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from unmask.weights.transformer import Head, Mlp
 
 @dataclass(frozen=True)
 class SaturatingWeights:
-    """Weights of one width, drawn in the order in which they are asked for."""
+    """Weights of one width, drawn in the order of the calls."""
 
     draws: Draws
     precision: Precision
@@ -25,7 +25,7 @@ class SaturatingWeights:
 
     @property
     def double(self) -> int:
-        """2, or B where that is less."""
+        """2, or B if that is less."""
         return min(2 * self.precision.one, self.precision.bound)
 
     def matrix(self, shape: tuple[int, int], largest: int) -> Matrix:
@@ -34,7 +34,7 @@ class SaturatingWeights:
         return Matrix.of(np.where(self.draws.integers(0, 2, shape) > 0, values, 0))
 
     def head(self, narrow: int, *, peak: int = 1) -> Head:
-        """`narrow` columns, keys up to 1/2 and queries up to `peak` times as much."""
+        """`narrow` columns, keys up to 1/2, and queries up to `peak` times 1/2."""
         shape, query = (self.width, narrow), min(peak * self.half, self.precision.bound)
         return Head(
             self.matrix(shape, query), self.matrix(shape, self.half), self.matrix((self.width, self.width), self.double)

@@ -30,7 +30,7 @@ class StreamCopy:
     rows: Callable[[int], tuple[np.ndarray, np.ndarray]]
     columns: np.ndarray
     step: Callable[[int], int] = _same
-    """Which step of the converted model shows the source's step t; its name has {last} for it."""
+    """The step of the converted model that shows the source's step t; the name contains it as {last}."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,7 @@ def layer_copies(
     later: int = 0,
     step: Callable[[int], int] = _same,
 ) -> tuple[StreamCopy, ...]:
-    """The stream of a transformer after each of its layers, which another one simulates `later` layers later."""
+    """Return the copies of a transformer's stream after each layer, which another simulates `later` layers later."""
     return tuple(
         StreamCopy(
             source=f"steps.{{t}}.{source}.layers.{number}.residual",
@@ -77,7 +77,7 @@ def layer_copies(
 def slots(
     at: Callable[[int], np.ndarray], step: Callable[[int], int] = lambda t: t
 ) -> Callable[[Trace, int], list[str]]:
-    """The source's canvas is what the slots at(t) of the converted model hold after step(t)."""
+    """Return the alignment in which the slots at(t) of the converted model hold the source's canvas after step(t)."""
 
     def canvas(trace: Trace, t: int) -> list[str]:
         return trace.symbols(trace.canvas[step(t)][at(t)])
@@ -88,7 +88,7 @@ def slots(
 def register_symbols(
     name: str, rows: np.ndarray, columns: np.ndarray, symbols: tuple[str, ...]
 ) -> Callable[[Trace, int], list[str]]:
-    """The source's canvas is a one-hot register of an activation named with {t}."""
+    """Return the alignment in which a one-hot register of an activation named with {t} is the source's canvas."""
 
     def canvas(trace: Trace, t: int) -> list[str]:
         held = trace.activations[name.format(t=t)][np.ix_(rows, columns)]
@@ -100,7 +100,7 @@ def register_symbols(
 def aligned_difference(
     source: Trace, converted: Trace, alignment: Alignment, aliases: dict[str, str]
 ) -> Difference | None:
-    """The first place where the converted model's state is not that of its source; symbols up to aliases."""
+    """Describe the first place where the converted model's state differs from the source's, up to symbol aliases."""
     steps = len(source.canvas) if source.kind != "plt" else max(1, source.steps_taken)
     for t in range(steps):
         for copy in alignment.copies:

@@ -43,7 +43,7 @@ VARIANTS: tuple[Theorem, ...] = (
     COT_TO_MDM_MIRRORED,
     MDM_SPEED_UP,
 )
-"""Other forms of a conversion, taken only when asked for by name."""
+"""Other forms of a conversion, used only if requested by name."""
 
 TRANSFORMER_THEOREMS: tuple[TransformerTheorem, ...] = (
     UNMASKED_TO_CAUSAL,
@@ -53,7 +53,7 @@ TRANSFORMER_THEOREMS: tuple[TransformerTheorem, ...] = (
 
 
 def route(source: Kind, target: Kind) -> list[Theorem]:
-    """The shortest chain of theorems; among equals, the one that comes first in THEOREMS."""
+    """Return the shortest chain of theorems; among equals, the one that comes first in THEOREMS."""
     came: dict[Kind, Theorem | None] = {source: None}
     waiting = deque([source])
     while waiting:
@@ -72,13 +72,13 @@ def route(source: Kind, target: Kind) -> list[Theorem]:
 
 
 def with_option(stem: str) -> tuple[Theorem, ...]:
-    """The theorem that a stem such as `mdm_speed_up:3` names, where it has an option."""
+    """Return the theorem that a stem with an option names, such as `mdm_speed_up:3`."""
     name, _, factor = stem.partition(":")
     return (speed_up_by(int(factor)),) if name == STEM and factor.isascii() and factor.isdigit() else ()
 
 
 def named_theorem(stem: str, source: Kind, target: Kind) -> Theorem:
-    """The theorem of that stem, if it leads from one kind to the other."""
+    """Return the theorem of that stem, if it leads from one kind to the other."""
     for theorem in (*THEOREMS, *VARIANTS, *with_option(stem)):
         if theorem.stem == stem:
             if (theorem.source, theorem.target) != (source, target):
@@ -89,7 +89,7 @@ def named_theorem(stem: str, source: Kind, target: Kind) -> Theorem:
 
 
 def convert(model: Model, target: Kind, *, by: str | None = None) -> Iterator[tuple[Theorem, Conversion]]:
-    """Every hop of a conversion, as it is made."""
+    """Yield every hop of a conversion as it is made."""
     chain = route(model.kind, target) if by is None else [named_theorem(by, model.kind, target)]
     for theorem in chain:
         conversion = theorem.convert(model)

@@ -22,7 +22,7 @@ from unmask.weights.transformer import Attention, Transformer
 
 @dataclass(frozen=True)
 class ConversionDisagreement:
-    """A word on which a conversion does not do what its source does."""
+    """A word on which a conversion differs from its source."""
 
     seed: int
     word: list[str]
@@ -38,7 +38,7 @@ def check_source(
     tape: Tape | None = None,
     engine: Engine | None = None,
 ) -> ConversionDisagreement | None:
-    """Run both on a few words; the first disagreement, or None."""
+    """Run both on a few words; return the first disagreement, or None."""
     engine = engine or ReferenceEngine()
     sampled = sample_words(source, Draws(seed, 1), words)
     outcomes = (_outcomes(model, sampled, engine, tape) for model in (source, conversion.model))
@@ -71,7 +71,7 @@ def check_theorem(
     growth: bool = True,
     **sizes: Any,
 ) -> list[ConversionDisagreement]:
-    """Convert random models of many shapes; every disagreement, and assertions on the price and its growth.
+    """Convert random models of many shapes; return every disagreement, and assert the price and its growth.
 
     `growth` is False for a conversion whose width is not logarithmic for all sources.
     """
@@ -90,7 +90,7 @@ def check_theorem(
 
 
 def _outcomes(model: Model, words: np.ndarray, engine: Engine, tape: Tape | None) -> list[Trace | AttendsToNothing]:
-    """The trace of each word, or how it divides by zero; all at once unless one of them does."""
+    """Return the trace of each word, or its division by zero; words run together unless one of them divides by zero."""
     try:
         return [*run_batch(model, words, engine=engine, tape=tape, record=True)]
     except AttendsToNothing as error:
@@ -100,20 +100,20 @@ def _outcomes(model: Model, words: np.ndarray, engine: Engine, tape: Tape | None
 
 
 def random_transformer(seed: int, attention: Attention, *, precision: int, **sizes: Any) -> Transformer:
-    """A random saturating transformer; about one in seven divides by zero on some input."""
+    """Return a random saturating transformer; about one in seven divides by zero on some input."""
     model = drawn(seed, "topk", seed % 4, precision=precision, **sizes)
     return replace(model.transformers["model"], attention=attention)
 
 
 def two_words(seed: int, source: Transformer) -> np.ndarray:
-    """Tokens [2, N] that a random transformer is tried on; N, which it is converted for, is drawn too."""
+    """Return tokens [2, N] for a test of a random transformer; N, the length of the conversion, is also drawn."""
     draws = Draws(seed, 77)
     rows = draws.integer(1, len(source.positions))
     return draws.integers(0, source.embed.shape[0] - 1, (2, rows))
 
 
 def layer_streams(transformer: Transformer, tokens: np.ndarray) -> list[np.ndarray] | None:
-    """The stream after 0, 1, … layers; None for a division by zero."""
+    """Return the stream after 0, 1, … layers; None for a division by zero."""
     session = ReferenceEngine().session(transformer)
     streams = [session.embed(tokens)]
     try:
@@ -125,7 +125,7 @@ def layer_streams(transformer: Transformer, tokens: np.ndarray) -> list[np.ndarr
 
 
 def transformer_disagreement(source: Transformer, conversion: TransformerConversion, tokens: np.ndarray) -> str | None:
-    """Where the conversion first differs from its source, or None."""
+    """Return where the conversion first differs from its source, or None."""
     ours = layer_streams(source, tokens)
     theirs = layer_streams(conversion.transformer, conversion.padded(tokens))
     if ours is None or theirs is None:
@@ -148,7 +148,7 @@ def transformer_disagreement(source: Transformer, conversion: TransformerConvers
 def check_transformers(
     theorem: TransformerTheorem, attention: Attention, seeds: range, *, precision: int, **sizes: Any
 ) -> tuple[list[tuple[int, str]], int]:
-    """Every disagreement, and how many sources divide by zero."""
+    """Return every disagreement, and how many sources divide by zero."""
     disagreements, divided = [], 0
     for seed in seeds:
         source = random_transformer(seed, attention, precision=precision, **sizes)

@@ -34,7 +34,7 @@ TOKENS, CHECKS, CHOICE, ANSWER = 2, 1, 1, 1
 
 
 def depth_bound(model: Model, groups: int = 1) -> int:
-    """What the depth never exceeds: tokens; for each group a pass, an AND over its steps, an OR over its guesses.
+    """Return an upper bound of the depth: tokens; for each group a pass, an AND over its steps, an OR over its guesses.
 
     Neither N nor T occurs in it.
     """
@@ -76,7 +76,7 @@ def cot_to_ac0(model: Model, *, steps: int | None = None, together: int | None =
 
 
 def _written(builder: CircuitBuilder, guesses: list[tuple[tuple[int, ...], tuple[int, ...], int]]) -> list[OneHotWires]:
-    """The symbols of the one guess that is consistent."""
+    """Return the symbols of the only consistent guess."""
     symbols: list[dict[int, list[int]]] = [{} for _ in guesses[0][0]]
     for chain, checks, _ in guesses:
         consistent = builder.and_(*checks)

@@ -48,7 +48,7 @@ def bound(factor: int, source: SourceSize) -> Price:
 
 
 def mdm_speed_up(factor: int, source: Model) -> Conversion:
-    """The model that takes `factor` steps of the source in one pass."""
+    """Return the model that takes `factor` steps of the source in one pass."""
     check_argmax(STEM, len(source.vocabulary))
     left_out = -source.steps % factor
     planner, predictor = (_unrolled(source, factor, left_out, outputs) for outputs in (2, None))
@@ -83,7 +83,7 @@ def _unrolled(source: Model, factor: int, left_out: int, outputs: int | None) ->
 
 
 def _alignment(source: Model, body: DenoisingProgram, factor: int, left_out: int) -> Alignment:
-    """Step t of the source is step (t + left out) mod c of pass (t + left out) div c."""
+    """Return the alignment: step t of the source is step (t + left out) mod c of pass (t + left out) div c."""
     per_step = len(body.program.layers) // factor
     slots = np.arange(source.rows - source.padding, source.rows)
 
@@ -110,7 +110,7 @@ def _alignment(source: Model, body: DenoisingProgram, factor: int, left_out: int
 
 
 def speed_up_by(factor: int) -> Theorem:
-    """The theorem for one c."""
+    """Return the theorem for one c."""
     if not 1 <= factor <= MOST_STEPS:
         raise UnmaskError(f"{STEM} takes 1 … {MOST_STEPS} steps per pass, not {factor}; use for instance {STEM}:2")
     convert, most = partial(mdm_speed_up, factor), partial(bound, factor)

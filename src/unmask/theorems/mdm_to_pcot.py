@@ -73,7 +73,7 @@ def bound(source: SourceSize, *, padded: bool = False) -> Price:
 
 
 def mdm_to_pcot(source: Model, *, padded: bool = False) -> Conversion:
-    """The parallel chain of thought of a masked diffusion model; `padded` reads words followed by P symbols ĥ."""
+    """Return the parallel chain of thought of a masked diffusion model; `padded`: words are followed by P symbols ĥ."""
     layout = _StepBlocks.of(source, padded=padded)
     vocabulary = source.vocabulary
     changes = {}
@@ -116,12 +116,12 @@ class _StepBlocks:
 
     @property
     def fresh(self) -> int:
-        """P': how many rows a step has."""
+        """Return P', the number of rows of a step."""
         return self.depth * self.source.rows + (0 if self.padded else self.source.padding)
 
     @property
     def start(self) -> int:
-        """How many rows come before the first step."""
+        """Return the number of rows before the first step."""
         return self.source.rows - (0 if self.padded else self.source.padding)
 
     @property
@@ -130,7 +130,7 @@ class _StepBlocks:
 
     @property
     def first(self) -> Expression:
-        """F, the number of given rows."""
+        """Return F, the number of given rows."""
         begin = int(self.source.begin is not None)
         return N - self.source.padding + begin if self.padded else N + begin
 
@@ -149,7 +149,7 @@ class _StepBlocks:
 
     @property
     def place(self) -> Expression:
-        """The row within a step, if the rows before the first step are part of it."""
+        """Return the row within a step, counting the rows before the first step as part of it."""
         return choose(n < self.begins, n, self.begins + (n - self.begins) % self.fresh)
 
     @property
@@ -158,7 +158,7 @@ class _StepBlocks:
 
     @property
     def position(self) -> Expression:
-        """Which row of the source this is."""
+        """Return the row of the source for which this row stands."""
         return self.place % self.simulated
 
     @property
@@ -173,7 +173,7 @@ class _StepBlocks:
 
     @property
     def looked_up(self) -> Expression:
-        """The row whose symbol this row has before the step."""
+        """Return the row whose symbol this row has before the step."""
         slot = self.position - self.first
         last_slots = self.begins + self.step * self.fresh - self.source.padding
         return choose(both(self.step >= 1, self.position >= self.first), last_slots + slot, self.position)
@@ -209,7 +209,7 @@ class _ChainProgram:
         self._read_out()
 
     def _declare_blocks(self) -> None:
-        """Which block of which step a row reads, and for which it is read; given rows are of every step."""
+        """Declare which block of which step a row reads, and by which it is read; given rows belong to every step."""
         program, layout = self.program, self.layout
         step_bits, block_bits = bits_for(self.source.steps + 1), bits_for(layout.depth + 1)
         next_one, step = layout.next_one, layout.step
@@ -222,7 +222,7 @@ class _ChainProgram:
         self.block_for = program.code("block, as it is read", choose(next_one, 0, layout.block), block_bits)
 
     def _declare_streams(self) -> None:
-        """The streams of U and S, their positions, and where a row has two roles, the streams of its other one."""
+        """Declare the streams of U and S, their positions, and for rows with two roles the streams of the other."""
         program, transformers = self.program, self.source.transformers
         self.tables = {
             name: program.register(f"{name} positions", t.width, source_positions(t, self.layout.position))
@@ -307,7 +307,7 @@ def _alignment(source: Model, layout: _StepBlocks, simulations: dict[str, Simula
     every, canvas = np.arange(source.rows), np.arange(source.padding)
 
     def rows(t: int) -> tuple[np.ndarray, np.ndarray]:
-        """The last block holds every state."""
+        """Return the rows of the last block, which holds every state."""
         return every, layout.start + (t + 1) * layout.fresh - source.rows + every
 
     copies = [

@@ -36,7 +36,7 @@ def bound(source: SourceSize) -> Price:
 
 
 def mdm_to_plt(source: Model) -> Conversion:
-    """The looped transformer of a masked diffusion model."""
+    """Return the looped transformer of a masked diffusion model."""
     check_argmax("mdm_to_plt", len(source.vocabulary))
     step = DenoisingProgram(source)
     step.add_step()

@@ -53,7 +53,7 @@ def bound(source: SourceSize) -> Price:
 
 
 def most_heads(source: SourceSize) -> int:
-    """The most heads of a layer."""
+    """Return the most heads of a layer."""
     tables = ScoreTables(Precision(source.precision))
     one, bits = tables.precision.one, bits_for(2 + source.length + source.padding)
     walks = tables.precision.size + 3
@@ -63,7 +63,7 @@ def most_heads(source: SourceSize) -> int:
 
 
 def pcot_to_cot_hosted(source: Model) -> Conversion:
-    """The chain of thought of a parallel one, with as many symbols."""
+    """Return the chain of thought of a parallel one, with as many symbols."""
     vocabulary = source.vocabulary
     if source.begin is None:
         vocabulary = (*vocabulary, free_name(SPECIAL_NAMES["begin"], vocabulary))
@@ -131,7 +131,7 @@ def _begin_streams(source: Model) -> list[np.ndarray]:
 
 
 def _constant_program(source: Model, vocabulary: tuple[str, ...]) -> Program:
-    """What the source writes on the empty word, from the positions alone."""
+    """Return the program that writes what the source writes on the empty word, from the positions alone."""
     program = Program(vocabulary, len(vocabulary), 0, 1 + source.padding, "causal")
     layer = program.layer()
     try:

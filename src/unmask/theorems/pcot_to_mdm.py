@@ -50,7 +50,7 @@ def bound(source: SourceSize) -> Price:
 
 
 def pcot_to_mdm(source: Model) -> Conversion:
-    """The masked diffusion model of a parallel chain of thought."""
+    """Return the masked diffusion model of a parallel chain of thought."""
     mask = free_name(MASKS, source.vocabulary)
     predictor, work = _predictor(source, mask)
     model = converted(
@@ -75,7 +75,7 @@ def _program(source: Model, mask: str, outputs: int) -> tuple[Program, Expressio
 
 
 def _predictor(source: Model, mask: str) -> tuple[Program, Columns]:
-    """The chain's transformer on every copy of its rows, and the columns of its stream."""
+    """Return the chain's transformer on every copy of its rows, and the columns of its stream."""
     transformer = source.transformers["model"]
     size, block = len(source.vocabulary), source.block or 1
     program, count, output = _program(source, mask, size + 1)

@@ -59,13 +59,13 @@ def bound(source: SourceSize) -> Price:
 
 
 def most_heads(source: SourceSize) -> int:
-    """The most heads of a layer of the predictor."""
+    """Return the most heads of a layer of the predictor."""
     tables, heads = ScoreTables(Precision(source.precision)), source.model.heads
     return max(2, heads + 1, heads * bits_for(source.rows + 1) * max(11, len(tables.growth)) + 1)
 
 
 def chain_to_mdm_mirrored(source: Model) -> Conversion:
-    """The masked diffusion model of a chain of thought, parallel or not."""
+    """Return the masked diffusion model of a chain of thought, parallel or not."""
     mask = free_name(MASKS, source.vocabulary)
     predictor, work, ends = _predictor(source, mask)
     model = converted(
@@ -158,7 +158,7 @@ def _alignment(source: Model, model: Model, work: Columns, ends: list[int]) -> A
     block, given = source.block or 1, source.rows - source.padding
 
     def read(t: int) -> tuple[np.ndarray, np.ndarray]:
-        """The rows that the chain has read; a chain of thought has not read what it predicts."""
+        """Return the rows that the chain has read; a chain of thought has not read what it predicts."""
         rows = np.arange(given + (t + (source.mask is not None)) * block)
         return rows, np.where(rows < given, rows, rows + SPARE)
 

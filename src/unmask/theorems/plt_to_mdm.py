@@ -125,7 +125,7 @@ class LoopShape:
 
     @property
     def stream_entries(self) -> np.ndarray:
-        """Which slots of a group hold the stream; in a packed group they come last."""
+        """Return which slots of a group hold the stream; in a packed group they come last."""
         return np.arange(self.width) + (len(self.noise) if self.packed else 0)
 
     @property
@@ -138,7 +138,7 @@ class LoopShape:
 
     @property
     def expand(self) -> int:
-        """How many layers there are before the initial ones."""
+        """Return the number of layers before the initial ones."""
         return int(self.one_head and not self.initial)
 
     @property
@@ -147,7 +147,7 @@ class LoopShape:
 
     @property
     def tail(self) -> int:
-        """How many layers there are after the loop."""
+        """Return the number of layers after the loop."""
         return max(self.final + len(self.final_heads) + 1, 2)
 
     @property
@@ -156,7 +156,7 @@ class LoopShape:
 
 
 def slots_per_row(width: int, noise: int, *, packed: bool) -> int:
-    """How many slots a row of the stream has; a packed one has two at least."""
+    """Return the number of slots per row of the stream; a packed row has at least two."""
     return (max(width, 2) if packed else width) + noise
 
 
@@ -256,7 +256,7 @@ class LoopPredictor:
     def _embed(self) -> None:
         program, alphabet, embed = self.program, self.alphabet, self.model.embed
         self.initial.embed_symbols(program)
-        if self.source.pad is not None:  # whatever stands in the slot of a pad's host, the host starts from the pad
+        if self.source.pad is not None:  # a pad's host starts from the pad, whatever its slot holds
             stored = np.concatenate([alphabet.numbers, alphabet.with_digit.ravel(), [alphabet.mask]])
             pad = embed.row == self.source.token[self.source.pad]
             for column, value in zip(self.initial.work[embed.column[pad]], embed.value[pad], strict=True):
@@ -321,7 +321,7 @@ class LoopPredictor:
         self._deliver(next(waiting))
 
     def _watch(self, number: int, layer: LayerBuilder) -> None:
-        """EMPTY for every head of a final layer: on the stream of an earlier loop it may see nothing."""
+        """Add EMPTY for every head of a final layer, which may see nothing on the stream of an earlier loop."""
         work, guard = self.stream.work, self._guard()
         shares = self.program.register(f"share {number}", len(self.model.layers[number].heads))
         for (_, head), share in zip(self.stream.scores(number, layer, work, work), shares, strict=True):
@@ -408,11 +408,11 @@ class LoopPredictor:
 
     @property
     def zero(self) -> int:
-        """The symbol of the number 0."""
+        """Return the symbol of the number 0."""
         return int(self.alphabet.numbers[self.precision.bound])
 
     def _code(self, name: str, *symbols: np.ndarray) -> tuple[Columns, Columns]:
-        """Two registers for a one-hot code of symbols, whose logits are -B·one + B·code + B·code = ±B."""
+        """Return two registers for a one-hot code of symbols, whose logits are -B·one + B·code + B·code = ±B."""
         labels = [self.alphabet.symbols[i] for i in symbols[0]]
         codes = self.program.register(name, labels), self.program.register(f"{name} again", labels)
         for coded in symbols:
@@ -431,7 +431,7 @@ def planner_of_every_slot(source: Model, alphabet: LoopAlphabet, rows: int) -> P
 
 
 COMPUTED = 3
-"""The largest p for which the distance of a noise slot from the noise is computed on the way."""
+"""The largest p for which a conversion also computes the distance between the law of a noise slot and the noise."""
 
 
 def bound(source: SourceSize, *, packed: bool = False) -> Price:
@@ -493,7 +493,7 @@ def plt_to_mdm(source: Model, *, most_heads: int = MOST_HEADS, packed: bool = Fa
 
 
 def _alignment(source: Model, shape: LoopShape, alphabet: LoopAlphabet, predictor: LoopPredictor) -> Alignment:
-    """Hosts hold the stream within a step, the slots after it; a stochastic source is one step behind."""
+    """Return the alignment: hosts hold the stream in a step, slots after it; a stochastic source is one step behind."""
     given, delay = source.rows - source.padding, int(bool(shape.noise))
     every = np.arange(shape.rows)
     hosts = np.where(every < given, every, given + every * shape.entries)
@@ -540,7 +540,7 @@ def _alignment(source: Model, shape: LoopShape, alphabet: LoopAlphabet, predicto
 
 
 def law(source: Model) -> LawDistance | None:
-    """How far what noise slots draw is from the noise of a stochastic source."""
+    """Return the distance between the draws of noise slots and the noise of a stochastic source."""
     columns = SourceSize.of(source).model.noise
     if not columns or not source.steps:
         return None

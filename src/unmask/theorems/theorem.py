@@ -57,7 +57,7 @@ class TransformerSize:
 
 @dataclass(frozen=True)
 class SourceSize:
-    """Everything that a bound depends on."""
+    """The numbers on which a bound depends."""
 
     kind: Kind
     length: int
@@ -68,7 +68,7 @@ class SourceSize:
     precision: int
     transformers: dict[str, TransformerSize]
     answers: int = 1
-    """Of a looped model: the number of rows that it decodes."""
+    """For a looped model: the number of rows that it decodes."""
 
     @classmethod
     def of(cls, model: Model) -> "SourceSize":
@@ -90,7 +90,7 @@ class SourceSize:
 
     @property
     def model(self) -> TransformerSize:
-        """The transformer of a kind that has but one."""
+        """Return the transformer of a kind that has only one."""
         return self.transformers["model"]
 
     @property
@@ -99,7 +99,7 @@ class SourceSize:
 
     @property
     def width(self) -> int:
-        """Of all transformers together."""
+        """Return the total width of all transformers."""
         return sum(t.width for t in self.transformers.values())
 
     @property
@@ -108,11 +108,11 @@ class SourceSize:
 
     @property
     def numbers(self) -> int:
-        """How many numbers F_p has."""
+        """Return the number of elements of F_p."""
         return 2 ** (2 * self.precision + 1) - 1
 
     def causal_columns(self, *, stays: bool = True) -> int:
-        """What `shared_attention` adds: two columns per row where a causal source becomes unmasked; else nothing.
+        """Return the columns that `shared_attention` adds: two per row if a causal source becomes unmasked, else none.
 
         `stays`: where all sources are causal, the result is.
         """
@@ -120,14 +120,14 @@ class SourceSize:
         return 0 if "causal" not in kinds or (kinds == {"causal"} and stays) else 2 * self.rows
 
     def as_in_the_paper(self) -> "SourceSize":
-        """The same where only chains of thought are causal."""
+        """Return the same size with only chains of thought being causal."""
         if self.kind in ("cot", "pcot"):
             return self
         unmasked = {name: replace(t, attention="unmasked") for name, t in self.transformers.items()}
         return replace(self, transformers=unmasked)
 
     def grown(self, bits: int) -> "SourceSize":
-        """A source of the same kind for words of 2^bits letters: T = 2^bits, P = 4^bits, a width of D·bits.
+        """Return a source of the same kind for words of 2^bits letters: T = 2^bits, P = 4^bits, a width of D·bits.
 
         A chain that writes one symbol per step still does: P = T.
         """
@@ -156,8 +156,8 @@ class BoundGrowth:
         O(log)         the bound on the width at most doubles with k: w(2k) <= 2·w(k) for k = 16 … 512; a polynomial in
                        N, or log² N, grows faster
 
-    A bound is a formula of a few numbers (`SourceSize`), so that it is evaluated where no model could be built. What
-    was measured is below the bound, so that it grows no faster.
+    A bound is a formula of a few numbers (`SourceSize`), so it can be evaluated at sizes at which no model could be
+    built. Measured values are below the bound, so they grow no faster.
     """
 
     width_is_logarithmic: bool
@@ -178,7 +178,7 @@ class BoundGrowth:
 
 
 def bound_growth(bound: Callable[[SourceSize], Price], source: SourceSize) -> BoundGrowth:
-    """How a bound grows with sources like this one."""
+    """Return how a bound grows with sources like this one."""
     prices = [bound(source.grown(bits)) for bits in SCALES]
     return BoundGrowth(
         width_is_logarithmic=all(twice.width <= 2 * once.width for once, twice in pairwise(prices)),
@@ -206,7 +206,7 @@ class LawDistance:
 
     @property
     def path(self) -> Fraction | None:
-        """An upper bound for whole runs; the distance of one draw is rounded up, so that numbers stay small."""
+        """Return an upper bound for whole runs; the distance of one draw is rounded up, so that numbers stay small."""
         if self.per_draw is None:
             return None
         return 1 - (1 - Fraction(-(-self.per_draw * 10**6 // 1), 10**6)) ** self.draws
@@ -231,7 +231,7 @@ class LawDistance:
 
 
 def rounded_up(x: Fraction) -> str:
-    """A number of [0, 1] with four digits, never less than it is."""
+    """Return a number of [0, 1] rounded up to four digits."""
     digits = -(-x * 10**DIGITS // 1)
     return f"{digits // 10**DIGITS}.{digits % 10**DIGITS:0{DIGITS}}"
 
@@ -263,7 +263,7 @@ class ConversionSource:
 
 
 def programs_at(programs: dict[str, Program], length: int) -> dict[str, Program]:
-    """The programs of one length."""
+    """Return the programs of one length."""
     return {name: program_at(program, length) for name, program in programs.items()}
 
 
@@ -277,7 +277,7 @@ class Conversion:
     model: Model
     alignment: Alignment
     undefined: str | None = None
-    """The answer where the source divides by zero and the conversion does not."""
+    """The answer if the source divides by zero and the conversion does not."""
 
 
 @dataclass(frozen=True)
@@ -300,12 +300,12 @@ class Theorem:
         return self.most(SourceSize.of(source))
 
     def growth(self, source: SourceSize) -> BoundGrowth:
-        """What becomes of width, layers and alphabet as N and T grow, for sources like this one."""
+        """Return how width, layers and alphabet change as N and T grow, for sources like this one."""
         return bound_growth(self.most, source)
 
 
 def converted(source: Model, stem: str, **changes: Any) -> Model:
-    """A model like the source with the given changes, and one more line in its provenance."""
+    """Return a model like the source with these changes, and one more line in its provenance."""
     lineage = source.provenance if isinstance(source.provenance, list) else [source.provenance]
     step = {"converted": stem, "from": source.kind, "to": changes.get("kind", source.kind)}
     return replace(source, provenance=[*lineage, step], **changes)
@@ -370,7 +370,7 @@ class TransformerTheorem:
 
 
 def check_source_rows(stem: str, source: Transformer, rows: int, attention: Attention) -> None:
-    """Refuse a transformer that a conversion of plain transformers is not about."""
+    """Refuse a transformer to which a conversion of plain transformers does not apply."""
     if source.attention != attention:
         raise UnmaskError(
             f"{stem} takes a transformer with {attention} attention, but this one has {source.attention} attention"

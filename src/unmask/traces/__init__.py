@@ -1,5 +1,5 @@
-"""Everything that happened in a run, by stable names.
+"""Traces: everything that happened in a run, by stable names.
 
-`trace` has the `Trace` of a run, which can be written to JSON and read again. `trace_differences` says where two traces
-first differ.
+`trace` defines the `Trace` of a run, which can be written to JSON and read again. `trace_differences` finds the first
+difference of two traces.
 """

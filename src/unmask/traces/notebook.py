@@ -1,4 +1,4 @@
-"""What a notebook shows of a trace. Traces know no viewer: the front door says who draws them."""
+"""How a notebook shows a trace. Traces do not depend on a viewer; the package registers one with `draw_with`."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,11 +10,11 @@ _drawing: Drawing | None = None
 
 
 def draw_with(drawing: Drawing) -> None:
-    """From now on, traces are drawn by this."""
+    """Register the function that draws traces."""
     global _drawing
     _drawing = drawing
 
 
 def drawn(trace: Any) -> str | None:
-    """Return None if no viewer is registered, so that the notebook shows the line of text."""
+    """Draw a trace. Return None if no viewer is registered; the notebook then shows the line of text."""
     return None if _drawing is None else _drawing(trace)

@@ -1,8 +1,8 @@
 """Trace: everything that happened while a model read one word.
 
-Names are stable: `steps.3.predictor.layers.0.heads.1.weights` is what head 1 of layer 0 of the predictor
-attended to in step 3, `steps.3.predictor.layers.0.residual` the stream after that layer, `….embed` the one
-before the first. A looped model has `initial.model.…`, `steps.T.model.…` per loop, and `final.model.…`.
+Names are stable: `steps.3.predictor.layers.0.heads.1.weights` are the attention weights of head 1 of layer 0 of the
+predictor in step 3, `steps.3.predictor.layers.0.residual` is the stream after that layer, `….embed` the stream
+before the first layer. A looped model has `initial.model.…`, `steps.T.model.…` per loop, and `final.model.…`.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ FORMAT = "unmask-trace/1"
 
 
 class TraceError(UnmaskError):
-    """Traces that cannot be read or compared."""
+    """The error for traces that cannot be read or compared."""
 
 
 ERRORS = DocumentErrors(
@@ -62,10 +62,10 @@ class TraceDocument(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """One word, one run. `canvas[t]` are the tokens after step t, `chosen[t]` the slots written in it.
+    """The run of a model on one word. `canvas[t]` are the tokens after step t, `chosen[t]` the slots written in it.
 
-    A looped model has one canvas, its answer; a run without a recorded canvas has the last one. A notebook
-    shows a trace as the page of `unmask view`; made with `record=True`, it shows what every slot read and held.
+    A looped model has one canvas, its answer; a run without a recorded canvas has the last one. A notebook shows
+    a trace as the page of `unmask view`. With `record=True`, it also shows what every slot read and held.
 
     Examples:
         >>> trace = run_word(compile_problem("(a|b)*abb", "mdm", length=4), "aabb")
@@ -88,9 +88,9 @@ class Trace:
     registers: dict[str, tuple[str, ...]] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
     slots: tuple[str, ...] = ()
-    """Names of the slots, where a program gives them; a comment."""
+    """The names that a program gives to the slots; a comment."""
     left_out: str | None = None
-    """A sentence that says what was not kept, and why."""
+    """A message that says what was not kept, and why."""
 
     @classmethod
     def of(
@@ -125,7 +125,7 @@ class Trace:
 
     @property
     def output(self) -> list[str]:
-        """The symbols of the slots at the end."""
+        """The symbols of the slots after the last step."""
         return self.symbols(self.canvas[-1])
 
     @property
@@ -134,7 +134,7 @@ class Trace:
 
     @property
     def accepted(self) -> bool | None:
-        """None if the last symbol, or what it is an alias of, is neither accept nor reject."""
+        """Whether the word was accepted; None if the last symbol, after aliases, is neither accept nor reject."""
         last = self.aliases.get(self.output[-1], self.output[-1])
         return {self.accept: True, self.reject: False}.get(last)
 
@@ -147,7 +147,7 @@ class Trace:
 
     @property
     def text(self) -> str:
-        """The word as it is typed, except that a class of characters is its token."""
+        """The word as it is typed, with a token for each character of a class."""
         symbols = self.symbols(self.word)
         return ("" if all(len(symbol) == 1 for symbol in symbols) else " ").join(symbols)
 
@@ -158,7 +158,7 @@ class Trace:
         return f"Trace({self.kind}, {shortened(self.text)!r}, {answer} after {steps})"
 
     def _repr_html_(self) -> str | None:
-        """What a notebook shows: the page of `unmask view`."""
+        """The page of `unmask view`, for a notebook."""
         return drawn(self)
 
     def to_json(self) -> dict[str, Any]:
@@ -196,7 +196,7 @@ class Trace:
         return trace
 
     def _check(self) -> None:
-        """What reading and comparing a trace relies on, and no type can say."""
+        """Check the properties that reading and comparing a trace require beyond the types of its fields."""
         _require(self.mask is None or self.mask in self.vocabulary, "the mask is not in the vocabulary")
         _require(len(self.canvas) > 0 and self.canvas[-1].size > 0, "the canvas is missing, or the last one is empty")
         _require(len(self.word) == self.length, "its word has another length than it says")
@@ -216,7 +216,7 @@ def _require(holds: object, reason: str) -> None:
 
 
 def _integers(value: Sequence, *, axes: int) -> np.ndarray:
-    """Nested lists of integers; one that is empty may have lost its other axes."""
+    """An array from nested lists of integers. An empty list may have lost its other axes."""
     array = np.array(value)
     if array.size == 0:
         return array.astype(np.int64).reshape(array.shape if array.ndim == axes else (0,) * axes)
@@ -233,7 +233,7 @@ def _flags(indices: Sequence[int], size: int) -> np.ndarray:
 
 
 def result(trace: Trace, *, canvas: bool = True, outputs: int = 1) -> dict[str, Any]:
-    """What came out, in how many steps; the last slots are the `outputs` of a circuit or program that has several."""
+    """The result and the number of steps. The last slots are the `outputs` of a circuit or program with several."""
     document: dict[str, Any] = {
         "accepted": trace.accepted,
         "steps": trace.steps_taken,

@@ -15,7 +15,7 @@ BEFORE, AFTER = -1, 1 << 62
 
 @dataclass(frozen=True)
 class Difference:
-    """Where two traces first differ; what does not apply is None."""
+    """The first place where two traces differ; fields that do not apply are None."""
 
     step: int | None
     row: int
@@ -64,7 +64,7 @@ def first_difference(left: Trace, right: Trace) -> Difference | None:
 
 
 def _by_step(names: Iterable[str]) -> dict[int, list[str]]:
-    """The step to which a name belongs, or BEFORE all of them, or AFTER → names."""
+    """Step → names of that step; BEFORE and AFTER for names before and after all steps."""
     found: dict[int, list[str]] = {}
     for name in names:
         match = _MOMENT.match(name)
@@ -75,7 +75,7 @@ def _by_step(names: Iterable[str]) -> dict[int, list[str]]:
 
 
 def _steps_recorded(left: Trace, right: Trace) -> set[int]:
-    """The steps that have a canvas in one of the traces, and that in which one of them has ended already."""
+    """The steps with a canvas in one of the traces, and the step in which one trace has already ended."""
     kept = {t for trace in (left, right) for t in range(trace.steps_taken - len(trace.canvas), trace.steps_taken)}
     ended = {min(left.steps_taken, right.steps_taken)} if left.steps_taken != right.steps_taken else set()
     return {step for step in kept | ended if step >= 0}
@@ -108,7 +108,7 @@ def _inside(name: str, left: Trace, right: Trace) -> Difference | None:
 
 
 def _outside(step: int, left: Trace, right: Trace) -> Difference | None:
-    """Where the choices or the canvases after a step differ."""
+    """The place where the choices or the canvases after a step differ."""
     ended = [step >= trace.steps_taken and trace.kind != "plt" for trace in (left, right)]
     if ended[0] != ended[1]:
         words = ["ended" if over else "goes on" for over in ended]
@@ -129,7 +129,7 @@ def _outside(step: int, left: Trace, right: Trace) -> Difference | None:
 
 
 def _kept(step: int, trace: Trace) -> int | None:
-    """Index of the canvas after a step; a run without a recorded canvas has only the last one."""
+    """The index of the canvas after a step; a run without a recorded canvas has only the last one."""
     if trace.kind == "plt":
         return 0
     place = step - (trace.steps_taken - len(trace.canvas))

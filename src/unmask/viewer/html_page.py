@@ -26,7 +26,7 @@ MARKS = {KEPT: " ", WRITTEN: "*", EDITED: "!"}
 
 
 def text_of(panel: Panel) -> str:
-    """A line per step: input, a bar, slots; `*` marks what was written in the step, `!` what was edited."""
+    """Return a line per step: input, a bar, slots; `*` marks what was written in the step, `!` what was edited."""
     history, trace = panel.history, panel.trace
     verdict = {True: "accepted", False: "rejected", None: "neither accepted nor rejected"}[trace.accepted]
     head = f"{panel.name}: {panel.steps}, {verdict}"
@@ -53,7 +53,7 @@ def text_of(panel: Panel) -> str:
 
 
 def in_a_cell(text: str) -> str:
-    """A symbol in a cell of its own: a blank that is seen, and no mark that joins its neighbour."""
+    """Return a symbol as its cell shows it: a blank is visible, and a combining mark does not join its neighbour."""
     if text and not text.strip(" "):
         return "␣" * len(text)
     return "◌" + visible(text) if text and unicodedata.category(text[0]).startswith("M") else visible(text)
@@ -66,7 +66,7 @@ SCRIPTS = ("data.js", "layout.js", "grid.js", "lines.js", "details.js", "clock.j
 
 @dataclass(frozen=True)
 class View:
-    """Runs of one word side by side; `problem` is what they solve, `remarks` are sentences for the reader."""
+    """Runs of one word side by side; `problem` is what they solve, `remarks` are notes for the reader."""
 
     problem: str
     word: str
@@ -74,7 +74,7 @@ class View:
     remarks: tuple[str, ...] = ()
 
     def about(self) -> dict[str, Any]:
-        """The text about all runs together."""
+        """Return the text about all runs together."""
         return {"problem": in_a_cell(self.problem), "word": in_a_cell(self.word), "remarks": list(self.remarks)}
 
     @property
@@ -83,7 +83,7 @@ class View:
 
 
 def render(view: View, *, at_most: int = PAGE) -> str:
-    """The page. What does not fit is left out, the largest run first, and the page says what."""
+    """Return the page. Details that do not fit are left out, from the largest run first, and the page lists them."""
     static = Template(_asset("viewer.html")).substitute
     fixed = {"style": _asset("viewer.css"), "script": "\n".join(_asset(name) for name in SCRIPTS)}
     fixed |= {f"{name}_hash": _policy_hash(text) for name, text in fixed.items()}
@@ -104,14 +104,14 @@ def render(view: View, *, at_most: int = PAGE) -> str:
 
 
 def _within(panel: Panel, memory: int) -> Panel:
-    """The run with as much detail as a browser can hold."""
+    """Return the run with as much detail as a browser can hold."""
     while panel.unpacked_bytes > memory:
         panel = panel.reduced()
     return panel
 
 
 def safe_json(document: Any) -> str:
-    """JSON that cannot end its script element, and that survives any character: ASCII without `<`, `>`, `&`."""
+    """Return JSON in ASCII without `<`, `>` and `&`, so that no text in it can end its script element."""
     text = json.dumps(document, ensure_ascii=True, separators=(",", ":"))
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -119,7 +119,7 @@ def safe_json(document: Any) -> str:
 
 
 def _policy_hash(text: str) -> str:
-    """The hash by which the page's policy allows its one script or style."""
+    """Return the hash by which the page's policy allows its one script or style."""
     return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
 
 
@@ -134,7 +134,7 @@ UNRECORDED = (
 
 
 def framed(trace: Trace) -> str:
-    """An `iframe` that holds its page."""
+    """Return an `iframe` that contains the page of a view."""
     remarks = () if trace.activations else (UNRECORDED,)
     page = render(View("", trace.text, (Panel.of_trace(trace),), remarks))
     return (

@@ -20,17 +20,17 @@ from unmask.weights.kinds import Kind
 from unmask.weights.model import Model
 
 MOST_WATCHED = 2_000_000_000
-PAGE_OVER_CANVAS = 32  # bytes of a view, while it is made, for each byte of its canvases
-PER_WEIGHT = 32  # bytes of an attention weight that is kept
+PAGE_OVER_CANVAS = 32  # bytes that building a view takes per byte of its canvases
+PER_WEIGHT = 32  # bytes of a stored attention weight
 
 
 def view_of(
     model: Model, word: str | Sequence[str], compare: Sequence[Kind], *, program: str | None = None, **options: Any
 ) -> View:
-    """The model's own run first; `options` are those of `run_word`, for this run alone.
+    """Return the run of the model, then those in other kinds; `options` of `run_word` apply to the first alone.
 
-    Other frameworks are compiled from the problem that the folder names, or from the file `program`; where neither is
-    possible they are converted, and the panel says by which theorems.
+    Other frameworks are compiled from the problem that the folder names, or from the file `program`. If there is
+    neither, the model is converted, and the panel names the theorems.
     """
     panels, remarks = [panel_of(model, word, **options)], []
     if not model.problem and compare:
@@ -57,7 +57,7 @@ def panel_of(
     sample: bool = False,
     seed: int = 0,
 ) -> Panel:
-    """Run the model and keep what it computed; of a run that is too large, only the canvas."""
+    """Run the model and record what it computed; of a run that is too large, record only the canvas."""
     sessions = {name: FastEngine().session(t, name=name) for name, t in model.transformers.items()}
 
     def logits(name: str, rows: np.ndarray) -> np.ndarray:
@@ -82,12 +82,12 @@ def panel_of(
 
 
 def _watching(model: Model, engine: Engine) -> int:
-    """Bytes of a recorded run, with all that a recording keeps before it drops values."""
+    """Return the bytes of a recorded run, including all that a recording holds before it drops values."""
     return run_cost(model, engine, 1, watched=True) + MOST_REGISTERS + PER_WEIGHT * MOST_WEIGHTS
 
 
 def default_comparison(model: Model) -> tuple[Kind, ...]:
-    """Chain of thought, or masked diffusion beside a chain of thought; nothing where the folder names no problem."""
+    """Return chain of thought, or masked diffusion for a chain of thought; nothing if the folder names no problem."""
     if problem_name(model) is None:
         return ()
     return ("mdm",) if model.kind == "cot" else ("cot",)
@@ -108,14 +108,14 @@ def check_program(model: Model, file: str) -> str:
 
 
 def _as_kind(model: Model, kind: Kind, program: str | None) -> tuple[Model, tuple[str, ...]]:
-    """The model in another kind, and the theorems that it was converted by: none where it was compiled."""
+    """Return the model in another kind, and the theorems by which it was converted: none if it was compiled."""
     try:
         if program is not None:
             return compile_problem(program, kind, length=model.length, precision=model.precision.p), ()
         if problem_name(model) is not None:
             return compile_again(model, kind), ()
     except ProblemError:
-        pass  # a kind that only a conversion gives
+        pass  # this kind is only reached by conversion
     theorems = []
     for theorem, conversion in convert_model(model, kind):
         theorems.append(theorem.stem)

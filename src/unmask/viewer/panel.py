@@ -2,7 +2,7 @@
 
     packed(a) = {"type": "int8", "shape": [T, …], "data": base64(deflate(a[0], a[1] - a[0], …))}
 
-Consecutive steps of a run are nearly equal, so that most differences are 0. Differences wrap around, so that they fit
+Consecutive steps of a run are nearly equal, so most differences are 0. Differences wrap around, so that they fit
 into the type of the array. The encoded size is known before the page is made; `Detail` says what was left out.
 """
 
@@ -35,7 +35,7 @@ TYPES = (np.int8, np.int16, np.int32)
 
 
 def packed(array: np.ndarray) -> dict[str, Any]:
-    """An array of integers, in the smallest type of ours that holds all of them."""
+    """Encode an array of integers, in the smallest type that holds all of them."""
     largest = int(np.abs(array).max(initial=0))
     kind = next(t for t in TYPES if largest <= np.iinfo(t).max)
     little = np.ascontiguousarray(array, dtype=np.dtype(kind).newbyteorder("<"))
@@ -46,7 +46,7 @@ def packed(array: np.ndarray) -> dict[str, Any]:
 
 
 def unpacked(document: dict[str, Any]) -> np.ndarray:
-    """The inverse, as the page computes it."""
+    """Decode an array, as the page does."""
     raw = zlib.decompress(base64.b64decode(document["data"]))
     kind = np.dtype(document["type"])
     difference = np.frombuffer(raw, dtype=kind.newbyteorder("<")).reshape(document["shape"])
@@ -65,7 +65,7 @@ PLACES = 64  # a folded x is stored in 64ths of a column
 
 
 class Detail(IntEnum):
-    """How much of a run a page holds; each level leaves out what the one before has."""
+    """How much of a run a page holds; each level omits one thing that the level before still has."""
 
     everything = 0
     last_registers = 1
@@ -83,7 +83,7 @@ LEFT_OUT = {
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """A run beside others. `planner` names a planner that replaced the model's own."""
+    """One run of a view. `planner` names a planner that replaced the model's own."""
 
     history: RunHistory
     recording: Recording
@@ -94,7 +94,7 @@ class Panel:
     planner: str | None = None
     sampled: bool = False
     converted_by: tuple[str, ...] = ()
-    """The theorems by which the model was converted for this view, where it was not compiled."""
+    """The theorems by which the model was converted for this view; none if it was compiled."""
     detail: Detail = Detail.everything
 
     @classmethod
@@ -115,7 +115,7 @@ class Panel:
 
     @classmethod
     def of_trace(cls, trace: Trace) -> "Panel":
-        """A trace without its model: no logits, and values as integers of F_p."""
+        """Return the panel of a trace without its model: no logits, and values as integers of F_p."""
         recording = Recording.of_trace(trace)
         blocks = {name: _blocks(names) for name, names in trace.registers.items()}
         return cls(history_of(trace, recording, blocks.get("model", ())), recording, blocks, scale=None, bound=None)
@@ -132,7 +132,7 @@ class Panel:
 
     @property
     def steps(self) -> str:
-        """`4 steps`, or `4 loops` of a looped model."""
+        """Return `4 steps`, or `4 loops` for a looped model."""
         return counted(self.trace.steps_taken, "loop" if self.history.looped else "step")
 
     @cached_property
@@ -145,25 +145,25 @@ class Panel:
 
     @cached_property
     def places(self) -> dict[tuple[int, int], float]:
-        """Where the input and every event are when the canvas is folded over the input."""
+        """Return the positions of the input and of every event when the canvas is folded over the input."""
         return positions_over_input(self.history, self.edges or ())
 
     def reduced(self) -> "Panel":
-        """The same with the next smaller detail; the layers of a loop have no last one."""
+        """Return the panel with the next smaller detail; the level `last layer` does not exist for a loop."""
         smaller = Detail(self.detail + 1)
         skipped = smaller is Detail.last_registers and self.history.looped
         return replace(self, detail=Detail.no_registers if skipped else smaller)
 
     @property
     def unpacked_bytes(self) -> int:
-        """What the registers take in the memory of a browser, where they grow to the rows of the last moment."""
+        """Return the memory that the registers take in a browser, where all moments have as many rows as the last."""
         rows = self.history.tokens.shape[1]
         kept = [r.itemsize * rows * r.shape[1] for key, r in self.recording.residual.items() if key in self._kept]
         return sum(kept)
 
     @cached_property
     def _kept(self) -> set[tuple[str, int, int]]:
-        """The residual streams that the page holds."""
+        """Return the residual streams that the page holds."""
         every = self.recording.residual.keys()
         last = {name: max(stage for n, _, stage in every if n == name) for name, _, _ in every}
         if self.detail >= Detail.no_registers:
@@ -172,7 +172,7 @@ class Panel:
 
     @property
     def left_out(self) -> list[str]:
-        """Sentences about what a reader might look for and not find."""
+        """Return a sentence for each detail that was left out."""
         notes = [LEFT_OUT[self.detail]]
         if self.recording.forgotten:
             what = " and ".join(self.recording.forgotten)
@@ -223,7 +223,7 @@ class Panel:
         return sorted(names)
 
     def _head(self, head: HeadKey) -> dict[str, Any]:
-        """Attention of one head over all moments that have it; the rows of a chain grow, so they are padded."""
+        """Return the attention of one head at all moments that have it; the growing rows of a chain are padded."""
         name, layer, index = head
         moments = [at for n, at, i, j in self.recording.attention if (n, i, j) == head]
         reads = [self.recording.attention[name, at, layer, index] for at in moments]
@@ -260,7 +260,7 @@ class Panel:
         return {"stage": stage, "first": moments[0], "values": packed(largest_streams)}
 
     def _decided(self, decided: dict[int, Any]) -> dict[str, Any]:
-        """Moments without a decision, the loops before the answer, are not there at all."""
+        """Return the decisions; moments without one (the loops before the answer) are omitted."""
         first = min(decided)
         outputs = next(iter(decided.values())).symbols.shape[1]
         rows = self.history.tokens.shape[1]
@@ -273,12 +273,12 @@ class Panel:
 
 
 def counted(number: int, noun: str) -> str:
-    """1 step, 2 steps."""
+    """Return the number with its noun: `1 step`, `2 steps`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _blocks(names: tuple[str, ...]) -> Blocks:
-    """Names of columns such as `state:q3` → registers with their labels."""
+    """Group names of columns such as `state:q3` into registers with their labels."""
     blocks: list[tuple[str, list[str]]] = []
     for name in names:
         register, _, label = name.partition(":")

@@ -6,7 +6,7 @@ loop, line t the one after loop t, and the last line is the answer; its cells sh
 
     sources(row, last layer) = {row} ∪ ⋃ over heads and keys of sources(key, layer before)
 
-A row counts as a source if it holds something when it is read: a letter of the input or a slot that was written. The
+A row counts as a source if it is not empty when it is read: a letter of the input or a slot that was written. The
 sources come from the attention weights alone, so random weights have sources too.
 
     x(input i) = i,      x(event) = mean of x over its sources,      events of one line at least a gap apart
@@ -25,7 +25,7 @@ from unmask.viewer.run_recording import AttentionReads, Recording
 
 NOTHING = -1
 KEPT, WRITTEN, EDITED, REPEATED = range(4)
-"""What a step did to a slot: nothing, its first symbol, another symbol, the same symbol again."""
+"""What a step did to a slot: it left it alone, or wrote the first symbol, another symbol, or the same symbol again."""
 Blocks = Sequence[tuple[str, Sequence[str]]]
 """(register, labels of its columns), in column order."""
 
@@ -40,7 +40,7 @@ class RunHistory:
     change: np.ndarray
     first_slot: int
     register: str | None = None
-    """Which register the cells of a looped model show."""
+    """The register that the cells of a looped model show."""
 
     @property
     def lines(self) -> int:
@@ -58,16 +58,16 @@ class RunHistory:
         return self.trace.vocabulary.index(self.trace.mask)
 
     def moment(self, line: int) -> int | None:
-        """What was computed to get this line; None before the first step."""
+        """Return the moment whose computation led to this line; None before the first step."""
         return line if self.looped else line - 1 if line else None
 
     def deciding_row(self, line: int, column: int) -> int:
-        """The row whose logits wrote this column: its own, but the one before it in a chain of thought."""
+        """Return the row whose logits wrote this column: its own row, or the row before it in a chain of thought."""
         chained = self.trace.kind == "cot" and self.change[line, column] != KEPT
         return column - 1 if chained else column
 
     def events(self) -> list[tuple[int, int]]:
-        """(line, column) of everything that was written and new, in the order in which it happened."""
+        """Return (line, column) of every write that changed a cell, in the order of the lines."""
         return [(int(line), int(column)) for line, column in np.argwhere(self._new)]
 
     @cached_property
@@ -75,13 +75,13 @@ class RunHistory:
         return (self.change == WRITTEN) | (self.change == EDITED)
 
     def last_written(self, line: int, column: int) -> int:
-        """The line in which the content of a column, as step `line` reads it, was written; 0 for the input."""
+        """Return the line in which the content that step `line` reads in a column was written; 0 for the input."""
         earlier = np.flatnonzero(self._new[:line, column])
         return int(earlier[-1]) if earlier.size else 0
 
 
 def history_of(trace: Trace, recording: Recording, blocks: Blocks, begin: str | None = None) -> RunHistory:
-    """Read it from a trace, which does not know its begin symbol; for a looped model, from the recording."""
+    """Return the history of a trace, which does not store its begin symbol; of a looped model, from its recording."""
     if trace.kind == "plt":
         return _looped(trace, recording, blocks)
     history = _written(trace, recording.first_slot)
@@ -136,7 +136,7 @@ def _after_each_loop(recording: Recording, loops: int) -> np.ndarray | None:
         stages = [stage for _, at, stage in recording.residual if at == moment]
         if stages:
             streams.append(recording.residual["model", moment, max(stages)].astype(np.int64))
-        elif streams:  # a loop without layers changes nothing
+        elif streams:  # a loop without layers leaves the stream unchanged
             streams.append(streams[-1])
         else:
             return None
@@ -144,9 +144,9 @@ def _after_each_loop(recording: Recording, loops: int) -> np.ndarray | None:
 
 
 def _most_telling(streams: np.ndarray, blocks: Blocks) -> tuple[str | None, Sequence[str], np.ndarray]:
-    """(name, labels, which label is in each row after each loop) of one one-hot register that changes.
+    """Return (name, labels, label in each row after each loop) of one one-hot register that changes.
 
-    Of those that hold something in most rows before the first loop, the one that changes most.
+    Of the registers that are not empty in most rows before the first loop, choose the one that changes most.
     """
     best: tuple[tuple[int, int], str | None, Sequence[str], np.ndarray] = ((-1, 0), None, (), np.zeros(0))
     first = 0
@@ -183,12 +183,12 @@ class Edge:
 
 
 def heads_of(recording: Recording) -> list[HeadKey]:
-    """All heads of a run, those of the planner first."""
+    """Return all heads of a run, those of the planner first."""
     return sorted({(name, layer, head) for name, _, layer, head in recording.attention}, key=_planner_first)
 
 
 def edges_of(history: RunHistory, recording: Recording) -> list[Edge] | None:
-    """The edges of every event in turn; None where they are too many to be a picture."""
+    """Return the edges of every event in turn; None if there are too many to draw."""
     heads = heads_of(recording)
     edges: list[Edge] = []
     for line, column in history.events():
@@ -212,7 +212,7 @@ def _planner_first(head: HeadKey) -> tuple[bool, HeadKey]:
 
 
 def _reads_by_layer(recording: Recording, heads: list[HeadKey], moment: int) -> list[list[tuple[int, AttentionReads]]]:
-    """(index of the head, what it reads) for each layer of the transformer that writes, the last layer first."""
+    """Return (index of the head, its reads) for each layer of the transformer that writes, the last layer first."""
     layers: dict[int, list[tuple[int, AttentionReads]]] = defaultdict(list)
     for index, (name, layer, head) in enumerate(heads):
         reads = recording.attention.get((name, moment, layer, head))
@@ -222,7 +222,7 @@ def _reads_by_layer(recording: Recording, heads: list[HeadKey], moment: int) -> 
 
 
 def _sources(row: int, layers: list[list[tuple[int, AttentionReads]]]) -> dict[int, int]:
-    """source row → the head that reads it."""
+    """Return a mapping from each source row to the head that reads it."""
     reached, sources = {row}, {}
     for layer in layers:
         further = set()
@@ -248,7 +248,7 @@ GAP = 0.9
 
 
 def positions_over_input(history: RunHistory, edges: Sequence[Edge]) -> dict[tuple[int, int], float]:
-    """(line, column) → x, in widths of an input column, for the input (line 0) and for every event."""
+    """Return (line, column) → x, in widths of an input column, for the input (line 0) and for every event."""
     width = max(1, history.first_slot if not history.looped else history.tokens.shape[1])
     place = {(0, column): float(column) for column in range(width)}
     sources: dict[tuple[int, int], list[Edge]] = defaultdict(list)
@@ -269,7 +269,7 @@ def positions_over_input(history: RunHistory, edges: Sequence[Edge]) -> dict[tup
 
 
 def _spread(wished: list[float], width: int) -> list[float]:
-    """The nearest places that keep the order and a gap, within the input where there is room."""
+    """Return the nearest positions that keep the order and a gap, within the width of the input if they fit."""
     gap = min(GAP, (width - 1) / max(1, len(wished) - 1)) if len(wished) > 1 else 0
     left, right = list(wished), list(wished)
     for i in range(1, len(left)):

@@ -36,7 +36,7 @@ def _last_stage(layers: int) -> str:
 
 @dataclass(frozen=True, eq=False)
 class AttentionReads:
-    """The entries of one attention matrix that are not 0: counts[row] of them per row, in order."""
+    """The nonzero entries of one attention matrix, in order; counts[row] is their number per row."""
 
     counts: np.ndarray
     keys: np.ndarray
@@ -49,7 +49,7 @@ class AttentionReads:
 
     @cached_property
     def starts(self) -> np.ndarray:
-        """Where the entries of each row begin."""
+        """Return the index at which the entries of each row begin."""
         return np.concatenate([[0], np.cumsum(self.counts)])
 
 
@@ -64,7 +64,7 @@ class RankedOutputs:
 
 @dataclass(eq=False)
 class Recording:
-    """A watch of a run (see `engines.engine.Watch`); what is too much is forgotten as a whole, and said so."""
+    """A watch of a run (see `engines.engine.Watch`). Values beyond a limit are dropped as a whole, and noted."""
 
     kind: Kind
     steps: int
@@ -95,7 +95,7 @@ class Recording:
 
     @classmethod
     def of_trace(cls, trace: Trace) -> "Recording":
-        """What a recorded trace holds; it has no logits, for they need the weights."""
+        """Return the recording that a recorded trace contains; it has no logits, because they need the weights."""
         unread = trace.kind == "cot"  # no step reads the last symbol of a chain
         rows = max((len(a) + unread for a in trace.activations.values()), default=0)
         first_slot = max(trace.length, rows - trace.padding)
@@ -116,7 +116,7 @@ class Recording:
             self._attention((transformer, moment, layer, int(head)), value[0])
             return
         self._registers((transformer, moment, layer + 1), value[0])
-        if self.logits_of and looped:  # the last stream of all, whichever layers it comes from, is decoded
+        if self.logits_of and looped:  # the last stream is decoded, whichever layers it comes from
             self.decisions[transformer, self.steps + 1] = self._decided(transformer, value[0])
         elif self.logits_of and stage == self.last_stage.get(transformer):
             self.decisions[transformer, moment] = self._decided(transformer, value[0])
@@ -141,7 +141,7 @@ class Recording:
             self.forgotten.append("registers")
 
     def _decided(self, transformer: str, rows: np.ndarray) -> RankedOutputs:
-        """The rows that decide: all slots of a canvas, the last ones of a chain, the last of a looped model."""
+        """Return the rows that decide: all slots of a canvas, or the last rows of a chain or of a looped model."""
         first = self.first_slot if self.kind in DIFFUSION else len(rows) - (self.block if self.kind == "pcot" else 1)
         deciding = np.arange(first, len(rows))
         assert self.logits_of is not None

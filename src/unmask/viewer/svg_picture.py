@@ -1,6 +1,6 @@
 """View → one still picture (SVG): every written symbol over what it was made from, a line per step, runs side by side.
 
-It has its own paper, light or dark as the reader prefers, so that it is legible on any page.
+It has its own background, light or dark as the browser prefers, so that it is legible on any page.
 """
 
 from html import escape
@@ -10,7 +10,7 @@ from unmask.viewer.panel import Panel
 from unmask.viewer.run_history import CONTINUES, EDITED, NOTHING, Edge
 
 LINE, GUTTER, TOP, MARGIN, BETWEEN = 27, 34, 64, 20, 44
-HALF = 9  # of the height of a symbol
+HALF = 9  # as a fraction of the height of a symbol
 DASHES = ("", "7 3", "2 3", "9 3 2 3")
 STYLE = """
 .paper{fill:#fcfcfa}.ink{fill:#1f2328}.soft{fill:#5d646c}.rule{stroke:#e3e4e2}
@@ -29,7 +29,7 @@ path{fill:none;stroke-width:1.4;opacity:.75}
 
 
 def picture(view: View) -> str:
-    """The picture; its text says the same to who cannot see it."""
+    """Return the picture as SVG; its text alternative describes the same for screen readers."""
     left, parts, height = MARGIN, [], 0
     for panel in view.panels:
         width, drawing = _panel(panel, left)
@@ -50,7 +50,7 @@ def picture(view: View) -> str:
 
 
 def _panel(panel: Panel, left: int) -> tuple[int, str]:
-    """(width, drawing) of one run; lines first, so that symbols are drawn over them."""
+    """Return (width, drawing) of one run; lines come first, so that symbols are drawn over them."""
     history = panel.history
     columns = max(1, history.tokens.shape[1] if history.looped else history.first_slot)
     cell = 26 if columns <= 32 else 15

@@ -1,8 +1,8 @@
 """Transformer weights: integers and shapes, and the model folder that stores them.
 
-A Transformer (`transformer`, made of `matrices`) together with the frame of its kind is a Model (`model`, `kinds`).
+A Model (`model`, `kinds`) consists of Transformers (`transformer`, built from `matrices`) and the fields of its kind.
 `storage` writes a model folder, and reads any folder into a Model or an error message. `config_json` and `tensors`
-handle its two files, `size_limits` the largest sizes.
+handle its two kinds of files, `size_limits` the largest sizes.
 """
 
 from typing import TYPE_CHECKING

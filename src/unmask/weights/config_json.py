@@ -16,11 +16,11 @@ from unmask.weights.model import Model
 from unmask.weights.size_limits import LARGEST_CONFIG
 from unmask.weights.transformer import Noise
 
-# `characters` of a folder → the code points that can be read, and the input symbol of each.
+# `characters` of a folder → the readable code points, with the input symbol of each.
 #
 #     [[first, last, token], …]  ↦  disjoint ranges in increasing order
 #
-# A code point that two ranges name, or whose token is not an input symbol, cannot be read: no token is chosen for it.
+# A code point in two ranges, or with a token that is not an input symbol, is not readable: no token is chosen for it.
 
 
 LAST_CODE_POINT = 0x10FFFF
@@ -56,7 +56,7 @@ def readable(ranges: Iterable[Range], input_symbols: Collection[str]) -> tuple[R
 
 
 FORMAT = "unmask-model/1"
-OBJECTS = 40  # bytes of memory that a byte of JSON may take: `[],` is a list of 80
+OBJECTS = 40  # bytes of memory per byte of JSON, at most: the three bytes `[],` become a list of 80 bytes
 ERRORS = DocumentErrors(
     no_object="{name} must be a JSON object",
     unknown="{name} has the unknown key {key!r}; remove it",
@@ -66,7 +66,7 @@ ERRORS = DocumentErrors(
 )
 
 FileName = Annotated[str, msgspec.Meta(pattern=r"\A(?!\.{1,2}\Z)[^/\\:\0\ud800-\udfff]{1,100}\Z")]
-"""A plain name: nothing that leads out of the folder, or that no file can have."""
+"""A plain file name: it must be valid and must not lead out of the folder."""
 Whole = Annotated[int, msgspec.Meta(gt=-(1 << 53), lt=1 << 53), must_be("an integer below 2^53")]
 Symbol = Annotated[str, must_be("a string")]
 Symbols = Annotated[tuple[str, ...], must_be("a list of strings")]
@@ -99,14 +99,14 @@ class TransformerEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FileEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One entry of `files`: what a file must be."""
+    """One entry of `files`: the required size and hash of a file."""
 
     size: Whole
     sha256: Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z"), must_be("64 hexadecimal digits")]
 
 
 class FolderConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """config.json, read: the arguments of Model, and what is needed to read the tensors."""
+    """A parsed config.json: the arguments of Model, and the fields needed to read the tensors."""
 
     format: Literal["unmask-model/1"]
     precision: Annotated[int, msgspec.Meta(ge=1, le=LARGEST), must_be(f"an integer from 1 to {LARGEST}")]
@@ -138,7 +138,7 @@ class FolderConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     provenance: Any = msgspec.field(default_factory=list)
 
     def model_fields(self) -> dict[str, Any]:
-        """The arguments of Model beside its transformers."""
+        """The arguments of Model, except its transformers."""
         return {name: getattr(self, name) for name in self.__struct_fields__ if name not in _OF_THE_FOLDER}
 
 
@@ -174,7 +174,7 @@ def config_of(model: Model) -> dict[str, Any]:
 
 
 def read_config(path: Path) -> FolderConfig:
-    """config.json of a folder that may hold anything at all."""
+    """Read config.json of a folder with arbitrary content."""
     document = _read_json(path)
     name = f"{path.name} of {path.parent}"
     if isinstance(document, dict) and document.get("format") != FORMAT:
@@ -195,21 +195,21 @@ def _read_json(path: Path) -> object:
         return json.loads(content.decode("utf-8"), object_pairs_hook=once, parse_constant=_no_constant)
     except RecursionError:
         raise FolderError(f"{path.name} of {path.parent} is nested too deeply") from None
-    except ValueError as error:  # bad UTF-8, bad JSON, an integer of too many digits
+    except ValueError as error:  # invalid UTF-8, invalid JSON, or an integer with too many digits
         raise FolderError(
             f"{path.name} of {path.parent} is not JSON: {shortened(str(error).split(';')[0], most=120)}"
         ) from None
 
 
 def _missing(path: Path) -> str | None:
-    """What is missing on the way to config.json."""
+    """The error message for a missing config.json: the first part of its path that does not exist."""
     try:
         path.stat()
     except FileNotFoundError:
         return f"{path.parent} is not a model folder: it has no {path.name}; name a folder that holds one"
     except NotADirectoryError:
         return f"{path.parent} is not a folder"
-    except (OSError, ValueError):  # `read_file` has the words for it
+    except (OSError, ValueError):  # `read_file` raises the error message
         return None
     return None
 
@@ -219,7 +219,7 @@ def _no_constant(text: str) -> None:
 
 
 def _tokens_as_symbols(config: FolderConfig, name: str) -> tuple[tuple[int, int, str], ...] | None:
-    """Character ranges name a token by its symbol; a token id is understood too. What can be read is kept."""
+    """Character ranges with symbols as tokens; token ids are accepted, too. Only readable code points are kept."""
     if config.characters is None:
         return None
     vocabulary = config.vocabulary

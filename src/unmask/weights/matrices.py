@@ -1,4 +1,4 @@
-"""Matrix: an immutable integer matrix that stores only what is not zero."""
+"""Matrix: an immutable integer matrix that stores only its nonzero entries."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ import numpy as np
 from unmask.errors import WeightsError
 from unmask.limits import check
 
-PART = 1 << 22  # cells of a dense array that are looked at at once
+PART = 1 << 22  # cells of a dense array that are scanned at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +42,7 @@ class Matrix:
 
     @classmethod
     def from_entries(cls, shape: tuple[int, int], row, column, value) -> "Matrix":
-        """The matrix with the given entries, in any order; duplicates and indices out of range are errors."""
+        """The matrix with these entries, in any order; duplicates and indices out of range are errors."""
         row, column, value = (np.asarray(a, dtype=np.int64) for a in (row, column, value))
         if not row.shape == column.shape == value.shape or row.ndim != 1:
             raise WeightsError("the rows, columns and values of a sparse tensor must be lists of one length")
@@ -75,7 +75,7 @@ class Matrix:
 
     @cached_property
     def starts(self) -> np.ndarray:
-        """Where each row's entries start: row k holds the entries starts[k] … starts[k+1] - 1."""
+        """The start of each row's entries: row k has the entries starts[k] … starts[k+1] - 1."""
         return np.searchsorted(self.row, np.arange(self.shape[0] + 1))
 
     def rows(self) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
@@ -94,7 +94,7 @@ class Matrix:
         return array
 
     def take(self, rows: np.ndarray) -> np.ndarray:
-        """The named rows, dense: the lookup of an embedding."""
+        """These rows as a dense array: an embedding lookup."""
         wanted, place = np.unique(rows, return_inverse=True)
         table = np.zeros((wanted.size, self.shape[1]), dtype=np.int64)
         for i, k in enumerate(wanted):
@@ -119,7 +119,7 @@ class Matrix:
 
 
 def _entries(rows: np.ndarray, first: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(row, column, value) of what is not zero in some rows of an array, the first of which has this number."""
+    """(row, column, value) of the nonzero entries of some rows of an array. The first of these rows has this number."""
     check()
     row, column = np.nonzero(rows)
     return (row + first).astype(np.int32), column.astype(np.int32), rows[row, column].astype(np.int32)
@@ -127,11 +127,11 @@ def _entries(rows: np.ndarray, first: int) -> tuple[np.ndarray, np.ndarray, np.n
 
 # PositionTable: a large table of positions [S, D] without the columns that are 0 in every row.
 #
-# A code or a counter takes a few columns of many; in a wide model most of the table is 0. Where the table is small, a
-# Transformer holds a plain array; a PositionTable has the same methods.
+# A code or a counter takes a few columns of many; in a wide model most of the table is 0. For a small table, a
+# Transformer has a plain array instead; a PositionTable has the same methods.
 
 
-SMALL = 1 << 24  # cells, up to which a plain array is held
+SMALL = 1 << 24  # the largest number of cells for a plain array
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +166,7 @@ class PositionTable:
         return len(self.table)
 
     def __getitem__(self, rows: Any) -> np.ndarray:
-        """Some rows, whole."""
+        """Some rows, with all columns."""
         some = self.table[rows]
         result = np.zeros((*some.shape[:-1], self.width), dtype=self.table.dtype)
         result[..., self.columns] = some
@@ -185,7 +185,7 @@ class PositionTable:
         return self[:].tolist()
 
     def any(self, axis: int) -> np.ndarray:
-        """Per column, or per row, is it not 0 somewhere?"""
+        """A flag per column, or per row: whether it has an entry other than 0."""
         return np.asarray(self.table.any(axis=1)) if axis else np.isin(np.arange(self.width), self.columns)
 
     def min(self) -> int:

@@ -1,4 +1,4 @@
-"""Model: transformers and the frame they run in, as a model folder holds them; `kinds.py` lists the kinds."""
+"""Model: transformers and the fields that say how they run, as in a model folder; `kinds.py` lists the kinds."""
 
 import json
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from unmask.weights.kinds import DIFFUSION, KINDS, Kind
 from unmask.weights.size_limits import check_steps
 from unmask.weights.transformer import Transformer
 
-# Model → what it is, in a line or as a small table of HTML; what a folder says of itself is quoted, not trusted.
+# Model → its description, as a line or a small HTML table; what a folder says about itself is quoted, not trusted.
 
 
 LONGEST = 80
@@ -42,7 +42,7 @@ def table_of(model: "Model") -> str:
 
 
 def origin_of(model: "Model") -> str:
-    """What it was compiled from and converted by, as its folder says: comments, which nothing else relies on."""
+    """The problem and the conversions that the folder names: comments on which nothing else relies."""
     made = model.provenance if isinstance(model.provenance, list) else []
     sources = [entry.get("compiled") or entry.get("converted") for entry in made if isinstance(entry, dict)]
     words = [word for word in sources if isinstance(word, str)]
@@ -59,7 +59,7 @@ def _size_of(transformer: "Transformer") -> str:
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """Checked when it is made; `length`, `padding`, `steps` are the N, P, T of the paper.
+    """A model, checked when it is created; `length`, `padding`, `steps` are the N, P, T of the paper.
 
     Examples:
         >>> model = compile_problem("(a|b)*abb", "mdm", length=9)
@@ -82,7 +82,7 @@ class Model:
     block: int | None = None
     k: int | None = None
     outputs: int | None = None
-    """The last `outputs` symbols are the answers, in order; None: one for a plt, unstated for other kinds."""
+    """The last `outputs` symbols are the answers, in order. None: one answer for a plt, unstated for other kinds."""
     aliases: dict[str, str] = field(default_factory=dict)
     characters: tuple[tuple[int, int, str], ...] | None = None
     problem: Any = field(default_factory=dict)
@@ -94,7 +94,7 @@ class Model:
 
     @property
     def rows(self) -> int:
-        """S: begin symbol, input, and slots or pads."""
+        """S, the number of rows: begin symbol, input, and slots or pads."""
         return (self.begin is not None) + self.length + self.padding
 
     @property
@@ -104,24 +104,24 @@ class Model:
 
     @property
     def symbols_written(self) -> int:
-        """The number of symbols that a run ends with: the answers of a looped model, else all slots."""
+        """The number of symbols at the end of a run: the answers of a looped model, else all slots."""
         return self.answer_rows if self.kind == "plt" else self.padding
 
     @property
     def problem_fields(self) -> dict[str, Any]:
-        """The fields of the stored problem; {} if it is not a JSON object, which a folder from elsewhere may hold."""
+        """The fields of the stored problem; {} if it is not a JSON object, as may be in a folder from elsewhere."""
         stored = self.problem
         return stored if isinstance(stored, dict) else {}
 
     @property
     def notes_answers(self) -> bool:
-        """Whether the folder says how many slots answer, as that of a program does."""
+        """Return whether the folder states the number of answer slots, as the folder of a program does."""
         stored = self.problem_fields
         return isinstance(stored.get("slots"), list) and type(stored.get("outputs")) is int
 
     @property
     def stated_answers(self) -> int:
-        """The number of symbols at the end of a run that are its answers; 1 if the folder does not say."""
+        """The number of symbols at the end of a run that are its answers; 1 if the folder does not state it."""
         if not self.notes_answers:
             return 1
         return max(1, self.problem["outputs"]) if self.outputs is None else self.outputs
@@ -246,14 +246,14 @@ class Model:
 
     @property
     def slot_names(self) -> tuple[str, ...]:
-        """The names that a program gives to the slots, as the problem notes them: a comment; () where it does not."""
+        """The names that a program gives to its slots, as stored with the problem: a comment; () if there are none."""
         names = self.problem_fields.get("slots")
         fits = isinstance(names, list) and len(names) == self.padding and all(isinstance(n, str) for n in names)
         return tuple(names) if names is not None and fits else ()
 
     @property
     def numbers_computed(self) -> int:
-        """How many numbers are in the residual streams and attention weights of all moments of a run."""
+        """The number of entries in all residual streams and attention weights of a run."""
         rows, moments = self.rows, self.steps + 2
         return moments * sum(
             rows * t.width * (len(t.layers) + 1) + rows * rows * sum(len(layer.heads) for layer in t.layers)
@@ -261,7 +261,7 @@ class Model:
         )
 
     def plain(self, symbols: list[str]) -> list[str]:
-        """Symbols with the aliases applied, as results of different models are compared."""
+        """Symbols with the aliases applied, as needed to compare results of different models."""
         return [self.aliases.get(s, s) for s in symbols]
 
     def __repr__(self) -> str:
@@ -276,13 +276,13 @@ def _check_rows(name: str, tensor: str, actual: int, expected: int, what: str) -
         raise WeightsError(f"{tensor} of the {name} has {actual} rows, but there are {expected} {what}")
 
 
-# Price: what a model uses of everything that the paper counts or takes for granted; Extent: what a compiler promises.
+# Price: the amount that a model uses of every resource of the paper. Extent: what a compiler promises.
 #
 #     width <= fixed + per_bit·⌈log2 places⌉
 #
-# A compiler says at every length N what its transformers take. Layers, symbols, `fixed` and `per_bit` must be the same
-# for all N, and `places`, how many rows an address can name, polynomial in N: then depth and alphabet are O(1), and the
-# width is O(log N).
+# For every length N, a compiler states what its transformers use. Layers, symbols, `fixed` and `per_bit` must be the
+# same for all N, and `places`, the number of rows that an address can name, polynomial in N. Then depth and alphabet
+# are O(1), and the width is O(log N).
 
 
 @dataclass(frozen=True)
@@ -318,7 +318,7 @@ class Price:
 
 @dataclass(frozen=True)
 class Extent:
-    """Layers, symbols and width of what a compiler writes, at most; only `places` may depend on N.
+    """Upper bounds of layers, symbols and width of a compiler's models; only `places` may depend on N.
 
     A recurrence has finitely many cases, and a short word may lack some: `cases` are those that occur.
     """
@@ -341,7 +341,7 @@ class Extent:
 
     @property
     def without_places(self) -> tuple[int, int, int, int]:
-        """What must not depend on N."""
+        """The fields that must not depend on N."""
         return self.layers, self.symbols, self.fixed, self.per_bit
 
     def price(self, steps: int, padding: int) -> Price:

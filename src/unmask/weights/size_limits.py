@@ -1,21 +1,21 @@
-"""How large a model may be: what `assemble` makes, `save` writes and `load` reads, from one table of limits.
+"""Limits on the size of a model. They are the same in `assemble`, `save` and `load`.
 
-What is beyond a limit is refused before memory is taken, with the estimate.
+A model beyond a limit is refused before memory is allocated, with an estimate of its size.
 """
 
 from unmask.errors import TooLarge
 
 LARGEST_TABLE = 1 << 28  # cells of one stored table, rows times columns: 256 MB in bytes, which p <= 3 takes
-LARGEST_ACTIVATION = 1 << 30  # numbers that a pass holds for one matrix: 1 GB in bytes
+LARGEST_ACTIVATION = 1 << 30  # numbers of one matrix during a pass: 1 GB in bytes
 LARGEST_STEPS = 1 << 20
 LARGEST_FILE = 1 << 32  # bytes of one .safetensors
 LARGEST_CONFIG = 1 << 26  # bytes of config.json
-MOST_UNITS = 20_000_000  # hidden units of one MLP that is compiled
+MOST_UNITS = 20_000_000  # hidden units of one compiled MLP
 MOST_TENSORS = 100_000  # of one file: their names are in a header of at most 100 MB
 
 
 def check_cells(rows: int, columns: int, what: str) -> None:
-    """Refuse what takes more numbers than one table may hold."""
+    """Raise TooLarge for more numbers than one table may have."""
     if rows * columns > LARGEST_TABLE:
         raise TooLarge(
             f"{what} would need {rows} × {columns} numbers, beyond the limit of {LARGEST_TABLE}; use a smaller model"
@@ -23,7 +23,7 @@ def check_cells(rows: int, columns: int, what: str) -> None:
 
 
 def check_activations(rows: int, columns: int, what: str) -> None:
-    """Refuse what a pass could not hold."""
+    """Raise TooLarge for more numbers than a pass may have in one matrix."""
     if rows * columns > LARGEST_ACTIVATION:
         raise TooLarge(
             f"{what} would need {rows} × {columns} numbers, beyond the limit of {LARGEST_ACTIVATION}; "
@@ -32,7 +32,7 @@ def check_activations(rows: int, columns: int, what: str) -> None:
 
 
 def check_table(rows: int, width: int, used: int | None = None) -> None:
-    """Refuse a table of positions that no folder may hold; `used` are the columns of it that are not 0 everywhere."""
+    """Refuse a table of positions that is too large for a folder; `used` columns of it are not 0 everywhere."""
     used = width if used is None else used
     if rows * used > LARGEST_TABLE or rows * width > LARGEST_ACTIVATION:
         raise TooLarge(
@@ -43,7 +43,7 @@ def check_table(rows: int, width: int, used: int | None = None) -> None:
 
 
 def check_length(length: int) -> None:
-    """Refuse words whose rows alone are beyond the limit, before anything is counted in machine integers."""
+    """Refuse words with more rows than the limit, before any computation with machine integers."""
     if length > LARGEST_ACTIVATION:
         raise TooLarge(
             f"a word of length {length:,} has more rows than the limit of {LARGEST_ACTIVATION:,} numbers; "
@@ -70,7 +70,7 @@ def check_steps(steps: int) -> None:
 
 
 def check_file(tensors: int, size: int) -> None:
-    """Refuse a transformer whose file would hold too many tensors or bytes."""
+    """Refuse a transformer whose file would have too many tensors or bytes."""
     if tensors > MOST_TENSORS or size > LARGEST_FILE:
         raise TooLarge(
             f"the file would hold {tensors:,} tensors and {size >> 20:,} MB, beyond the limits of "

@@ -19,15 +19,15 @@ from unmask.weights.transformer import Transformer
 
 CONFIG = "config.json"
 SUMS = "SHA256SUMS"
-"""The files that `save` wrote, with their digests. No reader of a model needs it."""
+"""The file that lists the files of `save` with their digests. It is not needed to read a model."""
 SUMS_HEADING = "# unmask replaces this folder only if it holds these files, unchanged, and no others\n"
 LARGEST_SUMS = 1 << 16
 
 
 def save(model: Model, folder: str | os.PathLike[str]) -> Path:
-    """Write the folder completely or not at all.
+    """Write a model folder completely or not at all.
 
-    A model folder that unmask wrote is replaced if none of its files was changed or added. Anything else is refused.
+    A model folder that unmask wrote is replaced if none of its files was changed or added. Any other folder is refused.
 
     Examples:
         >>> folder = save_model(compile_problem("(a|b)*abb", "mdm", length=9), "models/abb")
@@ -38,7 +38,7 @@ def save(model: Model, folder: str | os.PathLike[str]) -> Path:
 
 
 def load(folder: str | os.PathLike[str]) -> Model:
-    """Read a folder from anywhere: every shape, index, value and type is checked, nothing in it is run.
+    """Read a model folder from anywhere: every shape, index, value and type is checked, and nothing is run.
 
     Examples:
         >>> load_model(save_model(compile_problem("group:A5", "cot", length=4), "models/a5"))
@@ -67,7 +67,7 @@ def load(folder: str | os.PathLike[str]) -> Model:
 
 
 def _check_files(path: Path, config: FolderConfig) -> None:
-    """Check that the files are those that config.json was written with, if it names their hashes."""
+    """Check that the files are unchanged since config.json was written, if it names their hashes."""
     read = {entry.file for entry in config.transformers.values()}
     for name, entry in (config.files or {}).items():
         if name not in read:
@@ -88,7 +88,7 @@ def content_hash(model: Model) -> str:
 
 
 def stored_hash(model: Model, folder: Path) -> str:
-    """The same of a model that was just saved, from the bytes in its folder."""
+    """The same hash for a model that was just saved, from the bytes in its folder."""
     names = (*(f"{name}.safetensors" for name in model.transformers), CONFIG)
     return _hash((name, (folder / name).read_bytes()) for name in names)
 
@@ -129,7 +129,7 @@ def _check_config(config: bytes) -> None:
 
 
 def _json(config: dict) -> str:
-    """One key per line; lists stay on theirs."""
+    """JSON with one key per line; a list is on the line of its key."""
     entries = (f" {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in config.items())
     return "{\n" + ",\n".join(entries) + "\n}"
 
@@ -166,7 +166,7 @@ def check_replaceable(target: Path) -> set[str]:
 
 
 def _not_as_written(folder: Path, found: set[str]) -> set[str]:
-    """Return the names of the files that are not as `save` wrote them; a folder's name ends with a slash."""
+    """Return the names of files that `save` did not write or that were changed; a folder's name ends with a slash."""
     try:
         sums = _read_sums((folder / SUMS).read_bytes()) if _is_small_file(folder / SUMS) else {}
     except FolderError:

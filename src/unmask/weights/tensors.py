@@ -30,17 +30,17 @@ INTEGERS = {
     "I64": np.int32,
     "U64": np.int32,
 }
-"""The types that a tensor may have, and what holds a large one: no number of a model is beyond 32 bits."""
+"""The types that a tensor may have, and the type of a large tensor in memory: every number of a model fits 32 bits."""
 PART = 1 << 22
-"""Numbers of a large tensor that are read at once: the work of a moment."""
+"""Numbers of a large tensor that are read at a time; this takes a moment."""
 DENSE_ENTRY, SPARSE_ENTRY = 24, 80
-"""Bytes that a number takes on its way from a dense or a sparse tensor into a Matrix."""
+"""Bytes per number during the conversion of a dense or a sparse tensor into a Matrix."""
 POSITIONS = "pos"
-"""The one table that may be stored as large as a pass holds it: most of its columns may be 0 everywhere."""
+"""The only table whose stored size may reach the limit of a pass: most of its columns may be 0 everywhere."""
 
 
 def tensor_bytes(transformer: Transformer) -> bytes:
-    """The content of the file; the same transformer always gives the same bytes."""
+    """The content of the file; it is the same for the same transformer."""
     stored: dict[str, np.ndarray] = {}
     for name, tensor in transformer.tensors(positions=True):
         stored.update(_smallest_form(name, tensor))
@@ -48,7 +48,7 @@ def tensor_bytes(transformer: Transformer) -> bytes:
 
 
 def read_transformer(path: Path, entry: TransformerEntry, precision: Precision, registers: object) -> Transformer:
-    """The transformer of a file that may hold anything at all."""
+    """Read the transformer of a file with arbitrary content."""
     tensors = Tensors(path)
     try:
         embed = tensors.matrix("embed")
@@ -73,7 +73,7 @@ def read_transformer(path: Path, entry: TransformerEntry, precision: Precision, 
 
 
 def check_distinct_names(path: Path) -> None:
-    """Refuse a safetensors file whose header names a tensor, or a field of one, twice: readers take either of them.
+    """Refuse a safetensors file whose header has a tensor, or a field of one, twice: readers differ in which they use.
 
     Call this after the library has opened the file, which checks everything else.
     """
@@ -100,7 +100,7 @@ class Tensors:
                 self.names: list[str] = list(file.keys())
                 for name in self.names:
                     self._check(name, file.get_slice(name))
-                foresee(2 * path.stat().st_size, f"reading {path.name}")  # as it is mapped, and what is kept of it
+                foresee(2 * path.stat().st_size, f"reading {path.name}")  # the mapped file, and its tensors
                 self._arrays = {name: self._read(file, name) for name in stage("reading", self.names)}
         except OSError as error:
             raise FolderError(f"{path.name} cannot be read: {error.strerror or error}") from None
@@ -110,7 +110,7 @@ class Tensors:
             ) from None
 
     def _check(self, name: str, promised) -> None:
-        """Refuse a tensor that no model has, by what is promised of it."""
+        """Refuse a tensor that no model has, by its declared type and shape."""
         kind, shape = promised.get_dtype(), promised.get_shape()
         if kind not in INTEGERS:
             raise FolderError(
@@ -124,11 +124,11 @@ class Tensors:
         kind, shape = promised.get_dtype(), promised.get_shape()
         if prod(shape) > PART:
             return self._read_in_parts(promised, name, shape, INTEGERS[kind])
-        np.empty(2 * prod(shape), dtype=np.int64)  # safetensors panics where memory is short, NumPy says so
+        np.empty(2 * prod(shape), dtype=np.int64)  # if memory is short, safetensors panics, but NumPy raises an error
         return file.get_tensor(name)
 
     def _read_in_parts(self, promised, name: str, shape: list[int], kind: type) -> np.ndarray:
-        """A large tensor, with a look at the clock and at the memory before each part."""
+        """Read a large tensor in parts, and check time and memory before each part."""
         if len(shape) > 2:
             raise FolderError(
                 f"{self.path.name}: tensor {shortened(name)!r} must have at most 2 axes, but its shape is {shape[:8]}"
@@ -145,7 +145,7 @@ class Tensors:
         return array
 
     def count(self, prefix: str) -> int:
-        """How many i there are in prefix{i}.…; they must run from 0 without a gap."""
+        """The number of indices i in the names prefix{i}.…; they must run from 0 without a gap."""
         numbers = {name[len(prefix) :].split(".")[0] for name in self.names if name.startswith(prefix)}
         wanted = {str(i) for i in range(len(numbers))}
         if numbers != wanted:
@@ -156,7 +156,7 @@ class Tensors:
         return len(numbers)
 
     def positions(self, name: str) -> Positions:
-        """A table in the smallest integer type that holds it, without what it has no use for."""
+        """A table in the smallest integer type for its values, without columns that it does not need."""
         if name not in self._arrays and f"{name}.shape" in self._arrays:
             matrix = self._sparse(name)
             columns = np.unique(matrix.column)
@@ -190,7 +190,7 @@ class Tensors:
         return array
 
     def _sparse(self, name: str, *, axes: int = 2) -> Matrix:
-        """A sparse matrix, or a sparse vector as a matrix of one row; its entries count in `row` or in `col`."""
+        """A sparse matrix, or a sparse vector as a matrix of one row; the index of its entries is `row` or `col`."""
         row, column, value, shape = (self._take(f"{name}.{part}") for part in SPARSE_PARTS)
         for part, array in zip(SPARSE_PARTS, (row, column, value, shape), strict=True):
             if array.ndim != 1:
@@ -219,7 +219,7 @@ class Tensors:
 
 
 def _places(shape: list[int]) -> Iterator[tuple[slice, ...]]:
-    """All of a list or a matrix, in parts of at most PART numbers: some rows, or where a row is longer, some of it."""
+    """Slices that cover a list or a matrix, of at most PART numbers each: some rows, or a part of a longer row."""
     width = prod(shape[1:])
     for rows in _slices(shape[0], max(1, PART // width)):
         yield from ((rows, columns) for columns in _slices(width, PART)) if len(shape) == 2 else [(rows,)]
@@ -246,7 +246,7 @@ def _layer(tensors: Tensors, i: int) -> Layer:
 
 
 def _check_activations(transformer: Transformer, path: Path) -> None:
-    """What one pass must hold: rows times the residual and query widths, and the hidden units of one row at a time."""
+    """Check the size of a pass: rows times the residual and query widths, and the hidden units of one row at a time."""
     rows = len(transformer.positions)
     check_activations(rows, transformer.width, f"{path.name}: embed with {rows} rows")
     widths = []
@@ -258,13 +258,13 @@ def _check_activations(transformer: Transformer, path: Path) -> None:
 
 
 def _check_fits(name: str, array: np.ndarray) -> None:
-    """Values must fit a signed 32-bit integer before they are narrowed: an unsigned 64-bit one could wrap."""
+    """Check that values fit a signed 32-bit integer before they are narrowed: an unsigned 64-bit value could wrap."""
     if array.size and (int(array.max()) >= 1 << 31 or int(array.min()) < -(1 << 31)):
         raise WeightsError(f"tensor {name} holds a number beyond 32 bits")
 
 
 def _fitting(array: np.ndarray) -> np.dtype:
-    """The smallest signed type that holds the values."""
+    """Convert values to the smallest signed type that can represent them."""
     low, high = (int(array.min()), int(array.max())) if array.size else (0, 0)
     for kind in (np.int8, np.int16, np.int32, np.int64):
         if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max:
@@ -273,7 +273,7 @@ def _fitting(array: np.ndarray) -> np.dtype:
 
 
 def _smallest_form(name: str, tensor: Matrix | Positions) -> Mapping[str, np.ndarray]:
-    """Dense, or sparse where that takes fewer bytes or where `load` reads no dense table of that size."""
+    """Dense form; sparse if this takes fewer bytes or if `load` refuses a dense table of that size."""
     if isinstance(tensor, PositionTable):
         return _position_form(name, tensor)
     if isinstance(tensor, np.ndarray):

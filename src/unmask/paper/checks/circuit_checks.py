@@ -23,7 +23,7 @@ BOTH: tuple[Kind, ...] = ("mdm", "plt")
 
 
 def circuit_model(family: str, kind: Kind, length: int, precision: int = 2) -> Model:
-    """The model of a family's circuit, also where `compile` takes a recurrence in its place."""
+    """Return the model of a family's circuit, even where `compile` uses a recurrence instead."""
     problem = FamilyProblem(family)
     compiler = CircuitCompiler(problem.circuit(length), problem.to_json(), problem.letters)
     return compiler.compile(kind, length, Precision(precision))
@@ -65,8 +65,8 @@ def _decided(family: str, lengths: tuple[int, ...], effort: Effort) -> int:
 # Checks of models as circuits: the depth is a constant per step, whatever N.
 #
 # What runs is the construction of verification/circuits/constant_depth.py: it is the proof, and its bound is a formula
-# in which N does not occur. The checks try the circuits on words, hold their depth against the formula, and measure
-# where it stops.
+# in which N does not occur. The checks try the circuits on words, compare their depth with the formula, and measure
+# where it stops growing.
 
 
 MOST_WORDS = 64
@@ -122,7 +122,7 @@ def depth_per_step(effort: Effort) -> Evidence:
 
 
 def _extracted(family: str, kind: Kind, length: int, effort: Effort) -> tuple[int, int, int]:
-    """(words tried, depth, steps) of a compiled family that is extracted again and must still decide it."""
+    """Return (words tried, depth, steps) of a compiled family that is extracted again and must decide the same."""
     problem = FamilyProblem(family)
     model = circuit_model(family, kind, length, precision=1)
     circuit = _bounded(model)
@@ -159,7 +159,7 @@ def _stops(depths: dict[int, int], what: str) -> None:
 
 
 def _words(letters: tuple[str, str], length: int, effort: Effort) -> list[str]:
-    """All of them where they are few; else random ones, and some whose halves are equal."""
+    """Return all words if they are few; otherwise random words, and some whose halves are equal."""
     if 2**length <= MOST_WORDS:
         return ["".join(word) for word in product(letters, repeat=length)]
     rng = random.Random(length)

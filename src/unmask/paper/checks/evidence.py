@@ -16,7 +16,7 @@ class Effort:
     passed: dict["Check", "Evidence"] = field(default_factory=dict, compare=False, repr=False)
 
     def of(self, cases: int) -> int:
-        """That share of a number of cases, at least 1."""
+        """Return this share of a number of cases, at least 1."""
         return max(1, cases * self.percent // 100)
 
     def run(self, check: "Check") -> "Evidence":
@@ -67,11 +67,11 @@ Check = Callable[[Effort], Evidence]
 
 
 class Refuted(AssertionError):
-    """A check found a case in which a statement is false."""
+    """Raised if a check finds a case in which a statement is false."""
 
 
 class NotBuilt(Exception):
-    """Something that a check needs does not exist yet."""
+    """Raised if something that a check needs does not exist yet."""
 
 
 def require(holds: object, case: str) -> None:

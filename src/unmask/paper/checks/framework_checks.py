@@ -67,7 +67,7 @@ def _divides_by_zero(model: Model, word: list[int], tape: Tape | None) -> bool:
 
 
 def by_definition(model: Model, word: list[int], tape: Tape | None = None) -> list[list[int]]:
-    """What each step of the definition leaves: slots, all generated symbols, or the answer of a looped model."""
+    """Return the result of each step of the definition: slots, all generated symbols, or a looped model's answer."""
     before = [*([model.token[model.begin]] if model.begin else []), *word]
     mask = model.token[model.mask] if model.mask else -1
     if model.kind == "plt":
@@ -169,14 +169,14 @@ def uniform_planner(effort: Effort) -> Evidence:
     return Evidence("how often each of three masked slots is chosen, over seeds", seeds)
 
 
-# How far out a count lies under a binomial law.
+# How far in a tail of a binomial law a count lies.
 
 
 UNLIKELY = Fraction(1, 10**6)
 
 
 def tail(runs: int, hits: int, chance: Fraction) -> Fraction:
-    """The smaller of the two chances to be as far out, or farther."""
+    """Return the smaller of the two tail probabilities of this count."""
     scale = chance.limit_denominator(10**4)  # close enough for a bound of 1e-6, and its powers stay small
     low = sum(comb(runs, k) * scale**k * (1 - scale) ** (runs - k) for k in range(hits + 1))
     exactly = comb(runs, hits) * scale**hits * (1 - scale) ** (runs - hits)
@@ -262,7 +262,7 @@ def _joint(law: Mapping[Canvas, Fraction], context: Canvas, mask: str = "m") -> 
 
 @dataclass(frozen=True)
 class Spliced(Tape):
-    """The tape of a seed in one row, that of another seed in all others."""
+    """A tape with the noise of one seed in one row, and of another seed in all other rows."""
 
     row: int
     elsewhere: int
@@ -278,7 +278,7 @@ def factorised(effort: Effort) -> Evidence:
     """One sampled step that writes every slot: a slot draws from its own noise alone, and the joint law is the product.
 
     The first part runs the step again with other noise in all rows but one: the symbol of that row must stay. The
-    second counts canvases over many tapes and holds every count against the product of the exact laws of the slots.
+    second counts canvases over many tapes and compares every count with the product of the exact laws of the slots.
     """
     drawn_seeds = range(effort.of(12))
     cases = exchanged = 0
@@ -303,13 +303,13 @@ def factorised(effort: Effort) -> Evidence:
 
 
 def _step(model: Model, word: list[int], tape: Tape) -> Canvas:
-    """The canvas after one sampled step in which every slot is written."""
+    """Return the canvas after one sampled step in which every slot is written."""
     everything = LeftToRight(model.padding)
     return tuple(run(model, word, engine=FastEngine(), tape=tape, planner=everything, canvas=False).output)
 
 
 def _joint_law(effort: Effort) -> tuple[int, int]:
-    """(runs, canvases that can be drawn), for one random model whose two slots both have a choice."""
+    """Return (runs, canvases that can be drawn), for one random model whose two slots both have a choice."""
     model, runs = drawn(CHOOSES, "mdm", 1, precision=2, padding=2), effort.of(600)
     word = sample_words(model, Draws(CHOOSES, 4), 1)[0].tolist()
     masks = (model.mask or "",) * model.padding

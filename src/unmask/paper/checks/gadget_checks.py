@@ -1,4 +1,4 @@
-"""Checks of the gadget lemmas: the real weights, on all cases where there are few, on many where there are not."""
+"""Checks of the gadget lemmas: the real weights, on all cases if they are few, otherwise on many."""
 
 from itertools import product
 
@@ -28,7 +28,7 @@ PRECISIONS = tuple(Precision(p) for p in (1, 2, 3, 4))
 
 
 def restricted_layer(which: str) -> Check:
-    """A random layer with HIDE or FOCUS does on the visible rows what the layer does on these rows alone."""
+    """Check that a random layer with HIDE or FOCUS acts on the visible rows as the layer does on these rows alone."""
 
     def check(effort: Effort) -> Evidence:
         cases = 0
@@ -97,7 +97,7 @@ def detect(effort: Effort) -> Evidence:
 
 
 def blocks(_: Effort) -> Evidence:
-    """The planner chooses the next block and nothing else, in every state, also where P > N."""
+    """Check that the planner chooses the next block and nothing else, in every state, also for P > N."""
     cases = 0
     for precision, length, block, count in product(PRECISIONS[:3], (1, 2, 5), (1, 2, 7), (1, 3)):
         program = planner_programs.block_planner(("a", "b", "m"), "m", length=length, block=block, blocks=count)
@@ -214,7 +214,7 @@ LARGEST = 4
 
 
 def with_lemmas(label: str, check: Check) -> Check:
-    """The item's own check, and the lemmas that it rests on; any of them that fails fails the item."""
+    """Return the item's own check with the lemmas on which it depends; the item fails if any of them fails."""
 
     def both(effort: Effort) -> Evidence:
         own = effort.run(check)

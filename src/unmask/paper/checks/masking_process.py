@@ -23,12 +23,12 @@ Schedule = Callable[[Fraction], Fraction]
 
 
 def linear(x: Fraction) -> Fraction:
-    """α(x) = 1 - x."""
+    """Return α(x) = 1 - x."""
     return 1 - x
 
 
 def polynomial(degree: int) -> Schedule:
-    """α(x) = 1 - x^degree: symbols stay longer."""
+    """Return the schedule α(x) = 1 - x^degree, with which symbols stay longer."""
 
     def alpha(x: Fraction) -> Fraction:
         return 1 - x**degree
@@ -37,7 +37,7 @@ def polynomial(degree: int) -> Schedule:
 
 
 def forward_mask(word: Sequence[str], t: int, T: int, *, mask: str, tape: Tape, alpha: Schedule = linear) -> list[str]:
-    """The word at time t of T; symbol i uses word i of the tape's step t, so that u_i < α decides exactly."""
+    """Return the word at time t of T; symbol i uses word i of the tape's step t, so that u_i < α decides exactly."""
     if not 0 <= t <= T or T < 1:
         raise ValueError(f"the time must satisfy 0 <= t <= T and 1 <= T, not t = {t}, T = {T}")
     stays = alpha(Fraction(t, T))
@@ -79,7 +79,7 @@ class CanvasLaw:
     mask: str
 
     def contexts(self) -> Iterator[Canvas]:
-        """Every partially masked canvas with at least one mask that the task can show, each once."""
+        """Return every partially masked canvas with at least one mask that can occur in the task, each once."""
         seen: set[Canvas] = set()
         for canvas, chance in self.law.items():
             if not chance:
@@ -91,7 +91,7 @@ class CanvasLaw:
                     yield context
 
     def conditionals(self, context: Canvas) -> dict[int, dict[str, Fraction]]:
-        """P(slot i = s | context) for every masked slot i."""
+        """Return P(slot i = s | context) for every masked slot i."""
         fits = {
             canvas: chance
             for canvas, chance in self.law.items()
@@ -106,7 +106,7 @@ class CanvasLaw:
 
 
 def perfect(predictor: Conditionals, conditionals: Conditionals, contexts: Iterator[Canvas]) -> list[Imperfection]:
-    """Every context and slot in which the predictor's law is not the true one; empty means perfect."""
+    """Return every context and slot in which the predictor's law is not the true one; empty means perfect."""
     wrong = []
     for context in contexts:
         predicted, true = predictor(context), conditionals(context)
@@ -118,7 +118,7 @@ def perfect(predictor: Conditionals, conditionals: Conditionals, contexts: Itera
 
 
 def model_conditionals(model: Model, word: Sequence[int], *, engine: Engine, sampled: bool = False) -> Conditionals:
-    """What the predictor of a masked diffusion model says of each masked slot.
+    """Return the predictor's law of each masked slot, for a masked diffusion model.
 
     Deterministically, all mass is on the decoded symbol; sampled, it is the exact law of Gumbel-max.
     """

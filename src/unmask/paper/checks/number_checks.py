@@ -26,13 +26,13 @@ Row = list[Fraction]
 
 
 def field(precision: Precision) -> list[Fraction]:
-    """{ ±a·2^-p : 0 <= a <= 4^p - 1 }, in order."""
+    """Return { ±a·2^-p : 0 <= a <= 4^p - 1 }, in order."""
     numbers = {sign * Fraction(a, 2**precision.p) for sign in (1, -1) for a in range(4**precision.p)}
     return sorted(numbers)
 
 
 def rounded(x: Fraction, precision: Precision) -> Fraction:
-    """The closest number of F_p; of two that are as close, the one nearer to 0."""
+    """Return the closest number of F_p; of two equally close ones, the one nearer to 0."""
     unit = Fraction(1, 2**precision.p)
     low = x // unit * unit
     largest = Fraction(4**precision.p - 1, 2**precision.p)
@@ -193,7 +193,7 @@ def mlps(effort: Effort) -> Evidence:
 
 
 def _as_defined(seed: int, *, heads: bool) -> int:
-    """How many rows were compared."""
+    """Compare a layer with its definition; return the number of rows compared."""
     given = random_transformer(seed, "causal" if seed % 2 else "unmasked", precision=1 + seed % 3)
     first = given.layers[0] if heads else replace(given.layers[0], heads=())
     transformer = replace(given, layers=(first,))
@@ -232,7 +232,7 @@ def decoding(_: Effort) -> Evidence:
 
 
 def softmax_ties(precision: Precision) -> bool:
-    """Two logits, B and B - 2^-p, of which the softmax makes a tie."""
+    """Return two logits, B and B - 2^-p, that the softmax turns into a tie."""
     table = number_lemmas.exp_table(precision)
     return bool(table[2 * precision.bound] == table[2 * precision.bound - 1])
 

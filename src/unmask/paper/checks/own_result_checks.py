@@ -26,7 +26,7 @@ from unmask.weights.model import Model
 
 
 def chains_in_parallel(effort: Effort) -> Evidence:
-    """Random chains of ⌈log2 N⌉ steps: on every word the circuit says what the run says, below one bound for all N."""
+    """Random chains of ⌈log2 N⌉ steps: on every word the circuit agrees with the run, below one bound for all N."""
     cases, bounds, seeds = 0, set(), effort.of(8)
     for seed, length in product(range(seeds), (1, 2, 3, 4, 5)):
         steps = max(1, (length - 1).bit_length())
@@ -120,7 +120,7 @@ def parity_by_diffusion(effort: Effort) -> Evidence:
 
 
 def majority(effort: Effort) -> Evidence:
-    """Every word of N = 1 … 8, for p = 2, 3; with any other k it is wrong."""
+    """Check every word of N = 1 … 8, for p = 2, 3; with any other k some word must be wrong."""
     cases, longest = 0, 8 if effort.percent >= 100 else 4
     for precision, length in product((2, 3), range(1, longest + 1)):
         model = majority_by_topk(length, Precision(precision))
@@ -143,7 +143,7 @@ def majority(effort: Effort) -> Evidence:
 
 
 def _ends(model: Model, word: Sequence[int], direction: int) -> int:
-    """The last symbol, where ties between slots go to the lowest (1) or to the highest (-1)."""
+    """Return the last symbol, with ties between slots going to the lowest (1) or to the highest (-1)."""
     mask = model.token[model.mask or ""]
     frame = RunSetup(model, np.array([word]), ReferenceEngine())
     session = frame.session("model")

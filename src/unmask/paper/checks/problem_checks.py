@@ -132,11 +132,11 @@ def converted(effort: Effort) -> Evidence:
 
 
 COMPARED = 9
-"""The length of the folder that the second checker is given."""
+"""The length of the model folder on which the second checker runs."""
 
 
 def with_every_length(check: Check, *kinds: Kind) -> Check:
-    """The check, and the proof for every N; one that fails fails the item. Without a solver no proof is cited."""
+    """Return the check with the proof for every N; the item fails if either fails. Without a solver, no proof."""
 
     def both(effort: Effort) -> Evidence:
         own = effort.run(check)
@@ -216,13 +216,13 @@ def parity(length: int) -> Model:
 
 
 def factors(length: int) -> list[tuple[int, int]]:
-    """Per slot its two factors: inputs below N, then slots N + j."""
+    """Return the two factors of each slot: inputs below N, then slots N + j."""
     both = [queue_factor(n, side).at_positions(length, range(length - 1)) for side in (0, 1)]
     return [(int(left), int(right)) for left, right in zip(*both, strict=True)]
 
 
 def closed_formula(length: int) -> Fraction:
-    """1/2 + 1/2·Π_v 1/h(v), h(v) = how many slots the subtree of slot v has."""
+    """Return 1/2 + 1/2·Π_v 1/h(v), where h(v) is the number of slots in the subtree of slot v."""
     sizes: list[int] = []
     for pair in factors(length):
         sizes.append(1 + sum(sizes[f - length] for f in pair if f >= length))
@@ -280,7 +280,7 @@ def sampled_runs(effort: Effort, length: int) -> int:
 
 
 def _chance(model: Model, laws: Conditionals, true: str) -> Fraction:
-    """The exact probability that uniform unmasking with sampling ends with the right answer."""
+    """Return the exact probability that uniform unmasking with sampling ends with the right answer."""
 
     @cache
     def right(context: Canvas) -> Fraction:
@@ -331,11 +331,11 @@ def _words(model: Model) -> np.ndarray:
 
 
 def _parities(model: Model, words: np.ndarray) -> np.ndarray:
-    """1 where the sum is even: the product is the identity."""
+    """Return 1 where the sum is even, that is, where the product is the identity."""
     return (words.sum(axis=1) % 2 == 0).astype(int) if model.input_symbols else words
 
 
-# The check of fig:expression-tree: what every step writes, its word and others, other shapes.
+# The check of fig:expression-tree: what every step writes, for its word, other words and other shapes.
 
 
 FIGURE = "expr:(a+b)*(c+d)-e"
@@ -345,7 +345,7 @@ ALL: tuple[Kind, ...] = ("mdm", "smdm", "topk", "plt", "pcot", "cot")
 
 
 def figure(effort: Effort) -> Evidence:
-    """The word of the figure, symbol by symbol; then words of its shape and of others, every kind."""
+    """Check the word of the figure, symbol by symbol, then words of its shape and of others, for every kind."""
     diffusion, chain = (compile_problem(FIGURE, kind) for kind in ("mdm", "cot"))
     sizes = (diffusion.length, diffusion.padding, diffusion.steps, chain.steps)
     require(sizes == (14, 11, 3, 11), f"the figure has N, P, T and the chain's T of {sizes}")

@@ -37,13 +37,13 @@ STATES = ("carry", "back", "home", "yes")
 
 
 def _moved(cell: tuple[str, str | None]) -> tuple[str, str | None, int]:
-    """(symbol, state, direction) of a cell after the step of the machine; a missing entry means: stay."""
+    """Return (symbol, state, direction) of a cell after the step of the machine; a missing entry means: stay."""
     symbol, state = cell
     return (symbol, None, 0) if state is None else MOVES.get((state, symbol), (symbol, state, 0))
 
 
 def tape_program(steps: int) -> System:
-    """The counter as a program of N + 2 cells and one slot for the answer, one step of the machine in each pass."""
+    """Return the counter as a program of N + 2 cells and one answer slot, with one step of the machine per pass."""
     (i,) = indices("i")
     values = [(symbol, state) for symbol in ("<", "a", "b", BLANK) for state in (None, *STATES)]
     tape = Slots("tape", i.range(N + 2), values)
@@ -129,7 +129,7 @@ def periodic_loops(effort: Effort) -> Evidence:
 
 
 def _stream_bits(model: Model) -> int:
-    """Bits of a residual stream: rows × width × bits of a number of F_p."""
+    """Return the bits of a residual stream: rows × width × bits of a number of F_p."""
     transformer = model.transformers["model"]
     numbers = 2 * 4**model.precision.p - 1
     return (model.length + model.padding) * transformer.width * numbers.bit_length()
@@ -140,7 +140,7 @@ def _answer(model: Model, word: Sequence[int], loops: int) -> list[int]:
 
 
 def _cycle(model: Model, word: Sequence[int]) -> tuple[int, int]:
-    """(loops before the first stream that returns, period)."""
+    """Return (loops before the first stream that recurs, period)."""
     frame = RunSetup(model, np.array([word]), ReferenceEngine())
     session, (first, last, _) = frame.session("model"), model.loop
     stream = session.layers(session.embed(frame.before(frame.copies(model.pad, model.padding))), 0, first)

@@ -33,7 +33,7 @@ PRECISIONS = (2, 3)
 
 
 def built(stem: str) -> Theorem:
-    """The theorem of a stem."""
+    """Return the theorem of a stem."""
     theorem = _theorem(stem)
     assert isinstance(theorem, Theorem)
     return theorem
@@ -80,7 +80,7 @@ def converter(
 
 
 def fewer_slots(stem: str, than: str, *, lengths: tuple[int, ...] = (8, 16, 32, 64)) -> Check:
-    """The prices of two conversions of the same random chains, which are within their bounds, side by side."""
+    """Compare the prices of two conversions of the same random chains, both within their bounds."""
 
     def check(effort: Effort) -> Evidence:
         theorem, other = built(stem), built(than)
@@ -120,7 +120,7 @@ def at_most_n_slots(effort: Effort) -> Evidence:
 
 
 def sizes_of(sources: Sequence[Model]) -> str:
-    """Which N, T and P were drawn."""
+    """Describe which N, T and P were drawn."""
     measured = {
         "N": [source.length for source in sources],
         "T": [source.steps for source in sources],

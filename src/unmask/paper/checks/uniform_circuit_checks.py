@@ -50,7 +50,7 @@ def printed(*names: str) -> Check:
 
 
 def lengths_of(name: str, most: int) -> Iterator[int]:
-    """The lengths of a family."""
+    """Return the lengths of a family."""
     return (length for length in range(PRINTED[name].least, most + 1) if FAMILIES[name].fits(length))
 
 
@@ -59,7 +59,7 @@ def _printed_circuits(name: str) -> int:
 
 
 def circuit_is_right(name: str, family: PrintedFamily, length: int) -> int:
-    """All words of a length, and the depth against its formula."""
+    """Check all words of a length, and compare the depth with its formula."""
     problem, circuit = FamilyProblem(name), printed_circuit(length, family.items(length))
     require(circuit.depth <= family.depth.at(length), f"the printed circuit of {name} is too deep at N = {length}")
     words = [tuple(word) for word in product((0, 1), repeat=length)]
@@ -114,7 +114,7 @@ def printed_by_counters(effort: Effort) -> Evidence:
 
 
 def extraction_is_right(model: Model, circuit: Circuit) -> int:
-    """All words on which the model does not divide by zero."""
+    """Check all words on which the model does not divide by zero."""
     require(circuit.depth <= printed_depth(model), f"the printed circuit is {circuit.depth} deep")
     bits = list(product((0, 1), repeat=model.length))
     words = ["".join(model.input_symbols[bit] for bit in word) for word in bits]

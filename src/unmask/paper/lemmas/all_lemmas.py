@@ -1,4 +1,4 @@
-"""Every lemma about a gadget, with the variants that look right and are not."""
+"""Every lemma about a gadget, with variants that look right but are wrong."""
 
 import sys
 from functools import cache, partial
@@ -80,7 +80,7 @@ def _every(some: bool, every: bool) -> bool:  # noqa: ARG001
 
 
 def _both(*decisions: Decide) -> Decide:
-    """Several statements at once: the first that fails, or all of them."""
+    """Return a decision of several statements: the outcome of the first that fails, or of all."""
 
     def decide(precision: Precision) -> LemmaOutcome:
         outcomes = [decision(precision) for decision in decisions]
@@ -400,22 +400,22 @@ CITED: dict[str, tuple[str, ...]] = {
     ),
     "lem:idenitity-dump": ("LOOKUP", "SELECT", "ONEHOT"),
 }
-"""Which lemmas an item of the paper rests on. An item is more than its gadgets: its own check stays."""
+"""The lemmas on which an item of the paper depends. They do not replace the item's own check."""
 
 
 @cache
 def lemma(name: str, most: int = 4) -> LemmaEvidence:
-    """The evidence of a lemma for p = 1 … most, decided now; raises `LemmaFails` where it does not hold."""
+    """Decide a lemma for p = 1 … most and return the evidence; raise `LemmaRefuted` if it does not hold."""
     return evidence(BY_NAME[name], most=most)
 
 
 def cited(label: str, most: int = 4) -> tuple[LemmaEvidence, ...]:
-    """The evidence of the lemmas that an item of the paper rests on, decided now; none where it rests on none."""
+    """Decide the lemmas on which an item of the paper depends, and return their evidence."""
     return tuple(lemma(name, most) for name in CITED.get(label, ()))
 
 
 def lemmas(*names: str, most: int = 4) -> tuple[LemmaEvidence, ...]:
-    """The evidence of several lemmas; of all where none is named."""
+    """Decide these lemmas, or all if none is named, and return their evidence."""
     return tuple(lemma(name, most) for name in names or BY_NAME)
 
 
@@ -424,7 +424,7 @@ def lemmas(*names: str, most: int = 4) -> tuple[LemmaEvidence, ...]:
 
 BEGIN, END = "<!-- lemmas -->\n", "<!-- end of lemmas -->"
 LARGEST = 8
-"""Every p up to here is decided where the lemma says that it is cheap."""
+"""The largest p that is decided for lemmas that are cheap to decide."""
 
 
 def table(decided: tuple[LemmaEvidence, ...]) -> str:
@@ -451,7 +451,7 @@ def _span(precisions: tuple[int, ...]) -> str:
 
 
 def written(page: str, decided: tuple[LemmaEvidence, ...]) -> str:
-    """The page with the tables between its markers."""
+    """Return the page with the tables between its markers."""
     head, rest = page.split(BEGIN)
     return head + BEGIN + table(decided) + END + rest.split(END)[1]
 

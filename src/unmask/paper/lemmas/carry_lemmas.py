@@ -35,7 +35,7 @@ Carry = Callable[[int, int, int], int]
 
 @dataclass(frozen=True)
 class Operation:
-    """What is to be shown: the carry into position 0, how it goes on, and bit i of the result where there is one."""
+    """What is to be shown: the carry into position 0, its recurrence, and bit i of the result if there is one."""
 
     carry_in: int
     carry: Carry
@@ -49,7 +49,7 @@ COMPARISON = Operation(1, SUBTRACTION.carry, None)
 
 
 def decide(emit: Emit, operation: Operation, precision: Precision) -> LemmaOutcome:
-    """Is the operation right for numbers of any number of bits?"""
+    """Decide whether the operation is right for numbers of any number of bits."""
     local = _Local(emit, operation, precision)
     closing = _carry_units(emit, precision)
     gate = _nor(emit, precision)
@@ -103,7 +103,7 @@ def _automaton(local: "_Local", operation: Operation, closing: bool, ends: list[
 
 
 class _Local:
-    """MLP 1 and MLP 3: the same at every position of every width as at the only position of one bit."""
+    """MLP 1 or MLP 3: the same at every position of every width as at the single position of one bit."""
 
     def __init__(self, emit: Emit, operation: Operation, precision: Precision) -> None:
         self.operation, self.precision = operation, precision
@@ -123,7 +123,7 @@ class _Local:
         }
 
     def bit(self, a: int, b: int, carry: int) -> bool | None:
-        """Are the rails of the digit right, below a carry that is right? None: there are no digits."""
+        """Return whether the rails of the digit are right, given a right carry; None if there are no digits."""
         if self.operation.bit is None:
             return None
         one = self.precision.one

@@ -1,4 +1,4 @@
-"""The compiler's own gadgets, asked for any width: the only place here that calls them, with their wrong variants.
+"""The compiler's own gadgets for any width, and wrong variants of them; no other module here calls the gadgets.
 
 A head is made of pieces: columns before the block, the block, columns after it. `score` stands for the columns of a
 simulated model: whatever they are, their sum is some number of F_p, here that of the key's register `score`.

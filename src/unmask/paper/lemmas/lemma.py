@@ -17,7 +17,7 @@ from unmask.weights.transformer import Layer
 
 @dataclass(frozen=True)
 class Replayed:
-    """What the reference engine does with a counterexample, on assembled weights; does it confirm it?"""
+    """The result of the reference engine on a counterexample with assembled weights, and whether it confirms it."""
 
     text: str
     confirmed: bool
@@ -45,7 +45,7 @@ Decide = Callable[[Precision], LemmaOutcome]
 
 @dataclass(frozen=True)
 class Variant:
-    """A gadget that looks right and is not, at some precision at least."""
+    """A gadget that looks right but is wrong at some precision."""
 
     name: str
     decide: Decide
@@ -65,7 +65,7 @@ class Lemma:
 
 
 class LemmaRefuted(AssertionError):
-    """A lemma that does not hold where it is claimed, or a variant that is not refuted."""
+    """Raised if a lemma does not hold where it is claimed, or if a variant is not refuted."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class LemmaEvidence:
 
     @property
     def method(self) -> str:
-        """For `Evidence.method` of an item."""
+        """Return the text of `Evidence.method` of an item."""
         return (
             f"{self.name}: proved for every width, by closure, at p = {', '.join(map(str, self.holds))} "
             f"({self.states:,} states); {len(self.refutations)} wrong variants refuted"
@@ -114,7 +114,7 @@ class LemmaEvidence:
 
 
 def evidence(lemma: Lemma, *, most: int | None = None) -> LemmaEvidence:
-    """Decide a lemma and its variants for p = 1 … most (by default as far as the lemma goes); raises `LemmaFails`."""
+    """Decide a lemma and its variants for p = 1 … most (by default as far as the lemma goes); raise `LemmaRefuted`."""
     decided = {p: lemma.decide(Precision(p)) for p in range(1, _last(lemma, most) + 1)}
     holds = tuple(p for p, outcome in decided.items() if outcome.holds)
     if holds != tuple(p for p in decided if p >= lemma.least):
@@ -187,7 +187,7 @@ class Column:
     key: tuple[Read, ...]
 
     def term(self, query: Contents, key: Contents, precision: Precision):
-        """What it adds to the score."""
+        """Return what it adds to the score."""
         return multiply(form(self.query, query, precision), form(self.key, key, precision), precision)
 
 
@@ -212,19 +212,19 @@ def form(reads: Sequence[Read], contents: Contents, precision: Precision):
 
 
 def layer_of(program: Program, precision: Precision) -> Layer:
-    """The first layer's weights."""
+    """Return the weights of the first layer."""
     return assemble(program, precision).layers[0]
 
 
 def columns_of(program: Program, precision: Precision) -> tuple[Column, ...]:
-    """The columns of the first head of the first layer."""
+    """Return the columns of the first head of the first layer."""
     head, names = layer_of(program, precision).heads[0], column_names(program)
     queries, keys = _by_column(head.wq, names), _by_column(head.wk, names)
     return tuple(Column(q, k) for q, k in zip(queries, keys, strict=True))
 
 
 def units_of(program: Program, precision: Precision, layer: int = 0) -> tuple[Unit, ...]:
-    """The hidden units of a layer's MLP, in order."""
+    """Return the hidden units of a layer's MLP, in order."""
     mlp, names = assemble(program, precision).layers[layer].mlp, column_names(program)
     reads, writes = _by_column(mlp.w1, names), _by_row(mlp.w2, names)
     return tuple(Unit(read, int(bias), write) for read, bias, write in zip(reads, mlp.b1.tolist(), writes, strict=True))
@@ -236,7 +236,7 @@ def offsets_of(program: Program, precision: Precision, layer: int = 0) -> dict[t
 
 
 def offset_of(program: Program, precision: Precision, register: str, index: int = 0, layer: int = 0) -> int:
-    """The output bias of one column."""
+    """Return the output bias of one column."""
     return offsets_of(program, precision, layer)[register, index]
 
 
@@ -293,7 +293,7 @@ def repeated(
 
 
 def at_index(column: Column, index: int, indexed: frozenset[str]) -> Column:
-    """The same column of another index."""
+    """Return the same column of another index."""
 
     def moved(reads: tuple[Read, ...]) -> tuple[Read, ...]:
         return tuple((name, index if name in indexed else i, weight) for name, i, weight in reads)
@@ -308,7 +308,7 @@ def _cut(emit, width: int, precision: Precision) -> tuple[tuple[Column, ...], ..
 
 
 def _by_column(matrix: Matrix, names: list[tuple[str, int]]) -> list[tuple[Read, ...]]:
-    """What every column reads, by the order of the rows."""
+    """Return what every column reads, in the order of the rows."""
     reads: list[list[Read]] = [[] for _ in range(matrix.shape[1])]
     for row, columns, values in matrix.rows():
         for column, value in zip(columns.tolist(), values.tolist(), strict=True):
@@ -317,7 +317,7 @@ def _by_column(matrix: Matrix, names: list[tuple[str, int]]) -> list[tuple[Read,
 
 
 def _by_row(matrix: Matrix, names: list[tuple[str, int]]) -> list[tuple[Read, ...]]:
-    """Where every row writes."""
+    """Return where every row writes."""
     writes: list[list[Read]] = [[] for _ in range(matrix.shape[0])]
     for row, columns, values in matrix.rows():
         writes[row] = [(*names[c], v) for c, v in zip(columns.tolist(), values.tolist(), strict=True)]

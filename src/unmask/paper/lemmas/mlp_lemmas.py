@@ -30,7 +30,7 @@ Inputs = Mapping[str, Sequence[int]]
 
 
 def run(program: Program, inputs: Inputs, precision: Precision) -> np.ndarray:
-    """One row of the residual stream after all layers of the program, by the reference engine."""
+    """Return one row of the residual stream after all layers of the program, by the reference engine."""
     residual = np.zeros((1, 1, program.width), dtype=np.int64)
     for name, values in inputs.items():
         if values:
@@ -40,14 +40,14 @@ def run(program: Program, inputs: Inputs, precision: Precision) -> np.ndarray:
 
 
 def replay(program: Program, inputs: Inputs, target: tuple[str, int], wanted: int, precision: Precision) -> Replayed:
-    """What the engine writes to a column, beside what should be there."""
+    """Return what the engine writes to a column, together with the expected value."""
     got = int(run(program, inputs, precision)[program.columns(target[0])[target[1]]])
     text = f"the engine writes {precision.meaning(got)}, not {precision.meaning(wanted)}"
     return Replayed(text, got != wanted)
 
 
 def column(total, bias: int, precision: Precision):
-    """What an output column gets from the sum over its units."""
+    """Return the value of an output column for a sum over its units."""
     return relu(add(total, bias, precision))
 
 

@@ -1,4 +1,4 @@
-"""What a head's columns make of a score, for every width, every score before them and every code.
+"""The effect of a head's columns on a score, for every width, every previous score and every code.
 
 A block adds its terms to the running sum, whatever that is: it is a function F_p → F_p, and a word of blocks is the
 composition of their functions. There are finitely many, so the closure of the letters under composition is all that

@@ -1,4 +1,4 @@
-"""What softmax and the value map make of the scores, for every number of rows and every value.
+"""The effect of softmax and the value map on the scores, for every number of rows and every value.
 
     Z = SUM_j e_j,        weight_j = [e_j / Z],        fetched = SUM_j [weight_j · v_j]
 

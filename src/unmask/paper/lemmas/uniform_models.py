@@ -48,12 +48,12 @@ SOURCE_LENGTHS = (3, 6, 12)
 
 
 class NotUniform(AssertionError):
-    """Positions that are not what is claimed of them."""
+    """Raised if positions or weights are not as uniform as claimed."""
 
 
 @dataclass(frozen=True)
 class UniformitySubject:
-    """What was written, for several N, and what the check says."""
+    """The models written for several N, and the result of the check."""
 
     name: str
     expected: str
@@ -64,7 +64,7 @@ class UniformitySubject:
 
     @property
     def sentence(self) -> str:
-        """What can be claimed, and no more."""
+        """Return the claim that the check supports."""
         growth = self.growth
         if growth.flaws:
             return f"refused: {'; '.join(growth.flaws)}"
@@ -81,7 +81,7 @@ class UniformitySubject:
 
 
 def check() -> tuple[UniformitySubject, ...]:
-    """The whole walk; raises `NotUniform` where something is not what is claimed of it."""
+    """Check all subjects; raise `NotUniform` if one of them does not satisfy its claim."""
     return tuple(require(subject) for subject in walk())
 
 
@@ -187,7 +187,7 @@ SOURCES: tuple[CompiledProblem, ...] = (
 
 
 def compiled(source: CompiledProblem, compiler: Compiler, kind: Kind) -> UniformitySubject:
-    """What the compiler of a problem writes."""
+    """Check what the compiler of a problem writes."""
     by_length, models = {}, []
     for length in source.lengths if compiler.length is None else (compiler.length,):
         programs = assembled(lambda length=length: models.append(compiler.compile(kind, length, PRECISION)))

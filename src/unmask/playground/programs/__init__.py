@@ -1,4 +1,4 @@
-"""Programs that the playground knows by name, one per file, each written as a user would write it.
+"""The programs that a request can choose by name, one per file, each written as a user would write it.
 
 A program is code, so none is taken from the network: `program:NAME` chooses one of these, and nothing else.
 """

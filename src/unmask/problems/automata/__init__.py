@@ -1,5 +1,5 @@
 """Complete deterministic finite automata. Nothing here depends on models.
 
-`automaton` has the automata, their minimisation, the format of dfa: files, and the counting and drawing of words.
-`groups_and_monoids` has transition monoids and permutation groups, `characters` sets of characters as ranges.
+`automaton` defines automata and their minimisation, and counts and draws words.
+`groups_and_monoids` defines transition monoids and permutation groups, `characters` sets of characters as ranges.
 """

@@ -15,21 +15,21 @@ from unmask.problems.automata.characters import LAST, class_name, union
 
 
 def minimal_table(delta: np.ndarray, start: int, accepting: np.ndarray) -> tuple[np.ndarray, int, np.ndarray]:
-    """(delta, start, accepting) of the quotient of the reachable part; states in no particular order."""
+    """Return (delta, start, accepting) of the quotient of the reachable part; its states are in no particular order."""
     delta, start, accepting = _reachable(delta, start, accepting)
-    # Arrows into states from which nothing is accepted are left out: they are most of a usual table.
+    # Arrows into states from which nothing is accepted are left out: most arrows of a typical table are such arrows.
     live = _reaching(delta, accepting)
     arrows = _arrows_into(delta, live)
     count = len(delta)
     blocks = [set(np.flatnonzero(accepting).tolist()), set(np.flatnonzero(live & ~accepting).tolist())]
     labels = np.asarray(_refined([block for block in blocks if block], arrows, count=count), dtype=np.int32)
-    labels[labels < 0] = labels.max() + 1  # the dead states, equal to each other and to nothing else
+    labels[labels < 0] = labels.max() + 1  # all dead states form one class
     _, firsts = np.unique(labels, return_index=True)
     return labels[delta[firsts]], int(labels[start]), accepting[firsts]
 
 
 def breadth_first(rows: Sequence[Sequence[int]], start: int) -> list[int]:
-    """The states reached from `start`, in the order in which a breadth-first search meets them."""
+    """The states reached from `start`, in breadth-first order."""
     order, seen = [start], {start}
     for state in order:
         for target in rows[state]:
@@ -55,7 +55,7 @@ def _reachable(delta: np.ndarray, start: int, accepting: np.ndarray) -> tuple[np
 
 
 def _arrows_into(delta: np.ndarray, live: np.ndarray) -> list[list[tuple[int, int]]]:
-    """For each state the pairs (token, source) of the arrows that enter it, between live states only."""
+    """For each state, the pairs (token, source) of the arrows that enter it. Only arrows between live states count."""
     into: list[list[tuple[int, int]]] = [[] for _ in delta]
     sources, tokens = np.nonzero(live[delta] & live[:, None])
     targets = delta[sources, tokens]
@@ -65,7 +65,7 @@ def _arrows_into(delta: np.ndarray, live: np.ndarray) -> list[list[tuple[int, in
 
 
 def _reaching(delta: np.ndarray, targets: np.ndarray) -> np.ndarray:
-    """Which states have a path to a target."""
+    """Return a flag per state: whether it has a path to a target."""
     before: list[list[int]] = [[] for _ in delta]
     for source, row in enumerate(delta.tolist()):
         for target in set(row):
@@ -83,8 +83,8 @@ def _reaching(delta: np.ndarray, targets: np.ndarray) -> np.ndarray:
 def _refined(blocks: list[set[int]], arrows: list[list[tuple[int, int]]], *, count: int) -> list[int]:
     """The coarsest refinement of `blocks` under which equal states have equal successors; -1 outside.
 
-    Hopcroft: a block that was split is used again as a splitter only by its smaller half. Arrows may be
-    missing, since a block stable under B, and split by half of B, is stable under the other half.
+    Hopcroft: if a block is split, only its smaller half becomes a splitter again. This is correct even if arrows are
+    missing: a block that is stable under B and was split by half of B is stable under the other half.
     """
     label = [-1] * count
     for k, block in enumerate(blocks):
@@ -164,13 +164,13 @@ class WordCounts:
 
 
 def random_character(ranges: Sequence[tuple[int, int]], rng: random.Random | None) -> str:
-    """A character of the ranges: the first printable one, or with `rng` a random one, no surrogate if possible."""
+    """A character of the ranges: the first printable one or, with `rng`, a random one; not a surrogate if possible."""
     if rng is None:
         firsts = (chr(p) for first, last in ranges for p in range(first, min(last, first + 128) + 1))
         return next((c for c in firsts if c.isprintable()), chr(ranges[0][0]))
     for _ in range(16):
         first, last = rng.choice(ranges)
-        # Half of the draws stay near the start of a range, where the readable characters are.
+        # Half of the draws are near the start of a range, where the readable characters are.
         point = rng.randint(first, min(last, first + 96) if rng.getrandbits(1) else last)
         if point not in _SURROGATES:
             return chr(point)
@@ -185,7 +185,7 @@ class Automaton:
     """A complete DFA: state' = delta[state, token], accepted iff accepting[delta*(start, word)].
 
     `characters` maps code points to tokens, as sorted (first, last, token) ranges that cover all of
-    Unicode; where it is None a word is a sequence of token names.
+    Unicode. If it is None, a word is a sequence of token names.
     """
 
     tokens: tuple[str, ...]
@@ -205,7 +205,7 @@ class Automaton:
 
     @property
     def states(self) -> int:
-        """|Q|, the dead state included."""
+        """|Q|, including the dead state."""
         return len(self.delta)
 
     def token_ids(self, word: Word) -> np.ndarray:
@@ -239,7 +239,7 @@ class Automaton:
     def minimal(self) -> "Automaton":
         """The least complete DFA of the same language, in canonical form.
 
-        States are numbered breadth first. Where `characters` is given, tokens that no state distinguishes
+        States are numbered breadth first. If `characters` is given, tokens that no state distinguishes
         become one token, and tokens are numbered and named by their characters.
         """
         delta, start, accepting = minimal_table(self.delta, self.start, self.accepting)
@@ -252,13 +252,13 @@ class Automaton:
         return Automaton(tokens, delta, start, accepting, characters)
 
     def representative(self, token: int, *, rng: random.Random | None = None) -> str:
-        """What to write for a token: its name, or a character of its class (a random one, given `rng`)."""
+        """The text of a token: its name, or a character of its class (a random one with `rng`)."""
         if self.characters is None:
             return self.tokens[token]
         return random_character(self._ranges[token], rng)
 
     def spelled(self, ids: Sequence[int], *, rng: random.Random | None = None) -> str:
-        """A word with these tokens, written as a user would type it."""
+        """A word with these tokens, as a user would type it."""
         separator = "" if self.characters is not None or self._plain else " "
         return separator.join(self.representative(token, rng=rng) for token in ids)
 

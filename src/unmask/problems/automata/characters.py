@@ -1,7 +1,7 @@
 """Sets of characters as sorted, disjoint, non-adjacent ranges of code points.
 
-What a class such as `[^\\W\\d_]` contains is asked of `re` itself wherever Unicode's tables decide it,
-so that the sets agree with `re` on every code point, lone surrogates included.
+If the content of a class such as `[^\\W\\d_]` depends on Unicode's tables, `re` itself decides it, so that the sets
+agree with `re` on every code point, including lone surrogates.
 """
 
 import re
@@ -47,7 +47,7 @@ def contains(ranges: Ranges, point: int) -> bool:
 
 @lru_cache(maxsize=32)
 def category(escape: str, *, ascii: bool) -> Ranges:
-    r"""What \d, \D, \s, \S, \w or \W matches."""
+    r"""The characters that \d, \D, \s, \S, \w or \W matches."""
     if escape[1].isupper():
         return complement(category(escape.lower(), ascii=ascii))
     text = "".join(map(chr, range(128))) if ascii else _every_character()
@@ -57,7 +57,7 @@ def category(escape: str, *, ascii: bool) -> Ranges:
 
 @lru_cache(maxsize=4096)
 def matched(items: tuple[Item, ...], *, negated: bool, ascii: bool, ignore_case: bool) -> Ranges:
-    """What the class [items], or [^items], matches."""
+    """The characters that the class [items], or [^items], matches."""
     pairs: list[tuple[int, int]] = []
     for item in items:
         pairs.extend(category(item, ascii=ascii) if isinstance(item, str) else (item,))
@@ -75,7 +75,7 @@ def matched(items: tuple[Item, ...], *, negated: bool, ascii: bool, ignore_case:
 def partition(sets: Sequence[Ranges]) -> tuple[tuple[tuple[int, int, int], ...], list[int]]:
     """The coarsest partition of all code points that respects every set.
 
-    Gives (first, last, block) ranges that cover 0..LAST, with blocks numbered by their first code point,
+    Return (first, last, block) ranges that cover 0..LAST, with blocks numbered by their first code point,
     and for each block the mask of the sets that contain it.
     """
     flips: dict[int, int] = {0: 0}
@@ -95,7 +95,7 @@ def partition(sets: Sequence[Ranges]) -> tuple[tuple[tuple[int, int, int], ...],
 
 
 def blocks_in(inside: Sequence[int], sets: int) -> list[int]:
-    """For each set the mask of the blocks in it: the inverse of what `partition` returns."""
+    """For each set, the mask of the blocks in it. `partition` returns the inverse."""
     return [sum(1 << block for block, mask in enumerate(inside) if mask >> k & 1) for k in range(sets)]
 
 
@@ -103,7 +103,7 @@ def class_name(ranges: Ranges, *, most_ranges: int = 6) -> str:
     """A short name without blanks: `a`, `[0-9A-F]`, `[^a-z]`, `any`.
 
     Classes of a partition get distinct names: a name shows the first code point of its class, and
-    only the class that holds the last code point is written as a complement.
+    only the class with the last code point is written as a complement.
     """
     if ranges == EVERYTHING:
         return "any"

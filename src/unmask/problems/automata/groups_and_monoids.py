@@ -18,10 +18,10 @@ _MOST_TABLE_ENTRIES = 100_000_000
 
 @dataclass(frozen=True, eq=False)
 class Monoid:
-    """The maps of all words, first word first: (i · j)(q) = elements[j][elements[i][q]].
+    """The maps of all words. In a product the first factor acts first: (i · j)(q) = elements[j][elements[i][q]].
 
-    Element 0 is the identity, the map of the empty word. `identity_is_a_word` tells whether some
-    nonempty word has that map as well. Element j > 0 is parents[j] followed by the token letters[j],
+    Element 0 is the identity, the map of the empty word. `identity_is_a_word` is True if some
+    nonempty word has this map, too. Element j > 0 is parents[j] followed by the token letters[j],
     and parents[j] < j.
     """
 
@@ -36,11 +36,11 @@ class Monoid:
 
     @property
     def size(self) -> int:
-        """The number of elements, the identity included."""
+        """The number of elements, including the identity."""
         return len(self.elements)
 
     def compose(self, i: int, j: int) -> int:
-        """i · j: first the words of i, then those of j."""
+        """i · j: the words of i, followed by those of j."""
         return self._index[self.elements[j][self.elements[i]].tobytes()]
 
     def element(self, ids: Sequence[int]) -> int:
@@ -77,10 +77,10 @@ class Monoid:
 
 
 def transition_monoid(automaton: Automaton, *, most: int = 1_000) -> Monoid:
-    """The monoid, found breadth first by appending tokens; refused beyond `most` elements."""
+    """Return the monoid, computed breadth first by appending tokens; raise TooLarge beyond `most` elements."""
     states, count = automaton.delta.shape
     columns = automaton.delta.T.astype(np.min_scalar_type(states - 1))
-    # Tokens that act alike are followed once.
+    # Of tokens with the same map, only one is followed.
     _, firsts, alike = np.unique(columns, axis=0, return_index=True, return_inverse=True)
     moves, alike = columns[firsts], alike.reshape(-1)
     elements = [np.arange(states, dtype=columns.dtype)]
@@ -121,7 +121,7 @@ def transition_monoid(automaton: Automaton, *, most: int = 1_000) -> Monoid:
 Permutation = tuple[int, ...]
 
 _MOST_ELEMENTS = 10_000
-_MOST_SYMBOLS = 200  # a named group of at most this order is written with all of its elements
+_MOST_SYMBOLS = 200  # words over a named group of at most this order are written with all its elements
 _MOST_POINTS = 1_000
 _SYNTAX = "use S5, A5, Z12, D4 and the like, or generators such as gens:(1 2 3)(4 5),(1 2)"
 
@@ -130,7 +130,7 @@ _SYNTAX = "use S5, A5, Z12, D4 and the like, or generators such as gens:(1 2 3)(
 class PermutationGroup:
     """A group of permutations of `points` points; elements[0] is the identity.
 
-    The product runs from left to right, first element first: (i · j)(x) = elements[j][elements[i][x]].
+    In a product the first element acts first: (i · j)(x) = elements[j][elements[i][x]].
     `symbols` are the elements that words are written with, and `names` the names of all elements.
     """
 
@@ -160,14 +160,14 @@ class PermutationGroup:
 
 
 def permutation_group(spec: str) -> PermutationGroup:
-    """The group that a spec names.
+    """The group that a specification names.
 
     `Sn`, `An` act on n points, `Zk` on k (elements +0, +1, …), `Dk` on the k corners of a polygon
-    (r0, r1, … rotations x → x + i, s0, s1, … reflections x → i - x). Words over them are written with
-    all elements up to order 200, beyond that with generators.
+    (r0, r1, … rotations x → x + i, s0, s1, … reflections x → i - x). Up to order 200, words over a group are
+    written with all its elements; beyond that, with generators.
     `gens:` is followed by generators separated by commas, each a product of disjoint cycles of points
     1, 2, …: `gens:(1 2 3)(4 5),(1 2)`; `()` is the identity. Words are written with these generators,
-    named without blanks: `(123)(45)`, `(12)`, or `(1,10)` where a point has two digits.
+    named without blanks: `(123)(45)`, `(12)`, or `(1,10)` if a point has two digits.
     """
     if spec.startswith("gens:"):
         return _generated(spec.removeprefix("gens:"))
@@ -220,7 +220,7 @@ def _dihedral(k: int) -> tuple[list[Permutation], list[str], list[Permutation]]:
     if k > 2:
         turns = [tuple((x + i) % k for x in range(k)) for i in range(k)]
         flips = [tuple((i - x) % k for x in range(k)) for i in range(k)]
-    else:  # too few corners to distinguish the elements: act on k corners of two colours, a flip swaps colours
+    else:  # too few corners to distinguish the elements: act on k corners of two colours; a reflection swaps colours
         turns = [tuple((x + i) % k + k * c for c in (0, 1) for x in range(k)) for i in range(k)]
         flips = [tuple((x + i) % k + k * (1 - c) for c in (0, 1) for x in range(k)) for i in range(k)]
     return turns + flips, names, [turns[1 % k], flips[0]]

@@ -1,7 +1,7 @@
 """Circuit: AND and OR gates of any fan-in over literals.
 
-A literal is 2·node + negated. Node 0 is the constant false, nodes 1 … I are the inputs, the gates follow in an order
-in which every gate comes after what it reads. NOT is a negated literal and costs nothing: depth counts AND and OR.
+A literal is 2·node + negated. Node 0 is the constant false, nodes 1 … I are the inputs, the gates follow, each after
+the nodes that it reads. NOT is a negated literal and costs nothing: depth counts AND and OR.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -21,13 +21,13 @@ MOST_WIRES = 5_000_000
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """AND or OR of literals; without any, true or false."""
+    """AND or OR of literals; without literals, true or false."""
 
     kind: GateKind
     inputs: tuple[int, ...]
 
     def dual(self) -> "Gate":
-        """¬AND(x…) = OR(¬x…), and the other way round."""
+        """The negated gate: ¬AND(x…) = OR(¬x…), ¬OR(x…) = AND(¬x…)."""
         return Gate("or" if self.kind == "and" else "and", tuple(literal ^ 1 for literal in self.inputs))
 
 
@@ -75,7 +75,7 @@ class Circuit:
         return max(int(self.levels[literal >> 1]) for literal in self.outputs)
 
     def evaluate(self, bits: np.ndarray) -> np.ndarray:
-        """Outputs [batch, outputs] for input bits [batch, inputs], gate by gate; a word per bit of an integer."""
+        """Outputs [batch, outputs] for input bits [batch, inputs], gate by gate; an integer has a bit per word."""
         packed = np.packbits(np.asarray(bits, dtype=bool), axis=0, bitorder="little").T
         words = (1 << len(bits)) - 1
         values = [0, words]  # by literal
@@ -93,7 +93,7 @@ class Circuit:
 
 
 class CircuitBuilder:
-    """Gates in the making; `and_` and `or_` return literals and fold constants. NOT of a literal is `x ^ 1`."""
+    """A circuit under construction. `and_` and `or_` return literals and fold constants. NOT of x is `x ^ 1`."""
 
     def __init__(self, inputs: Iterable[str]) -> None:
         self.names = tuple(inputs)
@@ -131,7 +131,7 @@ class CircuitBuilder:
         return Circuit(self.names, tuple(self.gates), tuple(outputs), named)
 
     def _gate(self, gate: Gate) -> int:
-        """Equal gates are made once."""
+        """Return the literal of a gate; equal gates are created once."""
         check()
         if gate not in self._known:
             self.gates.append(gate)
@@ -143,11 +143,11 @@ class CircuitBuilder:
 
 
 def collapsed(circuit: Circuit) -> Circuit:
-    """Gates of one kind that feed each other merged into one wide gate wherever that lowers the depth.
+    """The circuit with connected gates of one kind merged into one wide gate wherever this lowers the depth.
 
     A gate reached through a negated literal counts as its dual, so that only alternations of AND and OR remain:
     level(v) = max over inputs of level(input) if the input is a gate of v's kind, else level(input) + 1.
-    Inputs of v's own kind and level are replaced by what they read; those of a lower level stay.
+    Inputs of v's own kind and level are replaced by their own inputs; those of a lower level stay.
     """
     first = circuit.first_gate
     view: dict[int, Gate] = {}  # a literal of a gate as a gate without a negation on top
@@ -175,7 +175,7 @@ def collapsed(circuit: Circuit) -> Circuit:
 
 
 def binary(circuit: Circuit) -> Circuit:
-    """Every gate of fan-in two: wide gates become chains."""
+    """The circuit with gates of fan-in two: wide gates become chains."""
     builder = CircuitBuilder(circuit.inputs)
     meaning = _inputs(circuit)
     for k, gate in enumerate(circuit.gates):
@@ -189,13 +189,13 @@ def binary(circuit: Circuit) -> Circuit:
 
 
 def trimmed(circuit: Circuit) -> Circuit:
-    """Without the gates that no output depends on."""
+    """The circuit without the gates that no output depends on."""
     gates, ends = _used(circuit, [Gate("and", (literal,)) for literal in circuit.outputs])
     return Circuit(circuit.inputs, tuple(gates), tuple(end.inputs[0] for end in ends), circuit.output_names)
 
 
 def with_output_gates(circuit: Circuit) -> tuple[list[Gate], list[Gate]]:
-    """(inner gates, one gate per output) in one numbering: nothing reads an output's gate, and none is negated.
+    """(inner gates, one gate per output), numbered together. No gate reads an output's gate, and no output is negated.
 
     An output that is an input or a constant becomes a gate of fan-in one, or of x and ¬x.
     """
@@ -231,7 +231,7 @@ def _used(circuit: Circuit, outputs: list[Gate]) -> tuple[list[Gate], list[Gate]
 
 
 def _rebuilt(circuit: Circuit, view: dict[int, Gate], shape: Callable[[int], Gate]) -> Circuit:
-    """The circuit with every used gate in its new shape; a gate used only negated becomes its dual."""
+    """The circuit with every used gate in its new shape; a gate that is only used negated becomes its dual."""
     builder = CircuitBuilder(circuit.inputs)
     meaning = _inputs(circuit)
     wanted: set[int] = set()

@@ -26,7 +26,7 @@ from unmask.problems.circuits.circuit import FALSE, TRUE, Circuit, CircuitBuilde
 
 
 def add(builder: CircuitBuilder, a: Sequence[int], b: Sequence[int]) -> list[int]:
-    """a + b with its carry, by carry look-ahead: depth at most 5 whatever the length.
+    """a + b with its carry, by carry look-ahead: depth at most 5 for every length.
 
     carry_i = OR_j (a_j ∧ b_j ∧ AND_{j<l<i} (a_l ∨ b_l))
     """
@@ -50,7 +50,7 @@ def sum_of(builder: CircuitBuilder, numbers: Sequence[Sequence[int]]) -> list[in
 
 
 def exceeds(builder: CircuitBuilder, a: Sequence[int], bound: int) -> int:
-    """[a > bound]: some bit is 1 where the bound's is 0, and all higher ones are at least the bound's."""
+    """[a > bound]: some bit is 1 in a and 0 in the bound, and no higher bit of a is below that of the bound."""
     cases = []
     for i, bit in enumerate(a):
         if not bound >> i & 1:
@@ -71,7 +71,7 @@ Bits = list[int]
 
 @dataclass(frozen=True)
 class CircuitFamily:
-    """How a family builds its circuit, what the outputs must be, and which lengths it has."""
+    """A family: how its circuit is built, what the outputs must be, and which lengths are allowed."""
 
     build: Callable[[CircuitBuilder, Bits], Sequence[int]]
     right: Callable[[Bits], Sequence[int]]
@@ -175,7 +175,7 @@ def _right_product(x: Bits) -> Bits:
 
 
 def _right_formula(x: Bits) -> Bits:
-    """From the top: the halves are joined by AND or by OR, and a half that is missing does not count."""
+    """The correct value of the formula, from the top: AND or OR of the halves; a missing half is ignored."""
 
     def value(first: int, level: int) -> int:
         half = 1 << level >> 1

@@ -15,14 +15,14 @@ from unmask.errors import ProblemError, TooLarge, shortened
 from unmask.files import read_file
 from unmask.problems.circuits.circuit import FALSE, MOST_WIRES, Circuit, CircuitBuilder, Gate
 
-# The bytes of a circuit's file, if it is not too large.
+# Reading the bytes of a circuit file, unless it is too large.
 
 
 LARGEST_FILE = 1 << 26
 
 
 def read_circuit_file(path: str | Path) -> bytes:
-    """All of a file."""
+    """The content of a file."""
     return read_file(path, f"the circuit {path}", most=LARGEST_FILE, error=ProblemError)
 
 
@@ -187,9 +187,9 @@ def _ordered(
 
 
 def _after_what_they_read(name: str, reads: dict[int, tuple[int, int]], defined: set[int]) -> Iterator[int]:
-    """The nodes of the gates, each after those that it reads: a walk in depth, linear in the number of gates."""
+    """The nodes of the gates, each after those that it reads: a depth-first search, linear in the number of gates."""
     for root in reads:
-        waiting, entered = [root], set()  # entered: on the way from the root to the node at hand
+        waiting, entered = [root], set()  # entered: the nodes on the path from the root to the current node
         while waiting:
             node = waiting[-1]
             missing = [] if node in defined else [x & ~1 for x in reads[node] if x & ~1 not in defined]
@@ -215,7 +215,7 @@ def _after_what_they_read(name: str, reads: dict[int, tuple[int, int]], defined:
 # .inputs a b c        may be repeated; a line that ends in \ goes on in the next; # starts a comment
 # .outputs f
 # .names a b c f       rows of 0, 1 and - for the inputs, and 1 or 0 for the value of f on them;
-# 1-0 1                all rows of a table give the same value, every other input the other one
+# 1-0 1                all rows of a table have the same value; inputs that match no row have the other value
 # .end
 
 
@@ -236,7 +236,7 @@ def parse_blif(text: str, name: str = "the circuit") -> Circuit:
 
 @dataclass
 class _Table:
-    """One `.names`: what it reads, and its rows; `value` is what they give."""
+    """One `.names` table: the signals that it reads, and its rows; `value` is the value of f on them."""
 
     line: int
     reads: list[str]
@@ -245,7 +245,7 @@ class _Table:
 
 
 class _BlifReader:
-    """Collects the declarations of a text, then builds the gates of what the outputs depend on."""
+    """Collects the declarations of a text, then builds the gates that the outputs depend on."""
 
     def __init__(self, name: str) -> None:
         self.name, self.line = name, 0
@@ -273,7 +273,7 @@ class _BlifReader:
         return self
 
     def _statements(self, text: str):
-        """The words of every line, continued ones as one, without comments."""
+        """The words of every line, without comments; continued lines are joined."""
         pending: list[str] = []
         for number, raw in enumerate(text.splitlines(), start=1):
             content = raw.partition("#")[0].rstrip()
@@ -335,7 +335,7 @@ class _BlifReader:
         return builder.circuit([literal[signal] for signal in self.outputs], self.outputs)
 
     def _build(self, root: str, builder: CircuitBuilder, literal: dict[str, int]) -> None:
-        """The gates of a signal, and of all that it depends on and that is not built yet."""
+        """Build the gates of a signal, and of the signals that it depends on if they are not built yet."""
         stack, entered = [root], set()
         while stack:
             signal = stack[-1]
@@ -362,7 +362,7 @@ class _BlifReader:
 
 
 def _gate(builder: CircuitBuilder, table: _Table, reads: list[int]) -> int:
-    """OR over the rows of the AND of their literals, negated where the rows give 0."""
+    """OR over the rows of the AND of their literals, negated if the value of the rows is 0."""
     if not table.rows:
         return FALSE
     cubes = [

@@ -6,17 +6,17 @@
                 e if e else e | machine(…)
 
 A register is a name that holds one whole number. `metered` reads the source of a function and refuses everything else:
-lists, strings, attributes, global variables but numbers, inner functions, default values. A function may call only
-metered functions that exist when it is defined, so there is no recursion, and constantly many registers are alive at
-any time. The machine prints a number by `yield`.
+lists, strings, attributes, global variables other than numbers, inner functions, default values. A function may call
+only metered functions that exist when it is defined, so there is no recursion, and constantly many registers are alive
+at any time. The machine prints a number by `yield`.
 
-How large a register may be is enforced while the function runs: its first argument, `limit`, is checked against every
-number that a register receives, and every number that is returned or printed. For |registers| <= c·(N + 2)^d
+The size of the registers is enforced while the function runs: every number that is stored in a register, returned or
+printed is compared with the first argument, `limit`. For |registers| <= c·(N + 2)^d
 (`RegisterBound`) this is O(log N) bits each. An expression between two registers has constantly many operators, so
 its intermediate values have O(log N) bits, too. Hence a metered function within a bound computes its output in
 logarithmic space from 1^N, at every N at which it does not raise `RegisterOverflow`.
 
-A parameter annotated `Machine` is a metered function, or an `Oracle`: a function whose values are given.
+A parameter annotated `Machine` is a metered function, or an `Oracle`: a function that is given by its values.
 """
 
 import ast
@@ -41,11 +41,11 @@ LIMIT, PRINTED = "limit", "printed"
 
 
 class NotMetered(ProblemError):
-    """A function that is not of this form: it may need more than constantly many registers."""
+    """The error for a function that is not of this form: it may need more than constantly many registers."""
 
 
 class RegisterOverflow(ProblemError):
-    """A number beyond what a register may hold."""
+    """The error for a number that is too large for a register."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class RegisterBound:
 
 
 class Machine:
-    """Something that a metered function may call: it is given the limit, then its arguments."""
+    """A callable for metered functions. Its arguments are the limit, then numbers."""
 
     name: str
 
@@ -69,7 +69,7 @@ class Machine:
 
 
 class Oracle(Machine):
-    """A function of whole numbers whose values are given, such as the weights of a family of models."""
+    """A function of whole numbers that is given by its values, such as the weights of a family of models."""
 
     def __init__(self, name: str, function: Callable[..., int]) -> None:
         self.name, self._function = name, function
@@ -81,7 +81,7 @@ class Oracle(Machine):
 
 
 class Metered(Machine):
-    """A metered function; `registers` is how many are alive at most, without those of machines that it is given."""
+    """A metered function. `registers` is the largest number alive at once, without those of machines passed to it."""
 
     def __init__(self, function: FunctionType) -> None:
         self.name = function.__name__
@@ -111,7 +111,7 @@ def metered(function: Any) -> Metered:
 
 @dataclass(frozen=True, eq=False)
 class MachineCall:
-    """A metered function of numbers, N first, with the callables that it is given and the bound of all registers."""
+    """A metered function of numbers, N first, with the callables passed to it and the bound of all registers."""
 
     function: Metered
     machines: tuple[Machine, ...]
@@ -133,7 +133,7 @@ def _bounded(value: int, limit: int, what: str) -> int:
 
 
 class _Form:
-    """What a definition consists of; raises NotMetered where it is not of the right form."""
+    """The parts of a definition; raise NotMetered if it does not have the required form."""
 
     def __init__(self, name: str, definition: ast.FunctionDef, names: dict[str, Any]) -> None:
         self.name = name
@@ -169,13 +169,13 @@ class _Form:
         if isinstance(node, ast.For) and (node.orelse or not isinstance(node.target, ast.Name)):
             self._refuse(node, "this loop does not run over one register")
         if isinstance(node, ast.Yield | ast.YieldFrom) and (node not in self._statements or node.value is None):
-            self._refuse(node, "a machine prints one number by a statement of its own")
+            self._refuse(node, "a yield must be a separate statement with a value")
         if isinstance(node, ast.Expr) and not isinstance(node.value, ast.Yield | ast.YieldFrom):
             self._refuse(node, "this statement does nothing with a register")
         if isinstance(node, ast.For | ast.YieldFrom):
             over = node.iter if isinstance(node, ast.For) else node.value
             if not isinstance(over, ast.Call) or (_text(over.func) == "range" and isinstance(node, ast.YieldFrom)):
-                self._refuse(node, "this runs over something else than a range or a machine")
+                self._refuse(node, "this does not run over a range or a machine")
         if isinstance(node, ast.Call):
             self._check_call(node, names)
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node not in self._called:
@@ -187,7 +187,7 @@ class _Form:
         self._called += [a for a in node.args if _text(a) in self.machines]
         iterated = node in self._iterated
         if node.keywords:
-            self._refuse(node, "a machine is called with registers by place")
+            self._refuse(node, "the arguments of a machine must be positional")
         if called == "range" and iterated:
             self.registers += 2
             return
@@ -215,7 +215,7 @@ class _Form:
 
 
 class _Metering(ast.NodeTransformer):
-    """The definition with its limit: passed on to every machine, and checked wherever a register receives a number."""
+    """The definition with its limit, which is passed to every machine and checked at every assignment to a register."""
 
     def __init__(self, form: _Form) -> None:
         self._form = form

@@ -3,10 +3,10 @@
 A machine prints a circuit as a sequence of numbers, its *items*:
 
     literal    2·node + negated: a wire of the gate that comes next. Nodes 1 … N are the inputs, the gates follow
-    AND, OR    the gate whose wires came before it
+    AND, OR    the gate of the wires before it
 
-The last gate is the output. `item` and the functions below it find out about one item by running the machine again and
-counting, as a machine with logarithmic space does. They are metered, too.
+The last gate is the output. `item` and the functions below it compute a property of one item by running the machine
+again and counting, as a machine with logarithmic space does. They are metered, too.
 
 | family        | depth at most      | N        |
 |---------------|--------------------|----------|
@@ -26,12 +26,12 @@ from unmask.problems.circuits.metered import Machine, Metered, RegisterBound, me
 
 AND, OR = -1, -2
 
-# ---- what is known about one item of a circuit: run the machine again and count
+# ---- properties of one item of a circuit: run the machine again and count
 
 
 @metered
 def items(circuit: Machine, N: int) -> int:
-    """How many numbers the machine prints."""
+    """The number of numbers that the machine prints."""
     count = 0
     for _ in circuit(N):
         count += 1
@@ -40,7 +40,7 @@ def items(circuit: Machine, N: int) -> int:
 
 @metered
 def item(circuit: Machine, N: int, place: int) -> int:
-    """The number in this place; 0 in a place that does not exist."""
+    """The item with this index; 0 if there is none."""
     count = 0
     for printed_item in circuit(N):
         if count == place:
@@ -51,7 +51,7 @@ def item(circuit: Machine, N: int, place: int) -> int:
 
 @metered
 def gate_of(circuit: Machine, N: int, place: int) -> int:
-    """The place of the gate to which an item belongs; of the last gate if no gate follows."""
+    """The index of the gate to which an item belongs; of the last gate if no gate follows."""
     count = 0
     for printed_item in circuit(N):
         if place >= 0 and count >= place and printed_item < 0:
@@ -62,7 +62,7 @@ def gate_of(circuit: Machine, N: int, place: int) -> int:
 
 @metered
 def place_of_gate(circuit: Machine, N: int, gate: int) -> int:
-    """The place of a gate, gates being counted from 0."""
+    """The index of the item that is this gate; gates are counted from 0."""
     count = 0
     for printed_item in circuit(N):
         if printed_item < 0:
@@ -86,7 +86,7 @@ def source_row(circuit: Machine, N: int, place: int) -> int:
 
 @metered
 def deciding_bit(circuit: Machine, N: int, place: int) -> int:
-    """The bit that decides the gate if the wire's source has it; 2 for an item that is not a wire."""
+    """The bit of the wire's source that decides the gate; 2 for an item that is not a wire."""
     literal = item(circuit, N, place)
     if literal <= 1:
         return 2
@@ -129,7 +129,7 @@ def equal_halves(N: int) -> Iterator[int]:
 
 @metered
 def formula(N: int) -> Iterator[int]:
-    """Level by level, AND and OR in turn; of an odd level the last gate has one wire."""
+    """Level by level, AND and OR in turn; the last gate of an odd level has one wire."""
     first = 1
     width = N
     free = N + 1
@@ -217,7 +217,7 @@ class PrintedFamily:
 
 
 def printed_circuit(length: int, printed: Iterable[int]) -> Circuit:
-    """The circuit of these items, to run it; the last gate is its output."""
+    """The circuit of these items, for running it; the last gate is its output."""
     gates: list[Gate] = []
     wires: list[int] = []
     for number in printed:

@@ -1,4 +1,4 @@
-"""The families once more, as a textbook would compute them: one thing after the other, whatever the depth.
+"""Textbook circuits of the families: sequential, of any depth.
 
 Proofs about a family compare with these, not with the shallow circuits that are compiled.
 
@@ -9,7 +9,7 @@ Proofs about a family compare with these, not with the shallow circuits that are
 | addition       | ripple-carry                                     |
 | parity         | a chain of XOR                                   |
 | majority       | counting in unary                                |
-| formula        | leaf by leaf, past what is decided already       |
+| formula        | leaf by leaf, without decided subtrees           |
 | multiplication | shift and add                                    |
 | reachability   | Warshall                                         |
 | sorting        | counting in unary                                |
@@ -30,7 +30,7 @@ def plain_circuit(family: str, length: int) -> Circuit:
 
 
 def _contains_aba(builder: CircuitBuilder, x: Bits) -> list[int]:
-    nothing, a, ab, aba = TRUE, FALSE, FALSE, FALSE  # of aba, this much was read; the last for good
+    nothing, a, ab, aba = TRUE, FALSE, FALSE, FALSE  # the prefix of aba just read; aba stays true
     for b in x:
         nothing, a, ab, aba = (
             builder.and_(b, builder.or_(nothing, ab)),
@@ -80,7 +80,7 @@ def _sorting(builder: CircuitBuilder, x: Bits) -> list[int]:
 
 
 def _at_least(builder: CircuitBuilder, x: Bits) -> list[int]:
-    """Entry k: there are k ones."""
+    """Entry k: there are at least k ones."""
     at_least = [TRUE] + [FALSE] * len(x)
     for bit in x:
         for k in range(len(x), 0, -1):
@@ -89,8 +89,8 @@ def _at_least(builder: CircuitBuilder, x: Bits) -> list[int]:
 
 
 def _formula(builder: CircuitBuilder, x: Bits) -> list[int]:
-    """Return whether x[i] is read. If it decides its subtree, the leaves up to the end of the subtree are skipped."""
-    looked_at: list[list[int]] = [[TRUE], *([] for _ in x)]  # whence each leaf is reached; at the end, a true formula
+    """The formula, leaf by leaf. If x[i] decides its subtree, the leaves up to the end of the subtree are skipped."""
+    looked_at: list[list[int]] = [[TRUE], *([] for _ in x)]  # when each leaf is reached; at the end, a true formula
     for i, leaf in enumerate(x):
         here = builder.or_(*looked_at[i])
         for value, literal in ((0, leaf ^ 1), (1, leaf)):
@@ -101,10 +101,10 @@ def _formula(builder: CircuitBuilder, x: Bits) -> list[int]:
 
 
 def _next_leaf(i: int, value: int, length: int) -> int | None:
-    """The leaf to look at after x[i] = value; `length` if the whole formula is true, None if it is false.
+    """The leaf to read after x[i] = value; `length` if the whole formula is true, None if it is false.
 
-    A part of level l is made of 2^l leaves; its halves are joined by AND if l is odd, by OR if it is even. The second
-    half is looked at only if the first does not decide.
+    A subtree of level l has 2^l leaves; its halves are joined by AND if l is odd, by OR if it is even. The second half
+    is read only if the first does not decide the subtree.
     """
     for level in range(1, (length - 1).bit_length() + 1):
         middle = (i >> level << level) + (1 << level - 1)

@@ -1,8 +1,8 @@
 """Nondeterministic automaton → complete DFA, by subsets.
 
-A subset is a bit mask of the reading states just read. The silent arrows behind them are followed only
-when the next character is known, so that an assertion sees both its neighbours: a state of the DFA is
-(mask, kind of the last character), and the next character, or the end, is at hand.
+A subset is a bit mask of the reading states just read. The silent arrows behind them are followed only when the next
+character, or the end, is known, so that an assertion sees both its neighbours. A state of the DFA is (mask, kind of
+the last character).
 
 `$` also holds before a last newline. Taking it there lifts the run to phase 1, in which exactly one
 newline remains to be read, and reading it to phase 2, in which nothing remains.
@@ -20,7 +20,7 @@ from unmask.problems.automata.characters import NEWLINE, blocks_in, partition
 from unmask.problems.regexes.nfa import AssertionCase, Guard, LookGuard, Neighbour, Nfa, nfa_of, size
 from unmask.problems.regexes.regex_parser import parse_regex
 
-_MOST_WORK = 60_000_000  # big-integer operations and table entries: some seconds
+_MOST_WORK = 60_000_000  # operations on big integers, and table entries: they take some seconds
 
 
 def deterministic(nfa: Nfa, *, most_states: int) -> Automaton:
@@ -37,7 +37,7 @@ class _Subsets:
         if has_phases:
             nfa.sets.setdefault(NEWLINE, len(nfa.sets))
         self.characters, inside = partition(list(nfa.sets))
-        self.edge = len(inside)  # the kind of neighbour beyond either end of the word
+        self.edge = len(inside)  # the kind of neighbour before the first and after the last character
         self.tokens_in = blocks_in(inside, len(nfa.sets))
         newlines = self.tokens_in[nfa.sets[NEWLINE]] if has_phases else 0
         self.readable = self._readable(inside, newlines)
@@ -52,7 +52,7 @@ class _Subsets:
         self.known: dict[tuple[int, int, int, int], tuple[int, bool]] = {}
 
     def _readable(self, inside: list[int], newlines: int) -> list[int]:
-        """For each token the mask of the reading states, of all phases, that may read it."""
+        """For each token, the mask of the reading states of all phases that may read it."""
         by_set = [0] * len(self.nfa.sets)
         for state, (k, _) in self.nfa.reads.items():
             by_set[k] |= 1 << state
@@ -124,7 +124,7 @@ class _Subsets:
         )
 
     def _without_worse(self, mask: int) -> int:
-        """The subset without the states of which it has a better one: the same words lead to the end."""
+        """The subset without the states for which it contains a better one; the same words lead to the end."""
         if not mask & self.compared:
             return mask
         if (known := self.pruned.get(mask)) is not None:
@@ -188,23 +188,24 @@ class _Subsets:
 
 # Nondeterministic automaton with look-around → complete DFA.
 #
-# What holds at a gap between two characters depends on both sides of it:
+# Whether an assertion holds at a gap between two characters depends on both sides of the gap:
 #
 #     ahead    a = the reading states from which the rest of the word succeeds     a function of what follows
 #     behind   f = the reading states of look-behinds that were just read          a function of what came before
 #
 # Given both, and both neighbours, every look-around is true or false, the inner ones first. So a word has one history
 # of pairs (f, a): reading it backwards decides a, reading it forwards decides f. The DFA reads forwards and keeps the
-# set of all pairs that are correct so far if the rest is what a says; at the end only a = nothing is correct.
+# set of all pairs that are correct so far, provided that the rest of the word agrees with a. At the end, only an empty
+# a is correct.
 
 
-MOST_WORK = 10_000_000  # arrows and gaps visited: some seconds
+MOST_WORK = 10_000_000  # arrows and gaps visited: they take some seconds
 MOST_LOOK_BEHINDS = 8
 
 
 @dataclass(frozen=True)
 class Rest:
-    """What follows a gap: the token next to it (or the edge), whether it is a last newline, and what succeeds on it."""
+    """What follows a gap: the next token (or the edge), whether it is a final newline, and the states that succeed."""
 
     token: int
     only_newline: bool
@@ -292,7 +293,7 @@ class _Gaps:
         )
 
     def _backwards(self, most_states: int) -> dict[Rest, list[tuple[int, Rest]]]:
-        """Rest → (what the look-behinds say at the gap behind its first character, the rest from there on)."""
+        """Rest → (the truths of the look-behinds at the gap after its first character, the rest from there on)."""
         end = Rest(self.edge, only_newline=False, succeeds=0)
         ways: dict[Rest, list[tuple[int, Rest]]] = {end: []}
         queue = [end]
@@ -319,7 +320,7 @@ class _Gaps:
             self._charge(1)
             if rest.token != token:
                 continue
-            if not self.behind:  # the past makes no difference
+            if not self.behind:  # the result does not depend on the past
                 yield from ((past, shorter) for _, shorter in ways[rest])
                 continue
             new = GapPast(self.kind[token], self._read_behind(past, rest) & self.readable[token])
@@ -380,11 +381,11 @@ class _Gaps:
         return leading
 
     def _look_behind_truths(self, past: GapPast, rest: Rest) -> int:
-        """What the look-behinds say at a gap, as bits in their order, the inner ones first."""
+        """The truths of the look-behinds at a gap, as bits in their order, inner ones first."""
         truths_behind = 0
         for bit, number in enumerate(self.behind):
             look = self.nfa.looks[number]
-            _, truths = self._leading(past.kind, rest, truths_behind)  # right as far as inner look-arounds go
+            _, truths = self._leading(past.kind, rest, truths_behind)  # correct for the inner look-arounds
             origins = [look.start, *(self.nfa.reads[state][1] for state in _bits(past.read))]
             truths_behind |= (look.end in self._reach(origins, past.kind, rest, truths)) << bit
         return truths_behind
@@ -454,8 +455,8 @@ def regex_automaton(
 ) -> Automaton:
     """The minimal automaton of the words that `re.fullmatch` accepts, over all of Unicode.
 
-    The flags are re.ASCII, unless `ascii` is False or the pattern says `(?u)`, and re.IGNORECASE if
-    asked; inline flags work. Characters that no state distinguishes share a token.
+    The flags are re.ASCII, unless `ascii` is False or the pattern contains `(?u)`, and re.IGNORECASE if
+    requested; inline flags work. Characters that no state distinguishes share a token.
     """
     try:
         tree = parse_regex(pattern, ascii=ascii, ignore_case=ignore_case)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from unmask.problems.automata.characters import EVERYTHING, Ranges
 
-# Regular expressions as trees: the few forms that every supported pattern comes down to.
+# Regular expressions as trees: the few forms to which every supported pattern is reduced.
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Alternatives:
 
 @dataclass(frozen=True)
 class Repeat:
-    """The body, at least `least` and at most `most` times (None: without bound)."""
+    """The body, repeated at least `least` and at most `most` times (None: unbounded)."""
 
     body: "RegexNode"
     least: int
@@ -39,7 +39,7 @@ class Repeat:
 
 @dataclass(frozen=True)
 class Neighbour:
-    """What may be on one side of a position: a character of `ranges`, or (if `edge`) nothing at all."""
+    """A condition on one side of a position: a character of `ranges`, or (if `edge`) an end of the word."""
 
     ranges: Ranges
     edge: bool
@@ -59,14 +59,14 @@ class AssertionCase:
 
 @dataclass(frozen=True)
 class Assertion:
-    """No character, but one of the cases holds here."""
+    """The empty word, at a position where one of the cases holds."""
 
     cases: tuple[AssertionCase, ...]
 
 
 @dataclass(frozen=True)
 class Look:
-    """No character, but a word of the body begins here (`ahead`) or ends here; or, `negated`, none does."""
+    """The empty word, where a word of the body begins (`ahead`) or ends; or where none does (`negated`)."""
 
     body: "RegexNode"
     ahead: bool
@@ -81,7 +81,7 @@ EMPTY = Concatenation(())
 
 
 def repeated(body: RegexNode, least: int, most: int | None) -> RegexNode:
-    """Repeat, simplified so that nested loops and loops over nothing cost no states."""
+    """A Repeat, simplified so that nested loops and loops over the empty word need no states."""
     if most == 0:
         return EMPTY
     if not reads(body):
@@ -129,7 +129,7 @@ def size(node: RegexNode) -> int:
 
 @dataclass(frozen=True)
 class LookGuard:
-    """An arrow may be taken where look-around `look` holds; or, `negated`, where it does not."""
+    """A condition of an arrow: look-around `look` holds or, if `negated`, does not hold."""
 
     look: int
     negated: bool
@@ -137,7 +137,7 @@ class LookGuard:
 
 @dataclass(frozen=True)
 class LookAround:
-    """A word leads from `start` to `end`, from here on (`ahead`) or up to here."""
+    """Holds if a word leads from `start` to `end`: one that begins here (`ahead`) or one that ends here."""
 
     start: int
     end: int
@@ -149,7 +149,7 @@ Guard = AssertionCase | LookGuard | None
 
 @dataclass
 class Nfa:
-    """States 0 … n-1, each with one way on.
+    """States 0 … n-1, each either reading or silent.
 
     Reading states: reads[s] = (set, target). Silent states: silent[s] = [(target, guard), …].
     State 0 is the end. A look-around mentions only earlier ones.
@@ -172,7 +172,7 @@ class Nfa:
         return state
 
     def branching(self, arrows: list[tuple[int, Guard]]) -> int:
-        """A new state that goes on without reading."""
+        """A new state that continues without reading."""
         state = self._new()
         self.silent[state] = arrows
         return state
@@ -219,7 +219,7 @@ def _before_repeat(nfa: Nfa, node: Repeat, target: int) -> int:
     entry, first, optional = target, nfa.states, node.most - node.least
     for _ in range(optional):
         entry = nfa.branching([(_before(nfa, node.body, entry), None), (target, None)])
-    last = 1 if optional and node.least else 0  # the last required copy is built alike, to be compared
+    last = 1 if optional and node.least else 0  # the last required copy is built in the same way, for comparison
     for _ in range(last):
         entry = nfa.branching([(_before(nfa, node.body, entry), None)])
     # Behind each later block one copy more is allowed than behind the one before it: x{0,k} ⊆ x{0,k+1}.
@@ -244,7 +244,7 @@ def _before_loop(nfa: Nfa, node: Repeat, target: int) -> int:
 
 
 def _compare_blocks(nfa: Nfa, first: int, count: int, *, later_is_better: bool) -> None:
-    """Copies of a body fill `count` blocks of equal length; compare the states in equal places of them."""
+    """Compare the states at equal places of `count` blocks of equal length, which are copies of a body."""
     length = (nfa.states - first) // max(count, 1)
     for place in range(first, first + length):
         if place in nfa.reads:

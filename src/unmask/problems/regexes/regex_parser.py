@@ -24,7 +24,7 @@ from unmask.problems.regexes.nfa import (
     repeated,
 )
 
-# Pattern text → the columns of the constructs that Python's parse tree keeps without a place.
+# Pattern text → the columns of constructs for which Python's parse tree has no position.
 #
 # The scan assumes a pattern that Python accepts, and follows its tokenizer: escapes, classes, comments,
 # verbose mode with its scopes, and `\1` against octal escapes.
@@ -138,7 +138,7 @@ _NON_BOUNDARY_OF_NOTHING = re.fullmatch(r"\B", "") is not None
 
 
 def parse_regex(pattern: str, *, ascii: bool = True, ignore_case: bool = False) -> RegexNode:
-    """The tree of a pattern under re.ASCII (unless it says `(?u)`) and re.IGNORECASE if asked."""
+    """The tree of a pattern under re.ASCII (unless it contains `(?u)`) and, if requested, re.IGNORECASE."""
     tree, flags = _python_tree(pattern, ascii=ascii, ignore_case=ignore_case)
     return _TreeReader(pattern, flags).sequence(tree, flags)
 
@@ -151,14 +151,14 @@ def regex_flags(pattern: str, *, ascii: bool = True, ignore_case: bool = False) 
 
 
 def _python_tree(pattern: str, *, ascii: bool, ignore_case: bool) -> tuple[Any, int]:
-    """Python's parse tree, and all flags that hold at its top."""
+    """Python's parse tree, and all flags at its top level."""
     flags = re.IGNORECASE if ignore_case else 0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             try:
                 tree = _parser.parse(pattern, flags | (re.ASCII if ascii else 0))
-            except ValueError:  # the pattern says (?u), which cannot be combined with re.ASCII
+            except ValueError:  # the pattern contains (?u), which cannot be combined with re.ASCII
                 tree = _parser.parse(pattern, flags)
         except re.error as error:
             column = None if error.pos is None else error.pos + 1
@@ -176,7 +176,7 @@ def _python_tree(pattern: str, *, ascii: bool, ignore_case: bool) -> tuple[Any, 
 
 
 class _TreeReader:
-    """Python's parse tree → our tree, counting the constructs of which only some are refused."""
+    """Python's parse tree → our tree. Constructs that are refused only in some forms are counted."""
 
     def __init__(self, pattern: str, flags: int) -> None:
         self.pattern, self.verbose = pattern, bool(flags & re.VERBOSE)
@@ -234,7 +234,7 @@ class _TreeReader:
         return Look(self.sequence(tree, flags), direction > 0, op == "ASSERT_NOT")
 
     def possessive(self, body: RegexNode, least: int, most: int | None) -> RegexNode:
-        """x{m,n}+ for a set x of characters: n of them, or fewer with no further x behind them."""
+        """x{m,n}+ for a set x of characters: n of them, or fewer that are not followed by another x."""
         occurrence = self.seen["POSSESSIVE_REPEAT"]
         self.seen["POSSESSIVE_REPEAT"] += 1
         if not isinstance(body, Chars):
@@ -242,7 +242,7 @@ class _TreeReader:
         return _greediest(body, least, most)
 
     def atomic(self, tree: Any, flags: int) -> RegexNode:
-        """(?>…) for contents without a choice, up to a greedy loop over one set at the end."""
+        """(?>…) for contents without a choice, except for a greedy loop over one set at the end."""
         occurrence = self.seen["ATOMIC_GROUP"]
         self.seen["ATOMIC_GROUP"] += 1
         body = self.sequence(tree, flags)
@@ -267,7 +267,7 @@ class _TreeReader:
 
 
 def _greediest(body: Chars, least: int, most: int | None) -> RegexNode:
-    """As many characters of the set as there are, up to `most`."""
+    """The longest run of characters of the set, up to `most`."""
     no_more = Assertion((AssertionCase(ANYTHING, Neighbour(complement(body.ranges), edge=True)),))
     if most is None:
         return Concatenation((repeated(body, least, None), no_more))
@@ -307,7 +307,7 @@ def _class(items: tuple[Item, ...], negated: bool, flags: int) -> Ranges:
 
 
 def _assertion(name: str, flags: int) -> Assertion:
-    """The cases in which a position assertion holds."""
+    """The cases in which an assertion about a position holds."""
     if name in ("AT_BOUNDARY", "AT_NON_BOUNDARY"):
         return _boundary(category(r"\w", ascii=not flags & re.UNICODE), holds=name == "AT_BOUNDARY")
     beside_newline = Neighbour(NEWLINE, edge=True)

@@ -126,7 +126,7 @@ def focus(
 
 
 def focus_copies(p: int) -> int:
-    """Return how often FOCUS repeats its columns: 3 times for p = 1, else twice."""
+    """Return the number of copies of the columns of FOCUS: 3 for p = 1, else 2."""
     return 3 if p == 1 else 2
 
 
@@ -160,7 +160,7 @@ def hide_later(head: HeadBuilder, before: Columns, position: Columns) -> None:
 def boost(head: HeadBuilder, flag: Columns, *, copies: int = 2, on: Columns | None = None) -> None:
     """BOOST(flag): give flagged queries the score B on every key (or on those that `on` flags).
 
-    Such a query attends to something whatever its scores are, so it never divides by zero. The columns come before
+    Such a query attends to something for all scores, so it never divides by zero. The columns come before
     FOCUS and HIDE, which remove keys.
 
     Columns:      (B·flag ¦ one), twice: a score of -B needs two copies.
@@ -175,10 +175,10 @@ def boost(head: HeadBuilder, flag: Columns, *, copies: int = 2, on: Columns | No
 def at_most(head: HeadBuilder, limit: Columns, number: Columns) -> None:
     """AT MOST(limit, number): score B on the keys whose number is at most the query's limit, -B on all others.
 
-    Both are codes with the same number of signed bits, the highest first.
+    Both are codes with the same number of signed bits, highest first.
 
     Columns:      (B·one ¦ one); per bit, the lowest first, twice (B·[limit bit] ¦ 2·[no number bit]), and twice
-                  (-B·[no limit bit] ¦ 2·[number bit]): a bit that differs adds ±2B, whatever lower bits have added.
+                  (-B·[no limit bit] ¦ 2·[number bit]): a bit that differs adds ±2B and so overrides all lower bits.
     Bounds:       one head, four columns per bit and one. Least p: 1.
     Exactness:    exact. A HIDE after it needs its two columns.
     Deviations:   the paper has no such gadget.

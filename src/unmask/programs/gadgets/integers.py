@@ -28,7 +28,7 @@ from unmask.programs.program import B, Coefficient, Columns, Form, MlpBuilder, P
 
 @dataclass(frozen=True, eq=False)
 class Rails:
-    """A number in binary, the highest bit first: ones[i] = [bit i is 1], zeros[i] = [bit i is 0]."""
+    """A number in binary, highest bit first: ones[i] = [bit i is 1], zeros[i] = [bit i is 0]."""
 
     ones: Columns
     zeros: Columns

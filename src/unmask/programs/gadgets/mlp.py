@@ -15,7 +15,7 @@ An MLP is ReLU(W2·ReLU(W1·x + b1) + b2), added to x: hidden units, then column
 | GATE ON    | `gate_on`     | (x⁺, x⁻) by a flag, else (0, 0)                              | 2            | 1       |
 | SELECT     | `select`      | (x_d⁺, x_d⁻)                                                 | 2 per entry  | 1       |
 | PROJECT    | `project`     | bit d of D                                                   | D            | 1       |
-| decisions  | `unchosen`, … | what the logits (keep, take) of a planner lead to            | below        | 1       |
+| decisions  | `unchosen`, … | the decision of a planner with the logits (keep, take)       | below        | 1       |
 
 NOR and AND are exact for any fan-in and any order of summation, because every term but one is subtracted: a sum that
 clips at -B stays below -1. The textbook ReLU(Σ_k x_k - (k - 1)) is wrong from k = 2^p on, because Σ_k x_k clips at
@@ -31,7 +31,7 @@ from unmask.programs.program import NEXT_TO_B, ONE, TOP, ULP, B, Coefficient, Co
 
 Units = np.ndarray
 Groups = Sequence[Sequence[int] | np.ndarray] | np.ndarray
-"""For every unit or column, the columns or units that it reads; groups may differ in size and may be empty."""
+"""For every unit or column, the columns or units that it reads. Groups may differ in size and may be empty."""
 
 
 def nor(mlp: MlpBuilder, inputs: Groups) -> Units:
@@ -57,7 +57,7 @@ def write_nor(mlp: MlpBuilder, units: Groups, columns: Columns) -> None:
 
 
 def veto(mlp: MlpBuilder, flags: Columns, columns: Columns) -> None:
-    """Set columns, which are at most 1 so far, to 0 where one of the flags is 1."""
+    """Set columns, which are at most 1 so far, to 0 if one of the flags is 1."""
     for flag in flags:
         unit = mlp.units(1)
         mlp.read(unit, flag)
@@ -76,18 +76,18 @@ def outweigh(mlp: MlpBuilder, terms: list[tuple[Columns, Coefficient]], bias: We
 def clear_if_positive(
     mlp: MlpBuilder, column: int, terms: Sequence[int] | Columns, sign: Coefficient, bias: Coefficient | None
 ) -> None:
-    """Clear a flag where Σ ±terms + bias is at least 2^-p."""
+    """Clear a flag if Σ ±terms + bias is at least 2^-p."""
     outweigh(mlp, [(np.array([term]), sign) for term in terms], bias, np.array([column]))
 
 
 def clear_if_some(mlp: MlpBuilder, column: int, terms: Sequence[int] | Columns) -> None:
-    """Clear a flag where one of the terms is above 0."""
+    """Clear a flag if one of the terms is above 0."""
     if len(terms):
         clear_if_positive(mlp, column, terms, ONE, None)
 
 
 def clear_if_none(mlp: MlpBuilder, column: int, terms: Sequence[int] | Columns) -> None:
-    """Clear a flag where none of the terms is above 0."""
+    """Clear a flag if no term is above 0."""
     clear_if_positive(mlp, column, terms, -ONE, ULP)
 
 
@@ -96,14 +96,14 @@ def copy_flags(mlp: MlpBuilder, source: Columns, target: Columns) -> None:
 
 
 def clear_if_flagged(mlp: MlpBuilder, flags: Sequence[int], column: int) -> None:
-    """Clear a flag where one of the flags is set."""
+    """Clear a flag if one of the other flags is set."""
     unit = mlp.units(1)
     mlp.read(np.repeat(unit, len(flags)), np.array(flags))
     mlp.write(unit, np.array([column]), -ONE)
 
 
 def also(mlp: MlpBuilder, columns: Columns, again: Columns) -> None:
-    """Write to again_i what the MLP has written to columns_i so far, from the same units."""
+    """Write to again_i the same units that the MLP has written to columns_i so far."""
     place = np.full(max(columns) + 1, -1)
     place[columns] = again
 
@@ -234,7 +234,7 @@ def project(mlp: MlpBuilder, bits: Columns, others: Columns, target: Columns) ->
     mlp.write(conjunction(mlp, bits, others[:, None]), target)
 
 
-# Decisions: what the two logits (keep, take) of a planner lead to, within one MLP. A tie means keep.
+# Decisions: what a planner with the logits (keep, take) decides, computed within one MLP. A tie means keep.
 #
 # | gadget             | equation                                                                       | hidden units |
 # |--------------------|--------------------------------------------------------------------------------|--------------|
@@ -247,7 +247,7 @@ def project(mlp: MlpBuilder, bits: Columns, others: Columns, target: Columns) ->
 # |                    | = [take > keep, l_c is -B + 2^-p, and no logit is above that]                  |              |
 #
 # With these gadgets a program can emit the logits of a predictor without an argmax over its symbols: it subtracts B
-# twice where a slot is not chosen, which makes every logit -B. Least p: 1.
+# twice if a slot is not chosen, which makes every logit -B. Least p: 1.
 
 
 def unchosen(mlp: MlpBuilder, decision: Columns, flags: Columns) -> None:
@@ -257,7 +257,7 @@ def unchosen(mlp: MlpBuilder, decision: Columns, flags: Columns) -> None:
 
 
 def left_as_it_is(mlp: MlpBuilder, decision: Columns, flags: Columns, target: Columns) -> None:
-    """Write target_c = flags_c where take <= keep, else 0."""
+    """Write target_c = flags_c if take <= keep, else 0."""
     mlp.write(conjunction(mlp, flags, [[]] * flags.size), target)
     _not_if_taken(mlp, decision, target)
 
@@ -287,7 +287,7 @@ def barely_preferred(mlp: MlpBuilder, decision: Columns, logits: Columns, flags:
 
 
 def _not_if_kept(mlp: MlpBuilder, decision: Columns, columns: Columns) -> None:
-    """Subtract at least 1/2 from every column where take <= keep."""
+    """Subtract at least 1/2 from every column if take <= keep."""
     not_taken = mlp.units(1, bias=ULP)
     mlp.read(not_taken, decision[0])
     mlp.read(not_taken, decision[1], -ONE)
@@ -295,7 +295,7 @@ def _not_if_kept(mlp: MlpBuilder, decision: Columns, columns: Columns) -> None:
 
 
 def _not_if_taken(mlp: MlpBuilder, decision: Columns, columns: Columns) -> None:
-    """Subtract at least 1 from every column where take > keep."""
+    """Subtract at least 1 from every column if take > keep."""
     for _ in range(2):
         units = mlp.units(1)
         mlp.read(units, decision[1])

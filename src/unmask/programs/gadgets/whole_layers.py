@@ -39,16 +39,16 @@ def detect(head: HeadBuilder, mlp: MlpBuilder, codes: Columns, average: Columns,
 
 
 def empty(head: HeadBuilder, mlp: MlpBuilder, sentinel: Columns, share: Columns, alone: Columns) -> None:
-    """EMPTY(sentinel): alone = [every row but the sentinel has exponential 0]; then the head would divide by zero.
+    """EMPTY(sentinel): alone = [every row except the sentinel has exponential 0]; then the head would divide by zero.
 
-    Statement:    for every head and every query: `alone` is 1 if no row but the one that `sentinel` flags has an
+    Statement:    for every head and every query: `alone` is 1 if no row except the one that `sentinel` flags has an
                   exponential above 0, else 0. The head never divides by zero.
     Construction: the columns come after all others, (-B·one ¦ sentinel) twice and ((B + s)·one ¦ sentinel), where s is
                   the least score whose exponential is not 0. It is 2^-p, so that the sentinel has the weight
                   share = [2^-p/Z]: 1 if it is alone, and at most 1/2 if not, because then Z >= 2·2^-p.
                   h = ReLU(share - 1/2) twice, alone = ReLU(h + h). A later layer can BOOST such queries.
     Bounds:       one head, one sentinel row, three columns, two hidden units; `share` must be 0 before. Several heads
-                  may write to one column `alone`, each with its own `share`: it is then the number of heads that see
+                  may write to one column `alone`, each with its own `share`. It is then the number of heads that see
                   nothing, at most B. Least p: 1.
     Exactness:    exact for every earlier score and any number of rows (`proofs/GadgetEmpty.v`, for every p).
     Deviations:   the paper has no such gadget: with it a model can detect division by zero.
@@ -88,7 +88,7 @@ def overwrite(gather: HeadBuilder, own_row: HeadBuilder, source: Columns, buffer
 
 @dataclass(frozen=True, eq=False)
 class Pointer:
-    """reached_l = [the l-th row after an &], l = 0 … K; `bits` are those read so far, the highest first."""
+    """reached_l = [the l-th row after an &], l = 0 … K; `bits` are those read so far, highest first."""
 
     reached: Columns
     bits: Columns

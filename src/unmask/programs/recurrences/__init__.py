@@ -1,7 +1,7 @@
-"""System of recurrences → programs: a row per slot, a head per read, an MLP that holds the rules.
+"""System of recurrences → programs: a row per slot, a head per read, an MLP for the rules.
 
 `slot_rows.py` gives slots their rows and codes, as expressions in N. `regions.py` cuts groups into regions in which
 every read exists, `rule_tables.py` turns a rule into conjunctions, and `system_plan.py` puts these together, for every
-N or for one. `slot_registers.py` writes what every row computes, and `system_programs.py` makes the programs of all
+N or for one. `slot_registers.py` defines what every row computes, and `system_programs.py` makes the programs of all
 kinds of models from it; `string_placement.py` orders the rows of chains of thought.
 """

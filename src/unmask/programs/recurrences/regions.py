@@ -1,7 +1,7 @@
 """Group × rule → regions: parts of a group in which every read exists, so that one table holds the rule.
 
-A read with `or_else` is a constant where there is no such slot, `pick` is one read or the other, and a read over an
-empty range is known: each of these cuts a group in two. In a region a read is one of three leaves.
+A read with `or_else` is a constant if the slot does not exist, `pick` is one read or the other, and the result of a
+read over an empty range is known. Each of these cuts a group in two. In a region a read is one of three leaves.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -30,13 +30,13 @@ from unmask.recurrences.slots import (
 
 @dataclass(frozen=True, eq=False)
 class Fetch:
-    """A letter (`source` is None) or a slot, at these places; then a function of its value."""
+    """A letter (`source` is None) or a slot, with these indices, and a function that is applied to its value."""
 
     source: Slots | None
     places: tuple[Expression, ...]
     mapping: Callable[[Any], Any] | None = None
     each: bool = False
-    name: str = ""  # of a read with a function, and its line
+    name: str = ""  # for a read with a function, and its line
 
     def value(self, contents: Any) -> Any:
         return contents if self.mapping is None else self.mapping(contents)
@@ -62,7 +62,7 @@ Leaf = Fetch | Known | Ranged
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """Rows of a block, by a condition, and what each read of a rule is there."""
+    """The rows of a block that satisfy a condition, with the leaf for each read of a rule."""
 
     where: Expression
     rows: np.ndarray  # flags
@@ -96,8 +96,8 @@ def regions(
 ) -> Iterator[Region]:
     """The regions of one rule within some rows.
 
-    Where the rows are but a sample, `left_out` collects the conditions that hold in none of them, and a condition that
-    holds in all of them is kept.
+    If the rows are only a sample, `left_out` collects the conditions that hold in no row, and a condition that holds in
+    all rows is kept.
     """
     if not rows.any():
         if left_out is not None:
@@ -118,17 +118,17 @@ def regions(
 
 
 def finder_regions(over: Over, evaluate: Evaluate, left_out: list[Expression] | None = None) -> Iterator[Region]:
-    """The regions of the rows that find; `left_out` as in `regions`."""
+    """The regions of finder rows; `left_out` as in `regions`."""
     where = constant(1) if over.where is None else over.where
     return regions(over.reads, where, evaluate(where) != 0, evaluate, left_out)
 
 
 Alternatives = list[tuple[tuple[Expression, ...], Leaf]]
-"""What a read may be, each with the conditions under which it is that."""
+"""The possible leaves for a read, each with its conditions."""
 
 
 class _Alternatives(ReadVisitor[None, Alternatives]):
-    """Read → what it may be. Without `or_else` a letter or slot exists: the unfolding checks that."""
+    """Read → its possible leaves. Without `or_else` a letter or slot exists; the unfolding checks this."""
 
     def letter(self, read: Letter, context: None) -> Alternatives:  # noqa: ARG002
         return self._existing(read, [read.at >= 0, read.at < N], Fetch(None, (read.at,)))

@@ -1,4 +1,4 @@
-"""Rule → conjunctions of features: what heads copy, and the table of a rule over it.
+"""Rule → conjunctions of features: the features that heads copy, and the table of a rule over them.
 
     feature     "the row holds this value", or for a set "the item is in (or not in) the set"
     variable    features of which exactly one holds, once the row that is read is written
@@ -47,7 +47,7 @@ def items_of(values: Iterable[frozenset]) -> list[Any]:
 
 
 def coded(value: Any, items: Sequence[Any] | None) -> list[Feature]:
-    """The features of a value: of a set, where the items are given."""
+    """The features of a value; those of a set if the items are given."""
     return [("is", value)] if items is None else [("in" if item in value else "out", item) for item in items]
 
 
@@ -58,7 +58,7 @@ def feature_name(feature: Feature) -> str:
 
 @dataclass(eq=False)
 class ReadHead:
-    """What symbols mean to one head: token → features."""
+    """The meaning of symbols for one head: token → features."""
 
     meaning: dict[int, frozenset[Feature]] = field(default_factory=dict)
     items: set[Any] = field(default_factory=set)
@@ -66,7 +66,7 @@ class ReadHead:
 
     @property
     def features(self) -> list[Feature]:
-        """In a fixed order."""
+        """All features, in a fixed order."""
         found = {feature for features in self.meaning.values() for feature in features}
         return sorted(found, key=lambda f: (f[0] != "is", value_name(f[1]), f[0], str(type(f[1]))))
 
@@ -105,7 +105,7 @@ NEVER = -1
 
 @dataclass(frozen=True)
 class Cube:
-    """All of `literals` hold, each with the columns that hold if it does not; then the result is `result`."""
+    """If all `literals` hold, the result is `result`. Each literal comes with the columns that hold if it does not."""
 
     literals: tuple[Column, ...]
     others: tuple[tuple[Column, ...], ...]
@@ -113,7 +113,7 @@ class Cube:
 
 
 def check_entries(counts: Sequence[int], what: str) -> None:
-    """Refuse a table that is too large."""
+    """Raise TooLarge for a table that is too large."""
     entries = prod(counts)
     if entries > MOST_ENTRIES:
         raise TooLarge(
@@ -158,7 +158,7 @@ def _cubes(
 
 
 def _decisive(results: np.ndarray) -> int:
-    """A variable on which the table depends; the one that leaves the fewest different results."""
+    """A variable on which the table depends: the one that leaves the fewest distinct results."""
     best, least = -1, None
     for axis in range(results.ndim):
         parts = np.moveaxis(results, axis, 0).reshape(results.shape[axis], -1)
@@ -180,7 +180,7 @@ def all_given(values: Sequence[Sequence[Any]]) -> Iterator[tuple[tuple[int, ...]
 
 
 class GivenValues:
-    """What the reads of a region may give, and the variables that say which."""
+    """The possible values of the reads of a region, and the variables that distinguish them."""
 
     def __init__(self) -> None:
         self.values: list[list[Any]] = []
@@ -210,11 +210,11 @@ class GivenValues:
         return np.full([len(variable.choices) for variable in self.variables], NEVER, dtype=np.int64)
 
     def index(self, numbers: Sequence[int]) -> tuple[int, ...]:
-        """The place in the table of one combination of values."""
+        """The index in the table of one combination of values."""
         return tuple(k for read, number in zip(self._numbers, numbers, strict=True) for k in read[number])
 
     def cube(self, leaves: Sequence[Leaf], numbers: Sequence[int], values: Sequence[Any]) -> Cube:
-        """One combination as a conjunction; of each(…) only that the item is there."""
+        """One combination as a conjunction; for each(…), only that the set contains the item."""
         literals: list[Column] = []
         others: list[tuple[Column, ...]] = []
         for leaf, (first, last), read, number, value in zip(

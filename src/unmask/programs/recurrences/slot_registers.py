@@ -1,12 +1,12 @@
-"""What every row of a system computes, from registers to results.
+"""The computation of every row of a system, from registers to results.
 
-    layer 1   heads copy the features of the rows that are read; rows that find report what they find
-    layer 2   where there are reads over a range: slots attend to the rows that find for them (lem:detection)
+    layer 1   heads copy the features of the rows that are read; finder rows write what they find
+    layer 2   with reads over a range: slots attend to their finder rows (lem:detection)
     last      a unit for every conjunction of a rule; its result features, twice
 
-A unit of up to three literals adds them, and takes away all but one: ReLU(Σ literals - (k - 1) - blocks). A longer
-one, and for p = 1 any with more than one literal, takes away what contradicts it: ReLU(1 - Σ others - blocks). Least
-p: 1. Everything is 0 or 1, but for shares, which are only compared with 0.
+A unit of up to three literals adds them, and subtracts k - 1: ReLU(Σ literals - (k - 1) - blocks). A longer unit,
+and for p = 1 any unit with more than one literal, subtracts what contradicts it: ReLU(1 - Σ others - blocks). Least
+p: 1. All values are 0 or 1, except shares, which are only compared with 0.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -40,14 +40,14 @@ class Features:
 
 
 def features(program: Program, name: str, listed: Sequence[Feature]) -> Features:
-    """A register with a column for every feature."""
+    """Add a register with a column for every feature."""
     columns = program.register(name, [feature_name(feature) for feature in listed])
     return Features(dict(zip(listed, columns.tolist(), strict=True)))
 
 
 @dataclass(eq=False)
 class SlotRegisters:
-    """The registers of a program, as far as all kinds share them."""
+    """The registers that the programs of all kinds share."""
 
     program: Program
     plan: SystemPlan
@@ -66,7 +66,7 @@ class SlotRegisters:
 
     @classmethod
     def of(cls, program: Program, plan: SystemPlan, placement: Placement | None = None) -> "SlotRegisters":
-        """Places, addresses and what is fetched; the rows of the plan are where `placement` puts them."""
+        """Positions, addresses and fetched values; `placement` says where the rows of the plan are."""
         room = plan.room if placement is None else constant(placement.codes)
         here = plan.here() if placement is None else placement.here()
         node = cls(program, plan, program.code("here", here, room=room), placement)
@@ -92,7 +92,7 @@ class SlotRegisters:
         return node
 
     def embed_own(self, tokens: Sequence[int]) -> None:
-        """What every row shows to the heads that read it; heads to which symbols mean the same share it."""
+        """Embed the features that every row shows to the heads that read it; heads with equal meanings share them."""
         for h, head in enumerate(self.plan.heads):
             same = next((g for g in range(h) if self.plan.heads[g].meaning == head.meaning), None)
             if same is not None:
@@ -102,7 +102,7 @@ class SlotRegisters:
             embed_meaning(self.program, head, self.own[h], tokens)
 
     def asks(self, declared: Expression | np.ndarray, fill: int) -> Expression | np.ndarray:
-        """An expression of the row that acts, at the rows that act; `fill` at the others."""
+        """An expression of the plan row that a row computes; `fill` in rows that compute nothing."""
         return declared if self.placement is None else self.placement.asks(declared, fill)
 
     def fetch(self, layer: LayerBuilder, copy: Callable[[HeadBuilder, int], None]) -> None:
@@ -111,7 +111,7 @@ class SlotRegisters:
             copy(lookup(layer, address, self.here), h)
 
     def find(self, mlp: MlpBuilder, blocks: Callable[[Planned], Block]) -> None:
-        """Rows that find say what they find."""
+        """Let finder rows write what they find."""
         for region in self.plan.regions:
             if region.group is None:
                 channel = self._channel_of(region)
@@ -119,7 +119,7 @@ class SlotRegisters:
                 self.units(mlp, region, region.terms, blocks(region), lambda f, t=targets: [t[f]])
 
     def gather(self, layer: LayerBuilder) -> list[HeadBuilder]:
-        """Slots attend to the rows that find for them: some item is found, or it is lacking."""
+        """Let slots attend to their finder rows: an item is found, or it is lacking."""
         heads = []
         for c, target in enumerate(self.targets):
             head = attend(layer, target, self.not_finding[c])
@@ -167,14 +167,14 @@ class SlotRegisters:
 
 
 def target_of(program: Program, plan: SystemPlan, channel: int) -> Columns | None:
-    """The slot for which a row finds, or of which it asks what was found; none where there is only one."""
+    """The slot for which a row finds, or whose finder rows it reads; None if there is only one."""
     if plan.finds_for_one(channel):
         return None
     return program.code(f"target {channel}", plan.target(channel), room=plan.room)
 
 
 def attend(layer: LayerBuilder, target: Columns | None, not_finding: Columns) -> HeadBuilder:
-    """A head that sees the rows that find for the slot, all alike."""
+    """A head that attends equally to all finder rows of the slot."""
     head = layer.head()
     if target is not None:
         eq(head, target, target)
@@ -193,7 +193,7 @@ def tell_apart(mlp: MlpBuilder, share: Columns, some: Columns, lacking: Columns)
 
 
 def embed_meaning(program: Program, head: ReadHead, own: Features, tokens: Iterable[int]) -> None:
-    """The features of every symbol that a head may read."""
+    """Embed the features of every symbol that a head may read."""
     pairs = [(t, own.columns[f]) for t in tokens for f in sorted(head.meaning.get(t, ()), key=str)]
     if pairs:
         symbols, columns = np.array(pairs).T

@@ -1,12 +1,12 @@
-"""System × lengths → SlotRows: which rows the slots have, and by which codes they are addressed.
+"""System × lengths → SlotRows: the rows of the slots, and the codes by which they are addressed.
 
     rows    the N letters, the rows of reads over a range, the groups of slots; the slots of the answer last
     codes   letter i has the code i; slot (i, j) of a group has the code  base + (i - i₀)·J + (j - j₀)
 
-I × J is a box that holds the indices of the group. Its sides and the first rows are expressions in N. If the rows are
-those of every N, the box is the product of the ranges, which must depend on N alone. If N is one number, it is a
-constant in all expressions, and the box is the least one around the indices. In both cases an address is a formula in
-the indices of the row that reads. If a group fills its box, the indices of a row are a formula in n, too.
+I × J is a box that contains the indices of the group. Its sides and the first rows are expressions in N. If the rows
+are for every N, the box is the product of the ranges, which must depend on N alone. If N is one number, it is a
+constant in all expressions, and the box is the smallest one that contains the indices. In both cases an address is a
+formula in the indices of the row that reads. If a group fills its box, the indices of a row are a formula in n, too.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ from unmask.recurrences.unfolding import Unfolding, slot_name
 
 
 class NoFormula(Exception):
-    """A table or a power of two: positions list its values instead."""
+    """Raised for a table or a power of two: positions list its values instead."""
 
 
 def formula(expression: Expression, indices: Mapping[str, Expression]) -> Expression:
@@ -43,7 +43,7 @@ def formula(expression: Expression, indices: Mapping[str, Expression]) -> Expres
 
 
 Arrays = dict[str, np.ndarray]
-"""Indices by name, an entry for every row of a block at every length that is looked at; N among them."""
+"""Indices by name, including N, with an entry for every row of a block at every sampled length."""
 
 
 def plus(a: Expression, b: Expression) -> Expression:
@@ -68,7 +68,7 @@ def in_length(expression: Expression) -> Expression:
 
 
 def fixed(expression: Expression) -> int:
-    """Return the number that an expression of a plan of one length is."""
+    """Return the value of an expression in a plan for one length."""
     assert expression.operator == "constant", f"{expression} depends on N"
     return expression.value
 
@@ -86,14 +86,14 @@ class Box:
         return product(self.sizes)
 
     def place(self, places: Sequence[Expression]) -> Expression:
-        """Return the number of the slot at these places within its box."""
+        """Return the number of the slot with these indices within its box."""
         total = constant(0)
         for place, first, size in zip(places, self.firsts, self.sizes, strict=True):
             total = plus(times(total, size), minus(place, first))
         return total
 
     def code(self, places: Sequence[Expression]) -> Expression:
-        """Return the code of the slot at these places."""
+        """Return the code of the slot with these indices."""
         return plus(self.base, self.place(places))
 
 
@@ -108,7 +108,7 @@ class FullBox:
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Consecutive rows with their indices, which are formulas in the row where the block fills a box."""
+    """Consecutive rows with their indices, which are formulas in the row if the block fills a box."""
 
     first: Expression
     count: Expression
@@ -117,14 +117,14 @@ class Block:
 
     @property
     def formulas(self) -> Mapping[str, Expression]:
-        """The indices of a row; raise NoFormula where they are only listed."""
+        """The indices of a row; raise NoFormula if they are only listed."""
         if self.full is None:
             raise NoFormula
         return self.full.formulas
 
     @property
     def rows(self) -> slice:
-        """The rows of the block in a plan of one length."""
+        """The rows of the block in a plan for one length."""
         return slice(fixed(self.first), fixed(self.first) + fixed(self.count))
 
     def tuples(self, names: Sequence[str]) -> list[tuple[int, ...]]:
@@ -181,7 +181,7 @@ def range_box(ranges: Sequence[Range], base: Expression) -> Box:
 
 
 def least_box(ranges: Sequence[Range], indices: Arrays, base: Expression) -> Box:
-    """Return the least box around the indices of a group at one length."""
+    """Return the smallest box that contains the indices of a group at one length."""
     listed = [indices[over.name] for over in ranges]
     firsts = [int(values.min()) if values.size else 0 for values in listed]
     lasts = [int(values.max()) if values.size else -1 for values in listed]
@@ -210,11 +210,11 @@ Draft = tuple[Slots, Case, Region]
 
 @dataclass(frozen=True, eq=False)
 class Finders:
-    """The rows of a read over a range: they find for the slot of `group` with the code `target`."""
+    """The finder rows of a read over a range: they find for the slot of `group` with the code `target`."""
 
     block: Block
     own: Expression
-    """The code of such a row."""
+    """The code of a finder row."""
     target: Expression
     group: Slots
     over: Over
@@ -225,18 +225,18 @@ class Finders:
 
     @property
     def names(self) -> list[str]:
-        """`cell[2,5] k=3` for each of them."""
+        """`cell[2,5] k=3` for each of the rows."""
         index = self.over.range.name
         listed = self.block.tuples([part.name for part in self.ranges])
         return [f"{slot_name((self.group.name, tuple(at)))} {index}={k}" for *at, k in listed]
 
 
 class SlotRows:
-    """The rows of a system: of every N, seen at a few lengths, or of one N, which is then a constant."""
+    """The rows of a system: for every N, sampled at a few lengths, or for one N, which is then a constant."""
 
     blocks: dict[Slots, Block]
     finders: list[Finders]
-    """In the order of their rows."""
+    """The blocks, in the order of their rows."""
 
     def __init__(self, system: System, seen: Sequence[Unfolding], length: Expression) -> None:
         self.system, self.seen, self.length = system, seen, length
@@ -247,7 +247,7 @@ class SlotRows:
 
     @classmethod
     def placed(cls, unfolding: Unfolding, read: Sequence[tuple[Slots, Over]] = ()) -> "SlotRows":
-        """Return the rows of one length where the slots of these groups have such reads over a range, others none."""
+        """Return the rows of one length if the slots of these groups have such reads over a range, and others none."""
         rows = cls(unfolding.system, [unfolding], constant(unfolding.length))
         for group, over in read:
             rows._find(group, over, rows._indices[group])
@@ -256,17 +256,17 @@ class SlotRows:
 
     @property
     def unfolding(self) -> Unfolding:
-        """The one length of a plan that is not of every N."""
+        """The unfolding at the single length of a plan that is not for every N."""
         (unfolding,) = self.seen
         return unfolding
 
     @cached_property
     def groups(self) -> list[Slots]:
-        """That of the answer last."""
+        """All groups, that of the answer last."""
         return sorted(self.system.groups, key=lambda group: group is self.system.answer_group)
 
     def sized(self, expression: Expression) -> Expression:
-        """Return an expression in N as a formula of every N, or as the constant of one length."""
+        """Return an expression in N as a formula for every N, or as the constant of one length."""
         if self.every_length:
             return in_length(expression)
         return constant(int(expression.evaluate({"N": fixed(self.length)})))
@@ -277,7 +277,7 @@ class SlotRows:
 
     @property
     def slots(self) -> Expression:
-        """P: slots, and rows that find."""
+        """P: the number of slots and finder rows."""
         return self.sized(plus(self._finding, self._slots))
 
     @property
@@ -298,14 +298,14 @@ class SlotRows:
 
     @property
     def _finding(self) -> Expression:
-        """The number of rows that find."""
+        """The number of finder rows."""
         blocks = [found.block for found in self.finders]
         sizes = (block.count if block.full is None else block.full.box.size for block in blocks)
         return reduce(plus, sizes, constant(0))
 
     @property
     def row_names(self) -> list[str]:
-        """`cell[2,5]` for a slot, `cell[2,5] k=3` for a row that finds for it, "" for a letter; at one length."""
+        """`cell[2,5]` for a slot, `cell[2,5] k=3` for a finder row of it, "" for a letter; at one length."""
         names = [""] * fixed(self.rows)
         for found in self.finders:
             names[found.block.rows] = found.names
@@ -320,9 +320,9 @@ class SlotRows:
         return self.boxes[group].code([over.index for over in group.ranges])
 
     def declared(self, pieces: Sequence[Piece], otherwise: Expression) -> Expression | np.ndarray:
-        """Return an expression for every block, another one elsewhere, as a formula.
+        """Return a formula with an expression for every block and another expression elsewhere.
 
-        A plan of one length has a table in its place if some block has no formula.
+        A plan for one length uses a table instead if some block has no formula.
         """
         given = dict(pieces)
         try:
@@ -387,7 +387,7 @@ class SlotRows:
         return found
 
     def _find(self, group: Slots, over: Over, slots: Arrays) -> Finders:
-        """Append the rows that find for these slots of a group, with codes behind those of all slots."""
+        """Append the finder rows of these slots of a group, with codes after those of all slots."""
         before = self._finding
         first, indices = self.sized(plus(self.length, before)), extended(slots, [over.range])
         ranges = (*group.ranges, over.range)
@@ -439,7 +439,7 @@ class SlotRows:
         return self._full_block(first, group.ranges, box, indices, place)
 
     def _order(self, group: Slots, unfolding: Unfolding) -> np.ndarray | None:
-        """Return how the slots of a group are permuted so that the answers are last; None if they are not."""
+        """Return the permutation of a group's slots that moves the answers to the end; None if none is needed."""
         if group is not self.system.answer_group:
             return None
         place = {at: i for i, at in enumerate(unfolding.slots[group.name])}

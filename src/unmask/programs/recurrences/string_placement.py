@@ -1,9 +1,9 @@
-"""Where the rows of a plan are in a string that grows: one slot after the other, or a block for every step.
+"""The positions of a plan's rows in a string that grows: one slot after the other, or a block for every step.
 
-    chain     the slots in an order in which each comes after what it reads; row n acts for the slot in row n + 1
-    levels    block t holds the slots of depth t, each behind the rows that find for it; what is left over is empty
+    chain     the slots in an order in which each comes after its reads; row n computes the slot in row n + 1
+    levels    block t has the slots of depth t, each after its finder rows; the remaining rows are empty
 
-The answers are last, so that a slot that is read by another cannot be an answer: `with_copied_answers` adds slots
+The answers are last, so a slot that another slot reads cannot be an answer: `with_copied_answers` adds slots
 that repeat the answers.
 """
 
@@ -22,7 +22,7 @@ from unmask.recurrences.unfolding import Key, Unfolding
 
 @dataclass(frozen=True, eq=False)
 class Placement:
-    """Row r of the plan is row of[r] of the string; the row that acts for it is `ahead` rows before it."""
+    """Row r of the plan is row of[r] of the string; the row that computes it is `ahead` rows before it."""
 
     plan: SystemPlan
     of: np.ndarray
@@ -42,31 +42,31 @@ class Placement:
 
     @property
     def nowhere(self) -> int:
-        """A code that asks for nothing: only the first row has it, as a row that finds, and it finds nothing."""
+        """A code for an empty lookup: only the first row has it, as a finder row, and it finds nothing."""
         return fixed(self.plan.room) + self.rows - self.of.size
 
     @property
     def codes(self) -> int:
-        """How many codes there are, `nowhere` among them where rows look for what others find."""
+        """The number of codes, including `nowhere` if there are finder rows."""
         return self.nowhere + bool(self.plan.channels)
 
     @property
     def names(self) -> list[str]:
-        """What every row is called; "" where it is empty."""
+        """The name of every row; "" if it is empty."""
         names = [""] * self.rows
         for row, name in zip(self.of.tolist(), self.plan.row_names, strict=True):
             names[row] = name
         return names
 
     def here(self) -> np.ndarray:
-        """Codes of the rows, those that are empty included."""
+        """The codes of the rows, including empty ones."""
         table = np.zeros(self.rows, dtype=np.int64)
         table[np.setdiff1d(np.arange(self.rows), self.of)] = fixed(self.plan.room) + np.arange(self.rows - self.of.size)
         table[self.of] = self._values(self.plan.here())
         return table
 
     def asks(self, declared: Expression | np.ndarray, fill: int) -> np.ndarray:
-        """What a row acts by; `fill` where it acts for nothing."""
+        """The expression of the plan row that a row computes; `fill` if it computes nothing."""
         table = np.full(self.rows, fill, dtype=np.int64)
         acting = np.arange(self.length, self.of.size)
         table[self.of[acting] - self.ahead] = self._values(declared)[acting]
@@ -79,7 +79,7 @@ class Placement:
 
 
 def one_slot_per_step(plan: SystemPlan, order: list[Key] | None = None) -> Placement:
-    """Every row of the plan in a step of its own; `order` lists the slots, each after what it reads."""
+    """Every row of the plan in a separate step; `order` lists the slots, each after its reads."""
     length, count = plan.unfolding.length, fixed(plan.rows)
     begin = length <= 1
     _check_first_row(plan, "cot")
@@ -131,7 +131,7 @@ def with_copied_answers(system: System, unfolding: Unfolding) -> System:
 
 
 def _check_first_row(plan: SystemPlan, kind: str) -> None:
-    """The first row must act for nothing, where rows look for what others find."""
+    """Check that the first row computes nothing if there are finder rows."""
     if plan.channels and not plan.unfolding.length:
         raise ProblemError(
             f"a program with reads over a range does not compile to {kind} for the empty word; "
@@ -140,7 +140,7 @@ def _check_first_row(plan: SystemPlan, kind: str) -> None:
 
 
 def _in_order(plan: SystemPlan, keys: list[Key]) -> list[int]:
-    """The rows of these slots, each behind those that find for it; answers behind everything else."""
+    """The rows of these slots, each after its finder rows; answers after everything else."""
     found, own = _rows(plan)
     listed, last = set(keys), set(plan.unfolding.answers)
     answers = [key for key in plan.unfolding.answers if key in listed]
@@ -150,7 +150,7 @@ def _in_order(plan: SystemPlan, keys: list[Key]) -> list[int]:
 
 
 def _rows(plan: SystemPlan) -> tuple[dict[Key, list[int]], dict[Key, int]]:
-    """(rows that find for it, its own row) of every slot."""
+    """(finder rows, own row) of every slot."""
     slots: dict[int, Key] = {}
     own: dict[Key, int] = {}
     for group in plan.groups:

@@ -1,11 +1,11 @@
-"""System → SystemPlan: rows, heads and conjunctions, before anything is a register.
+"""System → SystemPlan: rows, heads and conjunctions, before registers are assigned.
 
-    region    rows of a group in which one table holds the rule; a read over a range has rows of its own
+    region    rows of a group in which one table is the rule; a read over a range has separate rows, its finder rows
     head      the m-th read of every region, by the code of the row that it reads
     channel   the c-th read over a range of every region: rows that search, and the slots for which they search
     term      region ∧ literals → result
 
-All values that a slot may hold are tokens of one vocabulary, letters first.
+All values that a slot may have are tokens of one vocabulary, letters first.
 
 A plan is for every N (`for_every_length`) or for one N (`at`), which is then a constant in all its expressions. The
 regions of a plan for every N are those that have a slot at a few lengths. At any other length, `fits` checks that the
@@ -85,7 +85,7 @@ MOST_ADDED = 3
 
 
 def most_added(precision: Precision) -> int:
-    """How many literals a unit may add up: their sum, and not less, must be a number of F_p."""
+    """The most literals that a unit may add up: their sum must be a number of F_p, without clipping."""
     return MOST_ADDED if precision.p > 1 else 1
 
 
@@ -99,25 +99,25 @@ class Term:
 
 @dataclass(frozen=True, eq=False)
 class Planned:
-    """A region with its heads, channels and terms; `group` is None for rows that find."""
+    """A region with its heads, channels and terms; `group` is None for finder rows."""
 
     name: str
     block: Block
     where: Expression
     group: Slots | None
-    heads: dict[int, Expression]  # the head of each fetch, and the code that it asks for
+    heads: dict[int, Expression]  # the head of each fetch, and the code that it looks up
     channels: tuple[int, ...]
     terms: tuple[Term, ...]
 
     @property
     def computes(self) -> tuple[Any, ...]:
-        """Its table over what it reads, independent of where that is."""
+        """The table of the region over its reads, independent of their positions."""
         return tuple(self.heads), self.channels, self.terms
 
 
 @dataclass(eq=False)
 class Channel:
-    """Reads over a range, and which items may be found."""
+    """Reads over a range, and the items that may be found."""
 
     finders: list[Finders] = field(default_factory=list)
     items: dict[Any, None] = field(default_factory=dict)
@@ -132,7 +132,7 @@ class Channel:
 
 
 class SystemPlan(SlotRows):
-    """Everything that the programs of all kinds need to know; `starts` for the values before the first step."""
+    """Everything that the programs of all kinds need; `starts` is for the values before the first step."""
 
     def __init__(
         self, system: System, symbols: Symbols, seen: Sequence[Unfolding], length: Expression, most_added: int
@@ -166,19 +166,19 @@ class SystemPlan(SlotRows):
     def for_every_length(
         cls, system: System, symbols: Symbols, seen: Sequence[Unfolding], *, most_added: int
     ) -> "SystemPlan":
-        """Return the plan of every N; raise NoFormula if a position is not a formula."""
+        """Return the plan for every N; raise NoFormula if a position is not a formula."""
         if system.edits:
             raise NoFormula
         return cls(system, symbols, seen, N, most_added)
 
     @property
     def cases(self) -> frozenset:
-        """What the regions of this length compute: of finitely many cases that a program has, those that occur."""
+        """The cases that the regions of this length compute: those of the program's finitely many cases that occur."""
         planned = [(False, region) for region in self.regions] + [(True, region) for region in self.starts]
         return frozenset((start, region.group and region.group.name, region.computes) for start, region in planned)
 
     def _plan(self, drafts: Sequence[Draft], finders: dict[tuple[int, int], Finders]) -> None:
-        items: dict[Finders, list[Any]] = {}  # regions may share the rows that find for them
+        items: dict[Finders, list[Any]] = {}  # regions may share finder rows
         for number, (group, case, region) in enumerate(drafts):
             try:
                 found = self._channels_of(number, region, finders, items)
@@ -193,7 +193,7 @@ class SystemPlan(SlotRows):
         finders: dict[tuple[int, int], Finders],
         items: dict[Finders, list[Any]],
     ) -> dict[int, tuple[int, list[Any]]]:
-        """The channel and the items of every read over a range, by its place among the reads."""
+        """The channel and the items of every read over a range, by its index among the reads."""
         found: dict[int, tuple[int, list[Any]]] = {}
         for place, leaf in enumerate(region.leaves):
             if isinstance(leaf, Ranged):
@@ -206,7 +206,7 @@ class SystemPlan(SlotRows):
         return found
 
     def _add(self, region: Planned) -> None:
-        """A region that computes the same as another one of its block becomes a part of it."""
+        """Add a region; if it computes the same as another region of its block, merge the two."""
         for number, other in enumerate(self.regions):
             if other.block is region.block and other.computes == region.computes:
                 where = choose(other.where, 1, region.where)
@@ -244,7 +244,7 @@ class SystemPlan(SlotRows):
         return SlotRows.placed(unfolding, [(found.group, found.over) for found in self.finders])
 
     def fits(self, rows: SlotRows) -> bool:
-        """Return True if a plan for every N has these rows at their length, and no region that is left out."""
+        """Return True if the plan for every N has these rows at their length, and no omitted region has a slot."""
         if fixed(rows.slots) != rows.unfolding.size:  # a slot reads over other ranges there
             return False
         listed = [(self.blocks[group], rows.blocks[group], group.ranges) for group in self.groups]
@@ -258,14 +258,14 @@ class SystemPlan(SlotRows):
         )
 
     def _check_reads_nothing(self, name: str) -> None:
-        """A row that finds and reads nothing asks for letter 0."""
+        """Check that letter 0 exists if a finder row reads nothing, because it looks up letter 0."""
         if any(unfolding.length == 0 for unfolding in self.seen):
             if self.every_length:
                 raise NoFormula
             raise ProblemError(f"{name} reads neither a letter nor a slot at N = 0; compile it for longer words")
 
     def _plan_finders(self, found: Finders, channel: int) -> list[Any]:
-        """The regions of rows that find; returns the items that may be found."""
+        """Plan the regions of finder rows. Return the items that may be found."""
         group, over, block = found.group, found.over, found.block
         items: dict[Any, None] = {}
         for region in self._finder_regions(found):
@@ -302,7 +302,7 @@ class SystemPlan(SlotRows):
     def _fetch(
         self, region: Region, found: dict[int, tuple[int, list[Any]]], heads: list[ReadHead]
     ) -> tuple[dict[int, Expression], GivenValues]:
-        """A head for every fetch, and what all reads may give."""
+        """Plan a head for every fetch. Return the possible values of all reads."""
         used: dict[int, Expression] = {}
         given = GivenValues()
         for place, leaf in enumerate(region.leaves):
@@ -354,7 +354,7 @@ class SystemPlan(SlotRows):
         return Planned(name, self.blocks[group], region.where, group, fetched, channels, terms)
 
     def _terms(self, group: Slots, given: GivenValues, results: np.ndarray) -> Iterator[Term]:
-        """A cube for every result; of a set, for every item."""
+        """A cube for every result or, for a set, for every item."""
         if not self.coded_as_sets(group):
             for cube in cubes(given.variables, results):
                 yield Term(cube, (("is", group.values[cube.result]),))
@@ -375,7 +375,7 @@ class SystemPlan(SlotRows):
         return [feature for item in items for feature in (("in", item), ("out", item))]
 
     def token_features(self, group: Slots, value: Any) -> list[Feature]:
-        """What a slot of the group has computed when it is to hold this value."""
+        """The features that a slot of the group has computed if this is its value."""
         return coded(value, items_of(group.values) if self.coded_as_sets(group) else None)
 
     def _name(self, base: str) -> str:
@@ -387,14 +387,15 @@ class SystemPlan(SlotRows):
         )
 
     def here(self) -> Expression | np.ndarray:
-        """The code of every row: no two rows share one."""
+        """The code of every row; codes are distinct."""
         codes = [(found.block, found.own) for found in self.finders]
         return self.declared([*codes, *((self.blocks[group], self.own_code(group)) for group in self.groups)], row)
 
     def address(self, head: int, planned: Sequence[Planned], unread: int | None = None) -> Expression | np.ndarray:
-        """Which code a row asks for: one that has no such read repeats its first.
+        """The code that a row looks up; a row without such a read repeats its first read.
 
-        A row that reads nothing asks for `unread`; if that is not given, for itself, and one that finds for letter 0.
+        A row that reads nothing looks up `unread`. If that is not given, it looks up itself, or letter 0 if it is a
+        finder row.
         """
         every = [(self.blocks[group], self.own_code(group)) for group in self.groups]
         every += [(found.block, constant(0)) for channel in self.channels for found in channel.finders]
@@ -413,7 +414,7 @@ class SystemPlan(SlotRows):
         return len(finders) == 1 and not finders[0].group.ranges
 
     def _first_target(self, channel: int) -> Expression:
-        """The code of some slot for which rows find."""
+        """The code of a slot that has finder rows."""
         finders = self.channels[channel].finders
         if self.every_length:
             return self.boxes[finders[0].group].base
@@ -421,7 +422,7 @@ class SystemPlan(SlotRows):
         return constant(int(first.block.evaluate(first.target)[0]))
 
     def target(self, channel: int, otherwise: int | None = None) -> Expression | np.ndarray:
-        """Of rows that find, the code of the slot they find for; of such a slot its own; elsewhere that of some."""
+        """For finder rows, the code of their slot; for such a slot, its own code; elsewhere that of any such slot."""
         finders = self.channels[channel].finders
         some = self._first_target(channel) if otherwise is None else constant(otherwise)
         asked = {
@@ -433,11 +434,11 @@ class SystemPlan(SlotRows):
         return self.declared(pieces, formula(some, {"N": N}))
 
     def not_in(self, regions: Sequence[Planned]) -> Expression | np.ndarray:
-        """1 in the rows outside of some regions."""
+        """1 in the rows outside these regions."""
         return self.declared(self._pieces(dict.fromkeys(regions, constant(0)), constant(1)), constant(1))
 
     def in_blocks(self, blocks: Sequence[Block], inside: int) -> Expression | np.ndarray:
-        """`inside` in the rows of some blocks, its opposite elsewhere."""
+        """`inside` in the rows of these blocks, its opposite elsewhere."""
         return self.declared([(block, constant(inside)) for block in blocks], constant(1 - inside))
 
     def _pieces(self, asked: dict[Planned, Expression], rest: Expression) -> list[Piece]:
@@ -468,7 +469,7 @@ def _if(condition: Expression, then: Expression, otherwise: Expression) -> Expre
 
 
 def _read_whole(system: System) -> Iterator[Slots]:
-    """Groups of sets of which some read takes the set for a whole, through a function."""
+    """The groups of sets for which some read applies a function to the whole set."""
     for _, case in cases_of(system):
         for read in read_parts(case.reads):
             if isinstance(read, Mapped):

@@ -1,17 +1,17 @@
 """Systems of recurrences by masked diffusion, by a looped transformer and by chains of thought.
 
-Statement:    a system of recurrences with P slots (rows of reads over ranges included) and depth T is computed by a
+Statement:    a system of recurrences with P slots (including rows of reads over ranges) and depth T is computed by a
               masked diffusion model with T steps and P slots, by a looped transformer with T loops and P pads, by a
               chain of thought with P steps, and by a parallel chain of thought with T steps of as many symbols as the
               widest level has slots and rows. A system whose slots are rewritten in every step is computed in its
               stated number of steps or loops.
-Construction: a slot looks up what it reads, by addresses that are formulas in its indices, and applies its rule.
+Construction: a slot looks up its reads, by addresses that are formulas in its indices, and applies its rule.
               Diffusion: the planner chooses a masked slot once everything that it reads is written. If slots are
               rewritten, it chooses every slot in every step, and a masked slot counts as its start value.
-              Loop: every slot is computed in every loop; after k loops all slots of depth k are right and stay so. If
+              Loop: every slot is computed in every loop; after k loops all slots of depth k are correct and stay so. If
               slots are rewritten, a layer before the loop writes their start values.
               Chains: the rows are in an order in which a row comes after everything that it reads (`string_placement`),
-              so nothing has to wait. In a chain, row n acts for the slot in row n + 1. If a slot reads an answer, the
+              so nothing has to wait. In a chain, row n computes the slot in row n + 1. If a slot reads an answer, the
               answers are repeated at the end.
 Bounds:       T = depth or the stated steps (cot: P, and the answers once more if they are repeated; pcot: depth, or one
               more). Predictor, loop and chains: 1 layer, 3 with reads over a range; one more if slots are rewritten.
@@ -44,7 +44,7 @@ from unmask.recurrences.slots import Slots
 
 
 def system_planner(plan: SystemPlan) -> Program:
-    """u = masked slot ∧ nothing that it reads is masked; every slot where slots are rewritten."""
+    """u = masked slot ∧ nothing that it reads is masked; every slot if slots are rewritten."""
     vocabulary = plan.symbols.vocabulary
     program = program_in_length(vocabulary.symbols, 2, plan.rows)
     slots = [plan.blocks[group] for group in plan.groups]
@@ -96,7 +96,7 @@ def _choose(
     for number, ((reads, channels), regions) in enumerate(alike.items()):
         unit = mlp.units(1)
         mlp.read(unit, masked)
-        for flag in absent if reads else ():  # a slot without a read asks for itself
+        for flag in absent if reads else ():  # a slot without a read looks up itself
             mlp.read(unit, flag, -ONE)
         for c in channels:
             for column in shares[c]:
@@ -116,7 +116,7 @@ def system_predictor(plan: SystemPlan, *, own_slot: bool = False) -> Program:
 def predictor_of(
     program: Program, plan: SystemPlan, placement: Placement | None = None, *, waits: bool, own_slot: bool = False
 ) -> Program:
-    """The program of every row; without `waits` everything that is read is written already."""
+    """The program of every row; without `waits`, everything that is read is already written."""
     vocabulary = plan.symbols.vocabulary
     outcome = SlotResults.of(program, plan, placement, own_slot=own_slot)
     node = SlotRegisters.of(program, plan, placement)
@@ -156,7 +156,7 @@ def predictor_of(
 
 
 def _unknown(program: Program, heads: list, absent: list[Columns], mlp: MlpBuilder) -> list[Columns]:
-    """Whether a row that finds for a slot waits for something."""
+    """Whether a finder row of a slot waits for something."""
     flags = []
     for c, head in enumerate(heads):
         share, flag = program.register(f"share of masked {c}"), program.register(f"waits {c}")
@@ -168,14 +168,14 @@ def _unknown(program: Program, heads: list, absent: list[Columns], mlp: MlpBuild
 
 
 def _start(program: Program, node: SlotRegisters) -> None:
-    """A masked slot is as if it held what it starts with."""
+    """Treat a masked slot as if it had its start value."""
     plan = node.plan
     written = program.register("written")
     others = np.setdiff1d(plan.symbols.vocabulary.everything, plan.symbols.vocabulary["mask"])
     program.embed(others, written)
 
     def columns_of(feature: Feature) -> list[int]:
-        """Where heads find a feature of a slot, each under what it means to it."""
+        """The columns in which heads find a feature of a slot, according to its meaning for each head."""
         sort, value = feature
         if sort != "is":
             return sorted({own.columns[feature] for own in node.own if feature in own.columns})
@@ -189,7 +189,7 @@ def _start(program: Program, node: SlotRegisters) -> None:
 def start_layer(
     program: Program, node: SlotRegisters, blocks: list[Columns], targets: Callable[[Feature], list[int]]
 ) -> None:
-    """A layer before all others: what slots start with, from the letters that they read."""
+    """A layer before all others that writes start values, from the letters that slots read."""
     plan = node.plan
     layer = program.layer()
     start = SlotRegisters(program, plan, node.here)
@@ -205,11 +205,11 @@ def start_layer(
 
 
 class SlotResults:
-    """Results and their logits: B for the symbol that is chosen, -B for all others.
+    """Results and their logits: B for the chosen symbol, -B for all others.
 
-    While a slot waits, the symbols that it may hold tie at 0, or with `own_slot` have -B like all others.
+    While a slot waits, the symbols that it may have tie at 0, or with `own_slot` have -B like all others.
 
-    The columns are in the order of the sum: what a row may hold, whether it is ready, what it is.
+    The columns are in the order of the sum: possible symbols, whether the row is ready, the chosen symbol.
     """
 
     def __init__(self, program: Program, plan: SystemPlan, *, own_slot: bool) -> None:
@@ -243,7 +243,7 @@ class SlotResults:
     def decide(
         self, mlp: MlpBuilder, node: SlotRegisters, unread, unknown: list[Columns], full: Columns | None
     ) -> None:
-        """The units of every rule, and whether a slot is ready; none where a slot is `full`."""
+        """The units of every rule, and whether a slot is ready; none if a slot is `full`."""
         for region in self.plan.regions:
             group = region.group
             if group is None:
@@ -334,7 +334,7 @@ def system_loop(plan: SystemPlan) -> Program:
 
 
 def _brought(plan: SystemPlan, h: int, result: Features, fetched: Features) -> tuple[Columns, Columns]:
-    """From what a slot has computed to the features that a head reads."""
+    """The map from a slot's results to the features that a head reads."""
     pairs: dict[tuple[int, int], None] = {}
     head = plan.heads[h]
     for group in plan.groups:
@@ -349,7 +349,7 @@ def _brought(plan: SystemPlan, h: int, result: Features, fetched: Features) -> t
 
 
 def _read_out(program: Program, plan: SystemPlan, result: Features) -> None:
-    """B for what an answer row holds, or 0 for a set, which loses B for every item that is wrong; -B for all others."""
+    """B for the value of an answer row (0 for a set, minus B for every wrong item); -B for all others."""
     group = plan.groups[-1]
     tokens = plan.symbols.tokens(group.values)
     if not plan.coded_as_sets(group):
@@ -365,7 +365,7 @@ def _read_out(program: Program, plan: SystemPlan, result: Features) -> None:
 
 
 def system_string(placement: Placement) -> Program:
-    """The program of all steps."""
+    """The program of a chain of thought, for all steps."""
     plan = placement.plan
     symbols = plan.symbols.vocabulary.symbols
     program = program_in_length(symbols, len(symbols), constant(placement.rows), "causal")

@@ -28,13 +28,13 @@ from unmask.programs.program import Vocabulary, vocabulary_of
 
 @dataclass(frozen=True, eq=False)
 class FeaturePairs:
-    """Which element has which feature."""
+    """Pairs of an element and a feature that it has."""
 
     element: np.ndarray
     feature: np.ndarray
 
     def of(self, elements: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(place in `elements`, feature) for every feature of the given elements."""
+        """(index in `elements`, feature) for every feature of these elements."""
         order = np.argsort(self.element, kind="stable")
         starts = np.searchsorted(self.element[order], elements)
         stops = np.searchsorted(self.element[order], elements, side="right")
@@ -72,9 +72,9 @@ class Coding:
 
 
 def coding_price(*, size: int, left: int, right: int, pairs: int, triples: int) -> int:
-    """Weights of a composition, plus ten for every column, which every row and layer must carry.
+    """The number of weights of a composition, plus ten for every column, because every row and layer has the column.
 
-    `left` and `right` are numbers of features, `pairs` of (element, feature); known before a coding is made.
+    `left` and `right` are numbers of features, `pairs` of (element, feature); they are known before a coding exists.
     """
     return 3 * triples + pairs + 10 * (3 * left + 2 * right + 2 * size)
 
@@ -162,7 +162,7 @@ class _PointFeatures:
 
     @property
     def price(self) -> int:
-        """What `coding` will cost."""
+        """The price of `coding`."""
         return coding_price(
             size=len(self.maps),
             left=len(self.left_pairs),
@@ -233,7 +233,7 @@ def elements_of(automaton: Automaton, group: PermutationGroup | None = None) -> 
 
 
 def products_of(automaton: Automaton, group: PermutationGroup | None = None) -> Products:
-    """The products of an automaton's words; TooLarge if there are more than a thousand."""
+    """The products of an automaton's words; raise TooLarge if there are more than a thousand."""
     monoid = elements_of(automaton, group)
     if isinstance(monoid, PermutationGroup):
         letters = np.array(monoid.symbols)
@@ -246,7 +246,7 @@ def products_of(automaton: Automaton, group: PermutationGroup | None = None) -> 
 
 
 def try_products(automaton: Automaton, group: PermutationGroup | None = None) -> Products | None:
-    """`products_of`, or None where the monoid is too large for one slot per node."""
+    """`products_of`, or None if the monoid is too large for one slot per node."""
     try:
         return products_of(automaton, group)
     except TooLarge:
@@ -259,7 +259,7 @@ def _word_name(monoid: Monoid, element: int, tokens: tuple[str, ...]) -> str:
 
 
 def _with_symbols(tokens: tuple[str, ...], letters: np.ndarray, names: list[str]) -> tuple[tuple[str, ...], np.ndarray]:
-    """Symbols are the tokens, then the elements that no token stands for; a name that is taken gets a number."""
+    """Symbols are the tokens, then the elements that are not the element of a token; a taken name gets a number."""
     symbols = list(tokens)
     taken = set(tokens)
     symbol_of = np.full(len(names), -1)
@@ -277,7 +277,7 @@ def _with_symbols(tokens: tuple[str, ...], letters: np.ndarray, names: list[str]
 
 
 def products_vocabulary(products: Products, roles: Sequence[str]) -> Vocabulary:
-    """Letters and products; reject and accept come with every vocabulary."""
+    """The vocabulary of letters and products; every vocabulary also has reject and accept."""
     return vocabulary_of(products.symbols, len(products.letters), (*roles, "reject", "accept"))
 
 

@@ -8,8 +8,8 @@ Bounds:       T = ⌈log2 N⌉ (0 for N <= 1), P = 1; 2 looped layers (1 for `ma
 Exactness:    for every N >= 0 and p >= 2.
 Deviations:   one pad instead of none: it is the identity, and the empty word has a row to answer from.
 
-`product_loop` holds one of the |M| elements of the monoid; `matrix_loop` holds where each state goes, for monoids
-too large to list: all pairs (q, s) with s reachable from q.
+A row of `product_loop` holds one of the |M| elements of the monoid. A row of `matrix_loop`, for monoids too large to
+list, holds the image of each state, over all pairs (q, s) with s reachable from q.
 """
 
 from collections.abc import Iterator
@@ -50,7 +50,7 @@ def product_loop(products: Products, vocabulary: Vocabulary, length: Expression)
 
 
 def matrix_loop(automaton: Automaton, vocabulary: Vocabulary, length: Expression) -> Program:
-    """One looped layer: fetch the maps of both factors, and compose them; refused where the paths are too many."""
+    """One looped layer: fetch the maps of both factors, and compose them; raise if there are too many paths."""
     check_units(path_count(automaton), f"a loop over the maps of {automaton.states:,} states")
     pairs = reachable_pairs(automaton)
     number = {pair: i for i, pair in enumerate(pairs)}
@@ -81,7 +81,7 @@ def matrix_loop(automaton: Automaton, vocabulary: Vocabulary, length: Expression
 
 
 def accepting_elements(products: Products) -> np.ndarray:
-    """Which elements are accepted: those that satisfy one of the coding's disjuncts."""
+    """A flag per element: it is accepted if it satisfies one of the coding's disjuncts."""
     coding = products.coding
     has = np.zeros((coding.size, len(coding.result_names)), dtype=bool)
     has[coding.result.element, coding.result.feature] = True
@@ -92,18 +92,18 @@ def accepting_elements(products: Products) -> np.ndarray:
 
 
 def reachable_pairs(automaton: Automaton) -> list[tuple[int, int]]:
-    """(q, s) with s reachable from q, q itself included, in order."""
+    """All (q, s) with s reachable from q, including s = q, in order."""
     return [(q, int(s)) for q, reached in enumerate(_reachable(automaton)) for s in np.flatnonzero(reached)]
 
 
 def path_count(automaton: Automaton) -> int:
-    """How many hidden units `matrix_loop` takes: paths q → r → s among reachable pairs."""
+    """The number of hidden units of `matrix_loop`: paths q → r → s among reachable pairs."""
     sizes = np.array([reached.sum() for reached in _reachable(automaton)])
     return int(sum(sizes[reached].sum() for reached in _reachable(automaton)))
 
 
 def _reachable(automaton: Automaton) -> Iterator[np.ndarray]:
-    """For each state which states can be reached from it; bit s of a mask is state s."""
+    """For each state, the mask of the states that can be reached from it; bit s is state s."""
     after = [np.unique(row).tolist() for row in automaton.delta]
     masks = [1 << q for q in range(automaton.states)]
     changed = True
@@ -141,7 +141,7 @@ def _rows_of_a_level(vocabulary: Vocabulary, length: Expression) -> tuple[Progra
 
 
 def _deliver(program: Program, vocabulary: Vocabulary, here: Columns, product_at: Columns, verdict: Columns) -> None:
-    """After the loop every row looks up row 0, and its logits say whether that product accepts."""
+    """After the loop, let every row look up row 0; its logits say whether that product accepts."""
     lookup_row(program.layer(), 0, here).copy(product_at, verdict)
     program.read_out(vocabulary.everything, program.one, -B)
     program.read_out(vocabulary.verdicts, program.columns("verdict"), B)

@@ -1,8 +1,8 @@
 """Regular languages by a tree of products: one slot per node, which holds an element of the transition monoid.
 
 `tree_planner` and `tree_predictor` are the masked diffusion model (thm:regular-languages-in-mdm-efficient),
-`tree_levels` is the parallel chain of thought. All sizes and positions are expressions in N. A length is N itself, and
-then the layout is that of every N from 2 on, or a constant.
+`tree_levels` is the parallel chain of thought. All sizes and positions are expressions in N. A length is either
+N itself, for the layout of every N from 2 on, or a constant.
 
 Queue (masked diffusion). Slot j = 0 … N-2 is at position N + j and multiplies the entries 2j and 2j + 1 of a queue:
 first the N inputs, beginning with the last 2c of them (c = N - 2^⌊log2 N⌋), then the slots. So after the first c slots
@@ -48,18 +48,18 @@ class ProductTree:
     """A tree of products: its rows, the positions of the two factors of a row, and how rows are written."""
 
     rows: Expression
-    room: Expression  # how many rows the addresses have room for
+    room: Expression  # the number of rows that can be addressed
     factors: tuple[Expression, Expression]
     waits: bool  # a row may be read before it is written
     attention: Attention
 
 
 LEAST_TREE_LENGTH = 2
-"""From which length on a layout in N is meant."""
+"""The least length for which a layout in N is valid."""
 
 
 def has_products(length: Expression) -> bool:
-    """Return True if there is something to multiply: for N itself, and for constants from 2 on."""
+    """Return True if there are factors to multiply: for N itself, and for constants from 2 on."""
     return length.operator != "constant" or length.value >= LEAST_TREE_LENGTH
 
 
@@ -77,7 +77,7 @@ def least_steps(length: Expression, hops: int = 1) -> Expression:
 
 
 def queue_slots(length: Expression) -> Expression:
-    """N - 1 products, the last of which is the answer; one slot if there is nothing to multiply."""
+    """The number of slots: N - 1 products, the last one the answer; one slot if there is nothing to multiply."""
     return length - 1 if has_products(length) else constant(1)
 
 
@@ -94,7 +94,7 @@ def queue_tree(length: Expression) -> ProductTree:
 
 
 def queue_factor(slot: Expression, side: int) -> Expression:
-    """Which input (below N) or slot (N + its number) is a factor of a slot, for N >= 1."""
+    """The input (below N) or slot (N + its number) that is a factor of a slot, for N >= 1."""
     entry = 2 * slot + side
     return choose(entry < N, (entry - 2 * (N - power_of_two_below(N))) % N, entry)
 
@@ -106,12 +106,12 @@ def loop_child(side: int) -> Expression:
 
 
 def level_width(length: Expression) -> Expression:
-    """P' = ⌈N/2⌉, at least 1: room for the first level, and more than enough for the others."""
+    """P' = ⌈N/2⌉, at least 1: enough for the first level, which is the widest."""
     return (length + 1) // 2 if has_products(length) else constant(1)
 
 
 def level_room(length: Expression, rows: Expression) -> Expression:
-    """How many rows the addresses of a parallel chain of thought have room for: at least `rows`.
+    """The number of rows that a parallel chain of thought can address: at least `rows`.
 
     There are about N·(1 + T/2) of them, and T grows like log N; 16·N is enough up to N = 2^30, so that a doubling
     of N adds one bit.
@@ -145,7 +145,7 @@ LEAST_PRECISION = 2
 
 
 def multiply_features(mlp: MlpBuilder, coding: Coding, left: Columns, right: Columns, missing: Columns) -> None:
-    """MLP 1: which result features the product lacks."""
+    """MLP 1: compute the result features that the product lacks."""
     first, second, third = coding.triples
     units = mlp.units(first.size, bias=-ONE)
     mlp.read(units, left[first])
@@ -178,8 +178,8 @@ def decide(
 ) -> None:
     """MLP 2: one unit per disjunct, at most one of which fires; it is written to all columns of the target.
 
-    A disjunct with an absent feature starts from that one instead of the gate, so `blocks` must forbid whatever
-    the gate forbids.
+    A disjunct with an absent feature starts from that feature instead of the gate, so `blocks` must forbid
+    everything that the gate forbids.
     """
     units = mlp.units(len(disjuncts))
     for unit, disjunct in zip(units, disjuncts, strict=True):
@@ -208,14 +208,14 @@ def product_node(
         layer 1   LOOKUP both factors; MLP: which features their product lacks, and whether both were there
         layer 2   MLP: the element with these features, or in the last row accept/reject
 
-    Logits: the chosen symbol B, all others -B, which no noise can turn round. With `waits`, a row is undecided while
+    Logits: the chosen symbol B, all others -B, which no noise can reverse. With `waits`, a row is undecided while
     one of its factors is masked: the symbols that it may hold tie at 0, the others have -B. With `own_slot` (a topk
-    model) it is also undecided once it is written itself, and then, or while it waits, every symbol has -B.
+    model) it is also undecided after it is written. In both cases every symbol then has -B.
 
     With h hops these two layers come h times. All but the last time, a masked row that has a product is *filled*: it is
     read as that product from then on.
 
-        layer 1   besides, `fills` = masked ∧ ¬filled ∧ both factors were there; SELF clears what the hop before left
+        layer 1   besides, `fills` = masked ∧ ¬filled ∧ both factors were there; SELF clears results of the hop before
         layer 2   besides, `filled` += fills, and the codes of the product are added to those of the row, where fills
 
     The mask is then embedded as no element, so that the codes of a row that is filled are 0 before. Heads are summed
@@ -250,7 +250,7 @@ def product_node(
 
 @dataclass(frozen=True, eq=False)
 class _ProductRegisters:
-    """Of one row: its place, what it is as a factor, what its own factors are, and their product."""
+    """The registers of a row: its position, its value as a factor, its own factors, and their product."""
 
     last: Columns
     inner: Columns
@@ -270,7 +270,7 @@ class _ProductRegisters:
 
     @property
     def of_one_hop(self) -> list[Columns]:
-        """What the next hop clears."""
+        """The registers that the next hop clears."""
         assert self.fills is not None
         return [*self.factor, *self.absent, self.missing, self.fills]
 
@@ -313,7 +313,7 @@ def _embed(program: Program, products: Products, vocabulary: Vocabulary, registe
 
 
 def _multiply(layer: LayerBuilder, products: Products, registers: _ProductRegisters) -> None:
-    """Layer 1: both factors, whether they are there, and what their product lacks."""
+    """Layer 1: both factors, whether they exist, and the features that their product lacks."""
     for side in (0, 1):
         fetch = lookup(layer, registers.address[side], registers.here)
         fetch.copy(registers.own[side], registers.factor[side])
@@ -342,7 +342,7 @@ def _answer(mlp: MlpBuilder, products: Products, registers: _ProductRegisters, u
 
 
 def _read_out(program: Program, products: Products, vocabulary: Vocabulary, registers: _ProductRegisters) -> None:
-    """B twice for the symbol that is chosen."""
+    """Add B twice to the logit of the chosen symbol."""
     for columns in registers.product:
         program.read_out(products.symbol_of, columns, B)
     program.read_out(vocabulary["accept"], registers.accepted, B)
@@ -363,7 +363,7 @@ def _suppress(program: Program, vocabulary: Vocabulary, written: Columns, regist
 
 
 def tree_planner(vocabulary: Vocabulary, length: Expression, *, hops: int = 1) -> Program:
-    """u = masked ∧ ¬(left factor masked) ∧ ¬(right factor masked), where earlier hops count as written."""
+    """u = masked ∧ ¬(left factor masked) ∧ ¬(right factor masked); what earlier hops fill counts as written."""
     tree = queue_tree(length)
     hops = hops if tree.waits else 1
     return readiness_planner(vocabulary, tree.rows, tree.factors if tree.waits else (), hops=hops)
@@ -383,7 +383,7 @@ def tree_predictor(
                   h levels of the tree are written at once; a slot that is not written yet is filled within the pass
                   (`product_node`). A slot that is written is trusted and never computed again.
     Bounds:       T = ⌈log2 N / h⌉ (1 for N <= 1), P = N - 1 (1 for N <= 1); planner h layers, predictor 2h; two heads
-                  per layer, three where a hop clears what the one before left; width O(log N), two columns more for
+                  per layer, three if a hop clears results of the hop before; width O(log N), two columns more for
                   h > 1 (planner: one).
     Exactness:    for every N >= 0 and p >= 2. The planner chooses masked slots only: the same weights are an smdm.
     Deviations:   the order of the leaves (see above); child addresses are absolute; the answer is emitted by

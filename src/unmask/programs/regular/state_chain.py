@@ -28,7 +28,7 @@ def state_chain(automaton: Automaton, vocabulary: Vocabulary, length: Expression
     program = program_in_length(vocabulary.symbols, len(vocabulary.symbols), begin + length + steps, "causal")
     letters = [*vocabulary.input_symbols, *(["begin"] if begin else [])]
     states = [f"q{q}" for q in range(automaton.states)]
-    # symbol t is emitted by the row before the one it will be in, and depends on letter t
+    # symbol t is emitted by the row before its own row, and depends on letter t
     turn = n - (N + (begin - 1))
     here = program.code("here", n)
     address = program.code("letter address", choose(turn < steps, turn.positive_part(), 0))
@@ -37,7 +37,7 @@ def state_chain(automaton: Automaton, vocabulary: Vocabulary, length: Expression
     letter = program.register("letter", letters)
     following = [program.register(f"next state, copy {i}", states) for i in (1, 2)]
     accepted, rejected = program.register("accepted", 2), program.register("rejected", 2)
-    # twice, and after the choice: B - B - B = -B takes back what is out of place
+    # twice, and after the choice: B - B - B = -B suppresses symbols out of place
     last = program.flag("last step", turn >= steps - 1, 2)
     inner = program.flag("earlier step", turn < steps - 1, 2)
 

@@ -44,17 +44,17 @@ from unmask.weights.transformer import Attention
 
 @dataclass(frozen=True)
 class StateLayout:
-    """Where things are, as expressions; the value at an input row is that of a letter at its own position."""
+    """The positions of rows and factors, as expressions; an input row has the value of a letter at its position."""
 
     length: int
     rows: int
-    nodes: int  # how many node numbers there is room for
+    nodes: int  # the number of possible node numbers
     states: int
     node: Expression  # the node of a row; letter i is node i
     state: Expression  # the state q of a row, 0 for a letter
     slot: Expression  # [the row is a slot]
-    left: Expression  # node of the left factor, the row's own where it has none
-    left_state: Expression  # q, or 0 where the left factor is a letter
+    left: Expression  # node of the left factor; the row's own node if it has none
+    left_state: Expression  # q, or 0 if the left factor is a letter
     left_absent: Expression
     right: Expression
     right_fixed: Expression  # [the right factor is a letter or absent]: its row does not depend on r
@@ -86,7 +86,7 @@ def state_node(
 
 
 class _Fetched:
-    """What a lookup copied: a letter, a state, or a mask."""
+    """The result of a lookup: a letter, a state, or a mask."""
 
     def __init__(self, program: Program, side: str, letters: Sequence[str], states: Sequence[str]) -> None:
         self.letter = program.register(f"{side} letter", letters)
@@ -96,7 +96,7 @@ class _Fetched:
 
 @dataclass(frozen=True, eq=False)
 class _StateRegisters:
-    """Of row q of a node: what it holds, where its factors are, what they hold, and the states r and h(r)."""
+    """The registers of row q of a node: its value, the positions and values of its factors, the states r and h(r)."""
 
     masked: Columns
     letter: Columns
@@ -150,7 +150,7 @@ class _StateRegisters:
             result=[program.register(f"result, copy {i}", states) for i in (1, 2)],
             accepted=program.register("accepted", 2),
             rejected=program.register("rejected", 2),
-            # twice, and after the choice: B - B - B = -B takes back what is out of place
+            # twice, and after the choice: B - B - B = -B suppresses symbols out of place
             last=program.flag("last row", n.equals(geometry.rows - 1), 2),
             inner=program.flag("inner row", n < geometry.rows - 1, 2),
         )
@@ -161,13 +161,13 @@ class _StateRegisters:
         return np.concatenate([self.node, self.state])
 
     def fetch(self, head: HeadBuilder, fetched: _Fetched) -> None:
-        """What the row that a head attends to holds."""
+        """The value of the row that a head attends to."""
         head.copy(self.letter, fetched.letter)
         head.copy(self.arrived, fetched.state)
         head.copy(self.masked, fetched.masked)
 
     def verdicts(self, automaton: Automaton, reached: np.ndarray) -> list[Columns]:
-        """The columns that say where a path has arrived, and whether that accepts."""
+        """The columns for the state in which a path arrived, and whether that state accepts."""
         accepts = automaton.accepting[reached]
         states = [columns[reached] for columns in self.result]
         return states + [np.where(accepts, self.accepted[i], self.rejected[i]) for i in (0, 1)]
@@ -182,7 +182,7 @@ def _follow_left(layer: LayerBuilder, automaton: Automaton, registers: _StateReg
         arrive.arrived(fetched.state, [(absent, -ONE)])
         arrive.moved(registers.own, fetched.letter)
         arrive.stayed(registers.own, absent)
-    # while the left factor is masked r is unknown: look at state 0, so that some row is attended to
+    # while the left factor is masked, r is unknown: look up state 0, so that some row is attended to
     nowhere = conjunction(layer.mlp, fetched.masked, [np.concatenate([registers.fixed, absent])])
     layer.mlp.write(nowhere, registers.middle_address[:1])
 
@@ -204,7 +204,7 @@ def _follow_right(
 
 
 def _say_if_ready(mlp: MlpBuilder, registers: _StateRegisters, *, waits: bool) -> None:
-    """ready = no factor is masked, where a row may find one masked."""
+    """ready = no factor is masked, if a row may find a masked factor."""
     unit = mlp.units(1, bias=ONE)
     for fetched in registers.fetched if waits else []:
         mlp.read(unit, fetched.masked, -ONE)
@@ -214,7 +214,7 @@ def _say_if_ready(mlp: MlpBuilder, registers: _StateRegisters, *, waits: bool) -
 def _read_out(
     program: Program, vocabulary: Vocabulary, written: np.ndarray, registers: _StateRegisters, *, own_slot: bool
 ) -> None:
-    """-B for all, B twice for the choice, and -B twice for what is out of place."""
+    """-B for all symbols, B twice for the choice, and -B twice for symbols out of place."""
     holdable = np.concatenate([written, vocabulary.verdicts])
     never = np.setdiff1d(vocabulary.everything, holdable)
     program.read_out(vocabulary.everything if own_slot else never, program.one, -B)
@@ -269,7 +269,7 @@ def diffusion_slots(length: int, states: int) -> int:
 
 
 def diffusion_geometry(length: int, states: int) -> StateLayout:
-    """The queue of `regular.tree`, each node spread over |Q| slots."""
+    """The queue of `product_tree`, with each node spread over |Q| slots."""
     slot = n >= N
     number = (n - N) // states
     node = choose(slot, N + number, n)
@@ -300,7 +300,7 @@ def state_planner(vocabulary: Vocabulary, geometry: StateLayout) -> Program:
 
 
 def parallel_block(length: int, states: int) -> int:
-    """P'; where one step is enough, only the root."""
+    """P'; if one step is enough, only the root."""
     return 1 if tree_steps(length) <= 1 else _level_width(length) * states
 
 
@@ -310,7 +310,7 @@ def _level_width(length: int) -> int:
 
 
 def parallel_geometry(length: int, states: int) -> StateLayout:
-    """The levels of `product_tree`, each entry spread over |Q| rows."""
+    """The levels of `product_tree`, with each entry spread over |Q| rows."""
     steps, block, width = max(1, tree_steps(length)), parallel_block(length, states), _level_width(length)
     rows = length + steps * block
     slot, root = n >= N, n.equals(rows - 1)
@@ -318,7 +318,7 @@ def parallel_geometry(length: int, states: int) -> StateLayout:
     within = (n - N) % block
     entry = choose(root, 0, within // states)
     state = choose(both(slot, n < rows - 1), within % states, 0)
-    # the root has a number of its own: its row must not be taken for entry 0 of its level
+    # the root has a separate number: its row must not be confused with entry 0 of its level
     node = choose(slot, choose(root, N + steps * width, N + width * level + entry), n)
     factors, missing = [], []
     for side in (0, 1):
@@ -344,7 +344,7 @@ def parallel_geometry(length: int, states: int) -> StateLayout:
 def _factors(
     slot: Expression, state: Expression, nodes: list[Expression], missing: list[Expression]
 ) -> dict[str, Expression]:
-    """Where both factors are, from their nodes and whether a slot lacks them; a letter has but one row."""
+    """The positions of both factors, from their nodes and whether a slot lacks them; a letter has only one row."""
     absent = [choose(slot, lacks, 1) for lacks in missing]
     letter = [node < N for node in nodes]
     return {
