@@ -42,7 +42,7 @@ def options_have_effect(trial: Trial) -> str:
                 trial.sound(runs[0], trial.words[0], order=True)
             refuse_too_many(trial)
             raise CheckFailed(f"{name}={first!r} and {name}={second!r} write the same slots in the same passes")
-    return f"{', '.join(known)} have an effect"
+    return f"with an effect: {', '.join(known)}"
 
 
 @check("values of an option that mean the same give different runs: one of them is replaced by a default")
