@@ -94,7 +94,7 @@ def test_every_short_word(family, kind, p, engine):
         model = compiler.compile(kind, length, Precision(p))
         words = np.array(list(product((0, 1), repeat=length)))
         found = answers(model, words, engine=engine).slots[:, -1] == model.token[model.accept]
-        right = [bool(FAMILIES[family].right(word)[0]) for word in words.tolist()]
+        right = [bool(FAMILIES[family].outputs(word)[0]) for word in words.tolist()]
         assert found.tolist() == right
         assert (model.steps, model.padding) == compiler.bound(kind, length)
 
@@ -108,7 +108,7 @@ def test_every_short_sum(kind, p, engine):
         words = np.array(list(product((0, 1), repeat=length)))
         slots = answers(model, words, engine=engine).slots[:, -(length // 2 + 1) :]
         assert np.isin(slots, [model.token[model.accept], model.token[model.reject]]).all()
-        right = [[bool(bit) for bit in FAMILIES["addition"].right(word)] for word in words.tolist()]
+        right = [[bool(bit) for bit in FAMILIES["addition"].outputs(word)] for word in words.tolist()]
         assert (slots == model.token[model.accept]).tolist() == right
         assert (model.steps, model.padding) == compiler.bound(kind, length)
 

@@ -3,8 +3,8 @@
 import numpy as np
 
 from unmask.api import compile_problem
-from unmask.problems.circuit_problems import FamilyProblem
 from unmask.problems.circuits.circuit import collapsed, with_output_gates
+from unmask.problems.circuits.shallow_circuits import shallow_circuit
 from unmask.traces.trace import Trace
 from unmask.viewer import run_history
 from unmask.viewer.model_view import panel_of
@@ -104,7 +104,7 @@ def test_a_chain_of_thought_reads_a_letter_and_goes_on():
 
 def test_a_gate_is_made_from_what_its_wires_read():
     """Gates read wires, which stay masked; the edges lead through them to what the circuit's own gates read."""
-    circuit = collapsed(FamilyProblem("majority").circuit(4))  # as the compiler lays it out
+    circuit = collapsed(shallow_circuit("majority", 4))  # as the compiler lays it out
     inner, outputs = with_output_gates(circuit)
     gates = [*inner, *outputs]
     panel = panel_of(compile_problem("family:majority", "mdm", length=4), "0110")

@@ -31,6 +31,7 @@ from unmask.numerics.arithmetic import Precision
 from unmask.problems.circuit_problems import FamilyProblem
 from unmask.problems.circuits.circuit import Circuit, collapsed
 from unmask.problems.circuits.printed_circuits import PRINTED
+from unmask.problems.circuits.shallow_circuits import shallow_circuit
 from unmask.programs.circuit_systems import (
     CircuitSize,
     chain_gates,
@@ -181,6 +182,12 @@ class CircuitCompiler:
         return model_of(kind, programs, precision, vocabulary, **frame)
 
 
+def family_circuit_compiler(family: FamilyProblem, length: int) -> CircuitCompiler:
+    """The compiler of the shallow circuit of a family for words of one length."""
+    family.check_length(length)
+    return CircuitCompiler(shallow_circuit(family.family, length), family.to_json(), family.letters)
+
+
 def _plan_of(system: System, length: int, roles: tuple[str, ...], precision: Precision) -> SystemPlan:
     return SystemPlan.at(Unfolding(system, length), symbols_of(system, roles), most_added=most_added(precision))
 
@@ -221,7 +228,7 @@ class FamilyCompiler:
             return self.adder
         if self.uniform is not None and kind in BY_RECURRENCE and length >= least_length(self.family.family):
             return self.uniform
-        return CircuitCompiler(self.family.circuit(length), self.problem, self.family.letters)
+        return family_circuit_compiler(self.family, length)
 
     def family_of(self, kind: Kind, precision: Precision) -> SystemFamily | AdditionFamily | None:
         """The models of every N except the shortest, if they are not compiled circuit by circuit."""

@@ -9,9 +9,8 @@ import numpy as np
 
 from unmask.errors import ProblemError, WordError
 from unmask.problems.circuits.circuit import Circuit
-from unmask.problems.circuits.circuit_families import FAMILIES, family_circuit
+from unmask.problems.circuits.circuit_families import FAMILIES, textbook_circuit
 from unmask.problems.circuits.circuit_files import parse_aiger, read_aiger, read_blif, write_aiger
-from unmask.problems.circuits.textbook_circuits import plain_circuit
 from unmask.problems.problem import LetteredCircuit, Outcome, Problem, Stored, Word
 
 BITS = ("0", "1")
@@ -100,7 +99,7 @@ def _of_file(prefix: str, path: str, read: Callable[[str], Circuit]) -> CircuitP
     return CircuitProblem(f"{prefix}:{Path(path).name}", read(path))
 
 
-# family:NAME: a problem for words of every length, with one circuit per length.
+# family:NAME: a problem for words of every length.
 
 
 LONGEST = 4096
@@ -133,24 +132,19 @@ class FamilyProblem(Problem):
             lengths = FAMILIES[self.family].lengths
             raise ProblemError(f"{self.name} has words of length {lengths}, up to {LONGEST}, not {length}")
 
-    def circuit(self, length: int) -> Circuit:
-        """The shallow circuit for words of one length, which is compiled."""
-        self.check_length(length)
-        return family_circuit(self.family, length)
-
     def outputs(self, length: int) -> int:
         self.check_length(length)
-        return len(FAMILIES[self.family].right([0] * length))
+        return len(FAMILIES[self.family].outputs([0] * length))
 
     def outcome(self, word: Word) -> Outcome:
         if any(letter not in self.letters for letter in word):
             raise WordError(f"a word of {self.name} is made of {' and '.join(self.letters)}, not {str(word)[:40]!r}")
-        return Outcome.of_bits(FAMILIES[self.family].right([self.letters.index(x) for x in word]))
+        return Outcome.of_bits(FAMILIES[self.family].outputs([self.letters.index(x) for x in word]))
 
     def specification(self, length: int) -> LetteredCircuit:
         """The textbook circuit of the family."""
         self.check_length(length)
-        return LetteredCircuit(plain_circuit(self.family, length), self.letters)
+        return LetteredCircuit(textbook_circuit(self.family, length), self.letters)
 
     def stored(self) -> Stored:
         return StoredFamily(self.family)

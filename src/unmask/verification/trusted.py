@@ -31,7 +31,7 @@ TRUSTED: dict[str, tuple[str, ...]] = {
         "program_problems",
         "regular_problems",
     ),
-    "problems/circuits": ("circuit", "circuit_families", "circuit_files", "textbook_circuits"),
+    "problems/circuits": ("circuit", "circuit_families", "circuit_files"),
     "problems/regexes": ("determinisation", "nfa", "regex_parser"),
     "reasoners": ("array_medium", "decoding", "loops", "planners", "run_words", "typed_words"),
     "recurrences": ("__init__", "interpreter", "rule_functions", "slots", "system", "unfolding"),

@@ -1,69 +1,105 @@
-"""Families: the circuit against plain Python, and the depth each promises."""
+"""Textbook circuits of the families, compared with their oracles and with the circuits that are compiled."""
 
-import random
-from itertools import pairwise
+from hashlib import sha256
+from itertools import product
 
 import numpy as np
 import pytest
+from import_graph import closure, module_graph
 
-from unmask.errors import ProblemError, WordError
-from unmask.problems.catalogue import parse_problem, problem_from_json
-from unmask.problems.circuit_problems import FamilyProblem
-from unmask.problems.circuits.circuit import collapsed
-from unmask.problems.circuits.circuit_families import FAMILIES
-
-
-def lengths_of(name, most):
-    return [n for n in range(1, most) if FAMILIES[name].fits(n)]
+from unmask.problems.circuits.circuit import CircuitBuilder, collapsed
+from unmask.problems.circuits.circuit_families import FAMILIES, textbook_circuit
+from unmask.problems.circuits.shallow_circuits import BUILT, PRINTED, shallow_circuit
+from unmask.verification.words.deciders import CircuitDecider, Encoding, miter
+from unmask.verification.words.sat_sweeping import sweep
 
 
-@pytest.mark.parametrize("name", FAMILIES)
-def test_the_circuit_agrees_with_the_oracle(name):
-    problem, rng = FamilyProblem(name), random.Random(name)
-    for length in lengths_of(name, 26):
-        circuit = collapsed(problem.circuit(length))
-        words = [[rng.randint(0, 1) for _ in range(length)] for _ in range(40)]
-        words += [[0] * length, [1] * length, [i % 2 for i in range(length)]]
-        got = circuit.evaluate(np.array(words, dtype=bool))
-        for word, outputs in zip(words, got.tolist(), strict=True):
-            assert list(problem.outcome([problem.letters[bit] for bit in word]).bits) == outputs
+def fitting(family, lengths):
+    return [length for length in lengths if FAMILIES[family].fits(length)]
 
 
-@pytest.mark.parametrize(("name", "depth"), [("contains-aba", 2), ("equal-halves", 2), ("addition", 5)])
-def test_constant_depth(name, depth):
-    depths = {collapsed(FamilyProblem(name).circuit(length)).depth for length in (8, 16, 64)}
-    assert depths == {depth}
+def right(family, bits):
+    return [[bool(bit) for bit in FAMILIES[family].outputs(row)] for row in bits.tolist()]
 
 
-@pytest.mark.parametrize(
-    ("name", "per_doubling"), [("parity", 2), ("majority", 5), ("formula", 1), ("multiplication", 5)]
-)
-def test_logarithmic_depth(name, per_doubling):
-    depths = [collapsed(FamilyProblem(name).circuit(length)).depth for length in (8, 16, 32)]
-    assert all(0 < b - a <= per_doubling for a, b in pairwise(depths)), depths
+def test_every_family_has_one_shallow_circuit():
+    assert sorted([*BUILT, *PRINTED]) == sorted(FAMILIES)
 
 
-def test_sorting_takes_the_square_of_the_logarithm():
-    for t in range(1, 7):
-        circuit = FamilyProblem("sorting").circuit(1 << t)
-        assert circuit.depth == t * (t + 1) // 2
-        assert circuit.depth - 1 <= collapsed(circuit).depth <= circuit.depth  # wide gates save at most one level
+@pytest.mark.parametrize("family", FAMILIES)
+def test_small_lengths_on_all_words(family):
+    lengths = fitting(family, range(10))
+    assert len(lengths) >= 3
+    for length in lengths:
+        bits = np.array(list(product([0, 1], repeat=length)))
+        assert textbook_circuit(family, length).evaluate(bits).tolist() == right(family, bits), length
 
 
-def test_reachability_squares_the_matrix():
-    for n in (2, 3, 4, 8):
-        assert collapsed(FamilyProblem("reachability").circuit(n * n)).depth <= 2 * (n - 1).bit_length()
+@pytest.mark.parametrize("family", FAMILIES)
+def test_larger_lengths_on_random_words(family):
+    rng = np.random.default_rng(0)
+    for length in fitting(family, (15, 16, 25, 30, 64, 101)):
+        even = rng.integers(0, 2, (50, length))
+        rare = (rng.random((50, length)) < 0.2).astype(int)  # for paths that are missing
+        equal = np.hstack([even[:, : length // 2]] * 2 + [even[:, : length % 2]])
+        for bits in (even, rare, equal):
+            assert textbook_circuit(family, length).evaluate(bits).tolist() == right(family, bits), length
 
 
-def test_bad_names_lengths_and_letters_are_refused():
-    with pytest.raises(ProblemError, match="unknown family 'parrity'; use one of contains-aba"):
-        parse_problem("family:parrity")
-    with pytest.raises(ProblemError, match="words of length 2, 4, 6"):
-        FamilyProblem("addition").circuit(7)
-    with pytest.raises(WordError, match="made of a and b"):
-        FamilyProblem("contains-aba").outcome("abc")
+def canonical(circuit):
+    """Per output, the circuit without the numbers and the order of its gates; two of one form are one circuit."""
+    forms = {0: "false", 1: "true"}
+    for i in range(len(circuit.inputs)):
+        forms[2 * i + 2], forms[2 * i + 3] = f"x{i}", f"-x{i}"
+    opposite = {"and": "or", "or": "and"}
+    for k, gate in enumerate(circuit.gates):
+        node = 2 * (circuit.first_gate + k)
+        for sign in (0, 1):  # by De Morgan, negations are at the inputs alone
+            kind = gate.kind if not sign else opposite[gate.kind]
+            parts = sorted({forms[x ^ sign] for x in gate.inputs})
+            forms[node + sign] = sha256(f"{kind} {' '.join(parts)}".encode()).hexdigest()
+    return [forms[x] for x in circuit.outputs]
 
 
-def test_json_round_trip():
-    problem = parse_problem("family:parity")
-    assert problem_from_json(problem.to_json()) == problem
+TOO_SMALL = {"contains-aba": 4, "parity": 3, "multiplication": 4, "reachability": 4}
+"""Words so short that there is one circuit to think of; 2 for the others."""
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_they_are_not_the_circuits_that_are_compiled(family):
+    """Otherwise a proof would compare a circuit with itself: neither as built nor with its gates taken together."""
+    lengths = fitting(family, (*range(TOO_SMALL.get(family, 2) + 1, 20), 25, 27, 32, 36))
+    for length in lengths:
+        compiled, plain = shallow_circuit(family, length), textbook_circuit(family, length)
+        if plain.outputs == compiled.outputs and set(plain.outputs) <= {0, 1}:
+            continue  # a constant: words of odd length have no equal halves
+        for one, other in product((compiled, collapsed(compiled)), (plain, collapsed(plain))):
+            assert canonical(one) != canonical(other), length
+    assert any(shallow_circuit(family, n).depth < textbook_circuit(family, n).depth for n in lengths)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_they_compute_the_same(family):
+    """Proved, by a solver, for a length at which neither is tiny."""
+    length = next(n for n in fitting(family, range(9, 26)) if n != 9 or family == "reachability")
+    compiled, plain = shallow_circuit(family, length), textbook_circuit(family, length)
+    letters, encoding = [0, 1], Encoding(2, length)
+    sides = tuple(CircuitDecider(circuit, letters, len(plain.outputs)) for circuit in (compiled, plain))
+    assert set(sweep(*miter(sides, encoding)).answers) == {"equal"}
+
+
+def test_the_same_gates_in_another_order_are_the_same_circuit():
+    def built(order):
+        builder = CircuitBuilder(("x0", "x1", "x2", "x3"))
+        x = [builder.input(i) for i in order]
+        pairs = sorted([builder.and_(x[0], x[1]), builder.and_(x[2], x[3])], reverse=order[0] > 0)
+        return builder.circuit([builder.or_(*pairs)])
+
+    assert canonical(built([0, 1, 2, 3])) == canonical(built([3, 2, 1, 0]))
+    assert canonical(built([0, 1, 2, 3])) != canonical(built([0, 2, 1, 3]))
+
+
+def test_textbook_circuits_know_nothing_of_what_is_compiled():
+    modules = closure(module_graph(), ["problems/circuits/circuit_families", "problems/circuit_problems"])
+    assert "problems/circuits/circuit" in modules
+    assert not {"problems/circuits/shallow_circuits", "problems/circuits/printed_circuits"} & set(modules)

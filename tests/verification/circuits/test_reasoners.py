@@ -10,8 +10,8 @@ from aigverse import algorithms, io
 from unmask.api import compile_problem
 from unmask.engines.reference import ReferenceEngine
 from unmask.errors import AttendsToNothing, EditsWrittenSlot, UnmaskError
-from unmask.problems.circuit_problems import FamilyProblem
 from unmask.problems.circuits.circuit_files import write_aiger
+from unmask.problems.circuits.shallow_circuits import shallow_circuit
 from unmask.reasoners.run_words import answers
 from unmask.testing.random_model import all_words, random_model
 from unmask.testing.random_transformer import random_diffusion
@@ -134,7 +134,7 @@ def test_no_input_at_all():
 @pytest.mark.parametrize(("family", "length"), [("contains-aba", 5), ("parity", 3), ("equal-halves", 6)])
 def test_an_outside_checker_proves_the_way_there_and_back(family, length, tmp_path):
     """circuit → mdm → circuit, both as AIGER files, equivalent for aigverse; with one output negated they are not."""
-    original = FamilyProblem(family).circuit(length)
+    original = shallow_circuit(family, length)
     extracted = constant_depth_model(compile_problem(f"family:{family}", "mdm", length=length, precision=1))
 
     def outside(circuit, output):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from unmask.api import compile_problem, prove_family, verify_model
-from unmask.compilers.circuit_compiler import CircuitCompiler
+from unmask.compilers.circuit_compiler import family_circuit_compiler
 from unmask.compilers.compiler import compiler_for
 from unmask.engines.fast import FastEngine
 from unmask.expressions import N, both, choose, constant, n
@@ -45,7 +45,7 @@ def test_every_precision(kind, precision):
 @pytest.mark.parametrize("length", [2, 4, 8, 16])
 def test_it_costs_no_more_than_the_circuit(length):
     model = compile_problem("family:addition", "mdm", length=length)
-    circuit = CircuitCompiler(PROBLEM.circuit(length), {}, PROBLEM.letters).compile("mdm", length, P)
+    circuit = family_circuit_compiler(PROBLEM, length).compile("mdm", length, P)
     assert (model.steps, model.padding) == (1, 3 * length // 2 + 1)
     assert model.steps <= circuit.steps
     assert model.padding <= circuit.padding

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from unmask.api import compile_problem, prove_family, verify_model
-from unmask.compilers.circuit_compiler import CircuitCompiler
+from unmask.compilers.circuit_compiler import family_circuit_compiler
 from unmask.compilers.compiler import compiler_for
 from unmask.engines.fast import FastEngine
 from unmask.expressions import choose, log2_above
@@ -63,7 +63,7 @@ def test_what_is_compiled_circuit_by_circuit_is_unknown(family, kind):
 def test_the_recurrence_costs_no_more_than_the_circuit(family, length):
     problem = parse_problem(f"family:{family}")
     model = compile_problem(f"family:{family}", "mdm", length=length)
-    circuit = CircuitCompiler(problem.circuit(length), {}, problem.letters).compile("mdm", length, P)
+    circuit = family_circuit_compiler(problem, length).compile("mdm", length, P)
     assert (model.steps, model.padding) <= (circuit.steps, circuit.padding)
     assert model.padding <= circuit.padding
     for name, transformer in model.transformers.items():
@@ -78,7 +78,7 @@ def test_a_read_over_a_range_costs_no_more_than_the_circuit(family, length):
     """But for the width of the shortest words, and of odd ones of which the circuit is a constant."""
     problem = parse_problem(f"family:{family}")
     model = compile_problem(f"family:{family}", "mdm", length=length)
-    circuit = CircuitCompiler(problem.circuit(length), {}, problem.letters).compile("mdm", length, P)
+    circuit = family_circuit_compiler(problem, length).compile("mdm", length, P)
     assert model.steps <= circuit.steps
     assert model.padding <= circuit.padding
     for name, transformer in model.transformers.items():

@@ -6,7 +6,7 @@ from itertools import islice, pairwise, product
 import numpy as np
 
 from unmask.api import verify_model
-from unmask.compilers.circuit_compiler import CircuitCompiler
+from unmask.compilers.circuit_compiler import family_circuit_compiler
 from unmask.engines.reference import ReferenceEngine
 from unmask.numerics.arithmetic import Precision
 from unmask.paper.checks.evidence import Effort, Evidence, require
@@ -24,9 +24,7 @@ BOTH: tuple[Kind, ...] = ("mdm", "plt")
 
 def circuit_model(family: str, kind: Kind, length: int, precision: int = 2) -> Model:
     """Return the model of a family's circuit, even where `compile` uses a recurrence instead."""
-    problem = FamilyProblem(family)
-    compiler = CircuitCompiler(problem.circuit(length), problem.to_json(), problem.letters)
-    return compiler.compile(kind, length, Precision(precision))
+    return family_circuit_compiler(FamilyProblem(family), length).compile(kind, length, Precision(precision))
 
 
 def constant_depth(effort: Effort) -> Evidence:

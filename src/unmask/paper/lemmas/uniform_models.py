@@ -30,7 +30,7 @@ from unmask.compilers.system_compiler import SystemCompiler
 from unmask.numerics.arithmetic import Precision
 from unmask.problems.automata.automaton import Automaton
 from unmask.problems.catalogue import parse_problem
-from unmask.problems.circuit_problems import FamilyProblem
+from unmask.problems.circuits.shallow_circuits import shallow_circuit
 from unmask.programs.assembly import recorded_programs
 from unmask.programs.program import Program
 from unmask.programs.uniform_positions import FormulaGrowth, flaw_of, growth, uniformity
@@ -163,7 +163,7 @@ SOURCES: tuple[CompiledProblem, ...] = (
     CompiledProblem("family:addition", _parsed("family:addition"), (4, 8), "given as a table", ("plt", "cot"), FAMILY),
     CompiledProblem(
         "a circuit of a file",
-        lambda: CircuitCompiler(FamilyProblem("majority").circuit(5), {}),
+        lambda: CircuitCompiler(shallow_circuit("majority", 5), {}),
         (5,),
         "given as a table",
         note=FILE,

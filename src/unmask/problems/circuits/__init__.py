@@ -1,6 +1,6 @@
 """Circuits of AND and OR over literals.
 
-`circuit` is the data type. `circuit_files` reads and writes AIGER and BLIF. `circuit_families` has a circuit of low
-depth for every family and length. `textbook_circuits` has the plain circuits that proofs compare them with; the two
-modules share no code.
+`circuit` is the data type. `circuit_files` reads and writes AIGER and BLIF. `circuit_families` specifies every family,
+by an oracle and a textbook circuit. `shallow_circuits` has the circuits that are compiled, five of which are printed by
+machines (`printed_circuits`, `metered`).
 """

@@ -176,13 +176,28 @@ def collapsed(circuit: Circuit) -> Circuit:
 
 def binary(circuit: Circuit) -> Circuit:
     """The circuit with gates of fan-in two: wide gates become chains."""
+
+    def chain(operation: Callable[..., int], literals: list[int]) -> int:
+        value = operation()  # the neutral element
+        for x in literals:
+            value = operation(value, x)
+        return value
+
+    return _gate_by_gate(circuit, chain)
+
+
+def simplified(circuit: Circuit) -> Circuit:
+    """The circuit with constants folded and equal gates merged."""
+    return _gate_by_gate(circuit, lambda operation, literals: operation(*literals))
+
+
+def _gate_by_gate(circuit: Circuit, rebuild: Callable[[Callable[..., int], list[int]], int]) -> Circuit:
+    """Build the circuit again; `rebuild` maps the operation of a gate and its new literals to a literal."""
     builder = CircuitBuilder(circuit.inputs)
     meaning = _inputs(circuit)
     for k, gate in enumerate(circuit.gates):
         operation = builder.and_ if gate.kind == "and" else builder.or_
-        value = TRUE if gate.kind == "and" else FALSE
-        for x in gate.inputs:
-            value = operation(value, meaning[x])
+        value = rebuild(operation, [meaning[x] for x in gate.inputs])
         meaning[2 * (circuit.first_gate + k)] = value
         meaning[2 * (circuit.first_gate + k) + 1] = value ^ 1
     return builder.circuit([meaning[x] for x in circuit.outputs], circuit.output_names)

@@ -1,181 +1,183 @@
-"""Families of problems: for every N a circuit, of known depth.
+"""Families of problems, one for every N, each with an oracle and a textbook circuit.
 
-| family        | a word                       | accepted if, or outputs            | depth        |
-|---------------|------------------------------|------------------------------------|--------------|
-| contains-aba  | letters a, b                 | it contains aba                    | constant     |
-| equal-halves  | bits                         | its halves are equal               | constant     |
-| addition      | two numbers, low bit first   | their sum, then the carry          | constant     |
-| parity        | bits                         | the number of 1s is odd            | O(log N)     |
-| majority      | bits                         | more than half are 1               | O(log N)     |
-| formula       | bits                         | a balanced AND/OR formula of them  | O(log N)     |
-| multiplication| two numbers, low bit first   | their product                      | O(log N)     |
-| reachability  | a matrix of v·v bits         | there is a path from 0 to v - 1    | 2⌈log2 v⌉    |
-| sorting       | bits                         | the bits, sorted                   | O(log² N)    |
+| family         | a word                     | accepted if, or outputs           | textbook circuit         |
+|----------------|----------------------------|-----------------------------------|--------------------------|
+| contains-aba   | letters a, b               | it contains aba                   | automaton of four states |
+| equal-halves   | bits                       | its halves are equal              | bit by bit               |
+| addition       | two numbers, low bit first | their sum, then the carry         | ripple-carry             |
+| parity         | bits                       | the number of 1s is odd           | a chain of XOR           |
+| majority       | bits                       | more than half are 1              | counting in unary        |
+| formula        | bits                       | a balanced AND/OR formula of them | leaf by leaf             |
+| multiplication | two numbers, low bit first | their product                     | shift and add            |
+| reachability   | a matrix of v·v bits       | there is a path from 0 to v - 1   | Warshall                 |
+| sorting        | bits                       | the bits, sorted                  | counting in unary        |
 
-Each has an oracle in plain Python that does not use the circuit.
+The oracle is a few lines of Python, without a circuit. Proofs compare a model with the textbook circuit, which is
+sequential. Neither is used to compile: `shallow_circuits` defines what is compiled.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from math import isqrt
 
 from unmask.problems.circuits.circuit import FALSE, TRUE, Circuit, CircuitBuilder
 
-# Numbers in circuits, lowest bit first: addition in constant depth, comparison, counting, multiplication.
-
-
-def add(builder: CircuitBuilder, a: Sequence[int], b: Sequence[int]) -> list[int]:
-    """a + b with its carry, by carry look-ahead: depth at most 5 for every length.
-
-    carry_i = OR_j (a_j ∧ b_j ∧ AND_{j<l<i} (a_l ∨ b_l))
-    """
-    width = max(len(a), len(b))
-    a, b = [*a, *[FALSE] * (width - len(a))], [*b, *[FALSE] * (width - len(b))]
-    either = [builder.or_(x, y) for x, y in zip(a, b, strict=True)]
-    total = []
-    for i in range(width + 1):
-        carry = builder.or_(*(builder.and_(a[j], b[j], *either[j + 1 : i]) for j in range(i)))
-        total.append(carry if i == width else builder.xor(builder.xor(a[i], b[i]), carry))
-    return total
-
-
-def sum_of(builder: CircuitBuilder, numbers: Sequence[Sequence[int]]) -> list[int]:
-    """The sum of many numbers, by a balanced tree of additions."""
-    numbers = [list(number) for number in numbers]
-    while len(numbers) > 1:
-        pairs = [add(builder, x, y) for x, y in zip(numbers[::2], numbers[1::2], strict=False)]
-        numbers = pairs + (numbers[-1:] if len(numbers) % 2 else [])
-    return numbers[0] if numbers else [FALSE]
-
-
-def exceeds(builder: CircuitBuilder, a: Sequence[int], bound: int) -> int:
-    """[a > bound]: some bit is 1 in a and 0 in the bound, and no higher bit of a is below that of the bound."""
-    cases = []
-    for i, bit in enumerate(a):
-        if not bound >> i & 1:
-            higher = [a[j] for j in range(i + 1, len(a)) if bound >> j & 1]
-            cases.append(builder.and_(bit, *higher))
-    return FALSE if bound >> len(a) else builder.or_(*cases)
-
-
-def multiply(builder: CircuitBuilder, a: Sequence[int], b: Sequence[int]) -> list[int]:
-    """a · b: the shifted copies of a, added in a balanced tree."""
-    rows = [[FALSE] * i + [builder.and_(x, bit) for x in a] for i, bit in enumerate(b)]
-    total = sum_of(builder, rows)
-    return (total + [FALSE] * (len(a) + len(b)))[: len(a) + len(b)]
-
-
-Bits = list[int]
+Bits = Sequence[int]
+Build = Callable[[CircuitBuilder, Bits], list[int]]
 
 
 @dataclass(frozen=True)
 class CircuitFamily:
-    """A family: how its circuit is built, what the outputs must be, and which lengths are allowed."""
+    """A family: the required outputs, its textbook circuit, and which lengths and letters its words have."""
 
-    build: Callable[[CircuitBuilder, Bits], Sequence[int]]
-    right: Callable[[Bits], Sequence[int]]
+    outputs: Callable[[Bits], Sequence[int]]
+    textbook: Build
     fits: Callable[[int], bool] = lambda length: length >= 1
     lengths: str = "1 or more"
     letters: tuple[str, str] = ("0", "1")
 
 
-@lru_cache(maxsize=8)
-def family_circuit(name: str, length: int) -> Circuit:
-    """The circuit of a family for words of one length."""
+def built_circuit(build: Build, length: int) -> Circuit:
+    """The circuit that a function builds for words of one length."""
     builder = CircuitBuilder(f"x{i}" for i in range(length))
-    return builder.circuit(list(FAMILIES[name].build(builder, [builder.input(i) for i in range(length)])))
+    return builder.circuit(build(builder, [builder.input(i) for i in range(length)]))
+
+
+def textbook_circuit(family: str, length: int) -> Circuit:
+    """The textbook circuit of a family for words of one length."""
+    return built_circuit(FAMILIES[family].textbook, length)
+
+
+# ---- textbook circuits: sequential, of any depth
 
 
 def _contains_aba(builder: CircuitBuilder, x: Bits) -> list[int]:
-    return [builder.or_(*(builder.and_(x[i] ^ 1, x[i + 1], x[i + 2] ^ 1) for i in range(len(x) - 2)))]
+    nothing, a, ab, aba = TRUE, FALSE, FALSE, FALSE  # the prefix of aba just read; aba stays true
+    for b in x:
+        nothing, a, ab, aba = (
+            builder.and_(b, builder.or_(nothing, ab)),
+            builder.and_(b ^ 1, builder.or_(nothing, a)),
+            builder.and_(b, a),
+            builder.or_(aba, builder.and_(b ^ 1, ab)),
+        )
+    return [aba]
 
 
 def _equal_halves(builder: CircuitBuilder, x: Bits) -> list[int]:
-    half = len(x) // 2
-    pairs = zip(x[:half], x[half:], strict=False)
-    clauses = [builder.or_(*clause) for a, b in pairs for clause in ((a, b ^ 1), (a ^ 1, b))]
-    return [builder.and_(*clauses) if len(x) % 2 == 0 else FALSE]
+    if len(x) % 2:
+        return [FALSE]
+    equal = TRUE
+    for a, b in zip(x[: len(x) // 2], x[len(x) // 2 :], strict=True):
+        equal = builder.and_(equal, builder.xor(a, b) ^ 1)
+    return [equal]
+
+
+def _ripple(builder: CircuitBuilder, x: Bits, y: Bits) -> list[int]:
+    """x + y, low bit first, with the carry at the end."""
+    carry, total = FALSE, []
+    for a, b in zip(x, y, strict=True):
+        half = builder.xor(a, b)
+        total.append(builder.xor(half, carry))
+        carry = builder.or_(builder.and_(a, b), builder.and_(half, carry))
+    return [*total, carry]
 
 
 def _addition(builder: CircuitBuilder, x: Bits) -> list[int]:
-    return add(builder, x[: len(x) // 2], x[len(x) // 2 :])
+    return _ripple(builder, x[: len(x) // 2], x[len(x) // 2 :])
 
 
 def _parity(builder: CircuitBuilder, x: Bits) -> list[int]:
-    return [_balanced(builder.xor, x, FALSE)]
+    odd = FALSE
+    for bit in x:
+        odd = builder.xor(odd, bit)
+    return [odd]
 
 
 def _majority(builder: CircuitBuilder, x: Bits) -> list[int]:
-    return [exceeds(builder, sum_of(builder, [[bit] for bit in x]), len(x) // 2)]
+    return [_at_least(builder, x)[len(x) // 2 + 1]]
+
+
+def _sorting(builder: CircuitBuilder, x: Bits) -> list[int]:
+    return _at_least(builder, x)[:0:-1]
+
+
+def _at_least(builder: CircuitBuilder, x: Bits) -> list[int]:
+    """Entry k: there are at least k ones."""
+    at_least = [TRUE] + [FALSE] * len(x)
+    for bit in x:
+        for k in range(len(x), 0, -1):
+            at_least[k] = builder.or_(at_least[k], builder.and_(at_least[k - 1], bit))
+    return at_least
 
 
 def _formula(builder: CircuitBuilder, x: Bits) -> list[int]:
-    level = 0
-    while len(x) > 1:
-        operation = builder.or_ if level % 2 else builder.and_
-        x = [operation(*x[i : i + 2]) for i in range(0, len(x), 2)]
-        level += 1
-    return x
+    """The formula, leaf by leaf. If x[i] decides its subtree, the leaves up to the end of the subtree are skipped."""
+    looked_at: list[list[int]] = [[TRUE], *([] for _ in x)]  # when each leaf is reached; at the end, a true formula
+    for i, leaf in enumerate(x):
+        here = builder.or_(*looked_at[i])
+        for value, literal in ((0, leaf ^ 1), (1, leaf)):
+            target = _next_leaf(i, value, len(x))
+            if target is not None:
+                looked_at[target].append(builder.and_(here, literal))
+    return [builder.or_(*looked_at[-1])]
+
+
+def _next_leaf(i: int, value: int, length: int) -> int | None:
+    """The leaf to read after x[i] = value; `length` if the whole formula is true, None if it is false.
+
+    A subtree of level l has 2^l leaves; its halves are joined by AND if l is odd, by OR if it is even. The second half
+    is read only if the first does not decide the subtree.
+    """
+    for level in range(1, (length - 1).bit_length() + 1):
+        middle = (i >> level << level) + (1 << level - 1)
+        undecided = value == level % 2
+        if i < middle < length and undecided:
+            return middle
+    return length if value else None
 
 
 def _multiplication(builder: CircuitBuilder, x: Bits) -> list[int]:
-    return multiply(builder, x[: len(x) // 2], x[len(x) // 2 :])
+    half = len(x) // 2
+    total = [FALSE] * (2 * half)
+    for shift, factor in enumerate(x[half:]):
+        row = [builder.and_(bit, factor) for bit in x[:half]]
+        total[shift : shift + half + 1] = _ripple(builder, total[shift : shift + half], row)
+    return total
 
 
 def _reachability(builder: CircuitBuilder, x: Bits) -> list[int]:
     n = isqrt(len(x))
     reach = [[TRUE if i == j else x[n * i + j] for j in range(n)] for i in range(n)]
-    for _ in range((n - 1).bit_length()):
-        reach = [
-            [builder.or_(*(builder.and_(reach[i][k], reach[k][j]) for k in range(n))) for j in range(n)]
-            for i in range(n)
-        ]
+    for k in range(n):
+        for i in range(n):
+            for j in range(n):
+                reach[i][j] = builder.or_(reach[i][j], builder.and_(reach[i][k], reach[k][j]))
     return [reach[0][n - 1]]
 
 
-def _sorting(builder: CircuitBuilder, x: Bits) -> list[int]:
-    """Batcher's merge exchange: a comparator is min = AND, max = OR; t(t + 1)/2 layers of them for N <= 2^t."""
-    x, top = list(x), 1 << (len(x) - 1).bit_length() >> 1
-    block = top
-    while block:
-        stride, phase, distance = top, 0, block
-        while distance:
-            for i in range(len(x) - distance):
-                if i & block == phase:
-                    low, high = x[i], x[i + distance]
-                    x[i], x[i + distance] = builder.and_(low, high), builder.or_(low, high)
-            distance, stride, phase = stride - block, stride >> 1, block
-        block >>= 1
-    return x
-
-
-def _balanced(operation: Callable[[int, int], int], x: Bits, neutral: int) -> int:
-    while len(x) > 1:
-        x = [operation(*x[i : i + 2]) if i + 1 < len(x) else x[i] for i in range(0, len(x), 2)]
-    return x[0] if x else neutral
+# ---- oracles
 
 
 def _number(bits: Bits) -> int:
     return sum(bit << i for i, bit in enumerate(bits))
 
 
-def _bits_of(number: int, width: int) -> Bits:
+def _bits_of(number: int, width: int) -> list[int]:
     return [number >> i & 1 for i in range(width)]
 
 
-def _right_sum(x: Bits) -> Bits:
+def _sum(x: Bits) -> list[int]:
     half = len(x) // 2
     return _bits_of(_number(x[:half]) + _number(x[half:]), half + 1)
 
 
-def _right_product(x: Bits) -> Bits:
+def _product(x: Bits) -> list[int]:
     half = len(x) // 2
     return _bits_of(_number(x[:half]) * _number(x[half:]), 2 * half)
 
 
-def _right_formula(x: Bits) -> Bits:
-    """The correct value of the formula, from the top: AND or OR of the halves; a missing half is ignored."""
+def _formula_value(x: Bits) -> list[int]:
+    """The value of the formula, from the top: AND or OR of the halves; a missing half is ignored."""
 
     def value(first: int, level: int) -> int:
         half = 1 << level >> 1
@@ -188,7 +190,7 @@ def _right_formula(x: Bits) -> Bits:
     return [value(0, (len(x) - 1).bit_length())]
 
 
-def _right_path(x: Bits) -> Bits:
+def _path(x: Bits) -> list[int]:
     n = isqrt(len(x))
     seen, waiting = {0}, [0]
     while waiting:
@@ -209,14 +211,14 @@ def _square(length: int) -> bool:
 
 FAMILIES: dict[str, CircuitFamily] = {
     "contains-aba": CircuitFamily(
-        _contains_aba, lambda x: [any(x[i : i + 3] == [0, 1, 0] for i in range(len(x)))], letters=("a", "b")
+        lambda x: [any(list(x[i : i + 3]) == [0, 1, 0] for i in range(len(x)))], _contains_aba, letters=("a", "b")
     ),
-    "equal-halves": CircuitFamily(_equal_halves, lambda x: [x[: len(x) // 2] == x[len(x) // 2 :]]),
-    "addition": CircuitFamily(_addition, _right_sum, _even, "2, 4, 6, …"),
-    "parity": CircuitFamily(_parity, lambda x: [sum(x) % 2]),
-    "majority": CircuitFamily(_majority, lambda x: [2 * sum(x) > len(x)]),
-    "formula": CircuitFamily(_formula, _right_formula),
-    "multiplication": CircuitFamily(_multiplication, _right_product, _even, "2, 4, 6, …"),
-    "reachability": CircuitFamily(_reachability, _right_path, _square, "1, 4, 9, …"),
-    "sorting": CircuitFamily(_sorting, sorted),
+    "equal-halves": CircuitFamily(lambda x: [x[: len(x) // 2] == x[len(x) // 2 :]], _equal_halves),
+    "addition": CircuitFamily(_sum, _addition, _even, "2, 4, 6, …"),
+    "parity": CircuitFamily(lambda x: [sum(x) % 2], _parity),
+    "majority": CircuitFamily(lambda x: [2 * sum(x) > len(x)], _majority),
+    "formula": CircuitFamily(_formula_value, _formula),
+    "multiplication": CircuitFamily(_product, _multiplication, _even, "2, 4, 6, …"),
+    "reachability": CircuitFamily(_path, _reachability, _square, "1, 4, 9, …"),
+    "sorting": CircuitFamily(sorted, _sorting),
 }

@@ -1,11 +1,14 @@
-"""Families of circuits, each printed by one metered function: uniform in logarithmic space.
+"""Five families of circuits, each printed by one metered function: uniform in logarithmic space.
+
+`shallow_circuits` compiles these circuits, and `programs/printed_circuit_programs` builds a model for every N whose
+positions call the machine.
 
 A machine prints a circuit as a sequence of numbers, its *items*:
 
     literal    2·node + negated: a wire of the gate that comes next. Nodes 1 … N are the inputs, the gates follow
     AND, OR    the gate of the wires before it
 
-The last gate is the output. `item` and the functions below it compute a property of one item by running the machine
+The last node is the output. `item` and the functions below it compute a property of one item by running the machine
 again and counting, as a machine with logarithmic space does. They are metered, too.
 
 | family        | depth at most      | N        |
@@ -147,32 +150,46 @@ def formula(N: int) -> Iterator[int]:
 
 
 @metered
-def parity_entry(e: int, N: int) -> int:
-    """The literal of an entry of the queue: the letters, then the sums."""
-    return 2 * (e + 1) if e < N else 2 * (N + 3 * (e - N) + 3)
-
-
-@metered
 def parity(N: int) -> Iterator[int]:
-    """Sum j is entry 2j ⊕ entry 2j + 1 of a queue: (a ∨ b) ∧ (¬a ∨ ¬b)."""
-    for j in range(N - 1):
-        for sign in range(2):
-            yield parity_entry(2 * j, N) + sign
-            yield parity_entry(2 * j + 1, N) + sign
-            yield OR
-        yield 2 * (N + 3 * j + 1)
-        yield 2 * (N + 3 * j + 2)
-        yield AND
+    """Level by level, a ⊕ b = (a ∨ b) ∧ (¬a ∨ ¬b) of pairs; the last entry of an odd level joins the next level.
+
+    Entry e of a level is node first + stride·e, except the last one, which is node `last`.
+    """
+    first = 1
+    stride = 1
+    width = N
+    last = N
+    free = N + 1
+    while width > 1:
+        for j in range(width // 2):
+            left = first + stride * 2 * j
+            right = last if 2 * j + 2 == width else left + stride
+            for sign in range(2):
+                yield 2 * left + sign
+                yield 2 * right + sign
+                yield OR
+            yield 2 * (free + 3 * j)
+            yield 2 * (free + 3 * j + 1)
+            yield AND
+        first = free + 2
+        stride = 3
+        free += 3 * (width // 2)
+        last = last if width % 2 == 1 else free - 1
+        width = (width + 1) // 2
 
 
 @metered
 def reachability(N: int) -> Iterator[int]:
-    """⌈log2 v⌉ squarings of the matrix, v = √N: v³ ANDs, then v² ORs. Every vertex reaches itself."""
+    """⌈log2 v⌉ squarings of the matrix, v = √N: v ANDs and an OR per entry. Every vertex reaches itself.
+
+    Entry c of the current matrix is node first + stride·c.
+    """
     v = 0
     while (v + 1) * (v + 1) <= N:
         v += 1
-    matrix = 1
-    products = N + 1
+    first = 1
+    stride = 1
+    free = N + 1
     reach = 1
     while reach < v:
         for cell in range(v * v):
@@ -185,19 +202,24 @@ def reachability(N: int) -> Iterator[int]:
                     yield OR
                 else:
                     if reach > 1 or i != k:
-                        yield 2 * (matrix + v * i + k)
+                        yield 2 * (first + stride * (v * i + k))
                     if reach > 1 or k != j:
-                        yield 2 * (matrix + v * k + j)
+                        yield 2 * (first + stride * (v * k + j))
                     yield AND
-        for cell in range(v * v):
             for k in range(v):
-                yield 2 * (products + v * cell + k)
+                yield 2 * (free + (v + 1) * cell + k)
             yield OR
-        matrix = products + v * v * v
-        products = matrix + v * v
+        first = free + v
+        stride = v + 1
+        free += (v + 1) * v * v
         reach = 2 * reach
-    yield 2 * (matrix + v - 1)
-    yield AND
+    if v == 1:
+        yield 2
+        yield 3
+        yield OR
+    else:
+        yield 2 * (first + stride * (v - 1))
+        yield AND
 
 
 REGISTER_BOUND = RegisterBound(2)
@@ -217,7 +239,7 @@ class PrintedFamily:
 
 
 def printed_circuit(length: int, printed: Iterable[int]) -> Circuit:
-    """The circuit of these items, for running it; the last gate is its output."""
+    """The circuit of these items; its output is the last gate, or the last input if there is no gate."""
     gates: list[Gate] = []
     wires: list[int] = []
     for number in printed:
