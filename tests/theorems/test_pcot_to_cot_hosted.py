@@ -114,15 +114,15 @@ def test_the_width_is_logarithmic_for_single_symbols_and_for_few_blocks():
 
 
 @pytest.mark.parametrize("p", [1, 2, 3])
-def test_no_more_keys_are_heard_where_the_sum_is_exactly_b(p):
+def test_no_more_keys_have_a_weight_where_the_sum_is_exactly_b(p):
     tables = ScoreTables(Precision(p))
     bound = tables.precision.bound
-    assert tables.heard >= (bound - 1) // tables.exp(tables.threshold(bound, 1))
+    assert tables.most_keys >= (bound - 1) // tables.exp(tables.threshold(bound, 1))
 
 
 def _without_own_keys(monkeypatch):
     """Masks that see rows only."""
-    monkeypatch.setattr(hosted_masks, "PARTS", ("rows",))
+    monkeypatch.setattr(hosted_masks, "KEY_SETS", ("rows",))
 
 
 def _without_search(monkeypatch):

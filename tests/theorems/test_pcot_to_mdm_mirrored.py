@@ -27,7 +27,7 @@ from unmask.weights.transformer import Head, Layer
 
 
 def scaled(source, times):
-    """The same model with larger queries: scores spread, so that fewer keys are heard, or none."""
+    """The same model with larger queries: scores spread, so that fewer keys have a weight above 0, or none."""
     model, bound = source.transformers["model"], source.precision.bound
 
     def larger(matrix):
@@ -172,8 +172,8 @@ def test_score_tables(p):
         assert sum(step for score, step in tables.growth if score <= s) == tables.exp(s)
     assert all(0 < step < one for _, step in tables.growth)
     assert tables.least < 0
-    assert tables.heard == {1: 2, 2: 7, 3: 15, 4: 31}[p]
-    assert tables.heard <= 2 * tables.jump
+    assert tables.most_keys == {1: 2, 2: 7, 3: 15, 4: 31}[p]
+    assert tables.most_keys <= 2 * tables.jump
     for level in range(1, one + 1):
         z = min(bound, one + tables.exp(tables.companion(level)))
         assert (2 * one * one + z - 1) // (2 * z) == level
@@ -207,7 +207,7 @@ def _without_saturated(monkeypatch):
 
 
 def _without_search(monkeypatch):
-    monkeypatch.setattr(ScoreTables, "heard", 1)
+    monkeypatch.setattr(ScoreTables, "most_keys", 1)
 
 
 def _mirror_in_order(monkeypatch):

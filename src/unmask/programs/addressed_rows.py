@@ -1,8 +1,9 @@
-"""Rows with binary addresses, one of which a head finds: the common part of the searches for single keys.
+"""Rows with binary addresses, and heads that find single keys: shared by `mirrored_rows` and `hosted_masks`.
 
-In a head whose scores are cut and shifted, a key has the weight 2^-p if its score reaches a value, else 0, provided
-that a row with exp = B fixes Z = B. Such heads count keys, determine whether a block of addresses contains a key, and
-read the address of the last key.
+A head of a simulated transformer has scores of any size. `shift` maps all scores from a threshold on to one score, and
+`pin` adds a sentinel row with exp = B, which fixes the denominator Z = B. Then a key has the weight 2^-p if its score
+reaches the threshold, else 0. Such heads count keys, test whether a block of addresses contains a key, and read the
+address of the last key.
 """
 
 from collections.abc import Sequence
@@ -30,7 +31,7 @@ from unmask.weights.transformer import Mlp
 
 @dataclass(frozen=True, eq=False)
 class AddressedRows:
-    """Addresses of `bits` signed bits, lowest first; all registers are 0 in rows that are not `real`."""
+    """Rows with an address of `bits` signed bits, lowest first. In rows that are not `real` all registers are 0."""
 
     program: Program
     tables: ScoreTables
@@ -39,14 +40,14 @@ class AddressedRows:
     real: Columns
 
     def shift(self, head: HeadBuilder, amount: Form) -> None:
-        """Map scores from -amount on to `least`, and lower scores below it: the weight is 2^-p or 0 if Z = B."""
+        """Map scores of at least -amount to `tables.least`, and all others below it: with Z = B, to 2^-p and to 0."""
         one, on = self.program.one, [(self.program.one, ONE)]
         head.column(amount, on)
         for weight in (B, -B, ulps(self.tables.least)):
             head.column([(one, weight)], on)
 
     def equal(self, head: HeadBuilder, code: Sequence[Form], asks: Sequence[Form]) -> None:
-        """EQ with forms for the bits of the query: ±B and -B in queries that ask. Scores must be at most 0."""
+        """EQ for scores of at most 0: per bit, `code` is ±B and `asks` is -B, or both are 0 if any bit matches."""
         for a, ask, key in zip(code, asks, self.address, strict=True):
             head.column(a, [(key, ONE)])
             head.column(ask, [(self.program.one, ONE)])
@@ -61,7 +62,7 @@ class AddressedRows:
         scale: Coefficient = B,
         copies: int = 1,
     ) -> None:
-        """See the keys that agree with `code` above bit k and have `digit` there, if the gate is open."""
+        """See the keys that agree with `code` above bit k and whose bit k is `digit`, if the form `gate` is B."""
         one = [(self.program.one, ONE)]
         for _ in range(copies):
             for b in range(k, self.bits):
@@ -72,18 +73,18 @@ class AddressedRows:
             head.column([(self.program.one, -B), *gate], one)
 
     def pin(self, head: HeadBuilder, *sentinels: Columns) -> None:
-        """Give these rows the score B. Then Z = B, and each has the weight 1."""
+        """Give the flagged sentinel rows the score B. Then Z = B, and each sentinel has the weight 1."""
         for flag in sentinels:
             for _ in range(2):
                 head.column([(self.program.one, B)], [(flag, ONE)])
 
     def thresholds(self, total: Columns, level: int) -> Form:
-        """-θ, where θ is the least score whose weight is level·2^-p; column a - 1 of `total` says that Z = a·2^-p."""
-        return [(total, np.array([-self.tables.threshold(a, level) for a in range(1, total.size + 1)]))]
+        """-θ, where θ is the least score whose weight is level·2^-p; column i - 1 of `total` is [Z = i·2^-p]."""
+        return [(total, np.array([-self.tables.threshold(i, level) for i in range(1, total.size + 1)]))]
 
 
 def keep_zero(layer: LayerBuilder, mlp: Mlp, work: Columns, flag: Columns) -> None:
-    """Prevent `mlp` from writing to the stream `work` of flagged rows: two units, so that no sum survives."""
+    """Prevent `mlp` from writing to the stream `work` of flagged rows: subtract B twice from each column."""
     for column in np.unique(mlp.w2.column.tolist() + np.flatnonzero(mlp.b2).tolist()):
         units = layer.mlp.units(2)
         layer.mlp.read(units, np.repeat(flag, 2))
@@ -101,26 +102,57 @@ def exact_levels(mlp: MlpBuilder, levels: Columns, exact: Columns, none: Columns
 
 
 def bit_flags(program: Program, bits: int, name: str, number: Expression, digit: int, only: Expression) -> Columns:
-    """For every bit, lowest first, a flag whether it is `digit`."""
+    """For every bit of a number, lowest first, a flag that is 1 if the bit is `digit`."""
     columns = [program.flag(f"{name} {k}", both(only, (number // (1 << k) % 2).equals(digit))) for k in range(bits)]
     return np.concatenate(columns)
 
 
 def signed_bit(ones: Sequence[int], zeros: Sequence[int], scale: Coefficient = B) -> Form:
-    """±scale: the columns in `ones` say that a bit is 1, those in `zeros` that it is 0; at most one is set."""
+    """Return scale if a column of `ones` is set, -scale if one of `zeros` is set; at most one of all is set."""
     return [(np.array(ones), scale), (np.array(zeros), -scale)]
 
 
-def last_bit(
-    mlp: MlpBuilder, column: int, walks: list[int], jump: int, *, ends: bool, few: bool | None, other: bool | None
-) -> None:
-    """Clear a flag unless [first walk ends at B] = ends, [at most `jump` zeros] = few, [second ends at B] = other.
+WALKS = ("ones last", "zeros last", "zeros")
+"""The registers of `walk_over_bits`, each with a column per bit of the address."""
 
-    `walks` are the columns of the two walks of `find_key`, and of the number of zeros.
+LAST_BITS: dict[tuple[int, int], tuple[bool, bool | None, bool | None]] = {
+    (1, 0): (True, None, None),
+    (1, 1): (False, False, False),
+    (0, 0): (False, True, None),
+    (0, 1): (False, False, True),
+}
+"""(bit, case) → whether the first walk ends at B, few keys have a 0, the second walk ends at B; None: either.
+
+Exactly one of these cases holds, so a bit is stored as two flags for 1 and two for 0.
+"""
+
+
+def walk_over_bits(
+    head: HeadBuilder, one_bits: Columns, zero_bits: Columns, start: Columns, walks: Sequence[Columns]
+) -> None:
+    """Values of a head that show every address bit of the last key that it sees; `walks` are the targets.
+
+    Let jump = [2^-p·B], the value B times the weight of a key. Two walks per bit start at B, the value of the sentinel
+    `start`. In the first, a 1 adds `jump` and a 0 subtracts 2^-p; in the second, the other way round. The third target
+    counts the keys with a 0. If at most `jump` keys have a 0, the first walk ends at B exactly if the last key has a 1.
+    Otherwise fewer than `jump` keys have a 1, and the second walk ends at B exactly if the last key has a 0.
     """
-    first, second, zeros = ([walk] for walk in walks)
-    for walk, at_bound in ((first, ends), (second, other)):
+    ones_last, zeros_last, zeros = walks
+    for target, up, down in ((ones_last, one_bits, zero_bits), (zeros_last, zero_bits, one_bits)):
+        head.copy(up, target, B)
+        head.copy(down, target, -ONE)
+        head.copy(start, target, B)
+    head.copy(zero_bits, zeros)
+
+
+def clear_unless_last_bit(
+    mlp: MlpBuilder, column: int, walks: Sequence[Columns], k: int, jump: int, bit: int, case: int
+) -> None:
+    """Clear a flag unless bit k of the last key is `bit`, by this case of `LAST_BITS`."""
+    first, second, zeros = (walk[k : k + 1] for walk in walks)
+    first_at_bound, few_zeros, second_at_bound = LAST_BITS[bit, case]
+    for walk, at_bound in ((first, first_at_bound), (second, second_at_bound)):
         if at_bound is not None:
             clear_if_positive(mlp, column, walk, *((-ONE, B) if at_bound else (ONE, -NEXT_TO_B)))
-    if few is not None:
-        clear_if_positive(mlp, column, zeros, *((ONE, ulps(-jump)) if few else (-ONE, ulps(jump + 1))))
+    if few_zeros is not None:
+        clear_if_positive(mlp, column, zeros, *((ONE, ulps(-jump)) if few_zeros else (-ONE, ulps(jump + 1))))

@@ -1,22 +1,30 @@
-"""Hosted masks: a causal program that simulates, in every row, the mask that would come next.
+"""Hosted masks: a causal program in which every row also simulates the mask that comes after it.
 
-Row n of the program holds two streams: that of a row of the source, and that of the mask after it. A layer of the
-source maps both. Rows are simulated by the heads of the source. A mask attends to rows (`rows`) and then to masks of
-its own block (`masks`), including itself: two sets of keys, but one softmax. Let Z be the sum of all exponentials, at
-most B.
+Row n holds two streams: that of a row of the source, and that of the mask after this row, which the row *hosts*. Each
+layer of the source is applied to both. The rows are simulated by the heads of the source. A mask attends to rows
+(`rows`) and then to the masks of its block (`masks`), including itself. One softmax covers both sets of keys, but a
+head of the program sees one set only, because a row has one key per head. So several heads compute the result of one
+head of the source, from these values:
 
-    mass         Z, by heads that count the keys whose score reaches a value at which exp grows (`AddressedRows`).
-    Z = B        The head is a clipped walk over the letters [[e_j/B]·v_j]: first rows, then masks. A head over rows in
-                 which BEGIN fixes Z = B gives the state F after the rows. A block of one mask adds one letter. For
-                 larger blocks there is a head over the masks for every number c of F_p, in which BEGIN starts a walk
-                 at c; an MLP selects that of c = F, column by column.
-    Z < B        Fewer than 2^(p+1) keys have a weight that is not 0. They are found one after the other, the last one
-                 first: the addresses below x are dyadic blocks (bit k of x is 1: those that agree with x above k and
-                 have 0 there), a head for each says whether it has a key, and one walk reads the address of the last
-                 key of the lowest. Then a head per key adds its value with its weight, the first key first.
+    v_j    value of key j
+    e_j    exponential of its score
+    Z      sum of all exponentials, clipped at B
 
-BEGIN is row 0. If it is a row of the source, its stream is the same for every word. Then its key is read from
-constants, and its letter is the start of the clipped walk over the rows.
+    Compute Z    Heads count the keys whose score reaches a value at which exp grows (`addressed_rows`).
+    If Z = B     The result is a clipped walk: it adds the terms [[e_j/B]·v_j] and clips after each, first those of the
+                 rows, then those of the masks. A head over the rows, in which BEGIN fixes Z = B, gives the sum F over
+                 the rows. If a block has one mask, this adds one term to F. If it has more, there is a head over the
+                 masks for every number c of F_p, whose walk BEGIN starts at c, and an MLP selects the walk with c = F,
+                 column by column.
+    If Z < B     Fewer than 2^(p+1) keys have a weight above 0. They are found one after the other, the last one first.
+                 Let x be the address of the key that was found before. The addresses below x are at most K dyadic
+                 blocks, one for each bit k of x that is 1: the addresses that agree with x above bit k and have 0
+                 there. A head per block tests whether the block has a key with a weight. A head over the last such
+                 block reads the address of its last key. Then a head per key adds its value times its weight, in the
+                 order of the keys.
+
+BEGIN is row 0. If it is a row of the source, its stream is the same for every word. Then its key consists of constants,
+and its term is the start of the walk over the rows.
 """
 
 from collections.abc import Sequence
@@ -27,7 +35,16 @@ import numpy as np
 
 from unmask.expressions import N, both, choose, n
 from unmask.numerics.arithmetic import Precision, multiply, weighted
-from unmask.programs.addressed_rows import AddressedRows, bit_flags, exact_levels, keep_zero, last_bit, signed_bit
+from unmask.programs.addressed_rows import (
+    WALKS,
+    AddressedRows,
+    bit_flags,
+    clear_unless_last_bit,
+    exact_levels,
+    keep_zero,
+    signed_bit,
+    walk_over_bits,
+)
 from unmask.programs.declarations import OneHot
 from unmask.programs.gadgets.attention import boost, clear, eq, focus, focus_copies, hide, itself
 from unmask.programs.gadgets.mlp import (
@@ -59,14 +76,17 @@ from unmask.programs.simulation import Guard, Simulation, moved, unguarded
 from unmask.weights.matrices import Matrix
 from unmask.weights.transformer import Head
 
-PARTS = ("rows", "masks")
-SCRATCH = ("found", "above one", "above zero", "here", "ones last", "zeros last", "zeros")
-"""Registers of K columns for each part, lowest bit first, that are needed for one key only."""
+KEY_SETS = ("rows", "masks")
+BLOCK_CODE = ("above one", "above zero", "here")
+"""Registers that describe the block with the next key: bits of x that are 1 or 0 above its bit, and its bit."""
+
+SCRATCH = ("found", *BLOCK_CODE, *WALKS)
+"""Registers of K columns for each set of keys, lowest bit first, that are needed for one key only."""
 
 
 @dataclass(frozen=True)
 class HostLayout:
-    """Sizes: blocks of P' masks, T of them; `begin` says whether row 0 is a row of the source."""
+    """Sizes: T = `steps` blocks of P' = `block` masks; `begin` is true if row 0 is a row of the source."""
 
     rows: int
     steps: int
@@ -88,7 +108,12 @@ class HostLayout:
 
 
 def search_registers(tables: ScoreTables, layout: HostLayout, width: int) -> dict[str, int]:
-    """The registers of one head of the source, which has `width` columns."""
+    """The registers for one head of a source with `width` columns: name → number of columns.
+
+    Registers of an address have K columns, lowest bit first. Register `one t` flags the bits that are 1 in the address
+    of the t-th key that is found, `zero t` those that are 0, in two columns per bit (`LAST_BITS`). For t = 0 they hold
+    the limit n + 1, from which the search goes down.
+    """
     numbers, bits = tables.precision, layout.bits
     sizes = {"mass": 1, "total": numbers.bound, "empty": 1, "saturated": 1, "state": width, "sum": width}
     if layout.begin:
@@ -96,20 +121,20 @@ def search_registers(tables: ScoreTables, layout: HostLayout, width: int) -> dic
         sizes |= {"begin unheard": 1, "state+": width, "state-": width}
     if layout.parallel:
         sizes |= {"ends": numbers.size * width, "state is": numbers.size * width, "end+": width, "end-": width}
-    for part in PARTS:
-        sizes |= dict.fromkeys((f"{part} {name}" for name in SCRATCH), bits)
-        sizes[f"{part} none"] = 1
-        for turn in range(tables.heard + 1):
-            sizes |= {f"{part} one {turn}": 2 * bits, f"{part} zero {turn}": 2 * bits}
+    for key_set in KEY_SETS:
+        sizes |= dict.fromkeys((f"{key_set} {name}" for name in SCRATCH), bits)
+        sizes[f"{key_set} none"] = 1
+        for turn in range(tables.most_keys + 1):
+            sizes |= {f"{key_set} one {turn}": 2 * bits, f"{key_set} zero {turn}": 2 * bits}
             if turn:
-                sizes |= {f"{part} level {turn}": numbers.one, f"{part} at {turn}": numbers.one}
-                sizes[f"{part} unheard {turn}"] = 1
+                sizes |= {f"{key_set} level {turn}": numbers.one, f"{key_set} at {turn}": numbers.one}
+                sizes[f"{key_set} unheard {turn}"] = 1
     return sizes
 
 
 @dataclass(frozen=True, eq=False)
 class HostedMasks(AddressedRows):
-    """Both streams of every row; `begin_streams` are those of row 0 before every layer, if it is a source row."""
+    """The registers of every row. `begin_streams` are the streams of row 0 before every layer, if the source has it."""
 
     layout: HostLayout
     simulation: Simulation
@@ -136,18 +161,18 @@ class HostedMasks(AddressedRows):
         layout: HostLayout,
         begin_streams: Sequence[np.ndarray],
     ) -> "HostedMasks":
-        """Registers for a program whose rows are row 0, the input, and the symbols; the streams are before them."""
+        """Add these registers to a program that has both streams; its rows are row 0, the input, and the symbols."""
         bits, block, steps = layout.bits, layout.block, layout.steps
-        real, active = n >= 1, both(n >= N, n < N + block * steps)
-        number = choose(active, (n - N).positive_part() // block, 0)
+        real, hosts = n >= 1, both(n >= N, n < N + block * steps)
+        hosted_block = choose(hosts, (n - N).positive_part() // block, 0)
         flags = partial(bit_flags, program, bits)
         nothing: Columns = np.zeros(0, dtype=np.int64)
         current = symbol_block = nothing
         begins = program.flag("begin", n.equals(0), 2)
         if layout.parallel:
-            written = (n - N - 1).positive_part() // block
-            current = program.register("block of the mask", steps, OneHot(number, active))
-            symbol_block = program.register("block of the symbol", steps, OneHot(written, n > N))
+            own_symbol_block = (n - N - 1).positive_part() // block
+            current = program.register("block of the mask", steps, OneHot(hosted_block, hosts))
+            symbol_block = program.register("block of the symbol", steps, OneHot(own_symbol_block, n > N))
         address = program.code("address", n, bits, only=real)[::-1]
         one_bits = flags("address has bit", n, 1, real)
         zero_bits = flags("address lacks bit", n, 0, real)
@@ -166,9 +191,9 @@ class HostedMasks(AddressedRows):
             zero_bits=zero_bits,
             limit_ones=flags("limit has bit", n + 1, 1, real),
             limit_zeros=flags("limit lacks bit", n + 1, 0, real),
-            idle=program.flag("hosts no mask", 1 - active),
-            own_block=program.code("block", number, bits_for(steps)),
-            mask_block=program.code("block of a hosted mask", number, bits_for(steps), only=active),
+            idle=program.flag("hosts no mask", 1 - hosts),
+            own_block=program.code("block", hosted_block, bits_for(steps)),
+            mask_block=program.code("block of a hosted mask", hosted_block, bits_for(steps), only=hosts),
             current=current,
             symbol_block=symbol_block,
             begin_streams=begin_streams,
@@ -198,7 +223,7 @@ class HostedMasks(AddressedRows):
             keep_zero(layer, source.mlp, self.simulation.work, self.begins[:1])
 
     def _guard(self) -> Guard:
-        """Rows of the source do not see a BEGIN that the source does not have; BEGIN sees itself."""
+        """Hide BEGIN from the rows of a source that has no such row. BEGIN sees itself."""
         if self.layout.begin:
             return unguarded
 
@@ -209,15 +234,20 @@ class HostedMasks(AddressedRows):
         return guard
 
     def _attend(self, searches: list["_HostedHead"]) -> None:
+        """Compute the results of all heads of a layer in 2m + 3 layers, where m is the most keys with a weight.
+
+        Layer 1 computes Z. Layers 2t and 2t + 1 find the block and the address of the t-th key; for t = 1 and 2 they
+        also compute the walks for Z = B. The last two layers compute the weights of all keys, then the sum.
+        """
         layer = self.program.layer()
         for search in searches:
             search.mass(layer)
-        for turn in range(self.tables.heard):
+        for turn in range(self.tables.most_keys):
             layer = self.program.layer()
             clearing = itself(layer, self.own)
             for search in searches:
                 search.find_block(layer, turn)
-                search.clear_scratch(clearing, "above one", "above zero", "here", "ones last", "zeros last", "zeros")
+                search.clear_scratch(clearing, *BLOCK_CODE, *WALKS)
                 if turn == 0:
                     search.begin_levels(layer)
                 elif turn == 1:
@@ -241,109 +271,112 @@ class HostedMasks(AddressedRows):
 
 @dataclass(frozen=True, eq=False)
 class _HostedHead:
-    """One head of the source, whose queries are masks."""
+    """One head of the source with the masks as queries.
+
+    The result is computed in `sum` and added to the stream of the mask at the end (`deliver`).
+    """
 
     rows: HostedMasks
-    given: Head
-    number: int
+    source_head: Head
+    layer_number: int
     columns: dict[str, Columns]
 
     @classmethod
-    def of(cls, rows: HostedMasks, g: int, given: Head, number: int) -> "_HostedHead":
+    def of(cls, rows: HostedMasks, g: int, source_head: Head, layer_number: int) -> "_HostedHead":
         program, columns = rows.program, {}
         for name, size in search_registers(rows.tables, rows.layout, rows.masks.size).items():
             register = f"head {g}: {name}"
             exists = register in program.registers
             columns[name] = program.columns(register) if exists else program.register(register, size)
-        return cls(rows, given, number, columns)
+        return cls(rows, source_head, layer_number, columns)
 
     def __getitem__(self, name: str) -> Columns:
         return self.columns[name]
 
-    # heads
+    def _stream(self, key_set: str) -> Columns:
+        return self.rows.simulation.work if key_set == "rows" else self.rows.masks
 
-    def _stream(self, part: str) -> Columns:
-        return self.rows.simulation.work if part == "rows" else self.rows.masks
-
-    def _head(self, layer: LayerBuilder, part: str) -> HeadBuilder:
-        """A head with the scores of the source."""
+    def _head(self, layer: LayerBuilder, key_set: str) -> HeadBuilder:
+        """A head with the scores of the source, over one set of keys."""
         head = layer.head()
-        head.width = self.given.wq.shape[1]
-        head.query.append(moved(self.given.wq, self.rows.masks))
-        head.key.append(moved(self.given.wk, self._stream(part)))
+        head.width = self.source_head.wq.shape[1]
+        head.query.append(moved(self.source_head.wq, self.rows.masks))
+        head.key.append(moved(self.source_head.wk, self._stream(key_set)))
         return head
 
-    def _visible(self, head: HeadBuilder, part: str) -> None:
-        """Keep only the keys of the part, in a head with scores up to 0: no symbols of the block, only its masks."""
+    def _visible(self, head: HeadBuilder, key_set: str) -> None:
+        """Hide the keys that the mask does not see, in a head with scores of at most 0.
+
+        Among the masks, only those of its block are visible. Among the rows, the symbols of its block are hidden.
+        """
         rows = self.rows
-        if part == "masks":
+        if key_set == "masks":
             eq(head, rows.own_block, rows.mask_block)
             return
         for block, symbol in zip(rows.current, rows.symbol_block, strict=True):
             head.column([(block, -B)], [(symbol, ONE)])
 
-    def _walk(self, layer: LayerBuilder, part: str) -> HeadBuilder:
-        """A head with Z = B over the keys of the part if Z = B in the source, else over BEGIN alone."""
-        rows, head = self.rows, self._head(layer, part)
-        if part == "masks":
+    def _walk(self, layer: LayerBuilder, key_set: str) -> HeadBuilder:
+        """A clipped walk: a head with Z = B over one set of keys if Z = B in the source, else over BEGIN alone."""
+        rows, head = self.rows, self._head(layer, key_set)
+        if key_set == "masks":
             focus(head, rows.own_block, rows.mask_block, copies=focus_copies(rows.precision.p))
             hide(head, rows.idle)
         else:
             for _ in range(2):
-                self._visible(head, part)
+                self._visible(head, key_set)
         for _ in range(2):
             head.column([(rows.program.one, -B), (self["saturated"], B)], [(rows.program.one, ONE)])
         rows.pin(head, rows.begins[:1])
         return head
 
-    def _values(self, head: HeadBuilder, part: str, target: Columns) -> None:
-        """The values of the source; those of row 0 are 0."""
-        wv = self.given.wv
-        head.value.append(Edges(self._stream(part)[wv.row], target[wv.column], wv.value))
-        if part == "rows" and self.rows.layout.begin:
+    def _values(self, head: HeadBuilder, key_set: str, target: Columns) -> None:
+        """Give the head the values of the source. Row 0 has the value 0, because BEGIN is added separately."""
+        wv = self.source_head.wv
+        head.value.append(Edges(self._stream(key_set)[wv.row], target[wv.column], wv.value))
+        if key_set == "rows" and self.rows.layout.begin:
             head.value.append(Edges.between(self.rows.begins[:1], target, -self._of_begin(wv)))
 
     def _of_begin(self, matrix: Matrix) -> np.ndarray:
         """The stream of BEGIN times a matrix of the source."""
-        stream = self.rows.begin_streams[self.number]
+        stream = self.rows.begin_streams[self.layer_number]
         return weighted(stream[None], matrix.rows(), matrix.shape[1], self.rows.precision)[0]
 
     def _begin_head(self, layer: LayerBuilder) -> HeadBuilder:
         """A head in which every key has the score of BEGIN."""
         head = layer.head()
-        head.width = self.given.wq.shape[1]
-        head.query.append(moved(self.given.wq, self.rows.masks))
-        key = self._of_begin(self.given.wk)
+        head.width = self.source_head.wq.shape[1]
+        head.query.append(moved(self.source_head.wq, self.rows.masks))
+        key = self._of_begin(self.source_head.wk)
         head.key.append(Edges(np.repeat(self.rows.program.one, key.size), np.arange(key.size), key))
         return head
 
     def _count_begin(self, layer: LayerBuilder, amount: Form, target: Columns, step: int) -> None:
+        """Add step·2^-p to the target if the score of BEGIN is at least -amount."""
         rows, head = self.rows, self._begin_head(layer)
         rows.shift(head, amount)
         eq(head, rows.own, rows.own)
         rows.pin(head, rows.begins[:1])
         head.copy(rows.real, target, whole(step))
 
-    # the sum of the exponentials
-
     def mass(self, layer: LayerBuilder) -> None:
-        """Compute Z and the flags that depend on it."""
+        """Compute Z and the flags that depend on it: which number it is, whether it is B, whether it is 0."""
         rows = self.rows
         for score, step in rows.tables.growth:
             amount: Form = [(rows.program.one, ulps(-score))]
-            for part in PARTS:
-                head = self._head(layer, part)
+            for key_set in KEY_SETS:
+                head = self._head(layer, key_set)
                 rows.shift(head, amount)
-                self._visible(head, part)
+                self._visible(head, key_set)
                 rows.pin(head, rows.begins[:1])
                 head.copy(rows.real, self["mass"], whole(step))
             if rows.layout.begin:
                 self._count_begin(layer, amount, self["mass"], step)
         mlp, mass = layer.mlp, self["mass"]
         one_hot(mlp, mass[0], range(1, rows.precision.bound + 1), self["total"])
-        for part in PARTS:
+        for key_set in KEY_SETS:  # the search starts from the limit n + 1, if Z < B
             for name, flags in (("one", rows.limit_ones), ("zero", rows.limit_zeros)):
-                limit = self[f"{part} {name} 0"][: rows.bits]
+                limit = self[f"{key_set} {name} 0"][: rows.bits]
                 copy_flags(mlp, flags, limit)
                 for column in limit:
                     clear_if_positive(mlp, column, mass, ONE, -NEXT_TO_B)
@@ -353,10 +386,8 @@ class _HostedHead:
         mlp.offset(self["saturated"], ONE)
         mlp.offset(self["empty"], ONE)
 
-    # Z = B
-
     def begin_levels(self, layer: LayerBuilder) -> None:
-        """The weight of BEGIN, if it is a row of the source, in units of 2^-p."""
+        """Compute the weight of BEGIN in units of 2^-p, if BEGIN is a row of the source."""
         if not self.rows.layout.begin:
             return
         for level, column in enumerate(self["begin level"], 1):
@@ -364,11 +395,11 @@ class _HostedHead:
         exact_levels(layer.mlp, self["begin level"], self["begin at"], self["begin unheard"])
 
     def walks_over_rows(self, layer: LayerBuilder) -> None:
-        """Compute the state after the rows for every possible weight of BEGIN, and select the correct one."""
+        """Where Z = B: walk over the rows from every possible term of BEGIN, and select the correct walk."""
         rows = self.rows
         if not rows.layout.begin:
             return
-        wv, width = self.given.wv, rows.masks.size
+        wv, width = self.source_head.wv, rows.masks.size
         starts = self["starts"].reshape(-1, width)
         flags = [self["begin unheard"], *(flag[None] for flag in self["begin at"])]
         for level, (target, flag) in enumerate(zip(starts, flags, strict=True)):
@@ -379,7 +410,7 @@ class _HostedHead:
             gate_on(layer.mlp, rows.program.one, target, np.repeat(flag, width), self["state+"], self["state-"])
 
     def state_after_rows(self, layer: LayerBuilder) -> None:
-        """Compute F and, if blocks have several masks, which number it is in every column."""
+        """Where Z = B: store F in `state`. If a block has several masks, flag which number each entry of F is."""
         rows, width = self.rows, self.rows.masks.size
         if rows.layout.begin:
             merge(itself(layer, rows.own), self["state+"], self["state-"], self["state"])
@@ -391,7 +422,7 @@ class _HostedHead:
                 one_hot(layer.mlp, column[None], numbers, flags)
 
     def walks_over_masks(self, layer: LayerBuilder) -> None:
-        """Add a walk over the masks of the block for every start in F_p, and select that of F."""
+        """Where Z = B: walk over the masks of the block from every start in F_p, and select the walk from F."""
         rows, width = self.rows, self.rows.masks.size
         if not rows.layout.parallel:
             return
@@ -402,106 +433,90 @@ class _HostedHead:
             head.value.append(Edges.between(rows.begins[1:], target, np.full(width, start)))
             gate_on(layer.mlp, rows.program.one, target, flag, self["end+"], self["end-"])
 
-    # Z < B
-
-    def _bits(self, part: str, turn: int) -> tuple[list[list[int]], list[list[int]]]:
-        """For every bit of a found address, the columns that flag a 1, and the columns that flag a 0."""
-        ones, zeros = (self[f"{part} {name} {turn}"].reshape(2, -1).T.tolist() for name in ("one", "zero"))
+    def _bits(self, key_set: str, turn: int) -> tuple[list[list[int]], list[list[int]]]:
+        """For every bit of the address of a key, the columns that flag a 1, and the columns that flag a 0."""
+        ones, zeros = (self[f"{key_set} {name} {turn}"].reshape(2, -1).T.tolist() for name in ("one", "zero"))
         return ones, zeros
 
     def clear_scratch(self, head: HeadBuilder, *names: str) -> None:
-        for part in PARTS:
-            clear(head, *(self[f"{part} {name}"] for name in names))
+        for key_set in KEY_SETS:
+            clear(head, *(self[f"{key_set} {name}"] for name in names))
             if "here" in names:
-                clear(head, self[f"{part} none"])
+                clear(head, self[f"{key_set} none"])
 
     def find_block(self, layer: LayerBuilder, turn: int) -> None:
-        """Find the last block below x with a key that has a weight: flags of its bit, and of its bits above."""
+        """Where Z < B: find the last block below x that has a key with a weight, and write its `BLOCK_CODE`."""
         rows, mlp = self.rows, layer.mlp
-        for part in PARTS:
-            ones, zeros = self._bits(part, turn)
+        for key_set in KEY_SETS:
+            ones, zeros = self._bits(key_set, turn)
             x = [signed_bit(*pair) for pair in zip(ones, zeros, strict=True)]
-            found = self[f"{part} found"]
+            has_key = self[f"{key_set} found"]
             for k in range(rows.bits):
-                head = self._head(layer, part)
+                head = self._head(layer, key_set)
                 rows.shift(head, rows.thresholds(self["total"], 1))
-                self._visible(head, part)
+                self._visible(head, key_set)
                 rows.in_block(head, k, x, 0, [(np.array(ones[k]), B)])
                 rows.pin(head, rows.begins[:1])
-                head.copy(rows.real, found[k : k + 1])
-                here = self[f"{part} here"]
-                clear_if_some(mlp, here[k], found[:k])
-                clear_if_none(mlp, here[k], found[k : k + 1])
+                head.copy(rows.real, has_key[k : k + 1])
+                block_bit = self[f"{key_set} here"][k]
+                clear_if_some(mlp, block_bit, has_key[:k])
+                clear_if_none(mlp, block_bit, has_key[k : k + 1])
                 for name, flags in (("above one", ones[k]), ("above zero", zeros[k])):
-                    target = self[f"{part} {name}"][k : k + 1]
+                    target = self[f"{key_set} {name}"][k : k + 1]
                     for flag in flags:
                         copy_flags(mlp, np.array([flag]), target)
-                    clear_if_none(mlp, target[0], found[:k])
-            mlp.offset(self[f"{part} here"], ONE)
-            none = self[f"{part} none"]
+                    clear_if_none(mlp, target[0], has_key[:k])
+            mlp.offset(self[f"{key_set} here"], ONE)
+            none = self[f"{key_set} none"]
             mlp.offset(none, ONE)
-            clear_if_some(mlp, none[0], found)
+            clear_if_some(mlp, none[0], has_key)
 
     def find_key(self, layer: LayerBuilder, turn: int) -> None:
-        """Find the address of the last key of the block that has a weight.
-
-        Two walks per bit start at B: a 1 adds `jump` and a 0 subtracts 2^-p in one of them, the other way round in the
-        other. If at most `jump` keys have a 0, the first walk ends at B exactly if the last key has a 1. Otherwise
-        fewer than `jump` keys have a 1, and the second walk ends at B exactly if the last key has a 0.
-        """
+        """Where Z < B: find the address of the last key with a weight in this block."""
         rows = self.rows
-        for part in PARTS:
-            asked = [[int(self[f"{part} {name}"][k]) for name in SCRATCH[1:4]] for k in range(rows.bits)]
-            head = self._head(layer, part)
+        for key_set in KEY_SETS:
+            flags = [[int(self[f"{key_set} {name}"][k]) for name in BLOCK_CODE] for k in range(rows.bits)]
+            head = self._head(layer, key_set)
             rows.shift(head, rows.thresholds(self["total"], 1))
-            self._visible(head, part)
-            codes = [signed_bit([one], [zero, here]) for one, zero, here in asked]
-            rows.equal(head, codes, [[(np.array(flags), -B)] for flags in asked])
-            head.column([(self[f"{part} none"], -B)], [(rows.program.one, ONE)])
+            self._visible(head, key_set)
+            code = [signed_bit([one], [zero, block_bit]) for one, zero, block_bit in flags]
+            rows.equal(head, code, [[(np.array(of_bit), -B)] for of_bit in flags])
+            head.column([(self[f"{key_set} none"], -B)], [(rows.program.one, ONE)])
             rows.pin(head, rows.begins[:1])
-            for name, up, down in (
-                ("ones last", rows.one_bits, rows.zero_bits),
-                ("zeros last", rows.zero_bits, rows.one_bits),
-            ):
-                target = self[f"{part} {name}"]
-                head.copy(up, target, B)
-                head.copy(down, target, -ONE)
-                head.copy(rows.begins[:1], target, B)
-            head.copy(rows.zero_bits, self[f"{part} zeros"])
-            self._read_address(layer.mlp, part, turn + 1)
+            walks = [self[f"{key_set} {name}"] for name in WALKS]
+            walk_over_bits(head, rows.one_bits, rows.zero_bits, rows.begins[:1], walks)
+            self._read_address(layer.mlp, key_set, turn + 1, walks)
 
-    def _read_address(self, mlp: MlpBuilder, part: str, turn: int) -> None:
-        ones, zeros = self._bits(part, turn)
+    def _read_address(self, mlp: MlpBuilder, key_set: str, turn: int, walks: Sequence[Columns]) -> None:
+        """Write the address of the key; if no block has a key, the walks stay at B, and all flags are cleared."""
+        ones, zeros = self._bits(key_set, turn)
         for k in range(self.rows.bits):
-            walks = [int(self[f"{part} {name}"][k]) for name in ("ones last", "zeros last", "zeros")]
-            when = partial(last_bit, mlp, walks=walks, jump=self.rows.tables.jump)
-            when(ones[k][0], ends=True, few=None, other=None)
-            clear_if_flagged(mlp, [int(self[f"{part} none"][0])], ones[k][0])
-            when(ones[k][1], ends=False, few=False, other=False)
-            when(zeros[k][0], ends=False, few=True, other=None)
-            when(zeros[k][1], ends=False, few=False, other=True)
-        mlp.offset(self[f"{part} one {turn}"], ONE)
-        mlp.offset(self[f"{part} zero {turn}"], ONE)
+            unless = partial(clear_unless_last_bit, mlp, walks=walks, k=k, jump=self.rows.tables.jump)
+            unless(ones[k][0], bit=1, case=0)
+            clear_if_flagged(mlp, [int(self[f"{key_set} none"][0])], ones[k][0])
+            unless(ones[k][1], bit=1, case=1)
+            unless(zeros[k][0], bit=0, case=0)
+            unless(zeros[k][1], bit=0, case=1)
+        mlp.offset(self[f"{key_set} one {turn}"], ONE)
+        mlp.offset(self[f"{key_set} zero {turn}"], ONE)
 
     def find_levels(self, layer: LayerBuilder) -> None:
-        """Compute the weights of the found keys, in units of 2^-p."""
+        """Compute the weights of all keys that were found, in units of 2^-p."""
         rows, one = self.rows, self.rows.program.one
-        for part in PARTS:
-            for turn in range(1, rows.tables.heard + 1):
-                codes = [signed_bit(*pair) for pair in zip(*self._bits(part, turn), strict=True)]
-                levels = self[f"{part} level {turn}"]
+        for key_set in KEY_SETS:
+            for turn in range(1, rows.tables.most_keys + 1):
+                codes = [signed_bit(*pair) for pair in zip(*self._bits(key_set, turn), strict=True)]
+                levels = self[f"{key_set} level {turn}"]
                 for level, column in enumerate(levels, 1):
-                    head = self._head(layer, part)
+                    head = self._head(layer, key_set)
                     rows.shift(head, rows.thresholds(self["total"], level))
                     rows.equal(head, codes, [[(one, -B)]] * rows.bits)
                     rows.pin(head, rows.begins[:1])
                     head.copy(rows.real, column[None])
-                exact_levels(layer.mlp, levels, self[f"{part} at {turn}"], self[f"{part} unheard {turn}"])
-
-    # the result
+                exact_levels(layer.mlp, levels, self[f"{key_set} at {turn}"], self[f"{key_set} unheard {turn}"])
 
     def add_up(self, layer: LayerBuilder) -> None:
-        """Add up the result: the walk if Z = B, else the found keys, the first one first."""
+        """Write the result to `sum`: the walk where Z = B, elsewhere the sum over the keys in ascending order."""
         rows = self.rows
         head = itself(layer, rows.own)
         if rows.layout.parallel:
@@ -509,24 +524,24 @@ class _HostedHead:
         else:
             head.copy(self["state"], self["sum"])
             self._values(self._walk(layer, "masks"), "masks", self["sum"])
-        for part in PARTS:
-            for turn in reversed(range(1, rows.tables.heard + 1)):
-                self._add_key(layer, part, turn)
+        for key_set in KEY_SETS:
+            for turn in reversed(range(1, rows.tables.most_keys + 1)):
+                self._add_key(layer, key_set, turn)
 
-    def _add_key(self, layer: LayerBuilder, part: str, turn: int) -> None:
+    def _add_key(self, layer: LayerBuilder, key_set: str, turn: int) -> None:
         """Add the value of a key times its weight; the head also sees BEGIN, whose score determines the weight."""
         rows, one, tables = self.rows, self.rows.program.one, self.rows.tables
         head = layer.head()
-        for pair, key in zip(zip(*self._bits(part, turn), strict=True), rows.address, strict=True):
+        for pair, key in zip(zip(*self._bits(key_set, turn), strict=True), rows.address, strict=True):
             head.column(signed_bit(*pair), [(key, ONE)])
             head.column([(one, -B)], [(rows.real, ONE)])
-        levels = self[f"{part} at {turn}"]
+        levels = self[f"{key_set} at {turn}"]
         scores = np.array([tables.companion(level) for level in range(1, levels.size + 1)])
-        head.column([(levels, scores), (self[f"{part} unheard {turn}"], B)], [(rows.begins[0], ONE)])
-        self._values(head, part, self["sum"])
+        head.column([(levels, scores), (self[f"{key_set} unheard {turn}"], B)], [(rows.begins[0], ONE)])
+        self._values(head, key_set, self["sum"])
 
     def deliver(self, layer: LayerBuilder) -> None:
-        """Add the result to the stream of the mask; divide by zero if the source does."""
+        """Add the result to the stream of the mask. Divide by zero if the source does."""
         head = itself(layer, self.rows.own)
         head.column([(self["empty"], -B)], [(self.rows.program.one, ONE)])
         head.copy(self["sum"], self.rows.masks)

@@ -1,18 +1,22 @@
 """Causal attention in an unmasked program, with two streams in every row: one in order, one in reverse order.
 
 `MirroredRows` simulates the layers of a causal source of R rows in R + 3 rows. A row holds the stream of a row of the
-source and, in other columns, that of another row: the *mirror*, with the rows of the source in descending order. A
-head reads the keys of one of the two. The prefix 0 … i of a query is at most K = ⌈log2(R + 1)⌉ dyadic blocks (bit k of
-i + 1 is 1: the rows that agree with i + 1 above bit k and have 0 there), each of which one head can see.
+source and, in other columns, the stream of another row. The second streams are the *mirror*: the rows of the source in
+descending order. A head reads the keys of either the rows or the mirror.
 
-    mass       A = Σ exp over the prefix, clipped at B: a head per block and per value at which exp grows. The score is
-               cut and shifted so that a key has the weight 2^-p if its score reaches the value, else 0, and a sentinel
-               with exp = B fixes Z = B. Each head adds (growth)·(number of such keys); all add to one column.
-               Meanwhile the mirror is copied from the rows.
-    saturated  A = B, so Z = B in the source too and block k maps a running sum x to f_k(x), a clipped walk over the
-               letters [[e_j/B]·v_j]. Heads are summed one by one and clipped, so they can apply f_k: see `saturated`.
-    unsaturated  A < B: fewer than 2^(p+1) keys have a weight that is not 0. They are found one after the other, in
-               ascending order, and added one after the other: see `_Search`.
+A query in row i sees the prefix 0 … i. This is a union of at most K = ⌈log2(R + 1)⌉ dyadic blocks, one for each bit k
+of i + 1 that is 1: the rows that agree with i + 1 above bit k and have 0 there. One head can see one block. Several
+heads compute the result of one head of the source, from the values v_j of the keys and the exponentials e_j of their
+scores:
+
+    mass         The sum A of all e_j in the prefix, clipped at B, which is the denominator of the source: a head per
+                 block and per value at which exp grows counts the keys whose score reaches this value
+                 (`addressed_rows`), and adds (growth of exp)·(number of keys). The mirror is copied in the same layer.
+    if A = B     The result is a clipped walk: it adds the terms [[e_j/B]·v_j] and clips after each. Let f_k be the map
+                 of the sum before block k to the sum after it. The results of a layer's heads are also added one by
+                 one and clipped, and nine of them apply f_k to any sum (`saturated`).
+    if A < B     Fewer than 2^(p+1) keys have a weight above 0. They are found one after the other, in ascending order,
+                 and added one after the other (`_Search`).
 """
 
 from dataclasses import dataclass
@@ -21,7 +25,16 @@ from functools import partial
 import numpy as np
 
 from unmask.expressions import Expression, both, choose, n
-from unmask.programs.addressed_rows import AddressedRows, bit_flags, exact_levels, keep_zero, last_bit, signed_bit
+from unmask.programs.addressed_rows import (
+    WALKS,
+    AddressedRows,
+    bit_flags,
+    clear_unless_last_bit,
+    exact_levels,
+    keep_zero,
+    signed_bit,
+    walk_over_bits,
+)
 from unmask.programs.gadgets.attention import clear, focus_copies, hide, itself, lookup
 from unmask.programs.gadgets.mlp import (
     clear_if_flagged,
@@ -52,6 +65,11 @@ from unmask.programs.simulation import Simulation, column_labels, moved
 from unmask.weights.transformer import Head, Transformer
 
 SPARE = 3
+"""Spare rows, for the sentinels: END of the rows, and START and two ENDs of the mirror need R + 3 rows."""
+
+
+LEVELS = ("level", "exact level", "no level")
+"""The registers for the weight of the key that was found, in units of 2^-p."""
 
 
 def spare_row(start: Expression) -> Expression:
@@ -61,9 +79,9 @@ def spare_row(start: Expression) -> Expression:
 
 @dataclass(frozen=True, eq=False)
 class Mirror(AddressedRows):
-    """START, the rows of the source in descending order, END, END: in other columns than the rows themselves.
+    """The second streams of all rows: START, the rows of the source in descending order, END, END.
 
-    `origin` is the code of the row that is mirrored: for START and END a spare row, without a stream.
+    `origin` is the code of the row whose stream is mirrored. For START and END this is a spare row, whose stream is 0.
     """
 
     stream: Columns
@@ -99,7 +117,8 @@ class Mirror(AddressedRows):
 class MirroredRows(AddressedRows):
     """The rows of a program: the given rows, three spare rows, and the rows that are written.
 
-    `start` is the number of given rows, `row` the row of the source; the first spare row is END for heads over rows.
+    `start` is the number of given rows, `row` the row of the source that a row simulates. The first spare row is the
+    sentinel END of heads over the rows.
     """
 
     start: Expression
@@ -140,7 +159,7 @@ class MirroredRows(AddressedRows):
         )
 
     def layer(self, simulation: Simulation, number: int, unreached: Columns) -> None:
-        """Simulate one layer of the source; rows that are flagged as `unreached` never divide by zero."""
+        """Simulate one layer of the source. Rows that are flagged as `unreached` never divide by zero."""
         program, source = self.program, simulation.source.layers[number]
         searches = [_Search.of(self, simulation, g, head) for g, head in enumerate(source.heads)]
         if searches:
@@ -157,12 +176,18 @@ class MirroredRows(AddressedRows):
         keep_zero(layer, source.mlp, simulation.work, self.spare)
 
     def _attend(self, searches: list["_Search"], unreached: Columns) -> None:
+        """Compute the results of all heads of a layer in 3m + 2 layers, where m is the most keys with a weight.
+
+        Layer 1 computes A and the mirror. Then three layers per key find its block, its address and its weight. The
+        first of them also adds the key before; for the first key, it computes the walks for A = B instead. The last
+        layer adds the last key.
+        """
         program, mirror = self.program, self.mirror
         layer = program.layer()
         lookup(layer, mirror.origin, self.own).copy(searches[0].simulation.work, mirror.stream)
         for search in searches:
             search.mass(layer, unreached)
-        for turn in range(self.tables.heard):
+        for turn in range(self.tables.most_keys):
             layer = program.layer()
             for search in searches:
                 if turn:
@@ -174,7 +199,7 @@ class MirroredRows(AddressedRows):
             clearing = itself(layer, self.own)
             for search in searches:
                 search.find_key(layer)
-                search.clear_levels(clearing)
+                search.clear(clearing, *LEVELS)
             layer = program.layer()
             clearing = itself(layer, self.own)
             for search in searches:
@@ -185,23 +210,41 @@ class MirroredRows(AddressedRows):
             search.add_key(layer)
 
 
+SUMMANDS = (
+    (1, 1, False),  # P
+    (1, 1, True),  # P'
+    (-1, -1, False),  # -P
+    (-1, -1, True),  # -P'
+    (1, -1, False),  # -Q
+    (1, -1, True),  # -Q'
+    (-1, 1, False),  # Q
+    (1, 1, True),  # P'
+)
+"""The summands of `_Search.saturated` before f_k(0), as arguments (terms, sign, cut) of `_Search._walk`."""
+
+
 @dataclass(frozen=True, eq=False)
 class _Search:
-    """One head of the source. Registers of K columns start with the lowest bit.
+    """One head of the source, and the search for its keys if A < B. Registers of K columns start with the lowest bit.
 
-    The unsaturated keys after x (the one found last) and up to the limit y are in dyadic blocks, too:
-        left   bit k of x is 0, below the highest bit in which x and y differ: rows that agree with x above k, 1 there
-        right  bit k of y is 1, below that bit: rows that agree with y above k, 0 there
-    in this order: left blocks from the lowest bit, right blocks from the highest. `left` and `open` flag them.
+    Let x be the key that was found last and y = i + 1 the limit. The keys between x and y are in dyadic blocks, too.
+    Let h be the highest bit in which x and y differ.
+
+        left block k    for k < h, if bit k of x is 0: the rows that agree with x above bit k and have 1 there
+        right block k   for k < h, if bit k of y is 1: the rows that agree with y above bit k and have 0 there
+
+    In ascending order these are the left blocks from the lowest bit on, then the right blocks from the highest bit on.
+    At most one of `left a`, `left b` and `left c` is 1 in column k, if left block k is still to be searched; `open`
+    says the same of right block k. Before the first key there are right blocks only, one for each bit of y that is 1.
     """
 
     rows: MirroredRows
     simulation: Simulation
-    given: Head
+    source_head: Head
     columns: dict[str, Columns]
 
     @classmethod
-    def of(cls, rows: MirroredRows, simulation: Simulation, g: int, given: Head) -> "_Search":
+    def of(cls, rows: MirroredRows, simulation: Simulation, g: int, source_head: Head) -> "_Search":
         program, k = rows.program, rows.bits
         numbers = rows.tables.precision
         sizes = {
@@ -224,21 +267,24 @@ class _Search:
             register = f"head {g}: {name}"
             exists = register in program.registers
             columns[name] = program.columns(register) if exists else program.register(register, size)
-        return cls(rows, simulation, given, columns)
+        return cls(rows, simulation, source_head, columns)
 
     def __getitem__(self, name: str) -> Columns:
         return self.columns[name]
 
     def _head(self, layer: LayerBuilder, keys: Columns | None = None) -> HeadBuilder:
-        """A head with the scores of the source, over the rows or over the mirror."""
+        """A head with the scores of the source, over the rows or over the stream `keys` of the mirror."""
         head, work = layer.head(), self.simulation.work
-        head.width = self.given.wq.shape[1]
-        head.query.append(moved(self.given.wq, work))
-        head.key.append(moved(self.given.wk, work if keys is None else keys))
+        head.width = self.source_head.wq.shape[1]
+        head.query.append(moved(self.source_head.wq, work))
+        head.key.append(moved(self.source_head.wk, work if keys is None else keys))
         return head
 
     def mass(self, layer: LayerBuilder, unreached: Columns) -> None:
-        """Compute the sum A of the exponentials in the prefix, and the flags that depend on it."""
+        """Compute the sum A of the exponentials in the prefix, and the flags that depend on it.
+
+        `open` flags the blocks of the prefix if A < B, and `saturated` flags them if A = B.
+        """
         rows = self.rows
         limit: list[Form] = [[(rows.limit[b], B)] for b in range(rows.bits)]
         for score, step in rows.tables.growth:
@@ -260,70 +306,82 @@ class _Search:
         clear_if_flagged(mlp, [int(unreached[0]), int(rows.spare[0])], self["empty"][0])
 
     def saturated(self, layer: LayerBuilder) -> None:
-        """Apply the clipped walks f_k of the blocks of the prefix, one after the other, where A = B.
+        """Where A = B, apply f_k to the register `sum`, for the blocks k of the prefix in ascending order.
 
-        Let g_k be a walk over the same letters, negated and in reverse order, which the mirror has, and α = g_k(B),
-        β = g_k(-B). Then f_k(x) = min(max(x, β), α) - min(max(0, β), α) + f_k(0), because f_k is constant, and so is
-        g_k, or f_k is x + s between β and α and constant outside. With P = B - max(α, 0), P' = max(-α, 0),
-        Q = B + min(β, 0), Q' = max(β, 0) these summands, each the result of one head, lead from x to f_k(x):
-            P, P', -P, -P'   min(x, α)
-            -Q, -Q', Q       max(…, β) - Q'
-            P', f_k(0)
-        START sets the initial state of a head over the mirror; ENDs cut and shift its final state.
+        The clipped walk f_k adds the terms of block k one by one. Let g_k be the walk over the same terms, negated and
+        in reverse order: the mirror has them in this order. Let α = g_k(B) and β = g_k(-B). Then
+
+            f_k(x) = min(max(x, β), α) - min(max(0, β), α) + f_k(0)
+
+        because either f_k and g_k are both constant, or f_k(x) is x + s between β and α, and constant outside. Let
+        P = B - max(α, 0), P' = max(-α, 0), Q = B + min(β, 0) and Q' = max(β, 0). The following summands, each of which
+        is the result of one head, turn the sum x into f_k(x):
+
+            P, P', -P, -P'   lead to min(x, α)
+            -Q, -Q', Q       lead to min(max(x, β), α) - Q'
+            P', f_k(0)       lead to f_k(x), because min(max(0, β), α) = Q' - P'
         """
         rows = self.rows
-        P, P2, Q, Q2 = (1, False), (1, True), (-1, False), (-1, True)  # sign of the letters, cut at 0
         for k in reversed(range(rows.bits)):
-            for (letters, cut), sign in ((P, 1), (P2, 1), (P, -1), (P2, -1), (Q, -1), (Q2, -1), (Q, 1), (P2, 1)):
-                self._walk(layer, k, letters * sign, sign, cut=cut)
+            for terms, sign, cut in SUMMANDS:
+                self._walk(layer, k, terms, sign, cut=cut)
             head = self._in_saturated_block(layer, k, rows, self.simulation.work)
             hide(head, rows.spare)
             rows.pin(head, rows.end)
             self._values(head, self.simulation.work, 1)
 
-    def _in_saturated_block(self, layer: LayerBuilder, k: int, seen: AddressedRows, keys: Columns) -> HeadBuilder:
+    def _in_saturated_block(self, layer: LayerBuilder, k: int, key_rows: AddressedRows, keys: Columns) -> HeadBuilder:
         rows, head = self.rows, self._head(layer, keys)
         limit: list[Form] = [[(rows.limit[b], HALF)] for b in range(rows.bits)]
         copies = focus_copies(rows.tables.precision.p)
-        seen.in_block(head, k, limit, 0, [(self["saturated"][k], B)], HALF, copies)
+        key_rows.in_block(head, k, limit, 0, [(self["saturated"][k], B)], HALF, copies)
         return head
 
     def _values(self, head: HeadBuilder, keys: Columns, sign: int) -> None:
-        wv = self.given.wv
+        wv = self.source_head.wv
         head.value.append(Edges(keys[wv.row], self["sum"][wv.column], sign * wv.value))
 
-    def _walk(self, layer: LayerBuilder, k: int, letters: int, sign: int, *, cut: bool) -> None:
-        """Over the mirror of block k: from -sign·B over ±letters, then (-sign·B if cut), then sign·B."""
+    def _walk(self, layer: LayerBuilder, k: int, terms: int, sign: int, *, cut: bool) -> None:
+        """Add a clipped walk over the mirror of block k, one of the `SUMMANDS`.
+
+        START sets its initial value -sign·B. Then come the terms times `terms`, which is ±1. If `cut`, the first END
+        adds -sign·B; the second END adds sign·B.
+        """
         mirror = self.rows.mirror
         head = self._in_saturated_block(layer, k, mirror, mirror.stream)
         hide(head, mirror.hidden)
         ends = mirror.ends if cut else mirror.ends[1:]
         mirror.pin(head, mirror.begins, *ends)
-        self._values(head, mirror.stream, letters)
-        written = self["sum"][np.unique(self.given.wv.column)]
+        self._values(head, mirror.stream, terms)
+        written = self["sum"][np.unique(self.source_head.wv.column)]
         states = [(mirror.begins, -sign), (mirror.ends[1], sign)] + ([(mirror.ends[0], -sign)] if cut else [])
         for flag, s in states:
             head.copy(flag, written, B if s > 0 else -B)
 
     def find_block(self, layer: LayerBuilder) -> None:
-        """Find the first block after x with a key that has a weight."""
+        """Find the first block after x that has a key with a weight."""
         rows = self.rows
         x: list[Form] = [signed_bit([a], [b]) for a, b in zip(self["x one"], self["x zero"], strict=True)]
         limit: list[Form] = [[(rows.limit[b], B)] for b in range(rows.bits)]
         left = [[(np.array([self[f"left {i}"][k] for i in "abc"]), B)] for k in range(rows.bits)]
-        opened = [[(self["open"][k], B)] for k in range(rows.bits)]
-        for code, digit, gates, found in ((x, 1, left, self["in left"]), (limit, 0, opened, self["in right"])):
+        right = [[(self["open"][k], B)] for k in range(rows.bits)]
+        for code, digit, gates, has_key in ((x, 1, left, self["in left"]), (limit, 0, right, self["in right"])):
             for k in range(rows.bits):
                 head = self._head(layer)
                 rows.shift(head, rows.thresholds(self["total"], 1))
                 rows.in_block(head, k, code, digit, gates[k])
                 hide(head, rows.spare, copies=1)
                 rows.pin(head, rows.end)
-                head.copy(rows.real, found[k])
+                head.copy(rows.real, has_key[k])
         self._choose(layer.mlp)
 
     def _choose(self, mlp: MlpBuilder) -> None:
-        """Flags of the chosen block: its bit, and the bits of its code above."""
+        """Flag the bits of the chosen block, for its bit k and the bits above.
+
+        If it is a left block, `x one'` and `x zero'` are the bits of x above k, and `left here` is bit k. If it is a
+        right block, `y one'`, `y zero'` and `right here` are those of y. `left below` and `right below` flag
+        the bits below a chosen left or right block.
+        """
         rows, left, right = self.rows, self["in left"], self["in right"]
         for k in range(rows.bits):
             for name, source in (("x one'", self["x one"]), ("x zero'", self["x zero"])):
@@ -333,85 +391,78 @@ class _Search:
                 copy_flags(mlp, source[k : k + 1], self[name][k : k + 1])
                 clear_if_some(mlp, self[name][k], [*left, *right[k:]])
                 clear_if_none(mlp, self[name][k], right[:k])
-            here, below = self["left here"][k], self["left below"][k]
-            clear_if_some(mlp, here, left[:k])
-            clear_if_none(mlp, here, left[k : k + 1])
-            clear_if_some(mlp, below, left[: k + 1])
-            clear_if_none(mlp, below, left[k + 1 :])
-            here, below = self["right here"][k], self["right below"][k]
-            clear_if_some(mlp, here, [*left, *right[k + 1 :]])
-            clear_if_none(mlp, here, right[k : k + 1])
-            clear_if_some(mlp, below, left)
-            clear_if_none(mlp, below, right[k + 1 :])
+            is_left, below_left = self["left here"][k], self["left below"][k]
+            clear_if_some(mlp, is_left, left[:k])
+            clear_if_none(mlp, is_left, left[k : k + 1])
+            clear_if_some(mlp, below_left, left[: k + 1])
+            clear_if_none(mlp, below_left, left[k + 1 :])
+            is_right, below_right = self["right here"][k], self["right below"][k]
+            clear_if_some(mlp, is_right, [*left, *right[k + 1 :]])
+            clear_if_none(mlp, is_right, right[k : k + 1])
+            clear_if_some(mlp, below_right, left)
+            clear_if_none(mlp, below_right, right[k + 1 :])
         for name in ("left here", "left below", "right here", "right below"):
             mlp.offset(self[name], ONE)
         mlp.offset(self["none"], ONE)
         clear_if_some(mlp, self["none"][0], [*left, *right])
 
-    def _asked(self, k: int) -> list[int]:
-        """The flags for bit k being part of the code of the chosen block."""
+    def _block_code(self, k: int) -> list[int]:
+        """The flags of which one is 1 if bit k belongs to the code of the chosen block."""
         names = ("x one'", "x zero'", "left here", "y one'", "y zero'", "right here")
         return [int(self[name][k]) for name in names]
 
     def find_key(self, layer: LayerBuilder) -> None:
-        """Find the address of the first key of the block that has a weight, which is the last one in the mirror.
-
-        Two walks per bit start at B: a 1 adds `jump` and a 0 subtracts 2^-p in one of them, the other way round in the
-        other. If at most `jump` keys have a 0, the first walk ends at B exactly if the last key has a 1. Otherwise
-        fewer than `jump` keys have a 1, and the second walk ends at B exactly if the last key has a 0.
-        """
+        """Find the address of the first key with a weight in the block, which is the last one in the mirror."""
         rows = self.rows
-        codes, asks = [], []
+        code, asks = [], []
         for k in range(rows.bits):
-            x1, x0, left, y1, y0, right = self._asked(k)
-            codes.append(signed_bit([x1, left, y1], [x0, y0, right]))
-            asks.append([(np.array(self._asked(k)), -B)])
+            x1, x0, left, y1, y0, right = self._block_code(k)
+            code.append(signed_bit([x1, left, y1], [x0, y0, right]))
+            asks.append([(np.array(self._block_code(k)), -B)])
         mirror, head = rows.mirror, self._head(layer, rows.mirror.stream)
         mirror.shift(head, rows.thresholds(self["total"], 1))
-        mirror.equal(head, codes, asks)
+        mirror.equal(head, code, asks)
         head.column([(self["none"], -B)], [(rows.program.one, ONE)])
         hide(head, mirror.hidden, copies=1)
         mirror.pin(head, mirror.begins)
-        for name, up, down in (
-            ("ones last", mirror.one_bits, mirror.zero_bits),
-            ("zeros last", mirror.zero_bits, mirror.one_bits),
-        ):
-            head.copy(up, self[name], B)
-            head.copy(down, self[name], -ONE)
-            head.copy(mirror.begins, self[name], B)
-        head.copy(mirror.zero_bits, self["zeros"])
+        walk_over_bits(head, mirror.one_bits, mirror.zero_bits, mirror.begins, [self[name] for name in WALKS])
         self._read_address(layer.mlp)
 
     def _read_address(self, mlp: MlpBuilder) -> None:
-        rows, jump = self.rows, self.rows.tables.jump
-        none = int(self["none"][0])
+        """Write the address of the key, and the blocks after it; no key if no block has one.
+
+        Left block k of the new key exists if its bit k is 0 and lies below the chosen block (`new left a` and `b`), or
+        if it was a left block of x above the chosen one (`new left c`).
+        """
+        rows, none = self.rows, int(self["none"][0])
         for k in range(rows.bits):
-            walks = [int(self[name][k]) for name in ("ones last", "zeros last", "zeros")]
-            when = partial(last_bit, mlp, walks=walks, jump=jump)
-            when(self["one a"][k], ends=True, few=None, other=None)
+            walks = [self[name] for name in WALKS]
+            unless = partial(clear_unless_last_bit, mlp, walks=walks, k=k, jump=rows.tables.jump)
+            unless(self["one a"][k], bit=1, case=0)
             clear_if_flagged(mlp, [none], self["one a"][k])
-            when(self["one b"][k], ends=False, few=False, other=False)
-            for name, few, other in (("zero a", True, None), ("zero b", False, True)):
-                when(self[name][k], ends=False, few=few, other=other)
-                after = self[f"new left {name[-1]}"][k]
-                when(after, ends=False, few=few, other=other)
-                clear_if_flagged(mlp, [*self._asked(k), none], after)
-            keep = [int(self[name][k]) for name in ("left here", "left below", "y one'", "y zero'", "right here")]
+            unless(self["one b"][k], bit=1, case=1)
+            for case, letter in enumerate("ab"):
+                unless(self[f"zero {letter}"][k], bit=0, case=case)
+                new_left = self[f"new left {letter}"][k]
+                unless(new_left, bit=0, case=case)
+                clear_if_flagged(mlp, [*self._block_code(k), none], new_left)
+            passed = ("left here", "left below", "y one'", "y zero'", "right here", "right below")
             unit = mlp.units(1)
             mlp.read(np.repeat(unit, 3), np.array([self[f"left {i}"][k] for i in "abc"]))
-            mlp.read(np.repeat(unit, 7), np.array([*keep, self["right below"][k], none]), -ONE)
+            mlp.read(np.repeat(unit, 7), np.array([*(self[name][k] for name in passed), none]), -ONE)
             mlp.write(unit, self["new left c"][k : k + 1])
             closed = [int(self[name][k]) for name in ("y one'", "y zero'", "right here")]
             mlp.write(conjunction(mlp, self["open"][k : k + 1], [[*closed, none]]), self["new open"][k : k + 1])
         for name in ("one a", "one b", "zero a", "zero b", "new left a", "new left b"):
             mlp.offset(self[name], ONE)
 
-    def clear_levels(self, head: HeadBuilder) -> None:
-        for name in ("level", "exact level", "no level"):
+    def clear(self, head: HeadBuilder, *names: str) -> None:
+        """Set registers to 0 in a SELF head."""
+        for name in names:
             head.copy(self[name], self[name], -ONE)
 
     def find_levels(self, layer: LayerBuilder) -> None:
-        """Compute the weight of the found key, in units of 2^-p."""
+        """Compute the weight of the key that was found, in units of 2^-p."""
         rows, one = self.rows, self.rows.program.one
         ones, zeros = (list(zip(self[f"{d} a"], self[f"{d} b"], strict=True)) for d in ("one", "zero"))
         for level in range(1, self["level"].size + 1):
@@ -424,26 +475,22 @@ class _Search:
         exact_levels(layer.mlp, self["level"], self["exact level"], self["no level"])
 
     def move_on(self, head: HeadBuilder) -> None:
-        """In a SELF head, make the found key the new x, and reset to 0 everything that was only needed to find it."""
+        """In a SELF head, make the key that was found the new x, and clear the registers that were used to find it."""
         for target, sources in (
             ("x one", ("one a", "one b")),
             ("x zero", ("zero a", "zero b")),
             ("open", ("new open",)),
             *((f"left {i}", (f"new left {i}",)) for i in "abc"),
         ):
-            head.copy(self[target], self[target], -ONE)
+            self.clear(head, target)
             for source in sources:
                 head.copy(self[source], self[target])
-                head.copy(self[source], self[source], -ONE)
-        for name in ("x one'", "x zero'", "y one'", "y zero'", "none"):
-            head.copy(self[name], self[name], -ONE)
-        for name in ("left here", "right here", "left below", "right below", "in left", "in right"):
-            head.copy(self[name], self[name], -ONE)
-        for name in ("ones last", "zeros last", "zeros"):
-            head.copy(self[name], self[name], -ONE)
+                self.clear(head, source)
+        self.clear(head, "x one'", "x zero'", "y one'", "y zero'", "none")
+        self.clear(head, "left here", "right here", "left below", "right below", "in left", "in right", *WALKS)
 
     def add_key(self, layer: LayerBuilder) -> None:
-        """Add the value of the key x times its weight; the head also sees END, whose score determines the weight."""
+        """Add the value of the key x times its weight. The head also sees END, whose score determines the weight."""
         rows, one, tables = self.rows, self.rows.program.one, self.rows.tables
         head = layer.head()
         for k in range(rows.bits):
@@ -458,15 +505,13 @@ class _Search:
         self._values(head, self.simulation.work, 1)
 
     def deliver(self, layer: LayerBuilder) -> None:
-        """Add the result of the head to the stream; divide by zero if the source does."""
+        """Add the result of the head to the stream. Divide by zero if the source does."""
         rows = self.rows
         head = itself(layer, rows.own)
         head.column([(self["empty"], -B)], [(rows.program.one, ONE)])
         head.copy(self["sum"], self.simulation.work)
 
     def clear_all(self, head: HeadBuilder) -> None:
-        for name in ("sum", "mass", "total", "empty", "saturated", "open", "left a", "left b", "left c"):
-            head.copy(self[name], self[name], -ONE)
-        for name in ("x one", "x zero"):
-            head.copy(self[name], self[name], -ONE)
-        self.clear_levels(head)
+        """In a SELF head, set all registers to 0 that the next layer of the source needs."""
+        self.clear(head, "sum", "mass", "total", "empty", "saturated", "open", "left a", "left b", "left c")
+        self.clear(head, "x one", "x zero", *LEVELS)

@@ -1,4 +1,7 @@
-"""Thresholds of scores in F_p: the scores at which exp grows, and the score from which on a key has a weight."""
+"""Thresholds of scores in F_p: at which scores exp grows, and how large a score must be for a given weight.
+
+Z is the sum of the exponentials of all keys, clipped at B. A key with the score s has the weight [exp(s)/Z].
+"""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -31,16 +34,16 @@ class ScoreTables:
 
     @cached_property
     def least(self) -> int:
-        """The least score with the weight 2^-p if Z = B; the next lower score has the weight 0."""
+        """The least score whose weight is 2^-p if Z = B; all lower scores have the weight 0."""
         return self.threshold(self.precision.bound, 1)
 
     def threshold(self, total: int, level: int) -> int:
-        """The least score whose weight is at least level·2^-p if Z is `total`."""
+        """The least score whose weight is at least level·2^-p if Z = total·2^-p."""
         return int(np.argmax(self._weights[total - 1] >= level)) - self.precision.bound
 
     @cached_property
     def _weights(self) -> np.ndarray:
-        """[exp(s)/z] for z = 2^-p, 2·2^-p, … B and every s."""
+        """[exp(s)/z] for z = 2^-p, 2·2^-p, …, B (rows) and every score s (columns)."""
         return divide(exp_table(self.precision), np.arange(1, self.precision.bound + 1)[:, None], self.precision)
 
     def companion(self, level: int) -> int:
@@ -53,9 +56,9 @@ class ScoreTables:
         )
 
     @cached_property
-    def heard(self) -> int:
-        """The largest number of keys with a weight above 0 if the sum A of the exponentials is less than B."""
-        return max(a // self.exp(self.threshold(a, 1)) for a in range(1, self.precision.bound))
+    def most_keys(self) -> int:
+        """The largest number of keys with a weight above 0 if Z < B."""
+        return max(total // self.exp(self.threshold(total, 1)) for total in range(1, self.precision.bound))
 
     @cached_property
     def jump(self) -> int:

@@ -6,11 +6,11 @@ Statement:    pCoT[T, P] ⊆ CoT[P]: every parallel chain of thought is a chain 
 Construction: the row before a mask hosts it: it has the mask's stream beside its own and predicts the mask's symbol.
               `programs.hosted_masks` simulates a layer on both. A row has one key per head, so the keys of symbols and
               of hosted masks are seen by different heads; their one softmax is put together from the sum Z of all
-              exponentials, the clipped sum where Z = B, and the few keys that are heard where Z < B.
+              exponentials, the clipped sum where Z = B, and the few keys with a weight above 0 if Z < B.
               Row 0 fixes Z = B in these heads. It is the begin symbol of the source, or a new one.
-Bounds:       P steps, L·(2m + 4) layers, where m = 2, 7, 15 for p = 1, 2, 3 is the most keys that are heard; a symbol
-              more if the source has no begin symbol; width O(D) + O(log N), and 2T more if P' > 1; for H heads at
-              most 2 + H·max(3g, 2K + 2^p, 2m·2^p, 2·4^p + 2) in a layer, where K = ⌈log2(N + P + 2)⌉ and exp takes
+Bounds:       P steps, L·(2m + 4) layers, where m = 2, 7, 15 for p = 1, 2, 3 is the most keys with a weight above 0; one
+              symbol more if the source has no begin symbol; width O(D) + O(log N), and 2T more if P' > 1; for H heads
+              at most 2 + H·max(3g, 2K + 2^p, 2m·2^p, 2·4^p + 2) in a layer, where K = ⌈log2(N + P + 2)⌉ and exp takes
               g + 1 values. At fixed p: O(log N) heads, O(1) layers.
 Exactness:    bit by bit: after every layer, rows and masks of every step have the source's streams; for p >= 1. It
               divides by zero if and only if the source does. N = 0: there is one word, and the chain is written into
@@ -49,7 +49,7 @@ def bound(source: SourceSize) -> Price:
     width = 2 * source.width + layout.width()
     width += heads * sum(search_registers(tables, layout, source.width).values())
     # a layer without heads is one layer; the bound takes all layers to have some
-    return Price(source.padding, source.padding, source.layers * (2 * tables.heard + 4), width, symbols)
+    return Price(source.padding, source.padding, source.layers * (2 * tables.most_keys + 4), width, symbols)
 
 
 def most_heads(source: SourceSize) -> int:
@@ -58,7 +58,7 @@ def most_heads(source: SourceSize) -> int:
     one, bits = tables.precision.one, bits_for(2 + source.length + source.padding)
     walks = tables.precision.size + 3
     return 2 + source.model.heads * max(
-        3 * len(tables.growth), 2 * bits + one, 2 * tables.heard * one, walks, 2 * tables.heard + 2
+        3 * len(tables.growth), 2 * bits + one, 2 * tables.most_keys * one, walks, 2 * tables.most_keys + 2
     )
 
 

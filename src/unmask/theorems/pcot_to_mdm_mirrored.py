@@ -11,7 +11,7 @@ Construction: the given rows and the last P slots are the rows of the chain in o
               is written. A chain of thought predicts a symbol in the row before it: one more layer lets a slot LOOKUP
               that row.
 Bounds:       T steps, P + 3 slots, one symbol more, 1 layer of the planner. For a chain with H heads per layer:
-              1 + L·(3m + 3) layers, where m = 2, 7, 15 for p = 1, 2, 3 is the most keys that are heard where Z < B;
+              1 + L·(3m + 3) layers, where m = 2, 7, 15 for p = 1, 2, 3 is the most keys with a weight above 0 if Z < B;
               max(11, g)·H·K + 1 heads in a layer, where K = ⌈log2(N + P + 1)⌉ and exp takes g + 1 values;
               width (H + 2)·D + O(H·(4^p + log(N + P))). At fixed p: O(log N) heads, O(1) layers, O(log N) width.
               A chain of thought costs D more columns.
@@ -52,7 +52,7 @@ def bound(source: SourceSize) -> Price:
     return Price(
         steps=source.steps,
         padding=source.padding + SPARE,
-        layers=1 + source.layers * (3 * tables.heard + 3),
+        layers=1 + source.layers * (3 * tables.most_keys + 3),
         width=max(predictor, 2 * bits_for(rows) + 5),
         symbols=source.symbols + 1,
     )
