@@ -1,7 +1,7 @@
 """Program × Precision → Transformer, without intermediate dense matrices.
 
-The size of the weights is checked before any of them is computed, so that `load` can read everything that is written.
-`recorded_programs` lists the programs that were assembled: weights do not show how their positions were declared.
+The size of the weights is checked before any weight is computed, so that `load` can read every folder that is written.
+`recorded_programs` lists the programs that were assembled, because weights do not show how positions were declared.
 """
 
 from collections.abc import Generator, Iterator, Sequence
@@ -18,8 +18,8 @@ from unmask.weights.size_limits import check_cells, check_file, check_table, che
 from unmask.weights.transformer import Head, Layer, Mlp, Registers, Transformer
 
 LARGEST_ENTRY = 12  # bytes per stored entry: row, column and value
-LARGEST_NUMBER = 4
-LARGEST_NAME = 1000  # bytes per tensor: its parts in the header, and rounding up to a dense tensor
+LARGEST_NUMBER = 4  # bytes per number of a vector
+LARGEST_NAME = 1000  # bytes per tensor: its fields in the header, and rounding up to a dense tensor
 
 
 def check_size(program: Program) -> None:
@@ -56,7 +56,7 @@ def _bytes(program: Program) -> int:
 def _entries(program: Program) -> Iterator[int]:
     """The number of entries of every matrix."""
     for edges in _matrices(program):
-        yield sum(part.source.size for part in edges)
+        yield sum(e.source.size for e in edges)
 
 
 def _matrices(program: Program) -> Iterator[Sequence[Edges]]:
@@ -92,8 +92,8 @@ AT_ONCE = 1 << 14  # rows
 
 
 def assemble(program: Program, precision: Precision) -> Transformer:
-    """The weights of a program; raise TooLarge before memory is allocated if they are too large for a folder."""
-    assert program.every is None, "a program of every N has weights at one N: see program_at"
+    """Return the weights of a program; raise TooLarge before memory is allocated if they are too large for a folder."""
+    assert program.every is None, "a program for every N has no weights; instantiate it with program_at"
     check_size(program)
     record(program)
     width = program.width
@@ -117,7 +117,7 @@ def assemble(program: Program, precision: Precision) -> Transformer:
 
 
 def assemble_all(programs: dict[str, Program], precision: Precision) -> dict[str, Transformer]:
-    """The transformers of a model; the widest first, so that no memory is allocated if one of them is too large."""
+    """Assemble the transformers of a model, the widest first: if one is too large, no memory is allocated before."""
     widest_first = sorted(programs, key=lambda name: programs[name].width, reverse=True)
     assembled = {name: assemble(programs[name], precision) for name in widest_first}
     return {name: assembled[name] for name in programs}
@@ -163,7 +163,7 @@ def _vector(size: int, entries: Sequence[tuple[np.ndarray, Weight]], precision: 
 
 
 def _positions(program: Program, precision: Precision) -> Positions:
-    """The columns that declarations write, computed for a part of the rows at a time."""
+    """The columns that declarations write, computed for `AT_ONCE` rows at a time."""
     kind = np.int8 if precision.bound < 128 else np.int16 if precision.bound < 1 << 15 else np.int32
     declared = {name: program.columns(name) for name in program.positions}
     columns = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *declared.values()]))

@@ -14,7 +14,7 @@ from unmask.weights.matrices import Positions
 
 
 class Declaration(Protocol):
-    """One register's part of the table of positions."""
+    """The values of one register in the table of positions."""
 
     def block(self, width: int, length: int, positions: np.ndarray, precision: Precision) -> np.ndarray: ...
 
@@ -46,7 +46,7 @@ class OneHot:
 
 @dataclass(frozen=True)
 class Thermometer:
-    """1 in every column whose number is beyond the expression's value."""
+    """1 in every column whose number is larger than the expression's value."""
 
     expression: Expression
 
@@ -77,7 +77,7 @@ class Flag:
 
 @dataclass(frozen=True, eq=False)
 class TableRows:
-    """Row `row` of a table of integers of F_p: a converted model declares its source's positions so."""
+    """Row `row` of a table of integers of F_p, for the positions of the source of a conversion; 0 if `only` is 0."""
 
     table: Positions
     row: Expression
@@ -89,7 +89,7 @@ class TableRows:
 
 @dataclass(frozen=True, eq=False)
 class TableBits:
-    """The signed bits of a number that a table gives for each row: a circuit is written into positions in this way."""
+    """The signed bits of entry `row` of a table of numbers, for example the addresses of a circuit's gates."""
 
     table: np.ndarray
     row: Expression
@@ -100,14 +100,14 @@ class TableBits:
 
 @dataclass(frozen=True, eq=False)
 class TableFlag:
-    """A flag that a table gives for each row."""
+    """1 if entry `row` of a table is not 0, else 0."""
 
     table: np.ndarray
     row: Expression
 
     def block(self, width: int, length: int, positions: np.ndarray, precision: Precision) -> np.ndarray:
-        listed = self.table[self.row.at_positions(length, positions)][:, None]
-        return np.where(listed, precision.one, 0).repeat(width, axis=1)
+        flags = self.table[self.row.at_positions(length, positions)][:, None]
+        return np.where(flags, precision.one, 0).repeat(width, axis=1)
 
 
 def _signed_bits(values: np.ndarray, width: int, precision: Precision) -> np.ndarray:

@@ -1,4 +1,7 @@
-"""Planner programs: the logits (keep, take), the planner that waits for a slot's reads, the planner for blocks."""
+"""Planner programs: the planner that waits until everything that a slot reads is written, and the planner for blocks.
+
+A planner has two logits per row, keep and take. It chooses the rows whose second logit is larger.
+"""
 
 import numpy as np
 
@@ -9,14 +12,14 @@ from unmask.programs.program import ONE, B, Columns, HeadBuilder, LayerBuilder, 
 
 
 def planner_logits(program: Program, chosen: Columns) -> None:
-    """(B, 0) if a row is not chosen, (0, B) if it is: keep B·one - B·chosen, take B·chosen."""
+    """Set (keep, take) to (0, B) if a row is chosen, else to (B, 0): keep B·one - B·chosen, take B·chosen."""
     program.read_out(0, program.one, B)
     program.read_out(0, chosen, -B)
     program.read_out(1, chosen, B)
 
 
 def symmetric_planner_logits(program: Program, chosen_twice: Columns) -> None:
-    """(B, -B) if a row is not chosen, (-B, B) if it is: ±(B·chosen + B·chosen - B·one), two columns."""
+    """Set (keep, take) to (-B, B) if a row is chosen, else to (B, -B): ±(B·chosen + B·chosen - B·one), two columns."""
     for output, sign in ((1, B), (0, -B)):
         program.read_out(output, program.one, -sign)
         program.read_out(output, chosen_twice, sign)
@@ -32,14 +35,15 @@ def readiness_planner(
 ) -> Program:
     """Return the planner that writes a masked slot once none of the rows that `children` name is masked.
 
-    `children` are formulas or tables. Addresses are below `rows`, or below `room` if it is given (room >= rows).
+    `children` are formulas or tables with an address for every row. Addresses are below `rows`, or below `room` if it
+    is given (room >= rows).
 
     Statement:    a slot is chosen if it is masked and none of the rows that it reads is. With h hops, a row that one of
                   h - 1 earlier hops would choose counts as written.
     Construction: one LOOKUP per row that is read copies whether it is masked:
                       take = ReLU(masked - Σ_i masked of child i)
-                  With h hops there are h such layers. All but the last write `filled`, which is subtracted from
-                  `masked` where a row is read; a SELF head clears what the layer before has fetched.
+                  With h hops there are h such layers. All but the last write `filled`. Where a row is read, `filled`
+                  is subtracted from `masked`. A SELF head clears the columns that the layer before has fetched.
     Bounds:       h layers, a head per child (one more from the second layer on), one hidden unit; width O(log rows).
                   Least p: 1.
     Exactness:    exact. The logits are ±B: no noise can reverse the decision.
@@ -48,21 +52,21 @@ def readiness_planner(
     masked = program.register("masked")
     program.embed(vocabulary["mask"], masked)
     take = program.register("take", 2)
-    here = program.code("here", n, room=room) if children else masked
-    codes, fetched = [], []
+    own_code = program.code("here", n, room=room) if children else masked
+    addresses, fetched = [], []
     for i, child in enumerate(children):
-        codes.append(program.code(f"address {i}", child, room=room))
+        addresses.append(program.code(f"address {i}", child, room=room))
         fetched.append(program.register(f"masked {i}"))
     filled = program.register("filled") if hops > 1 else None
     for hop in range(hops):
         layer = program.layer()
         unit = layer.mlp.units(1)
         layer.mlp.read(unit, masked)
-        for address, absent in zip(codes, fetched, strict=True):
-            fetch_absence(lookup(layer, address, here), masked, filled, absent)
+        for address, absent in zip(addresses, fetched, strict=True):
+            fetch_absence(lookup(layer, address, own_code), masked, filled, absent)
             layer.mlp.read(unit, absent, -ONE)
         if hop and fetched:
-            clear(itself(layer, here), *fetched)
+            clear(itself(layer, own_code), *fetched)
         if filled is None or hop == hops - 1:
             layer.mlp.write(unit, take)
         else:
@@ -80,14 +84,14 @@ def fetch_absence(head: HeadBuilder, masked: Columns, filled: Columns | None, ta
 
 
 def row_of_previous_block(block: int) -> Expression:
-    """n - P in every block except the first, 0 before."""
+    """n - P in every block except the first; 0 in the first block and in the input."""
     return choose(n < N + block, 0, n - block)
 
 
 def select_block(
     layer: LayerBuilder, masked: Columns, *, own: Columns, previous: Columns, before: Columns, chosen: Columns
 ) -> None:
-    """chosen = [masked here, and not in the row `previous`], which is fetched into `before`."""
+    """chosen = [the row is masked, and the row `previous` is not]; `before` receives whether that row is masked."""
     lookup(layer, previous, own).copy(masked, before)
     layer.mlp.write(conjunction(layer.mlp, masked, [before]), chosen)
 
@@ -102,9 +106,9 @@ def block_planner(symbols: tuple[str, ...], mask: str, *, length: int, block: in
     Bounds:       one layer, one head, one hidden unit; width O(log N). Least p: 1. N >= 1.
     Exactness:    exact, if blocks are written whole and never with the mask.
     Deviations:   row n - P of the paper does not exist for n < P, and for N < P it makes the first block wait for
-                  itself; the paper's □ and m are one symbol here, the mask.
+                  itself. The paper's □ and m are one symbol here, the mask.
     """
-    assert length >= 1, "the first block looks at an input symbol, so there must be one"
+    assert length >= 1, "the first block reads an input symbol, so N must be at least 1"
     program = Program(symbols, outputs=2, length=length, rows=length + block * blocks)
     own = program.code("own", n)
     previous = program.code("previous", row_of_previous_block(block))

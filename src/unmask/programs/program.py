@@ -7,13 +7,16 @@
     readout     registers → logits
     frame       attention, the looped layers, the columns that receive noise
 
-A weight is a named number (`Coefficient`): ONE = 1, B = the largest number of F_p, NEXT_TO_B = B - 2^-p, HALF = [B/2],
-ULP = 2^-p, TOP = 2^(p-1), ONE_HALF = 1/2, or a whole multiple of 1; ABOVE_FAINTEST leads from -B to the least score
-whose exponential is not 0. Edges between columns are added in bulk, as arrays. `assemble`
-turns a program into weights for one precision.
+A weight is a multiple of a named number (`Coefficient`), or an integer of F_p taken from another model:
 
-A program may be for every N at once: `every` is then the number of its rows as an expression in N, and a
-code has one column that represents all its bits. `instance.program_at` returns the program of one N.
+    ONE   1            B          the largest number of F_p       ULP       2^-p
+    HALF  [B/2]        NEXT_TO_B  B - 2^-p                        TOP       2^(p-1)
+    ONE_HALF  1/2      ABOVE_FAINTEST  B + s, where s is the least score whose exponential is not 0
+
+Edges between columns are added in bulk, as arrays. `assemble` turns a program into weights for one precision.
+
+A program may be for every N at once. Then `every` is the number of its rows as an expression in N, and a code has one
+column that represents all its bits. `instance.program_at` returns the program of one N.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -31,7 +34,7 @@ from unmask.weights.transformer import Attention, Noise
 
 
 def faintest_score(precision: Precision) -> int:
-    """The least score whose exponential is not 0; it is 2^-p."""
+    """The least score whose exponential is not 0; this exponential is 2^-p."""
     return int(np.flatnonzero(exp_table(precision))[0]) - precision.bound
 
 
@@ -134,13 +137,13 @@ class Vocabulary:
 def vocabulary_of(
     symbols: Sequence[str], letters: int, roles: Sequence[str], *, preferred: Mapping[str, str] | None = None
 ) -> Vocabulary:
-    """Symbols, then one for each role under a name that is free; `preferred` names are tried first."""
+    """Return the symbols, then one symbol for each role. A preferred name is tried first, then `SPECIAL_NAMES`."""
     named = list(symbols)
     special = {}
     for role in roles:
         special[role] = len(named)
-        first = [preferred[role]] if preferred and role in preferred else []
-        named.append(free_name([*first, *SPECIAL_NAMES[role]], named))
+        preference = [preferred[role]] if preferred and role in preferred else []
+        named.append(free_name([*preference, *SPECIAL_NAMES[role]], named))
     return Vocabulary(tuple(named), letters, special)
 
 
@@ -169,7 +172,7 @@ class Edges:
 
     @classmethod
     def between(cls, source: np.ndarray | Sequence[int] | int, target: np.ndarray, weight: Weight) -> "Edges":
-        """Edges between columns; the shorter side is repeated, as in NumPy's broadcasting."""
+        """Return edges between columns; a single column is repeated, as in NumPy's broadcasting."""
         return cls(*np.broadcast_arrays(np.atleast_1d(source), np.atleast_1d(target)), weight)
 
     @property
@@ -190,9 +193,9 @@ class HeadBuilder:
     value: list[Edges] = field(default_factory=list)
     width: int = 0
     blocks: list[tuple[int, int]] = field(default_factory=list)
-    """The columns [first, last) for one bit of a code; a head of a family has them once for every bit."""
+    """The columns [first, last) for one bit of a code; a head of a program for every N has them once for every bit."""
     rising: list[tuple[int, int]] = field(default_factory=list)
-    """The blocks that a family repeats from the lowest bit on; other blocks are repeated from the highest bit on."""
+    """The blocks that are repeated from the lowest bit on; other blocks are repeated from the highest bit on."""
 
     def bit(self, *columns: tuple[Form, Form], rising: bool = False) -> None:
         """Append the columns (query, key) of one bit."""
@@ -228,11 +231,11 @@ class MlpBuilder:
 
     def units(self, count: int, *, bias: Weight | None = None) -> np.ndarray:
         """Add hidden units and return their numbers."""
-        made = np.arange(self.size, self.size + count)
+        units = np.arange(self.size, self.size + count)
         self.size += count
         if bias is not None:
-            self.biases.append((made, bias))
-        return made
+            self.biases.append((units, bias))
+        return units
 
     def read(self, units: np.ndarray, columns: Columns, weight: Weight = ONE) -> None:
         """units[i] reads weight · columns[i]."""
@@ -262,7 +265,7 @@ class LayerBuilder:
 
 @dataclass
 class Program:
-    """A transformer under construction. `symbols` and `outputs` name the rows of embed and out."""
+    """A transformer under construction, with a row of `embed` per symbol and `outputs` logits, for `length` letters."""
 
     symbols: tuple[str, ...]
     outputs: int
@@ -300,7 +303,7 @@ class Program:
         return self.columns(name)
 
     def flag(self, name: str, where: Expression | np.ndarray, copies: int | None = None) -> Columns:
-        """Add a register that is 1 in the rows that a formula or a table names; if given, `copies` numbered copies."""
+        """Add a register that is 1 in the rows that a formula or a table names; `copies` equal columns if given."""
         declaration = Flag(where) if isinstance(where, Expression) else TableFlag(where, n)
         return self.register(name, ("",) if copies is None else copies, declaration)
 
@@ -313,14 +316,15 @@ class Program:
         only: Expression | None = None,
         room: Expression | None = None,
     ) -> Columns:
-        """Add a register with the signed bits of a number that a formula or a table gives.
+        """Add a register with the signed bits of a number, which is a formula or a table of all rows.
 
-        It has `bits` columns, or as many as the numbers below `room` need. `room` is the number of rows by default.
+        It has `bits` columns, or as many as the numbers below `room` need. By default `room` is the number of rows. In
+        rows where `only` is 0 the code is 0.
         """
         if isinstance(number, Expression):
             declaration: Declaration = SignedBits(number, only)
         else:
-            assert only is None, "a table says itself where its code is 0"
+            assert only is None, "`only` needs a formula"
             declaration = TableBits(number, n)
         if bits is None and self.every is not None:
             self.codes[name] = self.every if room is None else room

@@ -1,4 +1,7 @@
-"""A residual stream stored in slots: reading and writing it, a number spread over slots, slots that draw noise."""
+"""A residual stream that is stored in slots: how it is written and read, and slots that draw noise.
+
+`theorems/plt_to_mdm.py` uses it: a masked diffusion model simulates a loop, and keeps the stream of the loop in slots.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +26,7 @@ class SlotLayout:
     """Where a residual stream is stored in slots: `rows` rows of `entries` numbers each, from position `first` on.
 
     After them comes one slot for each of the last `answers` rows (lem:idenitity-dump). If `packed`, the first of these
-    takes the place of the last number, which the other slots of its row hold as `Digits`.
+    takes the slot of the very last number, which the other slots of its row hold as `Digits`.
 
     Statement:    R rows of E numbers are stored as symbols in R·E slots, and read back by the rows that host them.
     Construction: the alphabet is F_p itself. Slot (r, e) is number r·E + e; row r has one host.
@@ -35,9 +38,9 @@ class SlotLayout:
     Exactness:    exact for all numbers of F_p.
     Deviations:   the paper stores bits alone; the stream of a transformer holds any number of F_p. Its positions divide
                   without rounding down, its keys include the slots themselves. It copies the stream to the N input
-                  rows, but N + P rows need a host: here given rows host themselves, the others are hosted by the
-                  first slot of their group. An average over E slots is never multiplied by E ([1/E]·E ≠ 1): it is
-                  compared with 0, bit plane by bit plane.
+                  rows, but N + P rows need a host: here the rows before `first` host themselves, and the others are
+                  hosted by the first slot of their group. An average over E slots is not multiplied by E, because
+                  [1/E]·E ≠ 1: it is compared with 0, bit plane by bit plane.
     """
 
     first: Expression
@@ -57,7 +60,7 @@ class SlotLayout:
 
     @property
     def stored(self) -> Expression:
-        """The row to whose group of slots this one belongs; a row that does not exist for other positions."""
+        """The row whose numbers this group of slots stores; for other positions, a row that does not exist."""
         grouped = both(n >= self.first, n < self.first + self.rows * self.entries)
         return choose(grouped, (n - self.first) // self.entries, self.rows)
 
@@ -67,19 +70,19 @@ class SlotLayout:
 
     @property
     def row(self) -> Expression:
-        """The row whose number is stored here; a given row is its own; behind, the row of the answer."""
-        behind = self.rows - 1 if self.answers == 1 else self.rows - self.answers + (n - self.first_answer)
-        return choose(n < self.first, n, choose(self.storing, (n - self.first) // self.entries, behind))
+        """The row that a position belongs to: itself before the slots, then the stored row, then that of the answer."""
+        answer = self.rows - 1 if self.answers == 1 else self.rows - self.answers + (n - self.first_answer)
+        return choose(n < self.first, n, choose(self.storing, (n - self.first) // self.entries, answer))
 
     @property
     def hosting(self) -> Expression:
-        """[this position hosts a row of the stream]: given rows, and the first slot of every other group."""
+        """[this position hosts a row of the stream]: the rows before `first`, and the first slot of every other row."""
         return choose(n < self.first, 1, both(self.storing, both(self.entry.equals(0), self.row >= self.first)))
 
 
 @dataclass(frozen=True, eq=False)
 class SlotAddresses:
-    """Codes of the row that a position belongs to, stores, hosts (rows that do not exist where it does not)."""
+    """Codes of the row that a position belongs to, stores and hosts; where there is none, that of no existing row."""
 
     row: Columns
     stored: Columns
@@ -123,11 +126,12 @@ class SlotAddresses:
 
 @dataclass(frozen=True)
 class Digits:
-    """How `count` slots hold one more number v: slot j holds the j-th group of `bits` bits of |v|, with the sign of v.
+    """A number v stored in `count` slots, each of which also stores a number of its own.
 
-    A digit is one of -(2^bits - 1) … 2^bits - 1, and v = Σ_j digit_j·2^(bits·j): all terms have one sign, so no sum
-    clips. A slot with a digit d ≠ 0 and its number w holds a symbol for the pair (w, d). For one slot these are
-    all pairs of numbers; for 2p slots and more there are three digits.
+    Slot j holds the j-th group of `bits` bits of |v|, with the sign of v. Such a digit is one of -(2^bits - 1) …
+    2^bits - 1, and v = Σ_j digit_j·2^(bits·j). All terms have one sign, so no sum clips. A slot with the number w and a
+    digit d ≠ 0 holds a symbol for the pair (w, d). With one slot there is a symbol for every pair of numbers, with 2p
+    slots or more there are only three digits.
     """
 
     count: int
@@ -156,7 +160,7 @@ class Digits:
 
 @dataclass(frozen=True, eq=False)
 class SpreadNumber:
-    """A number stored as digits in the slots of `carriers`, instead of the slot of `entry`, of one row."""
+    """The entry `entry` of one row, stored as digits in the slots of the entries `carriers` instead of its own slot."""
 
     digits: Digits
     carriers: np.ndarray
@@ -182,7 +186,7 @@ class StreamReader(Protocol):
     def fetch(self, layer: LayerBuilder) -> None: ...
 
     def restore(self, head: HeadBuilder, entries: np.ndarray, target: Columns) -> None:
-        """In a SELF head: target_i += the number of entries[i]; 0 where nothing is stored yet."""
+        """In a SELF head: target_i += the number of entry entries[i], which is 0 if nothing is stored yet."""
         ...
 
 
@@ -200,7 +204,7 @@ class HeadPerEntry:
         program.embed(symbols, self.number, np.array(numbers))
 
     def expand(self, layer: LayerBuilder) -> None:
-        """Nothing to prepare."""
+        """Do nothing."""
 
     def fetch(self, layer: LayerBuilder) -> None:
         heads = [self.at.slot(layer, entry) for entry in range(self.fetched.size)]
@@ -218,7 +222,7 @@ class HeadPerEntry:
 
 
 class OneHead:
-    """One head for all entries: the bits of a number's two signs, each in a column of its entry."""
+    """One head for all entries: every bit of the positive and of the negative part has a column per entry."""
 
     expands = True
 
@@ -268,11 +272,11 @@ def noise_logits(precision: Precision) -> np.ndarray:
 
         logit(0) = 0,   logit(v) = min([ln P(noise = v) - ln P(noise = 0)], 0) - 2^-p;   without a tape 0 is drawn
 
-    A slot with these logits draws again in every step, independently of the input and of all other slots.
-    Its law, which `gumbel_law` computes exactly, is not that of the noise: logits of F_p are rounded, scores tie and
-    clip. The distance in total variation, which `noise_distance` computes, is below 0.296, 0.0991, 0.0234, 0.0117 for p
-    = 1, 2, 3, 4. Changing the logits one by one lowers it to no less than 0.05 for p = 2 and 0.015 for p = 3; logits
-    that give the noise exactly are not known.
+    A slot with these logits draws again in every step, independently of the input and of all other slots. Its law,
+    which `gumbel_law` computes exactly, differs from that of the noise, because logits of F_p are rounded, and scores
+    tie and clip. The distance in total variation, which `noise_distance` computes, is below 0.296, 0.0991, 0.0234,
+    0.0117 for p = 1, 2, 3, 4. Changing the logits one by one lowers it to no less than 0.05 for p = 2 and 0.015 for
+    p = 3; logits that give the noise exactly are not known.
     """
     context = Context(prec=DIGITS)
     counts = noise_counts(precision)
@@ -296,5 +300,5 @@ def noise_distance(precision: Precision) -> Fraction:
     It takes a second for p = 3 and a minute for p = 4.
     """
     law, counts = gumbel_law(noise_logits(precision).tolist(), precision), noise_counts(precision)
-    true = (Fraction(counts.get(v, 0), DRAWS) for v in precision.numbers())
-    return sum((abs(drawn - right) for drawn, right in zip(law, true, strict=True)), Fraction(0)) / 2
+    noise_law = (Fraction(counts.get(v, 0), DRAWS) for v in precision.numbers())
+    return sum((abs(slot - noise) for slot, noise in zip(law, noise_law, strict=True)), Fraction(0)) / 2

@@ -1,9 +1,9 @@
-"""A given transformer inside a larger program, exact in every bit: the basis of conversions between frameworks.
+"""A given transformer, the *source*, inside a larger program: the basis of conversions between frameworks.
 
-The residual stream of the source is one register, column by column in the same order, so that every sum runs over the
-same terms in the same order; everything else in the larger row adds zeros, which never matter. Heads keep their query
-and key columns first; then come BOOST, FOCUS, HIDE as `guard` adds them. `CausalCopies` gives an unmasked program
-causal attention.
+The simulation is exact in every bit. The residual stream of the source is one register with its columns in the same
+order, so every sum has the same terms in the same order. All other columns of the larger row add zeros, which do not
+change a sum. A head has the query and key columns of the source first. After them come the columns that restrict what
+it sees: BOOST, FOCUS and HIDE, as a `Guard` adds them. `CausalCopies` gives an unmasked program causal attention.
 """
 
 from collections.abc import Callable, Iterator
@@ -38,7 +38,7 @@ class Simulation:
     def of(
         cls, program: Program, source: Transformer, name: str, declaration: Declaration | None = None
     ) -> "Simulation":
-        """A new register for the source; `declaration` adds its positions to the embedding at once."""
+        """Add a register for the source; with `declaration`, it starts with the source's positions."""
         return cls(source, program.register(name, column_labels(source), declaration))
 
     @property
@@ -71,29 +71,31 @@ class Simulation:
         work: Columns | None = None,
         keys: Columns | None = None,
     ) -> None:
-        """Layer `number` of the source, if it exists; on another copy of its stream if `work` is given.
+        """Add layer `number` of the source, if it exists, with the stream `work` (by default that of the simulation).
 
-        If `keys` is given, it is the stream of the rows that are read; the result is added to `work`.
+        Queries are computed from `work` and results are added to it. Keys and values are computed from the stream
+        `keys`, by default the same.
         """
         if number >= self.depth:
             return
         work = self.work if work is None else work
         keys = work if keys is None else keys
-        for given, head in self.scores(number, layer, work, keys):
-            head.value.append(Edges(keys[given.wv.row], work[given.wv.column], given.wv.value))
+        for source_head, head in self.scores(number, layer, work, keys):
+            wv = source_head.wv
+            head.value.append(Edges(keys[wv.row], work[wv.column], wv.value))
             guard(head)
         self.mlp(number, layer, work)
 
     def scores(
         self, number: int, layer: LayerBuilder, work: Columns, keys: Columns
     ) -> Iterator[tuple[Head, HeadBuilder]]:
-        """A head for each head of layer `number` of the source: it has the same scores, and no values yet."""
-        for given in self.source.layers[number].heads:
+        """Add a head with the same scores, and no values yet, for each head of layer `number` of the source."""
+        for source_head in self.source.layers[number].heads:
             head = layer.head()
-            head.width = given.wq.shape[1]
-            head.query.append(moved(given.wq, work))
-            head.key.append(moved(given.wk, keys))
-            yield given, head
+            head.width = source_head.wq.shape[1]
+            head.query.append(moved(source_head.wq, work))
+            head.key.append(moved(source_head.wk, keys))
+            yield source_head, head
 
     def mlp(self, number: int, layer: LayerBuilder, work: Columns | None = None) -> None:
         """The MLP of layer `number` of the source."""
@@ -111,10 +113,10 @@ class Simulation:
         work = self.work if work is None else work
         out = self.source.out
         outputs = np.arange(out.shape[0]) if outputs is None else outputs
-        place = np.full(out.shape[0], -1)
-        place[outputs] = np.arange(len(outputs))
-        wanted = place[out.row] >= 0
-        head.value.append(Edges(work[out.column[wanted]], target[place[out.row[wanted]]], out.value[wanted]))
+        index_of = np.full(out.shape[0], -1)
+        index_of[outputs] = np.arange(len(outputs))
+        wanted = index_of[out.row] >= 0
+        head.value.append(Edges(work[out.column[wanted]], target[index_of[out.row[wanted]]], out.value[wanted]))
 
     def read_out(
         self, program: Program, final: Columns, symbols: np.ndarray | None = None, *, without: int | None = None
@@ -122,8 +124,8 @@ class Simulation:
         """Set the logit of symbols[i] (by default i) to out[i]·final, except for i = `without`."""
         out = self.source.out
         symbols = np.arange(out.shape[0]) if symbols is None else symbols
-        others = out.row != (-1 if without is None else without)
-        program.readout.append(Edges(symbols[out.row[others]], final[out.column[others]], out.value[others]))
+        kept = out.row != (-1 if without is None else without)
+        program.readout.append(Edges(symbols[out.row[kept]], final[out.column[kept]], out.value[kept]))
 
 
 def source_positions(source: Transformer, row: Expression, only: Expression | None = None) -> TableRows:
@@ -137,9 +139,10 @@ def column_labels(source: Transformer) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class SharedAttention:
-    """One attention kind for several simulated transformers, and a guard for those of another kind.
+    """The attention kind of a program that simulates several transformers, and a guard for each kind of source.
 
-    If all sources are causal, the program is causal. If one is unmasked, `hide_later` makes the causal ones causal.
+    If all sources are causal, the program is causal. If one is unmasked, the program is, and `hide_later` makes
+    attention causal for the causal ones.
     """
 
     kind: Attention
@@ -155,29 +158,29 @@ def shared_attention(
     causal: bool = True,
     rows: int | None = None,
 ) -> SharedAttention:
-    """`position` is the simulated position of a row, one of `positions`; with `causal` false the target is unmasked.
+    """Return the attention for these sources. `position` is the simulated position of a row, one of `positions`.
 
-    `rows` is the number of rows of the program, needed if the program is for every N.
+    If `causal` is False, the program must be unmasked. `rows` is the number of its rows, needed if the program is for
+    every N.
     """
     kinds = {source.attention for source in sources}
     if kinds == {"causal"} and causal:
         return SharedAttention("causal", {"causal": unguarded})
     if "causal" not in kinds:
         return SharedAttention("unmasked", {"unmasked": unguarded})
-    check_table(
-        program.rows if rows is None else rows, program.width + 2 * positions
-    )  # not logarithmic: refused before it is built
-    here = program.register("simulated position", positions, OneHot(position))
+    # the width is not logarithmic, so a table that is too large is refused before it is built
+    check_table(program.rows if rows is None else rows, program.width + 2 * positions)
+    own_position = program.register("simulated position", positions, OneHot(position))
     later = program.register("positions after it", positions, Thermometer(position))
 
     def guard(head: HeadBuilder) -> None:
-        hide_later(head, later, here)
+        hide_later(head, later, own_position)
 
     return SharedAttention("unmasked", {"unmasked": unguarded, "causal": guard})
 
 
 def moved(matrix: Matrix, work: Columns) -> Edges:
-    """The entries of a matrix that reads the source's stream, changed to read `work`."""
+    """The entries of a matrix of the source, changed to read the columns `work`."""
     return Edges(work[matrix.row], matrix.column, matrix.value)
 
 
@@ -189,30 +192,36 @@ class CausalCopies:
 
     Statement:    N rows are kept in K = max(1, ⌈log2 N⌉) copies each. Every copy of row b sees exactly one copy of each
                   row r <= b, in the order of r, and no copy of a later row.
-    Construction: r <= b holds iff r and b agree above some bit k, r has 0 there and b has 1 (or k = 0 and r_0 <= b_0),
-                  and there is only one such k. So the copy of r on level k asks its queries for the bits of r above k,
-                  for a 1 in bit k, and for nothing below: a FOCUS with a care bit per bit,
+    Construction: r <= b holds iff there is a bit k above which r and b agree, and r has 0 in bit k and b has 1 (or
+                  k = 0 and r_0 <= b_0). There is only one such k. So the copy of r on level k is seen by the queries
+                  that have the bits of r above k and a 1 in bit k, whatever their lower bits are: a FOCUS with a care
+                  bit per bit,
                       (c·b_i ¦ wanted_i), (c·one ¦ -care_i),          c = [B/2], two times (p = 1: three times)
-                  where wanted_i = ±care_i. Copies on level k >= 1 of rows with r_k = 1 are hidden (HIDE). Level 0
-                  asks for r's bits above 0, and for bit 0 if r has it: that includes b = r. A query reads high levels
-                  for early rows and low levels for late ones, so levels are in falling order.
+                  where wanted_i = ±care_i. Copies on level k >= 1 of rows with r_k = 1 are hidden (HIDE). The copy on
+                  level 0 is seen by the queries that have the bits of r above 0 and, if r_0 = 1, a 1 in bit 0: this
+                  includes b = r. A query sees early rows on high levels and late rows on low levels, so the levels are
+                  in descending order.
     Bounds:       K·N rows; 3K + 1 columns of positions, 4K + 2 of query and key (p = 1: 6K + 2).
     Exactness:    every copy of a row computes what the causal row computes, bit by bit, for p >= 1. No copy is idle, so
                   that no head divides by zero where the causal one does not.
     Deviations:   lem:unmask-conversion-fp takes N copies of every row, and a second layer per layer that corrects
                   rows which have seen too much; its footnote expects the number of rows to stay quadratic.
-    Limit:        for copies that are shown and hidden in this way the number is nearly the best. If each of K copies is
-                  hidden by w columns, each of which hides a rectangle (queries × keys), then {b < r}, where all K are
-                  hidden, is a union of w^K rectangles; no rectangle in it holds two of the pairs (i, i + 1), so that
-                  w^K >= N - 1: a width of O(log N) takes about log N / log log N copies, and one copy (`hide_later`) N
-                  - 1 columns.
+    Limit:        K is nearly the least possible number of copies. Suppose that each of K copies has w columns, and that
+                  each column hides a rectangle, a set of queries × a set of keys. A query b sees no copy of r exactly
+                  if b < r. So the set {b < r} is a union of w^K rectangles, each the intersection of K of them. No
+                  rectangle in this set contains two of the N - 1 pairs (b, r) = (i, i + 1), so w^K >= N - 1. A width
+                  of O(log N) therefore needs about log N / log log N copies, and a single copy (`hide_later`) needs
+                  N - 1 columns.
     """
 
-    simulated: Expression  # the row of which this is a copy
-    position: Columns  # its code
+    simulated: Expression
+    """The row of which this row is a copy."""
+    position: Columns
+    """The code of that row."""
     wanted: Columns
     care: Columns
     never: Columns
+    """A flag: no query sees this copy."""
 
     @classmethod
     def of(cls, program: Program, count: Expression, rows: int) -> "CausalCopies":
@@ -223,18 +232,18 @@ class CausalCopies:
         wanted, care = [], []
         for i in range(levels):
             cares = level <= i if i else both(level.equals(0), row % 2)
-            asked = choose(level.equals(i), 1, row // (1 << i) % 2)
-            wanted.append(program.register(f"wanted bit {i}", declaration=SignedBits(asked, cares)))
+            bit = choose(level.equals(i), 1, row // (1 << i) % 2)
+            wanted.append(program.register(f"wanted bit {i}", declaration=SignedBits(bit, cares)))
             care.append(program.flag(f"cares for bit {i}", cares))
-        useless = constant(0)
+        never = constant(0)
         for k in range(1, levels):
-            useless = choose(level.equals(k), row // (1 << k) % 2, useless)
+            never = choose(level.equals(k), row // (1 << k) % 2, never)
         return cls(
             row,
             program.code("row", row, levels),
             np.concatenate(wanted),
             np.concatenate(care),
-            program.flag("for nobody", useless),
+            program.flag("for nobody", never),
         )
 
     @property
@@ -242,12 +251,12 @@ class CausalCopies:
         return self.position.size
 
     def see_earlier(self, head: HeadBuilder, *, copies: int) -> None:
-        """The columns that follow those of a causal head (and its BOOST); `copies` as for FOCUS."""
+        """Add the columns that make a head causal, after those of the source and a BOOST; `copies` as for FOCUS."""
         focus(head, self.position[::-1], self.wanted, copies=copies, cares=self.care)
         hide(head, self.never)
 
 
 def rows_of_copies(rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """(row, position of the copy) for every copy of every row."""
-    there = np.arange(rows * bits_for(rows))
-    return there % rows, there
+    """(simulated row, own position) of every copy of every row."""
+    positions = np.arange(rows * bits_for(rows))
+    return positions % rows, positions

@@ -1,7 +1,7 @@
-"""Attention gadgets: what one head sees, over named registers.
+"""Attention gadgets: which keys one head sees, over named registers.
 
-A column (q ¦ k) adds ⟨q of the query row, k of the key row⟩ to the score; columns are summed in order. Within a head
-the order is: the columns of a simulated model, BOOST, FOCUS or EQ, HIDE.
+A column (q ¦ k) of a head adds (q of the query row)·(k of the key row) to the score. Columns are summed in order, and
+every sum is clipped, so their order matters: the columns of a simulated model, BOOST, FOCUS or EQ, HIDE.
 
 | gadget         | function           | what the head does                                             |
 |----------------|--------------------|----------------------------------------------------------------|
@@ -11,7 +11,7 @@ the order is: the columns of a simulated model, BOOST, FOCUS or EQ, HIDE.
 | HIDE           | `hide`             | hides flagged keys                                             |
 | BOOST          | `boost`            | lets a query that may lose all its keys attend to something    |
 | AT MOST        | `at_most`          | sees the keys whose number is at most the query's              |
-| LATEST         | `latest`           | says which of two flags came last                              |
+| LATEST         | `latest`           | shows which of two flags occurred last                         |
 """
 
 import numpy as np
@@ -39,10 +39,10 @@ def match(
     asks: Columns | None = None,
     cares: Columns | None = None,
 ) -> None:
-    """Add the columns of EQ for scaled forms a_i: per bit (a_i ¦ b_i), (scale·asks ¦ -cares_i).
+    """Add the columns of EQ for forms a_i, which are scaled bits: per bit (a_i ¦ b_i), (scale·asks ¦ -cares_i).
 
-    `asks` is 0 in queries that match every key, `cares` is 0 in keys (or bits of keys) that match every query; their
-    codes are 0 there, too. Both default to `one`.
+    A query with `asks` = 0 and the code 0 matches every key. A bit of a key with `cares` = 0 and the code 0 matches
+    every query. Both default to `one`.
     """
     asks = head.one if asks is None else asks
     for form, bit, care in zip(a, b, np.broadcast_to(head.one if cares is None else cares, b.shape), strict=True):
@@ -69,8 +69,8 @@ def encoded(onehot: Columns, bits: int) -> list[Form]:
     return forms
 
 
-def lookup(layer: LayerBuilder, address: Columns, here: Columns) -> HeadBuilder:
-    """LOOKUP(address, here): a head that copies any linear map of the row whose code `here` is the query's `address`.
+def lookup(layer: LayerBuilder, address: Columns, code: Columns) -> HeadBuilder:
+    """LOOKUP(address, code): a head that copies any linear map of the row whose `code` is the query's `address`.
 
     Columns:      those of EQ. Exactly one key matches: it scores 0 and all others -B, so the weights are 1 and 0.
     Bounds:       one head, two columns per bit. Least p: 1.
@@ -79,14 +79,14 @@ def lookup(layer: LayerBuilder, address: Columns, here: Columns) -> HeadBuilder:
     Deviations:   none.
     """
     head = layer.head()
-    eq(head, address, here)
+    eq(head, address, code)
     return head
 
 
-def lookup_row(layer: LayerBuilder, row: int, here: Columns) -> HeadBuilder:
-    """Return a head with which all rows read the one row with this code."""
+def lookup_row(layer: LayerBuilder, row: int, code: Columns) -> HeadBuilder:
+    """Return a head with which all rows read one row: the one whose `code` is the number `row`."""
     head = layer.head()
-    match(head, constant_code(row, here.size, head.one), here)
+    match(head, constant_code(row, code.size, head.one), code)
     return head
 
 
@@ -153,8 +153,8 @@ def hide_later(head: HeadBuilder, before: Columns, position: Columns) -> None:
     `position` the one-hot code of the key. It takes two columns per position, so the width is not logarithmic.
     """
     for _ in range(2):
-        for flag, place in zip(before, position, strict=True):
-            head.column([(flag, -B)], [(place, ONE)])
+        for later, key_position in zip(before, position, strict=True):
+            head.column([(later, -B)], [(key_position, ONE)])
 
 
 def boost(head: HeadBuilder, flag: Columns, *, copies: int = 2, on: Columns | None = None) -> None:
@@ -202,14 +202,14 @@ def none_above(head: HeadBuilder, limit: Columns, number: Columns, *, copies: in
 
 
 def latest(head: HeadBuilder, plus: Columns, minus: Columns, target: Columns) -> None:
-    """LATEST(plus, minus): B if the last visible row with one of the two flags has `plus`, -B for `minus`, else 0.
+    """LATEST(plus, minus): B if the last visible row with one of the flags has `plus`, -B if it has `minus`, else 0.
 
-    The head has the scores B and -B only (AT MOST). Every flag is set in two rows, one directly after the other.
+    The head must have the scores B and -B only (AT MOST). Every flag must be set in two successive rows.
 
     Values:       B·plus - B·minus.
-    Exactness:    exp(B) = B and Z = B + … + B = B: every visible row has the weight 1, whatever their number. Sums clip
-                  after every row, so the two rows of a flag add ±2B, which leads to ±B from any sum.
-    Deviations:   the paper has no such gadget: a flip-flop in one head, by saturation alone.
+    Exactness:    exp(B) = B and Z = B + … + B = B, so every visible row has the weight 1, whatever their number. Sums
+                  clip after every row, so the two rows of a flag add ±2B, which leads to ±B from any sum.
+    Deviations:   the paper has no such gadget. It is a flip-flop in one head, by saturation alone.
     """
     head.copy(plus, target, B)
     head.copy(minus, target, -B)

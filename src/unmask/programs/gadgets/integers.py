@@ -5,8 +5,8 @@ Construction: a bit is two columns, one for each of its values (dual rail), so t
                   MLP 2   carry_i  = NOR over j < i of NOR(¬kill_j, ¬xor_(j+1 … i-1)), and of NOR(¬xor_(0 … i-1))
                                      if no carry comes in: no position j < i stops every carry into i
                   MLP 3   sum_i    = NOR(NOR(xor_i, carry_i), NOR(¬xor_i, ¬carry_i))
-              Complements need no units: the units under an outer NOR exclude each other, so their plain sum is its
-              complement. a - b = a + b̄ + 1, and its carry out is [a >= b].
+              A complement needs no unit: the units under an outer NOR exclude each other, so their plain sum is the
+              complement of this NOR. a - b = a + b̄ + 1, and its carry out is [a >= b].
 Bounds:       k bits: hidden units 2k, (k + 1)(k + 2)/2, 2k; 7k + 2 columns, the sum included. Least p: 1.
               So the hidden width is O(log² N), the residual width O(log N).
 Exactness:    exact for every fan-in, because each gate only subtracts from one 1.
@@ -80,13 +80,13 @@ def at_least(program: Program, mlps: Sequence[MlpBuilder], name: str, a: Rails, 
     return _bit(carry, -1)
 
 
-def shift(mlp: MlpBuilder, a: Rails, places: int, target: Rails) -> None:
-    """Write target = 2^places · a, with leading zeros where the target has more bits."""
-    leading = len(target) - len(a) - places
-    assert leading >= 0, f"2^{places} times {len(a)} bits does not fit {len(target)} bits"
+def shift(mlp: MlpBuilder, a: Rails, exponent: int, target: Rails) -> None:
+    """Write target = 2^exponent · a, with leading zeros where the target has more bits."""
+    leading = len(target) - len(a) - exponent
+    assert leading >= 0, f"2^{exponent} times {len(a)} bits does not fit {len(target)} bits"
     units = conjunction(mlp, a.ones, [[]] * len(a))
     mlp.write(units, target.ones[leading : leading + len(a)])
-    write_nor(mlp, [*[[]] * leading, *units[:, None], *[[]] * places], target.zeros)
+    write_nor(mlp, [*[[]] * leading, *units[:, None], *[[]] * exponent], target.zeros)
 
 
 def is_zero(mlp: MlpBuilder, a: Rails, target: Rails) -> None:

@@ -1,7 +1,7 @@
 """MLP gadgets: what one MLP computes, over named registers.
 
-An MLP is ReLU(W2·ReLU(W1·x + b1) + b2), added to x: hidden units, then columns, both followed by a ReLU. Flags are 0 or
-1. All gadgets work on arrays: unit or column i belongs to entry i of each argument.
+An MLP adds ReLU(W2·ReLU(W1·x + b1) + b2) to x: the inner ReLU gives the hidden units, the outer one the columns. Flags
+are 0 or 1. All gadgets work on arrays: unit or column i belongs to entry i of each argument.
 
 | gadget     | function      | equation                                                     | hidden units | least p |
 |------------|---------------|--------------------------------------------------------------|--------------|---------|
@@ -19,8 +19,9 @@ An MLP is ReLU(W2·ReLU(W1·x + b1) + b2), added to x: hidden units, then column
 
 NOR and AND are exact for any fan-in and any order of summation, because every term but one is subtracted: a sum that
 clips at -B stays below -1. The textbook ReLU(Σ_k x_k - (k - 1)) is wrong from k = 2^p on, because Σ_k x_k clips at
-B < 2^p. So several positive literals are given as their complements. An OR is a plain sum of exclusive units, or the
-NOR of a NOR. THRESH, ARGMAX and ONEHOT use OUTWEIGH: twice the least number above 0, times 2^(p-1), is 1.
+B < 2^p. So a conjunction of several positive literals is the NOR of their complements. An OR is a plain sum of
+exclusive units, or the NOR of a NOR. THRESH, ARGMAX and ONEHOT use OUTWEIGH: twice 2^-p·2^(p-1) is 1, so two units
+above 0 subtract at least 1.
 """
 
 from collections.abc import Sequence
@@ -65,7 +66,7 @@ def veto(mlp: MlpBuilder, flags: Columns, columns: Columns) -> None:
 
 
 def outweigh(mlp: MlpBuilder, terms: list[tuple[Columns, Coefficient]], bias: Weight | None, column: Columns) -> None:
-    """OUTWEIGH: subtract at least 1 from column_i if Σ terms_i + bias >= 2^-p; two units, each times 2^(p-1)."""
+    """OUTWEIGH: subtract at least 1 from column_i if Σ terms_i + bias >= 2^-p, else 0; two units times 2^(p-1)."""
     for _ in range(2):
         units = mlp.units(np.size(column), bias=bias)
         for columns, sign in terms:
@@ -104,12 +105,12 @@ def clear_if_flagged(mlp: MlpBuilder, flags: Sequence[int], column: int) -> None
 
 def also(mlp: MlpBuilder, columns: Columns, again: Columns) -> None:
     """Write to again_i the same units that the MLP has written to columns_i so far."""
-    place = np.full(max(columns) + 1, -1)
-    place[columns] = again
+    target_of = np.full(max(columns) + 1, -1)
+    target_of[columns] = again
 
     def moved(targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         in_columns = np.isin(targets, columns)
-        return in_columns, place[targets[in_columns]]
+        return in_columns, target_of[targets[in_columns]]
 
     for edges in list(mlp.outputs):
         in_columns, targets = moved(edges.target)

@@ -74,7 +74,7 @@ class Buffers:
 
 
 def overwrite(gather: HeadBuilder, own_row: HeadBuilder, source: Columns, buffers: Buffers) -> Buffers:
-    """Replace the contents by `source` of the row that `gather` attends to; `own_row` is a SELF head of the layer.
+    """Replace the current value by `source` of the row that `gather` attends to; `own_row` is a SELF head of the layer.
 
     Construction: other ← 0 + value of the attended row,  current ← current - current = 0,  then swap.
     Bounds:       two copies of the columns. Least p: 1.
@@ -88,7 +88,7 @@ def overwrite(gather: HeadBuilder, own_row: HeadBuilder, source: Columns, buffer
 
 @dataclass(frozen=True, eq=False)
 class Pointer:
-    """reached_l = [the l-th row after an &], l = 0 … K; `bits` are those read so far, highest first."""
+    """reached_l = [this is the l-th row after an &], l = 0 … K; `bits` are those up to this row, highest first."""
 
     reached: Columns
     bits: Columns
@@ -126,8 +126,8 @@ def binary_encoding(
     clear(itself(layer, own), before.reached, before.bits)
 
     start, arrived = pointer.reached[0], pointer.reached[1:]
-    arrive = conjunction(layer.mlp, before.reached[:-1], [[here, start] for here in arrived])
-    digit = conjunction(layer.mlp, before.reached[:-1], [[here, start, *not_one] for here in arrived])
+    arrive = conjunction(layer.mlp, before.reached[:-1], [[flag, start] for flag in arrived])
+    digit = conjunction(layer.mlp, before.reached[:-1], [[flag, start, *not_one] for flag in arrived])
     carry = conjunction(layer.mlp, before.bits, [[*pointer.reached, before.reached[-1]]] * size)
     layer.mlp.write(arrive, arrived)
     layer.mlp.write(digit, pointer.bits)
