@@ -19,9 +19,8 @@ from unmask.problems.circuits.circuit_files import write_aiger
 from unmask.problems.problem import ACCEPTED, REJECTED
 from unmask.testing.random_model import random_model
 from unmask.verification.words import equivalence
-from unmask.verification.words.comparison import Comparison
 from unmask.verification.words.network import TooManyCases
-from unmask.verification.words.references import outcomes, reference_of
+from unmask.verification.words.references import Comparison, outcomes, reference_of
 from unmask.weights.kinds import KINDS
 from unmask.weights.matrices import Matrix
 

@@ -13,7 +13,6 @@ from typing import Any
 from unmask.errors import TooLarge, UnmaskError
 from unmask.problems.automata.automaton import Automaton
 from unmask.verification.verdict import Verdict
-from unmask.verification.words.comparison import Comparison
 from unmask.verification.words.deciders import (
     Decider,
     Encoding,
@@ -31,6 +30,7 @@ from unmask.verification.words.induction import (
     named_variables,
     prove_by_induction,
 )
+from unmask.verification.words.references import Comparison
 from unmask.verification.words.sat_sweeping import certify, sweep
 from unmask.verification.words.statewise_induction import prove_statewise
 from unmask.weights.storage import content_hash
@@ -138,7 +138,7 @@ def _about(comparison: Comparison) -> list[str]:
 def _confirmed(comparison: Comparison, numbers: Sequence[int], cases: int) -> Verdict:
     """Run the word on both sides: only a difference that is seen refutes."""
     word = comparison.word(numbers)
-    (got,), expected = comparison.outcomes_of([word]), comparison.reference.right(word)
+    (got,), expected = comparison.outcomes_of([word]), comparison.reference.expected(word)
     if got != expected:
         return Verdict("refuted", "prove", cases, counterexample=word, expected=str(expected), got=str(got))
     if got.error is not None:
