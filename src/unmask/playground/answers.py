@@ -31,8 +31,8 @@ def answer_words(subject: AskedProblem) -> dict[str, Any]:
     if not subject.problem.has_answers:
         return {"words": []}
     for length in (_length(subject), *SUGGESTED_LENGTHS):
-        for word, right in _answered(subject, length):
-            shown.setdefault(str(right).split()[0].rstrip(","), {"word": word, "right": str(right)})
+        for word, expected in _answered(subject, length):
+            shown.setdefault(str(expected).split()[0].rstrip(","), {"word": word, "right": str(expected)})
         if len(shown) > 1 or subject.problem.length is not None:
             break
     return {"words": list(shown.values())}
@@ -50,7 +50,7 @@ def _answered(subject: AskedProblem, length: int) -> list[tuple[str, Outcome]]:
         with suppress(UnmaskError):
             answered.append((word, subject.problem.outcome(word).last(1)))
     # if words have values, skip words without one
-    valued = [(word, right) for word, right in answered if right.value is not None]
+    valued = [(word, expected) for word, expected in answered if expected.value is not None]
     return valued or answered
 
 
@@ -79,7 +79,7 @@ def answer_run(subject: AskedProblem) -> dict[str, Any]:
     if question.planner_name is not None:
         panels.append(panel_of(model, question.word))
     remarks = []
-    for kind in _beside(subject):
+    for kind in _compared_kinds(subject):
         try:
             panels.append(panel_of(subject.model(kind), question.word))
         except UnmaskError as error:
@@ -94,14 +94,16 @@ def answer_run(subject: AskedProblem) -> dict[str, Any]:
         "steps": trace.steps_taken,
         "answer": subject.answer_of(model, trace.output[-outputs:]),
         "right": subject.right(question.word, outputs),
-        "own": _own(subject, model, panels[1].trace, outputs) if question.planner_name is not None else None,
+        "own": _own_planner_answer(subject, model, panels[1].trace, outputs)
+        if question.planner_name is not None
+        else None,
         "beside": [{"kind": p.trace.kind, "steps": p.trace.steps_taken} for p in panels[1:]],
         **answer_words(subject),
         "page": render(View(name, question.word, tuple(panels), tuple(remarks))),
     }
 
 
-def _beside(subject: AskedProblem) -> tuple[Kind, ...]:
+def _compared_kinds(subject: AskedProblem) -> tuple[Kind, ...]:
     """Return the kind to show for comparison: chain of thought, or masked diffusion for a chain of thought.
 
     Nothing if two planners are compared, or for random weights, whose kinds are not comparable.
@@ -112,7 +114,7 @@ def _beside(subject: AskedProblem) -> tuple[Kind, ...]:
     return (wanted,) if wanted in subject.kinds else ()
 
 
-def _own(subject: AskedProblem, model: Model, trace: Trace, outputs: int) -> dict[str, Any]:
+def _own_planner_answer(subject: AskedProblem, model: Model, trace: Trace, outputs: int) -> dict[str, Any]:
     return {"answer": subject.answer_of(model, trace.output[-outputs:]), "steps": trace.steps_taken}
 
 
@@ -171,12 +173,12 @@ def _point(subject: AskedProblem, kind: Kind, length: int) -> dict[str, Any]:
     """Run the model of one length on a few words; `right` says whether all of its answers are right."""
     model = subject.model(kind, length)
     outputs = answer_count(model)
-    steps, right = model.steps, True
+    steps, correct = model.steps, True
     for word in subject.some_words(GROWTH_WORDS, length):
         trace = run_word(model, word, canvas=False)
         steps = trace.steps_taken
-        right = right and subject.answer_of(model, trace.output[-outputs:]) == subject.right(word, outputs)
-    return {"kind": kind, "length": length, "steps": steps, "padding": model.padding, "right": right}
+        correct = correct and subject.answer_of(model, trace.output[-outputs:]) == subject.right(word, outputs)
+    return {"kind": kind, "length": length, "steps": steps, "padding": model.padding, "right": correct}
 
 
 SAMPLERS = (
@@ -254,32 +256,38 @@ def answer_planners(subject: AskedProblem) -> dict[str, Any]:
     model = subject.model(subject.question.kind)
     outputs = answer_count(model)
     words = [word for word in subject.some_words(2 * PLANNER_WORDS) if word != subject.question.word][:PLANNER_WORDS]
-    right = {word: subject.right(word, outputs) for word in (subject.question.word, *words)}
+    expected = {word: subject.right(word, outputs) for word in (subject.question.word, *words)}
     rows = []
     for planner in PLANNERS:
         name = None if planner == "own" else f"{planner}:{subject.question.k}"
-        here, elsewhere, steps = RightRuns(), RightRuns(), 0
+        on_word, on_others, steps = RightRuns(), RightRuns(), 0
         end = time.monotonic() + SECONDS_PER_PLANNER
         for word, seed in _runs(planner, subject.question.word, words):
-            if here.runs and elsewhere.runs and time.monotonic() > end:
+            if on_word.runs and on_others.runs and time.monotonic() > end:
                 break
             trace = run_word(model, word, planner=name, seed=seed, canvas=False)
-            tally = here if word == subject.question.word else elsewhere
-            tally.add(subject.answer_of(model, trace.output[-outputs:]), right[word])
+            tally = on_word if word == subject.question.word else on_others
+            tally.add(subject.answer_of(model, trace.output[-outputs:]), expected[word])
             steps = max(steps, trace.steps_taken)
-        rows.append({"planner": planner, "steps": steps, "word": here.to_json(), "words": elsewhere.to_json()})
-    return {"right": right[subject.question.word], "rows": rows, "samplers": _samplers(subject, model, right, outputs)}
+        rows.append({"planner": planner, "steps": steps, "word": on_word.to_json(), "words": on_others.to_json()})
+    return {
+        "right": expected[subject.question.word],
+        "rows": rows,
+        "samplers": _samplers(subject, model, expected, outputs),
+    }
 
 
-def _samplers(subject: AskedProblem, model: Model, right: dict[str, str | None], outputs: int) -> list[dict[str, Any]]:
+def _samplers(
+    subject: AskedProblem, model: Model, expected: dict[str, str | None], outputs: int
+) -> list[dict[str, Any]]:
     """Return a row per published sampler, on the same words."""
     rows = []
-    for sampled in sampler_rows(model, list(right), subject.question.k):
-        here, elsewhere = RightRuns(), RightRuns()
-        for (word, expected), symbols in zip(right.items(), sampled.pop("symbols"), strict=True):
-            tally = here if word == subject.question.word else elsewhere
-            tally.add(subject.answer_of(model, symbols[-outputs:]), expected)
-        rows.append({**sampled, "word": here.to_json(), "words": elsewhere.to_json()})
+    for sampled in sampler_rows(model, list(expected), subject.question.k):
+        on_word, on_others = RightRuns(), RightRuns()
+        for (word, answer), symbols in zip(expected.items(), sampled.pop("symbols"), strict=True):
+            tally = on_word if word == subject.question.word else on_others
+            tally.add(subject.answer_of(model, symbols[-outputs:]), answer)
+        rows.append({**sampled, "word": on_word.to_json(), "words": on_others.to_json()})
     return rows
 
 

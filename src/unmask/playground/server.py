@@ -54,9 +54,9 @@ HEADERS = {
 }
 
 
-def error(sentence: str, status: int) -> JSONResponse:
+def error(message: str, status: int) -> JSONResponse:
     """Return every error as JSON with a message."""
-    return JSONResponse({"error": sentence}, status)
+    return JSONResponse({"error": message}, status)
 
 
 class Guard:
@@ -125,8 +125,8 @@ VIEW_POLICY = "sandbox allow-scripts; frame-ancestors 'self'"
 
 def application() -> Starlette:
     """Return the application; its workers and its folder exist as long as it does."""
-    here = files("unmask.playground")
-    served = [*(here / "assets").iterdir(), *(here / "programs" / f"{name}.py" for name in PROGRAMS)]
+    package = files("unmask.playground")
+    served = [*(package / "assets").iterdir(), *(package / "programs" / f"{name}.py" for name in PROGRAMS)]
     assets = {entry.name: entry.read_bytes() for entry in served}
 
     async def page(_: Request) -> Response:
@@ -258,8 +258,8 @@ def _asset(assets: dict[str, bytes], name: str) -> Response:
 
 async def _http_error(_: Request, exception: Exception) -> Response:
     assert isinstance(exception, HTTPException)
-    sentence = {404: "there is no such page here", 405: "this address does not accept this HTTP method"}
-    response = error(sentence.get(exception.status_code, "this request cannot be answered"), exception.status_code)
+    messages = {404: "there is no such page here", 405: "this address does not accept this HTTP method"}
+    response = error(messages.get(exception.status_code, "this request cannot be answered"), exception.status_code)
     response.headers.update(exception.headers or {})
     return response
 
@@ -300,12 +300,12 @@ def serve(port: int, *, tell: Callable[[str], None], open_browser: bool = False)
             limit_concurrency=MOST_CONNECTIONS,
             timeout_graceful_shutdown=2,
         )
-        server = _Telling(config, lambda: (tell(address), open_browser and webbrowser.open(address)))
+        server = _AnnouncingServer(config, lambda: (tell(address), open_browser and webbrowser.open(address)))
         with contextlib.suppress(KeyboardInterrupt):
             server.run(sockets=[listener])
 
 
-class _Telling(uvicorn.Server):
+class _AnnouncingServer(uvicorn.Server):
     """A server that reports when it is ready."""
 
     def __init__(self, config: uvicorn.Config, ready: Callable[[], object]) -> None:

@@ -33,9 +33,9 @@ KILLED_BY_OTHERS = (-signal.SIGKILL, -signal.SIGTERM)
 class RequestFailed(UnmaskError):
     """Raised instead of an answer: the reason, and the status of the response."""
 
-    def __init__(self, sentence: str, status: int) -> None:
+    def __init__(self, message: str, status: int) -> None:
         self.status = status
-        super().__init__(sentence)
+        super().__init__(message)
 
 
 class WorkerProcess:
@@ -118,25 +118,25 @@ class WorkerPool:
 
     async def _answered(self, task: str, question: dict[str, Any]) -> dict[str, Any]:
         seconds = request_limits.SECONDS[task]
-        worker = await self._rested()
+        worker = await self._idle_worker()
         self._working.add(worker)
-        whole = False
+        reusable = False
         try:
             async with asyncio.timeout(seconds):
                 document = await worker.ask({"task": task, "question": question, "seconds": seconds})
-            whole = "last" not in document and worker.answered < STALE
+            reusable = "last" not in document and worker.answered < STALE
         except TimeoutError:
             raise RequestFailed(
                 f"this took longer than {seconds} seconds and was stopped; use a shorter word or a smaller problem",
                 422,
             ) from None
         except ConnectionError:
-            raise _broken_off(await worker.ended()) from None
+            raise _failure_after(await worker.ended()) from None
         except ValueError:  # the line is not JSON, or it is too long
-            raise _broken_off(None) from None
+            raise _failure_after(None) from None
         finally:  # also when the client has left
             self._working.discard(worker)
-            if whole:
+            if reusable:
                 self._idle.append(worker)
             else:
                 await asyncio.shield(self._replace(worker))
@@ -150,7 +150,7 @@ class WorkerPool:
         if not self._ended:
             self._idle.append(await WorkerProcess.start(self.folder))
 
-    async def _rested(self) -> WorkerProcess:
+    async def _idle_worker(self) -> WorkerProcess:
         while self._idle:
             worker = self._idle.pop()
             if worker.process.returncode is None:
@@ -167,7 +167,7 @@ class WorkerPool:
             await worker.kill()
 
 
-def _broken_off(end: int | None) -> RequestFailed:
+def _failure_after(end: int | None) -> RequestFailed:
     """Return the error for a request whose worker ended in this way."""
     if end in KILLED_BY_OTHERS:
         return RequestFailed("the process that computed this answer was killed; try again in a few seconds", 503)

@@ -8,12 +8,15 @@
 | `left-to-right:K`    | the K leftmost slots                                                              |
 | `blockwise:W:PLANNER`| what PLANNER chooses within the leftmost block of W slots that has a mask          |
 
-They never write a slot twice: a slot that they do not choose stays masked ("remasking" in the sense of LLaDA).
-Unlike the planner of an mdm, they cannot resample a slot. A run with one of them ends when no
-slot is masked.
+They never write a slot twice: a slot that they do not choose stays masked ("remasking" in the sense of LLaDA). Unlike
+the planner of an mdm, they cannot resample a slot. A run with one of them ends when no slot is masked.
+
+A planner answers one question, which slots are written, and sees only integers. A published sampling rule also draws
+the symbols, and may mask or edit written slots: its interface is `Sampler` (`samplers/rule_interface.py`), whose answer
+is the next canvas.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import floor
 from typing import Protocol, runtime_checkable
@@ -102,16 +105,7 @@ class Blockwise:
     inner: Planner
 
     def choose(self, situation: Situation) -> np.ndarray:
-        first = np.argmax(situation.masked, axis=-1) // self.w
-        block = np.arange(situation.masked.shape[1]) // self.w == first[:, None]
-        here = Situation(
-            situation.step,
-            situation.first_row,
-            situation.masked & block,
-            situation.confidence,
-            situation.precision,
-        )
-        return self.inner.choose(here)
+        return self.inner.choose(replace(situation, masked=leftmost_block(situation.masked, self.w)))
 
 
 def parse_planner(text: str, tape: Tape) -> Planner:
@@ -138,6 +132,12 @@ def parse_planner(text: str, tape: Tape) -> Planner:
 def surest(confidence: np.ndarray, among: np.ndarray, k: int) -> np.ndarray:
     """Of some slots, the k with the largest confidence; the lowest slot wins a tie."""
     return _smallest(-confidence, among, k)
+
+
+def leftmost_block(masked: np.ndarray, width: int) -> np.ndarray:
+    """The masked slots of the leftmost block of `width` slots that has one, [..., slots]."""
+    block = np.arange(masked.shape[-1]) // width
+    return masked & (block == np.argmax(masked, axis=-1)[..., None] // width)
 
 
 def _smallest(key: np.ndarray, masked: np.ndarray, k: int) -> np.ndarray:

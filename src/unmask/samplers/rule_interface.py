@@ -2,6 +2,9 @@
 
 A rule is a `Sampler`. In each pass it gets the `State` of one row and the predictor's `Beliefs` about it, asks
 `Chance` for all randomness, and returns the next state. `quotas` says how many slots each pass of a schedule writes.
+
+A sampler does more than a planner, which only chooses slots (`reasoners/planners.py`): it also draws the symbols, and
+it may mask or change slots that are written.
 """
 
 from collections.abc import Callable
@@ -14,6 +17,7 @@ import numpy as np
 
 from unmask.errors import UnmaskError, shortened
 from unmask.numerics.array_types import Float, Int
+from unmask.reasoners.planners import leftmost_block
 
 # Parameters of samplers, checked when one is made.
 
@@ -30,8 +34,8 @@ class SamplerError(UnmaskError):
 def check_count(sampler: str, name: str, value: int | None, least: int = 1) -> None:
     """Raise if a parameter is not an integer from `least` to MOST; None is allowed."""
     if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MOST):
-        given = shortened(repr(value))
-        raise SamplerError(f"{name} of {sampler} must be an integer from {least} to {MOST:,}, not {given}")
+        shown = shortened(repr(value))
+        raise SamplerError(f"{name} of {sampler} must be an integer from {least} to {MOST:,}, not {shown}")
 
 
 def check_number(sampler: str, name: str, value: float | None, most: float = LARGEST) -> None:
@@ -361,12 +365,10 @@ def block(state_slots: int, width: int | None, number: int) -> np.ndarray:
     """Return which slots belong to a block; the last block may be shorter."""
     if width is None:
         return np.ones(state_slots, dtype=bool)
-    places = np.arange(state_slots)
-    return (places >= number * width) & (places < (number + 1) * width)
+    slots = np.arange(state_slots)
+    return (slots >= number * width) & (slots < (number + 1) * width)
 
 
 def leftmost_open(masked: np.ndarray, width: int | None) -> np.ndarray:
-    """Return the masked slots of the leftmost block that has one."""
-    if width is None or not masked.any():
-        return masked
-    return masked & block(len(masked), width, int(np.argmax(masked)) // width)
+    """Return the masked slots of the leftmost block that has one; of all blocks without a width."""
+    return masked if width is None else leftmost_block(masked, width)

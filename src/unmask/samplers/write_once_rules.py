@@ -184,10 +184,10 @@ class Dream:
         return quotas(self.scheduler, int(state.to_fill.sum()), self.steps)
 
     def _chosen(self, confidence: np.ndarray, quota: int, chance: Chance) -> np.ndarray:
-        places = np.arange(len(confidence))
+        indices = np.arange(len(confidence))
         if not self.alg_temp or not quota:
-            return surest(places, confidence, quota)
-        return chance.weighted_subset(places, softmax(confidence / self.alg_temp), quota)
+            return surest(indices, confidence, quota)
+        return chance.weighted_subset(indices, softmax(confidence / self.alg_temp), quota)
 
 
 # Fast-dLLM: each pass writes all slots of which the predictor is sure.

@@ -38,7 +38,6 @@ TRUSTED: dict[str, tuple[str, ...]] = {
     "traces": ("notebook", "trace"),
     "verification": ("transformer_layer", "verdict"),
     "verification/words": (
-        "comparison",
         "deciders",
         "equivalence",
         "extraction",

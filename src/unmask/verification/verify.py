@@ -9,7 +9,7 @@ constructs such words from the character ranges of the model and of the problem,
 
 import random
 import sys
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
 from hashlib import blake2b
 from itertools import islice
@@ -28,7 +28,6 @@ from unmask.problems.program_problems import program_problem
 from unmask.reasoners.run_words import words_at_once
 from unmask.recurrences.system import System
 from unmask.verification.verdict import Verdict
-from unmask.verification.words.comparison import Comparison
 from unmask.verification.words.equivalence import prove
 from unmask.verification.words.function_reference import (
     FunctionReference,
@@ -39,6 +38,8 @@ from unmask.verification.words.function_reference import (
 )
 from unmask.verification.words.induction import InductionDocument
 from unmask.verification.words.references import (
+    Comparison,
+    Ranges,
     Reference,
     RestrictedReference,
     answers_available,
@@ -52,12 +53,12 @@ BATCH = 1 << 10
 
 
 def check_words(comparison: Comparison, words: Iterator[str], *, method: str, total: int | None = None) -> Verdict:
-    """Run every word, and compare with what is right; when the time is over, it is unknown what the others do."""
+    """Run every word and compare it with the expected outcome; unknown if the time is over before the last word."""
     cases = 0
     try:
         for word, got in stage("running words", _outcomes(comparison, words), total):
             cases += 1
-            expected = comparison.reference.right(word)
+            expected = comparison.reference.expected(word)
             if got != expected:
                 return Verdict("refuted", method, cases, counterexample=word, expected=str(expected), got=str(got))
     except OutOfTime as end:
@@ -66,7 +67,7 @@ def check_words(comparison: Comparison, words: Iterator[str], *, method: str, to
 
 
 def _outcomes(comparison: Comparison, words: Iterator[str]) -> Iterator[tuple[str, Outcome]]:
-    """Each word and what the model says of it; in batches that grow, so that the first answers come soon."""
+    """Yield each word and the model's outcome, in batches that grow, so that the first results come soon."""
     size, most = 1, min(BATCH, words_at_once(comparison.model, comparison.engine))
     while batch := list(islice(words, size)):
         yield from zip(batch, comparison.outcomes_of(batch), strict=True)
@@ -74,46 +75,53 @@ def _outcomes(comparison: Comparison, words: Iterator[str]) -> Iterator[tuple[st
 
 
 DRAWN = 32
-"""Words that are drawn for a letter of a class that is read as several symbols."""
+"""The number of random words for a letter that the model may misread."""
 MOST_STEPS = 1 << 20
 
 
 def misread_words(comparison: Comparison) -> Iterator[str]:
-    """Words in which a misread letter shows; none where every class is read as one symbol of its own."""
+    """Yield words with a letter that the model may misread.
+
+    A letter may be misread if the model reads another letter as the same symbol, or another letter of its class as
+    another symbol. There are no such words if every class of characters is read as one symbol of its own.
+    """
     characters = comparison.reference.characters
     if characters is None or not comparison.model.length:
         return
     classes = {letter: _class_of(characters, letter) for letter in comparison.letters}
-    of_symbol: dict[str | None, str] = {}
-    of_class: dict[Hashable, str] = {}
+    first_of_symbol: dict[str | None, str] = {}
+    first_of_class: dict[Hashable, str] = {}
     for letter in comparison.letters:
-        known = of_symbol.setdefault(comparison.readings[letter], letter)
-        if known != letter:
-            yield from _distinguished(comparison, known, letter, classes)
-        usual = of_class.setdefault(classes[letter], letter)
-        if usual != letter or known != letter:
-            yield from _drawn_with(comparison, letter, classes)
+        same_symbol = first_of_symbol.setdefault(comparison.readings[letter], letter)
+        if same_symbol != letter:
+            yield from _distinguishing_words(comparison, (same_symbol, letter), classes)
+        same_class = first_of_class.setdefault(classes[letter], letter)
+        if same_class != letter or same_symbol != letter:
+            yield from _random_words_with(comparison, letter, classes)
 
 
-def _distinguished(comparison: Comparison, one: str, other: str, classes: dict[str, Hashable]) -> Iterator[str]:
-    """Two words that differ in one letter, which the problem does not answer alike."""
+def _distinguishing_words(
+    comparison: Comparison, letters: tuple[str, str], classes: dict[str, Hashable]
+) -> Iterator[str]:
+    """Yield two words with different answers that differ in one position, where they have these two letters."""
     automaton = comparison.reference.specification()
     if not isinstance(automaton, Automaton) or automaton.characters is None:
         return
-    tokens = [int(automaton.token_ids(letter)[0]) for letter in (one, other)]
-    word = telling_word(automaton, *tokens, comparison.model.length)
+    tokens = [int(automaton.token_ids(letter)[0]) for letter in letters]
+    word = distinguishing_word(automaton, *tokens, comparison.model.length)
     if word is not None:
-        usual: dict[int, str] = {}
+        letter_of_token: dict[int, str] = {}
         for letter in classes:
-            usual.setdefault(int(automaton.token_ids(letter)[0]), letter)
-        for letter in (one, other):
-            yield "".join(letter if token is None else usual[token] for token in word)
+            letter_of_token.setdefault(int(automaton.token_ids(letter)[0]), letter)
+        for letter in letters:
+            yield "".join(letter if token is None else letter_of_token[token] for token in word)
 
 
-def telling_word(automaton: Automaton, one: int, other: int, length: int) -> list[int | None] | None:
-    """Tokens of a word of this length with a gap (None), such that the answer is not the same with either token in it.
+def distinguishing_word(automaton: Automaton, one: int, other: int, length: int) -> list[int | None] | None:
+    """Return tokens with one gap (None), such that the answer changes if the gap is filled with `one` or with `other`.
 
-    None if there is no such word, or if it was not found in `MOST_STEPS` steps.
+    None if there is no such word of this length, or if `MOST_STEPS` steps did not find one. The search runs over nodes
+    (state with `one` in the gap, state with `other` in the gap, whether the gap has been passed).
     """
     rows, accepting = automaton.delta.tolist(), automaton.accepting.tolist()
     layers: list[dict] = [{(automaton.start, automaton.start, False): None}]
@@ -121,13 +129,13 @@ def telling_word(automaton: Automaton, one: int, other: int, length: int) -> lis
     for _ in range(length):
         after: dict = {}
         for node in layers[-1]:
-            p, q, parted = node
+            p, q, passed_gap = node
             steps += len(automaton.tokens)
             for token in range(len(automaton.tokens)):
-                after.setdefault((rows[p][token], rows[q][token], parted), (node, token))
-            if not parted:
+                after.setdefault((rows[p][token], rows[q][token], passed_gap), (node, token))
+            if not passed_gap:
                 after.setdefault((rows[p][one], rows[p][other], True), (node, None))
-        layers.append({node: came for node, came in after.items() if not node[2] or node[0] != node[1]})
+        layers.append({node: origin for node, origin in after.items() if not node[2] or node[0] != node[1]})
         if steps > MOST_STEPS:
             return None
     node = next((n for n in layers[-1] if n[2] and accepting[n[0]] != accepting[n[1]]), None)
@@ -140,34 +148,33 @@ def telling_word(automaton: Automaton, one: int, other: int, length: int) -> lis
     return word[::-1]
 
 
-def _drawn_with(comparison: Comparison, letter: str, classes: dict[str, Hashable]) -> Iterator[str]:
-    """Words of the problem that hold this letter wherever they held one of its class."""
+def _random_words_with(comparison: Comparison, letter: str, classes: dict[str, Hashable]) -> Iterator[str]:
+    """Yield random words of the problem in which every character of the letter's class is replaced by the letter."""
     characters = comparison.reference.characters or ()
-    drawn = comparison.reference.words(random.Random(0))
-    for word in islice(drawn, DRAWN):
-        spelled = "".join(letter if _class_of(characters, c) == classes[letter] else c for c in word)
-        if letter in spelled:
-            yield spelled
+    for random_word in islice(comparison.reference.words(random.Random(0)), DRAWN):
+        word = "".join(letter if _class_of(characters, c) == classes[letter] else c for c in random_word)
+        if letter in word:
+            yield word
 
 
-def _class_of(characters: Sequence[tuple[int, int, Hashable]], letter: str) -> Hashable:
-    return next(kind for first, last, kind in characters if first <= ord(letter) <= last)
+def _class_of(characters: Ranges, letter: str) -> Hashable:
+    return next(character_class for first, last, character_class in characters if first <= ord(letter) <= last)
 
 
 METHODS = ("exhaustive", "sample", "prove")
-WAYS = ("induction", "sat")
+PROOFS = ("induction", "sat")
 LETTERS = ("problem", "model", "common")
-"""Over which letters words are compared: those of the problem, those of the model, or those that both have."""
+"""The letters of the words that are compared: those of the problem, those of the model, or those that both have."""
 FEW_WORDS = 1 << 14
-MOST_REPEATED = 1000  # known words, beyond as many as are known, after which a source of words is left
+MOST_REPEATED = 1000  # a source of words is given up after this many repeats more than there are distinct words
 MOST_WORDS = 1 << 20
 
 Against = str | Problem | System | Model | Callable[[Any], Any] | None
-"""A PROBLEM string or FILE.py:function; a problem; a program; a model; a function of words; None for the problem that
-the folder names."""
+"""A PROBLEM string or FILE.py:function, a problem, a program, a model, a function of words, or None for the problem
+that the model folder names."""
 
 Progress = Callable[[Iterator[str], int], Iterator[str]]
-"""Given the words and how many there are, passes them on."""
+"""(words, their number) → the same words; shows progress as they are taken."""
 
 
 def verify(
@@ -185,18 +192,20 @@ def verify(
 ) -> Verdict:
     """Compare a model with the problem that its folder names, another problem, a function or another model.
 
-    When the time of the budget is over, the verdict is unknown.
+    If the time of the budget is over, the verdict is unknown.
     """
     if letters not in (None, *LETTERS):
         raise UnmaskError(f"unknown choice of letters {shortened(letters)!r}; use {', '.join(LETTERS)}")
     try:
-        right = compared_with(model, against)
-        reference = (
-            FunctionReference(model, right) if isinstance(right, UserFunction) else reference_of(model, right, engine)
-        )
-        comparison = Comparison(model, reference, engine, certified, by)
+        subject = compared_with(model, against)
+        if isinstance(subject, UserFunction):
+            reference: Reference = FunctionReference(model, subject)
+        else:
+            reference = reference_of(model, subject, engine)
         comparison, difference = _over_letters(
-            comparison, letters, own=against is None or _is_own_problem(model, right)
+            Comparison(model, reference, engine, certified, by),
+            letters,
+            own=against is None or _is_own_problem(model, subject),
         )
         if difference is not None:
             return Verdict(
@@ -214,13 +223,13 @@ def _answer(comparison: Comparison, method: str | None, cases: int, seed: int, p
         method = "exhaustive" if every.count <= FEW_WORDS else "sample"
     if method not in METHODS:
         raise UnmaskError(f"unknown method {method!r}; use {', '.join(METHODS)}")
-    if comparison.by not in (None, *WAYS):
-        raise UnmaskError(f"unknown way to prove {shortened(comparison.by)!r}; use {' or '.join(WAYS)}")
+    if comparison.by not in (None, *PROOFS):
+        raise UnmaskError(f"unknown way to prove {shortened(comparison.by)!r}; use {' or '.join(PROOFS)}")
     if method == "prove":
-        return _checked(comparison, prove(comparison))
+        return _with_certificate_checked(comparison, prove(comparison))
     if comparison.certified or comparison.by is not None:
-        lacking = "has a certificate" if comparison.certified else "is by induction or by sat"
-        raise UnmaskError(f"only a proof {lacking}, not the method {method}; use --method prove")
+        only_of_proofs = "has a certificate" if comparison.certified else "is by induction or by sat"
+        raise UnmaskError(f"only a proof {only_of_proofs}, not the method {method}; use --method prove")
     unread = comparison.unread(method)
     if unread is not None:
         return unread
@@ -231,7 +240,7 @@ def _answer(comparison: Comparison, method: str | None, cases: int, seed: int, p
         length = comparison.model.length
         reason = f"there are {every.count} words of length {length}, more than {MOST_WORDS}; use --method prove"
         return Verdict("unknown", method, 0, reason=reason)
-    if not comparison.reference.lists_every_word:  # such a list may hold a word twice
+    if not comparison.reference.lists_every_word:  # such a list may contain a word twice
         every = Words(every.count, _distinct(every.each))
     words = every if method == "exhaustive" else _sample(comparison, every, cases, seed)
     each = words.each if progress is None else progress(words.each, words.count)
@@ -241,7 +250,7 @@ def _answer(comparison: Comparison, method: str | None, cases: int, seed: int, p
 
 
 def compared_with(model: Model, against: Against) -> Problem | Model | UserFunction:
-    """What is meant by `against`."""
+    """Return the problem, model or function that `against` stands for."""
     if isinstance(against, str):
         named = names_function(against)
         return load_user_function(*named) if named is not None else parse_problem(against)
@@ -262,31 +271,34 @@ def compared_with(model: Model, against: Against) -> Problem | Model | UserFunct
 
 
 def _with_answers_compared(verdict: Verdict, model: Model, reference: Reference) -> Verdict:
-    """The verdict, which says how many answers were compared where there are several.
+    """Return the verdict with the number of answers that were compared, if there are several.
 
-    Where the model does not give all answers, finding no difference proves nothing about the others: unknown.
+    If one side does not give all answers, a proof or a check of some answers becomes unknown: it says nothing about the
+    others.
     """
     stated = stated_answers(model) or 1
     if reference.outputs == reference.answers < stated:
-        last = "the last" if reference.answers == 1 else f"the last {reference.answers}"
-        return replace(verdict, compared=f"{last} of the model's {stated} answers")
+        return replace(verdict, compared=f"{_the_last(reference.answers)} of the model's {stated} answers")
     if reference.answers == 1:
         return verdict
     if reference.outputs == reference.answers:
         return replace(verdict, compared=f"all {reference.answers} answers")
-    some = "the last" if reference.outputs == 1 else f"the last {reference.outputs}"
-    compared = f"{some} of {reference.answers} answers"
+    compared = f"{_the_last(reference.outputs)} of {reference.answers} answers"
     if verdict.status in ("refuted", "unknown"):
         return replace(verdict, compared=compared)
-    found = "agrees on every word" if verdict.status == "proved" else f"agrees on {verdict.cases:,} words"
+    agreement = "agrees on every word" if verdict.status == "proved" else f"agrees on {verdict.cases:,} words"
     side = "the model gives" if answers_available(model) == reference.outputs else "the other model gives"
     number = "one answer" if reference.outputs == 1 else f"{reference.outputs} answers"
-    reason = f"only {compared} could be compared, since {side} {number}; what was compared {found}"
+    reason = f"only {compared} could be compared, since {side} {number}; what was compared {agreement}"
     return Verdict("unknown", verdict.method, verdict.cases, reason=reason, about=verdict.about, compared=compared)
 
 
-def _checked(comparison: Comparison, verdict: Verdict) -> Verdict:
-    """A proof whose certificate was checked: what the small checker does not accept goes through the solver."""
+def _the_last(count: int) -> str:
+    return "the last" if count == 1 else f"the last {count}"
+
+
+def _with_certificate_checked(comparison: Comparison, verdict: Verdict) -> Verdict:
+    """Check the certificate of an induction; if the checker refuses it, prove by SAT instead."""
     if not isinstance(verdict.certificate, InductionDocument):
         return verdict
     try:
@@ -299,13 +311,14 @@ def _checked(comparison: Comparison, verdict: Verdict) -> Verdict:
 
 
 def _over_letters(comparison: Comparison, letters: str | None, *, own: bool) -> tuple[Comparison, str | None]:
-    """(the comparison over the letters that were chosen, why the two sides cannot be compared or None).
+    """Return (the comparison over the letters that were chosen, why the two sides cannot be compared or None).
 
-    A model is compared with its own problem over all letters of the problem: one that it cannot read refutes it.
-    Another problem, or another model, may have other letters: then nothing is said about the model, unless the caller
+    A model is compared with its own problem over all letters of the problem: a letter that it cannot read refutes it.
+    If another problem or model has letters that the model cannot read, the two are not comparable unless the caller
     chooses the letters.
     """
-    model, reference, unreadable = comparison.model, comparison.reference, comparison.unreadable
+    model, reference = comparison.model, comparison.reference
+    unreadable = [letter for letter in comparison.letters if comparison.readings[letter] is None]
     alone = letter_read_by_model_alone(model, reference)
     shown = f"{shortened(reference.name)} has the letter {shortened(unreadable[0])!r}" if unreadable else ""
     if letters is None and unreadable and not own:
@@ -326,31 +339,31 @@ def _over_letters(comparison: Comparison, letters: str | None, *, own: bool) -> 
     return replace(comparison, reference=RestrictedReference(model, reference, common)), None
 
 
-def _is_own_problem(model: Model, right: Problem | Model | UserFunction) -> bool:
-    """Was the model compiled for this problem? A model of the same problem counts, too."""
-    if isinstance(right, UserFunction):
-        return True  # it is asked about the words that the model reads
-    named = []
-    for stored in (model.problem, right.problem if isinstance(right, Model) else right.to_json()):
+def _is_own_problem(model: Model, subject: Problem | Model | UserFunction) -> bool:
+    """Return whether the subject is the problem that the model's folder names, or a model of that problem."""
+    if isinstance(subject, UserFunction):
+        return True  # its words are those that the model reads
+    problems = []
+    for stored in (model.problem, subject.problem if isinstance(subject, Model) else subject.to_json()):
         try:
-            kept = problem_from_json(stored).to_json()
-            named.append({name: value for name, value in kept.items() if name not in ("outputs", "slots")})
+            document = problem_from_json(stored).to_json()
         except UnmaskError:
             return False
-    return bool(named[0]) and named[0] == named[1]
+        problems.append({name: value for name, value in document.items() if name not in ("outputs", "slots")})
+    return bool(problems[0]) and problems[0] == problems[1]
 
 
 def _sample(comparison: Comparison, every: Words, cases: int, seed: int) -> Words:
-    """Distinct words: all of them if there are no more than `cases`, else that many at random."""
+    """Return distinct words: all of them if there are no more than `cases`, else that many at random."""
     if every.count <= cases and comparison.reference.lists_every_word:
         return every
-    drawn = comparison.reference.words(random.Random(seed))
+    random_words = comparison.reference.words(random.Random(seed))
     listed = every.each if every.count <= cases else iter(())
-    return Words(cases, islice(_distinct(listed, drawn, every.each), min(cases, sys.maxsize)))
+    return Words(cases, islice(_distinct(listed, random_words, every.each), min(cases, sys.maxsize)))
 
 
 def _distinct(*sources: Iterator[str]) -> Iterator[str]:
-    """Words of the sources, none of them twice; a source that mostly repeats itself is left for the next."""
+    """Yield the words of the sources, each once; go on to the next source if one mostly repeats itself."""
     seen: set[bytes] = set()
     for source in sources:
         repeated = 0

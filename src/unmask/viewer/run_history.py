@@ -250,7 +250,7 @@ GAP = 0.9
 def positions_over_input(history: RunHistory, edges: Sequence[Edge]) -> dict[tuple[int, int], float]:
     """Return (line, column) → x, in widths of an input column, for the input (line 0) and for every event."""
     width = max(1, history.first_slot if not history.looped else history.tokens.shape[1])
-    place = {(0, column): float(column) for column in range(width)}
+    position = {(0, column): float(column) for column in range(width)}
     sources: dict[tuple[int, int], list[Edge]] = defaultdict(list)
     for edge in edges:
         sources[edge.line, edge.column].append(edge)
@@ -260,12 +260,16 @@ def positions_over_input(history: RunHistory, edges: Sequence[Edge]) -> dict[tup
     for line, columns in sorted(by_line.items()):
         wished = []
         for column in columns:
-            read = [place[e.source_line, e.source] for e in sources[line, column] if (e.source_line, e.source) in place]
+            read = [
+                position[e.source_line, e.source]
+                for e in sources[line, column]
+                if (e.source_line, e.source) in position
+            ]
             own = column if history.looped else (column - history.first_slot) * width / history.tokens.shape[1]
             wished.append((own if history.looped or not read else sum(read) / len(read), column))
         for x, (_, column) in zip(_spread([w for w, _ in sorted(wished)], width), sorted(wished), strict=True):
-            place[line, column] = x
-    return place
+            position[line, column] = x
+    return position
 
 
 def _spread(wished: list[float], width: int) -> list[float]:

@@ -30,10 +30,10 @@ path{fill:none;stroke-width:1.4;opacity:.75}
 
 def picture(view: View) -> str:
     """Return the picture as SVG; its text alternative describes the same for screen readers."""
-    left, parts, height = MARGIN, [], 0
+    left, drawings, height = MARGIN, [], 0
     for panel in view.panels:
         width, drawing = _panel(panel, left)
-        parts.append(drawing)
+        drawings.append(drawing)
         left += width + BETWEEN
         height = max(height, TOP + panel.history.lines * LINE)
     size = f"{left - BETWEEN + MARGIN} {height + 8}"
@@ -43,7 +43,7 @@ def picture(view: View) -> str:
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" role="img" aria-labelledby="t d">\n',
             f'<title id="t">{escape(view.title)}</title><desc id="d">{escape(summary)}</desc>\n',
             f'<style>{STYLE}</style>\n<rect class="paper" width="100%" height="100%" rx="8"/>\n',
-            *parts,
+            *drawings,
             "</svg>\n",
         ]
     )
@@ -99,8 +99,8 @@ def _symbol(text: str, x: float, line: int, change: int, cell: int) -> str:
     label = f'<text class="s {on if line else "ink"}" {where}>{escape(text)}</text>\n'
     if not line:
         return label
-    place = f'x="{round(x - width / 2, 1)}" y="{_y(line) - HALF}" width="{width}" height="{2 * HALF}"'
-    return f'<rect class="{box}" {place} rx="4"/>{label}'
+    frame = f'x="{round(x - width / 2, 1)}" y="{_y(line) - HALF}" width="{width}" height="{2 * HALF}"'
+    return f'<rect class="{box}" {frame} rx="4"/>{label}'
 
 
 def _y(line: int) -> int:

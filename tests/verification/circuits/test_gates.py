@@ -13,7 +13,7 @@ from unmask.problems.catalogue import parse_problem
 from unmask.problems.circuits.circuit import CircuitBuilder
 from unmask.problems.circuits.circuit_files import parse_aiger, write_aiger
 from unmask.testing.random_model import all_words, random_model
-from unmask.verification.circuits.extracted import extracted_circuit
+from unmask.verification.circuits.extracted import circuit_of, extracted_circuit
 from unmask.verification.words.deciders import (
     AutomatonDecider,
     CircuitDecider,
@@ -21,7 +21,6 @@ from unmask.verification.words.deciders import (
     Encoding,
     ExpressionDecider,
     NetworkGates,
-    circuit_of,
     miter,
 )
 from unmask.weights.kinds import KINDS
@@ -164,7 +163,7 @@ def test_an_expression_as_a_side():
     encoding = Encoding(len(letters), problem.length)
     decision = ExpressionDecider(problem.shape, letters).decide(builder, encoding.literals(builder))
     (answers,) = decision.answers
-    circuit = builder.circuit([*answers.values(), decision.none])
+    circuit = builder.circuit([*answers.values(), decision.fails])
     rng = np.random.default_rng(0)
     numbers = rng.integers(0, len(letters), (300, problem.length))
     shape = [letters.index(s) for s in "-="]

@@ -19,9 +19,8 @@ from unmask.problems.circuits.circuit_files import write_aiger
 from unmask.problems.problem import ACCEPTED, REJECTED
 from unmask.testing.random_model import random_model
 from unmask.verification.words import equivalence
-from unmask.verification.words.comparison import Comparison
 from unmask.verification.words.network import TooManyCases
-from unmask.verification.words.references import outcomes, reference_of
+from unmask.verification.words.references import Comparison, outcomes, reference_of
 from unmask.weights.kinds import KINDS
 from unmask.weights.matrices import Matrix
 
@@ -175,7 +174,7 @@ def test_a_word_on_which_both_sides_agree_does_not_refute(monkeypatch):
     model = compile_problem("regex:a*", "mdm", length=2)
     problem = parse_problem("regex:a*")
     question = Comparison(model, reference_of(model, problem, ReferenceEngine()), ReferenceEngine())
-    monkeypatch.setattr(type(question.reference), "right", lambda _self, _word: ACCEPTED)
+    monkeypatch.setattr(type(question.reference), "expected", lambda _self, _word: ACCEPTED)
     a, other = question.letters.index("a"), question.letters.index("!")
     verdict = equivalence._confirmed(question, [a, a], 1)
     assert verdict.status == "unknown"

@@ -8,9 +8,8 @@ import pytest
 from unmask.api import compile_problem, verify_model
 from unmask.engines.fast import FastEngine
 from unmask.problems.catalogue import parse_problem
-from unmask.verification.verify import misread_words, telling_word
-from unmask.verification.words.comparison import Comparison
-from unmask.verification.words.references import reference_of
+from unmask.verification.verify import distinguishing_word, misread_words
+from unmask.verification.words.references import Comparison, reference_of
 
 
 def words(model, against):
@@ -21,7 +20,7 @@ def words(model, against):
 
 @pytest.mark.parametrize("pattern", ["(a|b)*abb", "(ab)*", "a?b{2}|c+", "[^a]*"])
 @pytest.mark.parametrize("length", [0, 1, 2, 3])
-def test_a_telling_word_is_one_and_is_found_if_there_is_one(pattern, length):
+def test_a_distinguishing_word_is_one_and_is_found_if_there_is_one(pattern, length):
     automaton = parse_problem(pattern).automaton
     tokens = range(len(automaton.tokens))
     for one, other in product(tokens, repeat=2):
@@ -32,7 +31,7 @@ def test_a_telling_word_is_one_and_is_found_if_there_is_one(pattern, length):
             for right in product(tokens, repeat=length - 1 - place)
             if _answer(automaton, left, one, right) != _answer(automaton, left, other, right)
         ]
-        found = telling_word(automaton, one, other, length)
+        found = distinguishing_word(automaton, one, other, length)
         assert found is None if not tells else tuple(found) in tells
 
 

@@ -1,4 +1,4 @@
-// Elements from text alone: nothing that anybody typed is ever read as markup.
+// Build elements from text only, so that typed text is never parsed as markup.
 
 const SVG = "http://www.w3.org/2000/svg";
 

@@ -1,11 +1,11 @@
-// Steps against N: lines where words may have any length, bars where the problem fixes it.
+// Steps against N: lines if words may have any length, bars if the problem fixes the length.
 
 import { counted, draw, make } from "/static/elements.js";
 
 const HEIGHT = 300, LEFT = 34, TOP = 14, BOTTOM = 40, LABELS = 152, NARROW = 440, LINE = 15;
 const NAMES = { mdm: "masked diffusion", smdm: "smdm", topk: "topk", plt: "looped", cot: "chain of thought", pcot: "parallel CoT" };
 
-// Drawn for a width in pixels, so that its text is as large as that of the page.
+// Draw for a width in pixels, so that the text has the size of the page's text.
 export function plot(answer, available) {
   const width = Math.max(240, Math.min(760, available));
   const series = together(answer.points);
@@ -20,7 +20,7 @@ export function plot(answer, available) {
   ];
 }
 
-// Frameworks with the same steps share a line.
+// Frameworks with the same numbers of steps share a line.
 function together(points) {
   const kinds = new Map();
   for (const point of points) kinds.set(point.kind, [...(kinds.get(point.kind) ?? []), point]);
@@ -54,7 +54,7 @@ function lines(series, width) {
     names.forEach((name, i) => width >= NARROW && svg.append(draw("text", { class: `name ${kind}`, x: x(last.length) + 9, y: above + LINE * i }, name + (i < names.length - 1 ? "," : ` ${last.steps}`))));
     above -= LINE;
   }
-  if (width < NARROW) legend(svg, series); // no room beside the lines; above them, on the left, there always is
+  if (width < NARROW) legend(svg, series); // too narrow for a legend beside the lines: put it above them
   return svg;
 }
 

@@ -1,4 +1,4 @@
-// One question at a time: the newest. Its run comes first, then what takes longer.
+// Answer one question at a time, always the newest: first its run, then the slower tasks.
 
 import { make } from "/static/elements.js";
 import { plot } from "/static/plot.js";
@@ -27,18 +27,18 @@ function say(text, { error = false } = {}) {
 
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? "" : ".");
 
-// Fill a place with the answer of a task, or with the sentence that says why there is none or why it is not asked for.
-async function fill(place, instead, task, question, signal, show) {
-  if (instead) return place.replaceChildren(make("p", {}, instead));
-  place.replaceChildren(make("p", {}, "measuring …"));
+// Fill an element with the answer of a task, with its error message, or with `instead`, the reason not to ask.
+async function fill(element, instead, task, question, signal, show) {
+  if (instead) return element.replaceChildren(make("p", {}, instead));
+  element.replaceChildren(make("p", {}, "measuring …"));
   try {
-    place.replaceChildren(...show(await ask(task, question, signal)));
+    element.replaceChildren(...show(await ask(task, question, signal)));
   } catch (error) {
-    if (!signal.aborted) place.replaceChildren(make("p", { class: "error" }, capital(error.message)));
+    if (!signal.aborted) element.replaceChildren(make("p", { class: "error" }, capital(error.message)));
   }
 }
 
-// A new frame for every run: another address in the same frame would be a step that `back` goes through.
+// Use a new frame for every run, because a new address in the same frame would add an entry to the browser's history.
 function show(address) {
   const frame = byId("view").cloneNode();
   frame.src = `${address}#play`;
@@ -72,7 +72,7 @@ async function run(question) {
     byId("results").hidden = true;
     byId("tries").replaceChildren();
     say(capital(error.message), { error: true });
-    await ask("words", question, signal).then((answer) => offer(answer.words, question), () => {}); // perhaps only the word is wrong
+    await ask("words", question, signal).then((answer) => offer(answer.words, question), () => {}); // offer other words, because only the word may be wrong
     return;
   }
   const nothing = answer.right === null ? "Random weights do not solve a problem, so there is nothing to compare." : null;
@@ -84,22 +84,22 @@ async function run(question) {
 }
 
 async function prove() {
-  const place = byId("proof"), { signal } = current, question = fromForm();
+  const element = byId("proof"), { signal } = current, question = fromForm();
   byId("prove").disabled = true;
-  place.hidden = false;
-  place.className = "";
-  place.replaceChildren(make("p", {}, "proving that the model is correct on all words of this length … (at most a minute)"));
+  element.hidden = false;
+  element.className = "";
+  element.replaceChildren(make("p", {}, "proving that the model is correct on all words of this length … (at most a minute)"));
   try {
     const answer = await ask("prove", question, signal);
-    place.className = answer.verdict;
-    place.replaceChildren(...proof(answer));
+    element.className = answer.verdict;
+    element.replaceChildren(...proof(answer));
   } catch (error) {
-    if (!signal.aborted) place.replaceChildren(make("p", {}, capital(error.message)));
+    if (!signal.aborted) element.replaceChildren(make("p", {}, capital(error.message)));
   }
   byId("prove").disabled = false;
 }
 
-// The address is the state: changing it asks the question.
+// The address holds the state: a change of the address asks its question.
 function go(question) {
   const fragment = toFragment(question);
   if (fragment === location.hash) arrive();
@@ -113,9 +113,9 @@ function arrive() {
 }
 
 function markExample() {
-  const here = toFragment(fromFragment(location.hash));
+  const shownQuestion = toFragment(fromFragment(location.hash));
   for (const link of document.querySelectorAll("#examples a")) {
-    if (toFragment(fromFragment(link.hash)) === here) link.setAttribute("aria-current", "true");
+    if (toFragment(fromFragment(link.hash)) === shownQuestion) link.setAttribute("aria-current", "true");
     else link.removeAttribute("aria-current");
   }
 }
@@ -127,7 +127,7 @@ byId("form").addEventListener("submit", (event) => {
 byId("form").addEventListener("input", fitForm);
 for (const id of ["kind", "planner"]) byId(id).addEventListener("change", () => go(fromForm()));
 byId("problem").addEventListener("keydown", (event) => {
-  const several = /^(aag|cfg:)/.test(event.target.value); // circuits and grammars have lines of their own
+  const several = /^(aag|cfg:)/.test(event.target.value); // circuits and grammars have several lines
   if (event.key === "Enter" && !event.shiftKey && (!several || event.ctrlKey || event.metaKey)) {
     event.preventDefault();
     byId("form").requestSubmit();

@@ -1,4 +1,4 @@
-// What is asked, in three places that agree: the form, the fragment of the address, and a question to the server.
+// The current question in three forms that agree: the form, the fragment of the address, and the request to the server.
 
 export const FIRST = { problem: "(a|b)*abb", word: "aababbabb", kind: "mdm", planner: "own", k: 1, seed: 0 };
 export const DIFFUSION = ["mdm", "smdm", "topk"];
@@ -21,7 +21,7 @@ export function fromFragment(fragment) {
   return question;
 }
 
-// Only what differs from the defaults, so that an address stays short.
+// Store only what differs from the defaults, so that an address stays short.
 export function toFragment(question) {
   const shown = new URLSearchParams({ problem: question.problem, word: question.word });
   for (const [name, usual] of Object.entries(DEFAULTS)) {
@@ -44,7 +44,7 @@ export function toForm(question) {
   fitForm();
 }
 
-// Fields that mean nothing for the chosen framework or planner are not shown.
+// Hide the fields that do not apply to the chosen framework or planner.
 export function fitForm() {
   const planned = DIFFUSION.includes(byId("kind").value);
   byId("planner").disabled = !planned;

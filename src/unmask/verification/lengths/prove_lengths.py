@@ -38,10 +38,9 @@ from unmask.verification.lengths.regular_trees import LanguageClaim, prove_diffu
 from unmask.verification.lengths.system_proof import prove_system, system_statement
 from unmask.verification.lengths.system_slots import SystemClaim
 from unmask.verification.verdict import ProofRecord, Status, Verdict
-from unmask.verification.words.comparison import Comparison
 from unmask.verification.words.deciders import symbol_numbers, token_numbers
 from unmask.verification.words.equivalence import prove
-from unmask.verification.words.references import reference_of
+from unmask.verification.words.references import Comparison, reference_of
 from unmask.weights.kinds import KINDS, Kind
 from unmask.weights.model import Model
 

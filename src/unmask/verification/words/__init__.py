@@ -2,9 +2,8 @@
 
 | module                | content                                                                    |
 |-----------------------|----------------------------------------------------------------------------|
-| `references`          | what a model is compared with: a problem or another model                  |
+| `references`          | what a model is compared with: a problem or a model; running words         |
 | `function_reference`  | a Python function as a reference                                           |
-| `comparison`          | a model and its reference; running words                                   |
 | `extraction`          | weights → network of finite variables, by execution over all words at once |
 | `symbolic_layers`     | one layer over symbolic rows                                               |
 | `symbolic_heads`      | one head over symbolic rows                                                |

@@ -1,4 +1,6 @@
-"""Deciders: everything that decides words of one length, as gates over one encoding of the letters.
+"""Model or specification → gates that compute its answers on words of one length.
+
+Every `Decider` reads the letters from the same inputs, so that two of them can be compared (`miter`):
 
 | specification   | gates                                          |
 |-----------------|------------------------------------------------|
@@ -10,13 +12,15 @@
 | DecisionGraph   | level by level, one literal per node           |
 | Model           | variable by variable, extracted from weights   |
 
-Letter k of an alphabet of K letters is written in ⌈log2 K⌉ bits at each place; codes beyond K - 1 mean the last letter.
+Each letter of a word is encoded in ⌈log2 K⌉ bits, where K is the size of the alphabet. Codes beyond K - 1 mean the last
+letter. A *literal* is a gate or its negation, as an integer: see `problems.circuits.circuit`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
+from math import prod
 from typing import Any, Protocol
 
 import numpy as np
@@ -37,18 +41,19 @@ from unmask.verification.words.network import Cases, Network, Variable
 from unmask.verification.words.references import symbol_of
 from unmask.weights.model import Model
 
-Literals = list[int]
+OneHotLiterals = list[int]
+"""[value] → the literal of "it has this value"."""
 
 
 class NetworkGates:
-    """Literals of a network's variables, made when they are asked for; letters are given by their literals."""
+    """A network as gates: for every variable that is needed, one literal per value."""
 
-    def __init__(self, network: Network, builder: CircuitBuilder, letters: Sequence[Literals]) -> None:
+    def __init__(self, network: Network, builder: CircuitBuilder, letters: Sequence[OneHotLiterals]) -> None:
         self._network, self._builder = network, builder
-        self._literals: dict[int, Literals] = dict(zip(network.letters, letters, strict=True))
+        self._literals: dict[int, OneHotLiterals] = dict(zip(network.letters, letters, strict=True))
 
     def holds(self, cases: Cases, labels: np.ndarray) -> int:
-        """The literal of "the label is true"."""
+        """Return the literal of "the label of the case that applies is true"."""
         for v in stage("variables as gates", self._network.below(cases.variables)):
             if v not in self._literals:
                 variable = self._network.variables[v]
@@ -59,37 +64,38 @@ class NetworkGates:
         true = labels.astype(bool)[cases.index].astype(np.int32)
         return self._table(cases.variables, true, 2)[1]
 
-    def _switch(self, variable: Variable) -> Literals:
+    def _switch(self, variable: Variable) -> OneHotLiterals:
         terms: list[list[int]] = [[] for _ in range(variable.size)]
         for guard, branch in zip(self._literals[variable.parents[0]], variable.branches, strict=True):
             for value, literal in enumerate(self._table(branch.variables, branch.index, variable.size)):
                 terms[value].append(self._builder.and_(guard, literal))
-        return [self._builder.or_(*some) for some in terms]
+        return [self._builder.or_(*literals) for literals in terms]
 
-    def _table(self, parents: Sequence[int], table: np.ndarray, size: int) -> Literals:
-        known: dict[bytes, Literals] = {}
+    def _table(self, parents: Sequence[int], table: np.ndarray, size: int) -> OneHotLiterals:
+        """Decide parent after parent, as a decision diagram: equal subtables are built once."""
+        known: dict[bytes, OneHotLiterals] = {}
 
-        def literals(depth: int, part: np.ndarray) -> Literals:
+        def literals(depth: int, subtable: np.ndarray) -> OneHotLiterals:
             if depth == len(parents):
-                return [TRUE if value == int(part) else FALSE for value in range(size)]
-            key = bytes([depth % 256]) + part.tobytes()
+                return [TRUE if value == int(subtable) else FALSE for value in range(size)]
+            key = bytes([depth % 256]) + subtable.tobytes()
             if key in known:
                 return known[key]
-            groups: dict[bytes, tuple[list[int], np.ndarray]] = {}
+            groups: dict[bytes, tuple[list[int], np.ndarray]] = {}  # values of this parent with equal subtables
             for value, literal in enumerate(self._literals[parents[depth]]):
-                groups.setdefault(part[value].tobytes(), ([], part[value]))[0].append(literal)
+                groups.setdefault(subtable[value].tobytes(), ([], subtable[value]))[0].append(literal)
             terms: list[list[int]] = [[] for _ in range(size)]
-            for alike, rest in groups.values():
-                guard = TRUE if len(groups) == 1 else self._builder.or_(*alike)
-                for value, literal in enumerate(literals(depth + 1, rest)):
+            for group, next_subtable in groups.values():
+                guard = TRUE if len(groups) == 1 else self._builder.or_(*group)
+                for value, literal in enumerate(literals(depth + 1, next_subtable)):
                     if literal != FALSE:
                         terms[value].append(self._builder.and_(guard, literal))
-            used = [value for value in range(size) if terms[value]]
+            possible = [value for value in range(size) if terms[value]]
             result = [FALSE] * size
-            for value in used:
+            for value in possible:
                 result[value] = self._builder.or_(*terms[value])
-            if len(used) == 2:
-                result[used[1]] = result[used[0]] ^ 1
+            if len(possible) == 2:
+                result[possible[1]] = result[possible[0]] ^ 1
             known[key] = result
             return result
 
@@ -98,13 +104,13 @@ class NetworkGates:
 
 @dataclass(frozen=True, eq=False)
 class Decision:
-    """Per output, the literal of every answer that may be given; `none` holds where a run fails.
+    """Per output: answer → the literal of "this is the answer". `fails` is the literal of "the run ends in an error".
 
     An answer is accept, reject, or `symbol s` for any other symbol s.
     """
 
     answers: list[dict[str, int]]
-    none: int = FALSE
+    fails: int = FALSE
 
     @classmethod
     def of_bits(cls, bits: Sequence[int]) -> "Decision":
@@ -112,16 +118,16 @@ class Decision:
 
 
 class Decider(Protocol):
-    """Something that decides."""
+    """A model or specification that gates can compute."""
 
-    def decide(self, builder: CircuitBuilder, letters: list[list[int]]) -> Decision:
-        """letters[place][letter] is the literal of "this letter is here"."""
+    def decide(self, builder: CircuitBuilder, letters: list[OneHotLiterals]) -> Decision:
+        """letters[i][k] is the literal of "the i-th letter of the word is letter k"."""
         ...
 
 
 @dataclass(frozen=True)
 class Encoding:
-    """K letters at each of N places, as bits."""
+    """Words of N letters from an alphabet of K letters, as bits."""
 
     letters: int
     length: int
@@ -132,15 +138,15 @@ class Encoding:
 
     def names(self) -> list[str]:
         if self.width == 1:
-            return [f"x{place}" for place in range(self.length)]
-        return [f"x{place}.{bit}" for place in range(self.length) for bit in range(self.width)]
+            return [f"x{i}" for i in range(self.length)]
+        return [f"x{i}.{bit}" for i in range(self.length) for bit in range(self.width)]
 
-    def literals(self, builder: CircuitBuilder) -> list[list[int]]:
-        """[place][letter]"""
-        return [self._place(builder, place) for place in range(self.length)]
+    def literals(self, builder: CircuitBuilder) -> list[OneHotLiterals]:
+        """[index in the word][letter]"""
+        return [self._letter(builder, i) for i in range(self.length)]
 
-    def _place(self, builder: CircuitBuilder, place: int) -> list[int]:
-        bits = [builder.input(place * self.width + bit) for bit in range(self.width)]
+    def _letter(self, builder: CircuitBuilder, index: int) -> OneHotLiterals:
+        bits = [builder.input(index * self.width + bit) for bit in range(self.width)]
         codes = [
             builder.and_(*(x ^ 1 if not code >> bit & 1 else x for bit, x in enumerate(bits)))
             for code in range(1 << self.width)
@@ -150,27 +156,27 @@ class Encoding:
     def word(self, bits: Sequence[bool]) -> list[int]:
         """The letters of an assignment."""
         codes = (
-            sum(int(bits[place * self.width + bit]) << bit for bit in range(self.width)) for place in range(self.length)
+            sum(int(bits[index * self.width + bit]) << bit for bit in range(self.width)) for index in range(self.length)
         )
         return [min(code, self.letters - 1) for code in codes]
 
 
 @dataclass(frozen=True, eq=False)
 class ModelDecider:
-    """An extracted model; `symbols[letter]` is the number of the input symbol that it reads."""
+    """An extracted model; `symbols[letter]` is the number of the input symbol that it reads for the letter."""
 
     extraction: Extraction
     symbols: Sequence[int]
     outputs: int = 1
 
-    def decide(self, builder: CircuitBuilder, letters: list[list[int]]) -> Decision:
+    def decide(self, builder: CircuitBuilder, letters: list[OneHotLiterals]) -> Decision:
         count = len(self.extraction.model.input_symbols)
         by_symbol = [
             [
-                builder.or_(*(x for x, s in zip(place, self.symbols, strict=True) if s == symbol))
+                builder.or_(*(x for x, s in zip(letter, self.symbols, strict=True) if s == symbol))
                 for symbol in range(count)
             ]
-            for place in letters
+            for letter in letters
         ]
         gates = NetworkGates(self.extraction.network, builder, by_symbol)
         answers = []
@@ -181,26 +187,33 @@ class ModelDecider:
         return Decision(answers, builder.or_(*failures))
 
 
+def _after_letter(
+    builder: CircuitBuilder, nodes: dict[int, int], letter: OneHotLiterals, targets: Sequence[Sequence[int]]
+) -> dict[int, int]:
+    """Return node → literal of "the letters so far lead here" after one more letter; targets[node][letter]."""
+    reached: dict[int, list[int]] = {}
+    for node, literal in nodes.items():
+        letters_to: dict[int, list[int]] = {}
+        for letter_literal, target in zip(letter, targets[node], strict=True):
+            letters_to.setdefault(target, []).append(letter_literal)
+        for target, literals in letters_to.items():
+            moves = literal if len(letters_to) == 1 else builder.and_(literal, builder.or_(*literals))
+            reached.setdefault(target, []).append(moves)
+    return {target: builder.or_(*terms) for target, terms in reached.items()}
+
+
 @dataclass(frozen=True, eq=False)
 class AutomatonDecider:
-    """State by state, one-hot; `tokens[letter]` is what the automaton reads."""
+    """State by state, one-hot; `tokens[letter]` is the automaton's token for the letter."""
 
     automaton: Automaton
     tokens: Sequence[int]
 
-    def decide(self, builder: CircuitBuilder, letters: list[list[int]]) -> Decision:
-        delta = self.automaton.delta
+    def decide(self, builder: CircuitBuilder, letters: list[OneHotLiterals]) -> Decision:
+        delta = self.automaton.delta[:, self.tokens].tolist()
         states = {self.automaton.start: TRUE}
-        for place in letters:
-            reached: dict[int, list[int]] = {}
-            for state, literal in states.items():
-                into: dict[int, list[int]] = {}
-                for letter, token in enumerate(self.tokens):
-                    into.setdefault(int(delta[state, token]), []).append(place[letter])
-                for target, read in into.items():
-                    moves = literal if len(into) == 1 else builder.and_(literal, builder.or_(*read))
-                    reached.setdefault(target, []).append(moves)
-            states = {target: builder.or_(*terms) for target, terms in reached.items()}
+        for letter in letters:
+            states = _after_letter(builder, states, letter, delta)
         accepting = [literal for state, literal in states.items() if self.automaton.accepting[state]]
         return Decision.of_bits([TRUE if len(accepting) == len(states) else builder.or_(*accepting)])
 
@@ -211,42 +224,39 @@ class GraphDecider:
 
     graph: DecisionGraph
 
-    def decide(self, builder: CircuitBuilder, letters: list[list[int]]) -> Decision:
+    def decide(self, builder: CircuitBuilder, letters: list[OneHotLiterals]) -> Decision:
         nodes = {0: TRUE}
-        for place, level in zip(letters, self.graph.levels, strict=True):
-            reached: dict[int, list[int]] = {}
-            for node, literal in nodes.items():
-                into: dict[int, list[int]] = {}
-                for letter, child in enumerate(level[node]):
-                    into.setdefault(child, []).append(place[letter])
-                for child, read in into.items():
-                    moves = literal if len(into) == 1 else builder.and_(literal, builder.or_(*read))
-                    reached.setdefault(child, []).append(moves)
-            nodes = {child: builder.or_(*terms) for child, terms in reached.items()}
+        for letter, level in zip(letters, self.graph.levels, strict=True):
+            nodes = _after_letter(builder, nodes, letter, level)
         answers: list[dict[str, list[int]]] = [{} for _ in self.graph.leaves[0]]
         for leaf, literal in nodes.items():
             for terms, output in zip(answers, self.graph.leaves[leaf], strict=True):
                 name = {True: ACCEPT, False: REJECT}.get(output, f"symbol {output}")
                 terms.setdefault(name, []).append(literal)
-        count = len(nodes)
         return Decision(
-            [{name: TRUE if len(x) == count else builder.or_(*x) for name, x in terms.items()} for terms in answers]
+            [
+                {name: TRUE if len(xs) == len(nodes) else builder.or_(*xs) for name, xs in terms.items()}
+                for terms in answers
+            ]
         )
 
 
 @dataclass(frozen=True, eq=False)
 class CircuitDecider:
-    """A circuit over bits; `bits[letter]` is what it reads. Only the last `outputs` count."""
+    """A circuit with one input per letter of the word; `bits[letter]` is the bit that it reads for the letter.
+
+    Only its last `outputs` are answers.
+    """
 
     circuit: Circuit
     bits: Sequence[int]
     outputs: int = 1
 
-    def decide(self, builder: CircuitBuilder, letters: list[list[int]]) -> Decision:
-        values = {FALSE: FALSE, TRUE: TRUE}
-        for place, literals in enumerate(letters):
-            one = builder.or_(*(x for x, bit in zip(literals, self.bits, strict=True) if bit))
-            values[2 * (1 + place)], values[2 * (1 + place) + 1] = one, one ^ 1
+    def decide(self, builder: CircuitBuilder, letters: list[OneHotLiterals]) -> Decision:
+        values = {FALSE: FALSE, TRUE: TRUE}  # literal of this circuit → literal of the builder's
+        for node, letter in enumerate(letters, 1):
+            is_one = builder.or_(*(x for x, bit in zip(letter, self.bits, strict=True) if bit))
+            values[2 * node], values[2 * node + 1] = is_one, is_one ^ 1
         for k, gate in enumerate(self.circuit.gates):
             operation = builder.and_ if gate.kind == "and" else builder.or_
             value = operation(*(values[x] for x in gate.inputs))
@@ -257,18 +267,18 @@ class CircuitDecider:
 
 @dataclass(frozen=True, eq=False)
 class ExpressionDecider:
-    """Operation by operation, one literal per value; `letters` are symbols as typed."""
+    """Operation by operation, one literal per value; `letters` are the letters as typed."""
 
     shape: ExpressionShape
     letters: Sequence[str]
 
-    def decide(self, builder: CircuitBuilder, letters: list[list[int]]) -> Decision:
-        here = [dict(zip(self.letters, place, strict=True)) for place in letters]
+    def decide(self, builder: CircuitBuilder, letters: list[OneHotLiterals]) -> Decision:
+        word = [dict(zip(self.letters, letter, strict=True)) for letter in letters]
         shape = self.shape
-        fits = [here[i].get(symbol, FALSE) for i, symbol in enumerate(shape.symbols) if symbol is not None]
+        fits = [word[i].get(symbol, FALSE) for i, symbol in enumerate(shape.symbols) if symbol is not None]
         values: list[dict[int, int]] = []
-        for place in shape.operands:
-            numbers = {int(s): x for s, x in here[place].items() if is_integer(s)}
+        for i in shape.operands:
+            numbers = {int(s): x for s, x in word[i].items() if is_integer(s)}
             values.append(numbers)
             fits.append(builder.or_(*numbers.values()))
         for operation in shape.operations:
@@ -282,33 +292,21 @@ class ExpressionDecider:
         return Decision([{**answers, REJECT: fit ^ 1}])
 
 
-def circuit_of(side: Decider, encoding: Encoding) -> Circuit:
-    """A side alone: its answers, then `undecided` (an answer is neither), then `undefined` (the run fails)."""
-    builder = CircuitBuilder(encoding.names())
-    decision = side.decide(builder, encoding.literals(builder))
-    accepted = [answer.get(ACCEPT, FALSE) for answer in decision.answers]
-    decided = [builder.or_(answer.get(ACCEPT, FALSE), answer.get(REJECT, FALSE)) for answer in decision.answers]
-    undecided = builder.and_(builder.and_(*decided) ^ 1, decision.none ^ 1)
-    named = [f"answer{i}" for i in range(len(accepted))]
-    return builder.circuit([*accepted, undecided, decision.none], [*named, "undecided", "undefined"])
-
-
 def miter(sides: tuple[Decider, Decider], encoding: Encoding) -> tuple[Circuit, np.ndarray]:
-    """(circuit, pairs [n, 2] of literals that must be equal): both sides over one set of gates.
+    """Return (circuit of both sides, pairs [n, 2] of literals that must be equal).
 
-    Each answer that one side may give, the other gives on the same words; and neither fails.
+    The pairs are equal on every word if and only if neither side fails and both give the same answers.
     """
     builder = CircuitBuilder(encoding.names())
-    literals = encoding.literals(builder)
-    first, second = (side.decide(builder, literals) for side in sides)
-    pairs = [(first.none, FALSE), (second.none, FALSE)]
+    letters = encoding.literals(builder)
+    first, second = (side.decide(builder, letters) for side in sides)
+    pairs = [(first.fails, FALSE), (second.fails, FALSE)]
     for one, other in zip(first.answers, second.answers, strict=True):
         pairs += [(one.get(name, FALSE), other.get(name, FALSE)) for name in sorted({*one, *other})]
-    flat = [literal for pair in pairs for literal in pair]
-    return builder.circuit(flat), np.array(pairs)
+    return builder.circuit([literal for pair in pairs for literal in pair]), np.array(pairs)
 
 
-MOST_COMBINATIONS = 1 << 14  # of the values that one rule may be given in one slot
+MOST_COMBINATIONS = 1 << 14  # combinations of arguments of one rule in one slot
 
 Values = dict[Any, int]
 """Value → the literal of "it has this value"."""
@@ -316,15 +314,15 @@ Values = dict[Any, int]
 
 @dataclass(frozen=True, eq=False)
 class RecurrenceDecider:
-    """`letters` are symbols as typed; the last `outputs` answers count."""
+    """Slot by slot, one literal per value; `letters` are the letters as typed, the last `outputs` answers count."""
 
     interpreter: Interpreter
     letters: Sequence[str]
     outputs: int
 
-    def decide(self, builder: CircuitBuilder, letters: list[list[int]]) -> Decision:
+    def decide(self, builder: CircuitBuilder, letters: list[OneHotLiterals]) -> Decision:
         unfolding = self.interpreter.unfolding
-        word = [dict(zip(self.letters, place, strict=True)) for place in letters]
+        word = [dict(zip(self.letters, letter, strict=True)) for letter in letters]
         slots: dict[Key, Values] = {}
         for slots in self.interpreter.evaluate(word, WireValues(builder)):  # noqa: B007
             pass
@@ -342,43 +340,36 @@ class WireValues:
         return {value: TRUE}
 
     def apply(self, function: Callable[[tuple[Any, ...]], Any], given: Sequence[Values], key: Key) -> Values:
+        count = prod(map(len, given))
+        if count > MOST_COMBINATIONS:
+            raise TooLarge(
+                f"the rule of {slot_name(key)} has {count:,} combinations, too many for a proof; use --method sample"
+            )
         terms: dict[Any, list[int]] = {}
-        for values, literals in _combinations(given, key):
-            terms.setdefault(function(values), []).append(self.builder.and_(*literals))
-        return _merged(self.builder, terms)
+        for combination in product(*(values.items() for values in given)):
+            value = function(tuple(value for value, _ in combination))
+            terms.setdefault(value, []).append(self.builder.and_(*(literal for _, literal in combination)))
+        return self._possible(terms)
 
     def union(self, sets: Sequence[Values], gather: Callable[[frozenset], Any], key: Key) -> Values:
-        """Item by item whether it is found; then every set of items."""
+        """First the literal of "this item is in the union" for every item, then one literal for every set of items."""
         terms: dict[Any, list[int]] = {}
-        for found in sets:
-            for items, literal in found.items():
+        for values in sets:
+            for items, literal in values.items():
                 for item in items:
                     terms.setdefault(item, []).append(literal)
         unions: Values = {frozenset(): TRUE}
-        for item, literal in _merged(self.builder, terms).items():
+        for item, literal in self._possible(terms).items():
             if 2 * len(unions) > MOST_COMBINATIONS:
                 raise TooLarge(f"{slot_name(key)} collects too many items for a proof; use --method sample")
             without = {union: self.builder.and_(x, literal ^ 1) for union, x in unions.items()}
             unions = without | {union | {item}: self.builder.and_(x, literal) for union, x in unions.items()}
         return {gather(union): x for union, x in unions.items() if x != FALSE}
 
-
-def _combinations(given: Sequence[Values], key: Key) -> Iterator[tuple[tuple[Any, ...], list[int]]]:
-    """(values, literals) of every combination that can occur."""
-    count = 1
-    for values in given:
-        count *= len(values)
-    if count > MOST_COMBINATIONS:
-        raise TooLarge(
-            f"the rule of {slot_name(key)} has {count:,} combinations, too many for a proof; use --method sample"
-        )
-    for chosen in product(*(values.items() for values in given)):
-        yield tuple(value for value, _ in chosen), [literal for _, literal in chosen]
-
-
-def _merged(builder: CircuitBuilder, terms: dict[Any, list[int]]) -> Values:
-    merged = {value: builder.or_(*literals) for value, literals in terms.items()}
-    return {value: literal for value, literal in merged.items() if literal != FALSE}
+    def _possible(self, terms: dict[Any, list[int]]) -> Values:
+        """The OR of every value's terms, without values that cannot occur."""
+        values = {value: self.builder.or_(*literals) for value, literals in terms.items()}
+        return {value: literal for value, literal in values.items() if literal != FALSE}
 
 
 def _answers(values: Values, names: dict[Any, str]) -> dict[str, int]:
@@ -389,28 +380,32 @@ def _answers(values: Values, names: dict[Any, str]) -> dict[str, int]:
 
 @dataclass(frozen=True, eq=False)
 class GrammarDecider:
-    """`letters` are symbols as typed."""
+    """Span by span; `letters` are the letters as typed."""
 
     grammar: Grammar
     letters: Sequence[str]
 
-    def decide(self, builder: CircuitBuilder, letters: list[list[int]]) -> Decision:
-        word = [dict(zip(self.letters, place, strict=True)) for place in letters]
-        return Decision.of_bits([_Spans(self.grammar, builder, word).start()])
+    def decide(self, builder: CircuitBuilder, letters: list[OneHotLiterals]) -> Decision:
+        word = [dict(zip(self.letters, letter, strict=True)) for letter in letters]
+        return Decision.of_bits([_Spans(self.grammar, builder, word).accepted()])
 
 
 @dataclass(eq=False)
 class _Spans:
-    """Literals of "these symbols derive the letters i … j - 1", shorter spans first."""
+    """Literals of "these symbols derive the letters [i, j)", shorter spans first.
+
+    A *tail* is a non-empty suffix of the right-hand side of a rule.
+    """
 
     grammar: Grammar
     builder: CircuitBuilder
     word: list[dict[str, int]]
-    derived: dict[tuple[str, int, int], int] = field(default_factory=dict)
-    several: dict[tuple[Alternative, int, int], int] = field(default_factory=dict)
-    """The same for what follows the first symbols of a rule, where no symbol covers the span alone."""
+    by_name: dict[tuple[str, int, int], int] = field(default_factory=dict)
+    """(A, i, j) → "the nonterminal A derives the span"."""
+    by_several: dict[tuple[Alternative, int, int], int] = field(default_factory=dict)
+    """(tail, i, j) → "the tail derives the span, and at least two of its symbols derive a non-empty part of it"."""
 
-    def start(self) -> int:
+    def accepted(self) -> int:
         length = len(self.word)
         if not length:
             return TRUE if self.grammar.start in self.empty else FALSE
@@ -425,67 +420,67 @@ class _Spans:
 
     @cached_property
     def tails(self) -> list[Alternative]:
-        """What follows any symbols of a rule, the shortest first."""
+        """All tails, the shortest first."""
         rules = {rhs[k:] for listed in self.grammar.rules.values() for rhs in listed for k in range(len(rhs))}
         return sorted(rules, key=len)
 
     @cached_property
     def units(self) -> dict[str, set[str]]:
-        """A ⇒ B, itself among them."""
+        """A → every B, A included, such that A derives B when the symbols next to B derive the empty word."""
         reached = {name: {name} for name in self.grammar.rules}
         changed = True
         while changed:
             changed = False
-            for below in reached.values():
-                more = {one for b in below for rhs in self.grammar.rules[b] for one in self.alone[rhs]}
-                more = (more & self.grammar.rules.keys()) - below
-                below |= more
+            for names in reached.values():
+                more = {symbol for b in names for rhs in self.grammar.rules[b] for symbol in self.alone[rhs]}
+                more = (more & self.grammar.rules.keys()) - names
+                names |= more
                 changed |= bool(more)
         return reached
 
     @cached_property
     def alone(self) -> dict[Alternative, list[str]]:
-        """Of a tail, the symbols beside which all others may be empty."""
+        """Tail → its symbols that can derive a span alone, because all others can derive the empty word."""
         return {
-            tail: [one for k, one in enumerate(tail) if self.empty.issuperset(tail[:k] + tail[k + 1 :])]
+            tail: [symbol for k, symbol in enumerate(tail) if self.empty.issuperset(tail[:k] + tail[k + 1 :])]
             for tail in [(), *self.tails]
         }
 
     def _span(self, i: int, j: int) -> None:
         for tail in self.tails:
             splits = (
-                self.builder.and_(self._symbol(tail[0], i, k), self._symbols(tail[1:], k, j)) for k in range(i + 1, j)
+                self.builder.and_(self._symbol(tail[0], i, k), self._tail(tail[1:], k, j)) for k in range(i + 1, j)
             )
-            later = self.several.get((tail[1:], i, j), FALSE) if tail[0] in self.empty else FALSE
-            self.several[tail, i, j] = self._or([*splits, later])
-        own = {name: self._or(self._own(name, i, j)) for name in self.grammar.rules}
-        for name, below in self.units.items():
-            self.derived[name, i, j] = self._or(own[b] for b in sorted(below))
+            without_first = self.by_several.get((tail[1:], i, j), FALSE) if tail[0] in self.empty else FALSE
+            self.by_several[tail, i, j] = self._or([*splits, without_first])
+        non_unit = {name: self._or(self._non_unit(name, i, j)) for name in self.grammar.rules}
+        for name, reached in self.units.items():
+            self.by_name[name, i, j] = self._or(non_unit[b] for b in sorted(reached))
 
-    def _own(self, name: str, i: int, j: int) -> Iterator[int]:
-        """Yield literals of the rules of a name whose first step is not a unit."""
+    def _non_unit(self, name: str, i: int, j: int) -> Iterator[int]:
+        """Yield literals of "a rule of this name derives the span, and no nonterminal of it derives the span alone"."""
         for rhs in self.grammar.rules[name]:
-            yield self.several.get((rhs, i, j), FALSE)
-            yield from (self._symbol(one, i, j) for one in self.alone[rhs] if one not in self.grammar.rules)
+            yield self.by_several.get((rhs, i, j), FALSE)
+            yield from (self._symbol(symbol, i, j) for symbol in self.alone[rhs] if symbol not in self.grammar.rules)
 
     def _symbol(self, symbol: str, i: int, j: int) -> int:
         if symbol in self.grammar.rules:
-            return self.derived[symbol, i, j]
+            return self.by_name[symbol, i, j]
         return self.word[i].get(symbol, FALSE) if j == i + 1 else FALSE
 
-    def _symbols(self, symbols: Alternative, i: int, j: int) -> int:
-        """Of a span that is done."""
+    def _tail(self, symbols: Alternative, i: int, j: int) -> int:
+        """The literal of a tail and a span that `_span` is done with."""
         if not symbols:
             return FALSE
-        alone = (self._symbol(one, i, j) for one in self.alone[symbols])
-        return self._or([self.several[symbols, i, j], *alone])
+        alone = (self._symbol(symbol, i, j) for symbol in self.alone[symbols])
+        return self._or([self.by_several[symbols, i, j], *alone])
 
     def _or(self, literals: Iterable[int]) -> int:
         return self.builder.or_(*literals)
 
 
 def decider_of(specification: Specification | Model, letters: Sequence[str], outputs: int) -> Decider:
-    """Return the decider of a specification over these letters, as typed; its last `outputs` count."""
+    """Return the decider of a specification; `letters` as typed, its last `outputs` answers count."""
     if isinstance(specification, Model):
         return ModelDecider(extract(specification), symbol_numbers(specification, letters).tolist(), outputs)
     if isinstance(specification, Automaton):
@@ -503,11 +498,11 @@ def decider_of(specification: Specification | Model, letters: Sequence[str], out
 
 
 def symbol_numbers(model: Model, letters: Sequence[str]) -> np.ndarray:
-    """The number of the input symbol that a model reads for each letter."""
+    """Return the number of the input symbol that a model reads for each letter."""
     numbers = {symbol: i for i, symbol in enumerate(model.input_symbols)}
     symbols = [symbol_of(model, letter) for letter in letters]
     for letter, symbol in zip(letters, symbols, strict=True):
-        if symbol is None:  # `Question.unread` comes first
+        if symbol is None:  # `Comparison.unread` finds such letters earlier
             raise WordError(f"the letter {shortened(letter)!r} occurs on only one side; compare over common letters")
     return np.array([numbers[symbol] for symbol in symbols if symbol is not None], dtype=np.int64)
 

@@ -13,7 +13,6 @@ from typing import Any
 from unmask.errors import TooLarge, UnmaskError
 from unmask.problems.automata.automaton import Automaton
 from unmask.verification.verdict import Verdict
-from unmask.verification.words.comparison import Comparison
 from unmask.verification.words.deciders import (
     Decider,
     Encoding,
@@ -31,13 +30,14 @@ from unmask.verification.words.induction import (
     named_variables,
     prove_by_induction,
 )
+from unmask.verification.words.references import Comparison
 from unmask.verification.words.sat_sweeping import certify, sweep
 from unmask.verification.words.statewise_induction import prove_statewise
 from unmask.weights.storage import content_hash
 
 
 def prove(comparison: Comparison) -> Verdict:
-    """Decide a comparison for all words of the problem of the model's length."""
+    """Decide a comparison for all words of the reference."""
     unread = comparison.unread("prove")
     if unread is not None:
         return unread
@@ -62,8 +62,8 @@ def prove(comparison: Comparison) -> Verdict:
     elif comparison.by == "induction":
         return _unknown("an induction needs an automaton to compare with; leave out --by induction")
     try:
-        side = decider_of(specification, comparison.letters, comparison.reference.outputs)
-        return _by_sweeping(comparison, extraction, side)
+        reference = decider_of(specification, comparison.letters, comparison.reference.outputs)
+        return _by_sweeping(comparison, extraction, reference)
     except TooLarge as error:
         return _unknown(str(error))
 
@@ -73,23 +73,20 @@ def _by_induction(comparison: Comparison, extraction: Extraction, automaton: Aut
         symbol_numbers(comparison.model, comparison.letters), token_numbers(automaton, comparison.letters)
     )
     named = named_variables(extraction) if comparison.certified else ()
+    method, effect = "induction over intervals of the word", "the map of these letters in the automaton's monoid"
     try:
-        induction, statewise = prove_by_induction(extraction, automaton, letters, named), False
+        induction = prove_by_induction(extraction, automaton, letters, named)
     except NoInduction:
-        if comparison.certified:  # the checker knows tables, and pairs of values and maps
+        if comparison.certified:  # the checker has no rule for an induction state by state
             raise
-        induction, statewise = prove_statewise(extraction, automaton, letters), True
+        method, effect = f"{method}, state by state", "the state that these letters lead to"
+        induction = prove_statewise(extraction, automaton, letters)
     if induction.counterexample is not None:
         return _confirmed(comparison, induction.counterexample, induction.cases)
     proof = {
-        "by": "induction over intervals of the word" + (", state by state" if statewise else ""),
-        "invariant": "for each variable over the letters i … j-1, its value and "
-        + (
-            "the state that these letters lead to"
-            if statewise
-            else "the map of these letters in the automaton's monoid"
-        )
-        + " are one of the pairs listed for it",
+        "by": method,
+        "invariant": f"for each variable over the letters i … j-1, its value and {effect} are one of the pairs listed "
+        "for it",
         "variables": induction.variables,
         "local cases": induction.cases,
     }
@@ -97,12 +94,12 @@ def _by_induction(comparison: Comparison, extraction: Extraction, automaton: Aut
     return Verdict("proved", "prove", induction.cases, proof=proof, certificate=certificate)
 
 
-def _by_sweeping(comparison: Comparison, extraction: Extraction, other: Decider) -> Verdict:
+def _by_sweeping(comparison: Comparison, extraction: Extraction, reference: Decider) -> Verdict:
     encoding = Encoding(len(comparison.letters), comparison.model.length)
-    own = ModelDecider(
+    model = ModelDecider(
         extraction, symbol_numbers(comparison.model, comparison.letters).tolist(), comparison.reference.outputs
     )
-    circuit, pairs = miter((own, other), encoding)
+    circuit, pairs = miter((model, reference), encoding)
     swept = sweep(circuit, pairs)
     if swept.counterexample is not None:
         return _confirmed(comparison, encoding.word(swept.counterexample), swept.questions)
@@ -122,7 +119,10 @@ def _by_sweeping(comparison: Comparison, extraction: Extraction, other: Decider)
 
 
 def _about(comparison: Comparison) -> list[str]:
-    """Comments that tie clauses to a folder and say how letters are written; variable 2 is the first bit."""
+    """Return the comments of a certificate: the model, the reference, and how letters become bits.
+
+    Variable 1 is the constant false, so the bits of the letters begin at variable 2.
+    """
     letters = [ascii(letter) for letter in comparison.letters]
     width = Encoding(len(letters), 1).width
     return [
@@ -136,9 +136,9 @@ def _about(comparison: Comparison) -> list[str]:
 
 
 def _confirmed(comparison: Comparison, numbers: Sequence[int], cases: int) -> Verdict:
-    """Run the word on both sides: only a difference that is seen refutes."""
+    """Run the word on both sides; refuted only if the outcomes really differ."""
     word = comparison.word(numbers)
-    (got,), expected = comparison.outcomes_of([word]), comparison.reference.right(word)
+    (got,), expected = comparison.outcomes_of([word]), comparison.reference.expected(word)
     if got != expected:
         return Verdict("refuted", "prove", cases, counterexample=word, expected=str(expected), got=str(got))
     if got.error is not None:

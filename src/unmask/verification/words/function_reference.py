@@ -4,7 +4,7 @@
 
 The function is called with a word: a string if every letter is one character, else a list of letters. It returns True
 or False (accept or reject), or a list of outputs, one for each of the last symbols of the model. It must be pure.
-For a proof it is called with every word, and the answers become a minimal decision graph of that length.
+For a proof it is called with every word, and the answers become a minimal decision graph for words of that length.
 """
 
 import random
@@ -30,10 +30,10 @@ from unmask.recurrences.rule_functions import LONGEST_REASON
 from unmask.verification.words.references import outcome_of_symbols, read_letters, words_of_letters
 from unmask.weights.model import Model
 
-MOST_ASKED = 1 << 16  # words that a function is asked about for a proof
-ASKED_TWICE = 64  # words about which it is asked again
-FIRST_ASKED = 16  # words about which it is asked before any is compared
-MOST_STATES = 256  # of an automaton that an induction is tried with
+MOST_CALLS = 1 << 16  # a proof calls the function with every word; it is refused if there are more words
+CALLED_TWICE = 64  # the first words are tried twice, to find functions that are not pure
+FIRST_CALLS = 16  # words that are tried at the start, to find out the number of outputs
+MOST_STATES = 256  # a decision graph with fewer nodes becomes an automaton, so that an induction is possible
 
 Output = bool | str
 """Accept or reject, or the name of another symbol."""
@@ -41,20 +41,20 @@ Output = bool | str
 
 @dataclass(frozen=True, eq=False)
 class UserFunction:
-    """A function of words, and what it is called."""
+    """A function of words, with its name in messages and the file that defines it."""
 
     name: str
     function: Callable[[Any], Any]
     path: str | None = None
 
-    def ask(self, word: str | list[str]) -> Any:
-        """What the function returns; what it prints is not shown, what it raises becomes an error message."""
+    def __call__(self, word: str | list[str]) -> Any:
+        """Return what the function returns. Its output is suppressed; an exception becomes a `ProblemError`."""
         try:
             with redirect_stdout(StringIO()):
                 return self.function(list(word) if isinstance(word, list) else word)
         except (KeyboardInterrupt, OutOfTime):
             raise
-        except BaseException as error:  # of whatever class the user has made up
+        except BaseException as error:  # a user's exception may derive from BaseException
             line = None if self.path is None else line_in(self.path, error)
             where = f" at line {line}" if line is not None else ""
             raise ProblemError(
@@ -64,43 +64,42 @@ class UserFunction:
 
 
 def names_function(text: str) -> tuple[str, str] | None:
-    """(file, function) of `FILE.py:function`, or None if the text has another form."""
-    found = re.fullmatch(r"(?P<path>.+\.py):(?P<name>\w+)", text, flags=re.DOTALL)
-    return (found["path"], found["name"]) if found else None
+    """Return (file, function) of `FILE.py:function`, or None if the text has another form."""
+    match = re.fullmatch(r"(?P<path>.+\.py):(?P<name>\w+)", text, flags=re.DOTALL)
+    return (match["path"], match["name"]) if match else None
 
 
 def load_user_function(path: str, name: str) -> UserFunction:
-    """The function of that name in a Python file, which is run."""
+    """Run a Python file and return its function of that name."""
     _, names = run_file(path, "file")
     function = names.get(name)
     if not callable(function):
-        known = [key for key, value in names.items() if callable(value) and not key.startswith("_")]
-        listed = f"it has {shortened(', '.join(known))}" if known else "it has no function"
+        functions = [key for key, value in names.items() if callable(value) and not key.startswith("_")]
+        listed = f"it has {shortened(', '.join(functions))}" if functions else "it has no function"
         raise ProblemError(f"{shortened(path)} has no function {shortened(name)!r}; {listed}")
     return UserFunction(f"{Path(path).name}:{name}", function, path)
 
 
 def user_function_of(function: Callable[[Any], Any]) -> UserFunction:
-    """A function of the caller."""
     return UserFunction(f"the function {shortened(getattr(function, '__name__', repr(function)))}", function)
 
 
 class FunctionReference:
-    """What a function says about the words that a model reads."""
+    """A function as the reference, for the words that the model reads."""
 
     characters = None
 
     def __init__(self, model: Model, function: UserFunction) -> None:
         self.model, self.function = model, function
-        self._again = ASKED_TWICE
+        self._second_calls_left = CALLED_TWICE
         self._known: dict[str, tuple[Output, ...]] = {}
-        everything = [(0, 0x10FFFF, 0)]
+        all_characters = [(0, 0x10FFFF, 0)]
         self.letters = (
             model.input_symbols
             if model.characters is None
-            else tuple(x for x, symbol in read_letters(model, (), everything).items() if symbol is not None)
+            else tuple(x for x, symbol in read_letters(model, (), all_characters).items() if symbol is not None)
         )
-        self.answers = [len(self._outputs(word)) for word in islice(self.words(random.Random(0)), FIRST_ASKED)][-1]
+        self.answers = [len(self._outputs(word)) for word in islice(self.words(random.Random(0)), FIRST_CALLS)][-1]
         self.outputs = min(self.answers, model.symbols_written if model.outputs is None else model.outputs)
 
     @property
@@ -109,7 +108,7 @@ class FunctionReference:
 
     @property
     def answer_symbols(self) -> frozenset[str]:
-        """Empty: symbols are compared without a translation."""
+        """Empty: the function returns symbols by name, and these are compared as they are."""
         return frozenset()
 
     @property
@@ -119,24 +118,24 @@ class FunctionReference:
         shown = shortened(" ".join(self.letters))
         return f"every word over {shown}, one character for each class that the model distinguishes"
 
-    def right(self, word: str) -> Outcome:
+    def expected(self, word: str) -> Outcome:
         names = {True: self.model.accept, False: self.model.reject}
         symbols = [names[x] if isinstance(x, bool) else x for x in self._outputs(word)[-self.outputs :]]
         return outcome_of_symbols(self.model, symbols)
 
     def words(self, rng: random.Random) -> Iterator[str]:
-        """In turn a word over the letters, and one that the folder's own problem tries, if it can be read."""
-        anything = words_over(self.letters or ("",), self.model.length, rng, gap=self.gap)
+        """Yield, in turn, a random word over the letters and a word of the problem that the model folder names."""
+        random_words = words_over(self.letters or ("",), self.model.length, rng, gap=self.gap)
         try:
-            own = problem_from_json(self.model.problem).words(self.model.length, rng)
-            next(own)
+            problem_words = problem_from_json(self.model.problem).words(self.model.length, rng)
+            next(problem_words)
         except (UnmaskError, IndexError):  # no problem, or one without letters
-            own = anything
+            problem_words = random_words
         allowed = set(self.letters)
-        for one, other in zip(anything, own, strict=False):
-            yield one
-            if allowed.issuperset(other.split() if self.gap else other):
-                yield other
+        for random_word, problem_word in zip(random_words, problem_words, strict=False):
+            yield random_word
+            if allowed.issuperset(problem_word.split() if self.gap else problem_word):
+                yield problem_word
 
     def every_word(self) -> Words:
         return words_of_letters(self.letters, self.model.length, self.gap)
@@ -146,18 +145,18 @@ class FunctionReference:
         return True
 
     def specification(self) -> Automaton | DecisionGraph:
-        """The function as a decision graph of this length; TooLarge if there are too many words to ask about."""
+        """Return the function as an automaton if it is small, else as a decision graph; TooLarge for too many words."""
         length, count = self.model.length, len(self.letters) ** self.model.length
-        if count > MOST_ASKED:
+        if count > MOST_CALLS:
             raise TooLarge(
-                f"{self.name} would have to be asked about {count:,} words, more than {MOST_ASKED:,}; "
+                f"{self.name} would have to be asked about {count:,} words, more than {MOST_CALLS:,}; "
                 "use --method sample"
             )
-        answers_of_words = [
+        outputs_of_words = [
             self._outputs(self.gap.join(word))[-self.outputs :]
             for word in stage("asking the function", product(self.letters, repeat=length), count)
         ]
-        graph = decision_graph(answers_of_words, len(self.letters), length)
+        graph = decision_graph(outputs_of_words, len(self.letters), length)
         if self.outputs == 1 and all(isinstance(leaf[0], bool) for leaf in graph.leaves):
             automaton = _automaton(graph, self.letters)
             return graph if automaton is None else automaton
@@ -166,20 +165,20 @@ class FunctionReference:
     def _outputs(self, word: str) -> tuple[Output, ...]:
         known = self._known.get(word)
         if known is None:
-            given: str | list[str] = word if is_plain(self.letters) and not self.gap else word.split()
-            known = self._read(word, self.function.ask(given))
-            if self._again:
-                self._again -= 1
-                self._check_again(word, given, known)
-            if len(self._known) < MOST_ASKED:
+            argument: str | list[str] = word if is_plain(self.letters) and not self.gap else word.split()
+            known = self._read(word, self.function(argument))
+            if self._second_calls_left:
+                self._second_calls_left -= 1
+                self._check_second_call(word, argument, known)
+            if len(self._known) < MOST_CALLS:
                 self._known[word] = known
         return known
 
-    def _check_again(self, word: str, given: str | list[str], known: tuple[Output, ...]) -> None:
-        again = self._read(word, self.function.ask(given))
-        if again != known:
+    def _check_second_call(self, word: str, argument: str | list[str], first: tuple[Output, ...]) -> None:
+        second = self._read(word, self.function(argument))
+        if second != first:
             raise ProblemError(
-                f"{self.name} returns {_shown(known)} and then {_shown(again)} for the word {shortened(repr(word))}; "
+                f"{self.name} returns {_shown(first)} and then {_shown(second)} for the word {shortened(repr(word))}; "
                 "it must be a pure function, without random numbers, a clock or a memory"
             )
 
@@ -195,13 +194,13 @@ class FunctionReference:
         return outputs
 
     def _output(self, word: str, x: Any) -> Output:
-        """True, False, or the name of a symbol; 1 and 0 are bits, unless the model computes with numbers."""
+        """Return True, False, or the name of a symbol; 1 and 0 are bits, unless the model computes with numbers."""
         model = self.model
         if isinstance(x, (bool, np.bool_)):
             return bool(x)
         if isinstance(x, (int, np.integer)):
-            own = str(x) in set(model.vocabulary) - {*model.input_symbols, model.accept, model.reject}
-            if not (own or reads_expressions(model.input_symbols)) and x in (0, 1):
+            is_symbol = str(x) in set(model.vocabulary) - {*model.input_symbols, model.accept, model.reject}
+            if not (is_symbol or reads_expressions(model.input_symbols)) and x in (0, 1):
                 return bool(x)
             x = str(x)
         if isinstance(x, str) and x in model.vocabulary:
@@ -216,21 +215,21 @@ class FunctionReference:
         return "" if is_plain(self.letters) and not reads_expressions(self.letters) else " "
 
 
-def decision_graph(answers_of_words: Sequence[tuple[Output, ...]], letters: int, length: int) -> DecisionGraph:
-    """The minimal graph that leads every word, in lexicographic order, to what is said of it."""
+def decision_graph(outputs_of_words: Sequence[tuple[Output, ...]], letters: int, length: int) -> DecisionGraph:
+    """Return the minimal graph that leads every word to its outputs; words come in lexicographic order."""
     numbers: dict[Any, int] = {}
-    row = [numbers.setdefault(outputs, len(numbers)) for outputs in answers_of_words]
+    nodes = [numbers.setdefault(outputs, len(numbers)) for outputs in outputs_of_words]
     leaves, levels = list(numbers), []
     for _ in range(length):
         numbers = {}
-        after = zip(*(iter(row),) * letters, strict=True)
-        row = [numbers.setdefault(children, len(numbers)) for children in after]
+        siblings = zip(*(iter(nodes),) * letters, strict=True)
+        nodes = [numbers.setdefault(children, len(numbers)) for children in siblings]
         levels.append(list(numbers))
     return DecisionGraph(levels[::-1], leaves)
 
 
 def _automaton(graph: DecisionGraph, letters: Sequence[str]) -> Automaton | None:
-    """The same graph as an automaton, one state per node and one where words are too long; None if it is large."""
+    """Return the graph as an automaton: a state per node, and one for words that are too long; None if it is large."""
     sizes = [*(len(level) for level in graph.levels), len(graph.leaves)]
     first = np.cumsum([0, *sizes]).tolist()
     if first[-1] >= MOST_STATES or not letters:

@@ -1,4 +1,4 @@
-"""Reference: what a model is compared with, which is a problem or another model.
+"""What a model is compared with: a problem or another model (`Reference`). Both sides together are a `Comparison`.
 
 A reference gives the expected outcome of a word, the number of answers to compare, the words to try, and the
 specification that a proof uses. Its words are those of the problem, even if the model cannot read some of them:
@@ -11,6 +11,7 @@ One character represents all characters that neither the model nor the reference
 import random
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import product
 from typing import Protocol
 
@@ -23,33 +24,34 @@ from unmask.problems.catalogue import problem_from_json
 from unmask.problems.problem import Outcome, Problem, Specification, Words, is_plain, words_over
 from unmask.reasoners.run_words import answers
 from unmask.reasoners.typed_words import is_value, read_word, reads_expressions
+from unmask.verification.verdict import Verdict
 from unmask.weights.model import Model
 
 Ranges = Sequence[tuple[int, int, Hashable]]
-"""Code points from first to last, and the class they belong to, in increasing order."""
+"""(first code point, last code point, class of these characters), in increasing order."""
 
 
 def read_letters(model: Model, letters: Sequence[str], characters: Ranges | None) -> dict[str, str | None]:
     """Letter → the symbol that the model reads, or None.
 
-    Words are made of `letters`, or of `characters` where words are any text: then a letter for every class of these
-    and every symbol of the model that meet in a character.
+    Words are made of `letters`. If words are any text, `characters` has their classes instead. Then there is one letter
+    for each pair (class, symbol that the model reads) that occurs for some character.
     """
     if characters is None:
         return {letter: symbol_of(model, letter) for letter in letters}
-    shown: dict[tuple[Hashable, str | None], str] = {}
+    letter_of: dict[tuple[Hashable, str | None], str] = {}
     readable = _readable(model)
-    for low, high, kind in characters:
-        for start, end, symbol in _within(readable, low, high):
+    for low, high, character_class in characters:
+        for start, end, symbol in _split_range(readable, low, high):
             candidates = (chr(c) for c in range(start, min(end, start + 128) + 1))
-            nice = next((c for c in candidates if c.isprintable() and not c.isspace()), None)
-            shown.setdefault((kind, symbol), nice or chr(start))
+            printable = next((c for c in candidates if c.isprintable() and not c.isspace()), None)
+            letter_of.setdefault((character_class, symbol), printable or chr(start))
     order = {symbol: i for i, symbol in enumerate(model.input_symbols)}
-    return {shown[key]: key[1] for key in sorted(shown, key=lambda key: order.get(key[1] or "", len(order)))}
+    return {letter_of[key]: key[1] for key in sorted(letter_of, key=lambda key: order.get(key[1] or "", len(order)))}
 
 
 def symbol_of(model: Model, letter: str) -> str | None:
-    """The input symbol that a model reads for a letter, if it reads one."""
+    """Return the input symbol that a model reads for a letter, or None if it cannot read the letter."""
     if model.characters is None:
         return letter if letter in model.input_symbols else None
     if len(letter) != 1:
@@ -63,12 +65,15 @@ def words_of_letters(letters: Sequence[str], length: int, gap: str) -> Words:
 
 
 def gap_between(letters: Sequence[str], characters: Ranges | None) -> str:
-    """What keeps letters apart: nothing where each is a character, unless digits side by side would be one number."""
+    """Return the separator of letters in a word.
+
+    It is empty if every letter is one character. In expressions it is a space, because adjacent digits are one number.
+    """
     return "" if characters is not None or (is_plain(letters) and not reads_expressions(letters)) else " "
 
 
 def _readable(model: Model) -> list[tuple[int, int, str]]:
-    """The characters that a model reads in any text, and their symbols, in increasing order."""
+    """Return (first, last, symbol) of the characters that a model reads, in increasing order."""
     if model.characters is not None:
         return list(model.characters)
     if not is_plain(model.input_symbols) or reads_expressions(model.input_symbols):
@@ -76,14 +81,14 @@ def _readable(model: Model) -> list[tuple[int, int, str]]:
     return [(ord(symbol), ord(symbol), symbol) for symbol in sorted(model.input_symbols)]
 
 
-def _within(ranges: Sequence[tuple[int, int, str]], low: int, high: int) -> Iterator[tuple[int, int, str | None]]:
-    """The parts of [low, high] that the ranges cut it into; what they leave out has no name."""
-    for start, end, name in ranges:
+def _split_range(ranges: Sequence[tuple[int, int, str]], low: int, high: int) -> Iterator[tuple[int, int, str | None]]:
+    """Split [low, high] at the ranges: (first, last, symbol), with None for code points outside of all ranges."""
+    for start, end, symbol in ranges:
         if end < low or start > high:
             continue
         if low < start:
             yield low, start - 1, None
-        yield max(low, start), min(high, end), name
+        yield max(low, start), min(high, end), symbol
         low = end + 1
     if low <= high:
         yield low, high, None
@@ -92,20 +97,22 @@ def _within(ranges: Sequence[tuple[int, int, str]], low: int, high: int) -> Iter
 def outcomes(
     model: Model, words: Sequence[str], engine: Engine, *, outputs: int = 1, answers: frozenset[str] = frozenset()
 ) -> list[Outcome]:
-    """What the model says of each word; an error of the run is an outcome too, and so is a word that it cannot read."""
+    """Return the model's outcome for each word. An error of the run, or in reading the word, is an outcome too."""
     try:
         tokens = np.array([read_word(model, word) for word in words], dtype=np.int64).reshape(len(words), model.length)
     except WordError as error:
         if len(words) == 1:
             return [Outcome(error=str(error))]
-        return [said for word in words for said in outcomes(model, [word], engine, outputs=outputs, answers=answers)]
+        one_by_one = (outcomes(model, [word], engine, outputs=outputs, answers=answers) for word in words)
+        return [outcome for (outcome,) in one_by_one]
     return _outcomes(model, tokens, engine, outputs, answers)
 
 
 def outcome_of_symbols(model: Model, symbols: list[str], answers: frozenset[str] = frozenset()) -> Outcome:
-    """What the last symbols of a run say: bits, the value of an expression, `answers` asked for, or neither.
+    """Return the outcome that the last symbols of a run mean.
 
-    Where truth values occur among other answers, they are written 0 and 1.
+    It is a list of bits, the value of an expression, or a list of symbols from `answers`; otherwise it is undecided.
+    In a list of symbols, accept and reject are written 1 and 0.
     """
     meaning = {model.accept: True, model.reject: False}
     symbols = model.plain(symbols)
@@ -125,36 +132,36 @@ def _outcomes(model: Model, tokens: np.ndarray, engine: Engine, outputs: int, sy
     except (AttendsToNothing, EditsWrittenSlot) as error:
         if len(tokens) == 1:
             return [Outcome(error=str(error))]
-        half = len(tokens) // 2
-        parts = tokens[:half], tokens[half:]
-        return [outcome for part in parts for outcome in _outcomes(model, part, engine, outputs, symbols)]
+        middle = len(tokens) // 2
+        halves = tokens[:middle], tokens[middle:]
+        return [outcome for half in halves for outcome in _outcomes(model, half, engine, outputs, symbols)]
     return [outcome_of_symbols(model, model.symbols(row), symbols) for row in slots]
 
 
 class Reference(Protocol):
-    """What is right, for words of one length."""
+    """What a model is compared with, for words of one length."""
 
     @property
     def name(self) -> str: ...
 
     @property
     def outputs(self) -> int:
-        """How many answers are compared: that many of the last symbols of the model."""
+        """The number of answers that are compared: the last symbols of the model."""
         ...
 
     @property
     def answers(self) -> int:
-        """How many answers there are; `outputs` is smaller where the model does not give all of them."""
+        """The number of answers that there are; `outputs` is smaller if the model does not give all of them."""
         ...
 
     @property
     def answer_symbols(self) -> frozenset[str]:
-        """Which symbols an answer may be, besides accept and reject."""
+        """The symbols that an answer may be, besides accept and reject."""
         ...
 
     @property
     def letters(self) -> Sequence[str]:
-        """What words are made of."""
+        """The letters that words consist of."""
         ...
 
     @property
@@ -164,18 +171,18 @@ class Reference(Protocol):
 
     @property
     def gap(self) -> str:
-        """What is written between two letters of a word."""
+        """The separator between two letters of a word."""
         ...
 
     @property
     def about(self) -> str | None:
-        """Which words it speaks of, where it says nothing of others that the model reads."""
+        """The words that are compared, described for the verdict; None if these are all words that the model reads."""
         ...
 
-    def right(self, word: str) -> Outcome: ...
+    def expected(self, word: str) -> Outcome: ...
 
     def words(self, rng: random.Random) -> Iterator[str]:
-        """Words to try, without end."""
+        """Yield words to try, without end."""
         ...
 
     def every_word(self) -> Words: ...
@@ -186,12 +193,11 @@ class Reference(Protocol):
         ...
 
     def specification(self) -> Specification | Model | None:
-        """What a proof compares the model with; raises TooLarge with the reason if it cannot be made."""
+        """Return what a proof compares the model with; None if there is nothing. Raise TooLarge if it is too large."""
         ...
 
 
 def reference_of(model: Model, against: Problem | Model, engine: Engine) -> Reference:
-    """What `against` says of the words that the model reads."""
     if isinstance(against, Model):
         return ModelReference.of(model, against, engine)
     return ProblemReference.of(model, against)
@@ -199,7 +205,7 @@ def reference_of(model: Model, against: Problem | Model, engine: Engine) -> Refe
 
 @dataclass(frozen=True, eq=False)
 class ProblemReference:
-    """A problem, which knows by itself what is right."""
+    """A problem."""
 
     model: Model
     problem: Problem
@@ -245,7 +251,7 @@ class ProblemReference:
             return None
         return f"every word of {shortened(self.name)}; it has no letter {shortened(alone)!r}, and the model reads it"
 
-    def right(self, word: str) -> Outcome:
+    def expected(self, word: str) -> Outcome:
         return self.problem.outcome(word).last(self.outputs)
 
     def words(self, rng: random.Random) -> Iterator[str]:
@@ -264,7 +270,7 @@ class ProblemReference:
 
 @dataclass(frozen=True, eq=False)
 class ModelReference:
-    """Another model: right is what it says."""
+    """Another model."""
 
     model: Model
     other: Model
@@ -274,9 +280,10 @@ class ModelReference:
 
     @classmethod
     def of(cls, model: Model, other: Model, engine: Engine) -> "ModelReference":
-        """As many answers as the model with more of them has; a model that does not say how many gives all its slots.
+        """Compare as many answers as both models give.
 
-        Where one model gives fewer, the verdict says so.
+        A model whose folder does not state a number of answers gives all its slots. `answers` is the larger of the
+        stated numbers, so that the verdict can report that fewer were compared.
         """
         if other.length != model.length:
             raise UnmaskError(
@@ -287,8 +294,8 @@ class ModelReference:
                 "the other model cannot read any character, so it has no answers to compare; give another model"
             )
         answers = max(stated_answers(m) or 1 for m in (model, other))
-        given = [stated_answers(m) or answers_available(m) for m in (model, other)]
-        return cls(model, other, min(answers, *given), answers, engine)
+        available = [stated_answers(m) or answers_available(m) for m in (model, other)]
+        return cls(model, other, min(answers, *available), answers, engine)
 
     @property
     def name(self) -> str:
@@ -317,12 +324,12 @@ class ModelReference:
             return None
         return f"every word that the other model reads; it reads no {shortened(alone)!r}, and this one does"
 
-    def right(self, word: str) -> Outcome:
+    def expected(self, word: str) -> Outcome:
         return outcomes(self.other, [word], self.engine, outputs=self.outputs)[0]
 
     def words(self, rng: random.Random) -> Iterator[str]:
         letters = list(read_letters(self.model, self.letters, self.characters))
-        return words_over(letters, self.model.length, rng, gap=gap_between(self.letters, self.characters))
+        return words_over(letters, self.model.length, rng, gap=self.gap)
 
     def every_word(self) -> Words:
         return _every_word(self.model, self)
@@ -337,27 +344,27 @@ class ModelReference:
 
 @dataclass(frozen=True, eq=False)
 class RestrictedReference:
-    """Another reference, for words over some of its letters."""
+    """Another reference, restricted to words over some of its letters."""
 
     model: Model
-    whole: Reference
+    full: Reference
     letters: Sequence[str]
 
     @property
     def name(self) -> str:
-        return self.whole.name
+        return self.full.name
 
     @property
     def outputs(self) -> int:
-        return self.whole.outputs
+        return self.full.outputs
 
     @property
     def answers(self) -> int:
-        return self.whole.answers
+        return self.full.answers
 
     @property
     def answer_symbols(self) -> frozenset[str]:
-        return self.whole.answer_symbols
+        return self.full.answer_symbols
 
     @property
     def characters(self) -> None:
@@ -365,23 +372,23 @@ class RestrictedReference:
 
     @property
     def gap(self) -> str:
-        """As the model reads words; the whole reference may write them in another way."""
+        """The separator of the model, which may differ from that of the full reference."""
         return gap_between(self.model.input_symbols, self.model.characters)
 
     @property
     def about(self) -> str:
         return f"every word over the letters {shortened(' '.join(self.letters))}"
 
-    def right(self, word: str) -> Outcome:
-        return self.whole.right(self.whole.gap.join(word.split(self.gap) if self.gap else word))
+    def expected(self, word: str) -> Outcome:
+        return self.full.expected(self.full.gap.join(word.split(self.gap) if self.gap else word))
 
     def words(self, rng: random.Random) -> Iterator[str]:
-        """In turn a word over the letters, and one of the whole reference, if it has these letters alone."""
-        anything = words_over(self.letters, self.model.length, rng, gap=self.gap)
-        allowed, apart = set(self.letters), self.whole.gap
-        for one, other in zip(anything, self.whole.words(rng), strict=False):
-            yield one
-            letters = other.split(apart) if apart else list(other)
+        """Yield, in turn, a random word over the letters and a word of the full reference that has no other letters."""
+        random_words = words_over(self.letters, self.model.length, rng, gap=self.gap)
+        allowed, separator = set(self.letters), self.full.gap
+        for random_word, full_word in zip(random_words, self.full.words(rng), strict=False):
+            yield random_word
+            letters = full_word.split(separator) if separator else list(full_word)
             if allowed.issuperset(letters):
                 yield self.gap.join(letters)
 
@@ -393,12 +400,13 @@ class RestrictedReference:
         return True
 
     def specification(self) -> Specification | Model | None:
-        """An automaton loses the letters that are left out, so that its certificate speaks of these alone."""
-        found = self.whole.specification()
-        if not isinstance(found, Automaton):
-            return found
-        tokens = [int(found.token_ids([letter])[0]) for letter in self.letters]
-        return Automaton(tuple(self.letters), found.delta[:, tokens], found.start, found.accepting)
+        """Return the full specification; an automaton without the other letters, so that its certificate has none."""
+        specification = self.full.specification()
+        if not isinstance(specification, Automaton):
+            return specification
+        tokens = [int(specification.token_ids([letter])[0]) for letter in self.letters]
+        delta = specification.delta[:, tokens]
+        return Automaton(tuple(self.letters), delta, specification.start, specification.accepting)
 
 
 def letter_read_by_model_alone(model: Model, reference: Reference) -> str | None:
@@ -407,36 +415,35 @@ def letter_read_by_model_alone(model: Model, reference: Reference) -> str | None
         return None
     if model.characters is None and reference.characters is None:
         return next((symbol for symbol in model.input_symbols if symbol not in reference.letters), None)
-    own = _as_ranges(model.input_symbols, model.characters)
-    rest = sorted((first, last) for first, last, *_ in _as_ranges(reference.letters, reference.characters))
-    for low, last, *_ in own:
-        for start, end in rest:
+    covered = sorted((first, last) for first, last, *_ in _as_ranges(reference.letters, reference.characters))
+    for low, last, *_ in _as_ranges(model.input_symbols, model.characters):
+        for start, end in covered:
             if start > low or low > last:
                 break
             low = max(low, end + 1)
         if low <= last:
-            points = range(low, min([last, low + 128, *(start - 1 for start, _ in rest if start > low)]) + 1)
+            points = range(low, min([last, low + 128, *(start - 1 for start, _ in covered if start > low)]) + 1)
             return next((c for c in map(chr, points) if c.isprintable() and not c.isspace()), chr(low))
     return None
 
 
 def _as_ranges(letters: Sequence[str], characters: Ranges | None) -> Ranges:
-    """Ranges of code points; letters of several characters are not text and have none."""
+    """Return letters as ranges of code points, without letters of several characters."""
     return characters if characters is not None else [(ord(x), ord(x), x) for x in sorted(letters) if len(x) == 1]
 
 
 def output_count(model: Model) -> int:
-    """How many answers the problem has that the folder names; 1 where it names none."""
+    """Return the number of answers of the problem that the model folder names; 1 if it names none."""
     return _outputs_of_problem(model) or 1
 
 
 def answer_count(model: Model) -> int:
-    """How many of the last symbols of a model are its answers."""
+    """Return how many of the last symbols of a model are its answers."""
     return stated_answers(model) or 1
 
 
 def stated_answers(model: Model) -> int | None:
-    """The number of answers as the folder states it (`outputs`), else as its problem says; None if neither does."""
+    """Return the number of answers that the model folder states (`outputs`), else that of its problem, else None."""
     if model.outputs is not None or model.kind == "plt":
         return model.answer_rows
     outputs = _outputs_of_problem(model)
@@ -444,12 +451,12 @@ def stated_answers(model: Model) -> int | None:
 
 
 def answers_available(model: Model) -> int:
-    """How many symbols at the end of a run can be answers."""
+    """Return how many symbols at the end of a run can be answers."""
     return model.symbols_written if model.outputs is None else model.outputs
 
 
 def with_stated_outputs(model: Model) -> Model:
-    """The same model, with `outputs` stated where its problem has several answers: conversions carry the number on."""
+    """Return the model with `outputs` set if its problem has several answers: a conversion keeps `outputs`."""
     outputs = output_count(model)
     if model.outputs is not None or outputs == 1:
         return model
@@ -466,3 +473,49 @@ def _outputs_of_problem(model: Model) -> int | None:
 def _every_word(model: Model, reference: Reference) -> Words:
     letters = list(read_letters(model, reference.letters, reference.characters))
     return words_of_letters(letters, model.length, gap_between(reference.letters, reference.characters))
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """A model, the reference it is compared with, and the engine that runs words."""
+
+    model: Model
+    reference: Reference
+    engine: Engine
+    certified: bool = False
+    """Whether the proof must have a certificate."""
+    by: str | None = None
+    """The only method of proof to try: induction or sat; None for any."""
+
+    @cached_property
+    def readings(self) -> dict[str, str | None]:
+        """Letter as it is typed → the symbol that the model reads for it, or None."""
+        return read_letters(self.model, self.reference.letters, self.reference.characters)
+
+    @property
+    def letters(self) -> list[str]:
+        """One letter for each class of characters that the model or the reference distinguishes; none if N = 0."""
+        return list(self.readings) if self.model.length else []
+
+    def word(self, numbers: Sequence[int]) -> str:
+        """Return the word of letters given by their indices."""
+        letters = self.letters
+        return self.reference.gap.join(letters[k] for k in numbers)
+
+    def outcomes_of(self, words: Sequence[str]) -> list[Outcome]:
+        reference = self.reference
+        return outcomes(self.model, words, self.engine, outputs=reference.outputs, answers=reference.answer_symbols)
+
+    def unread(self, method: str) -> Verdict | None:
+        """Return refuted, with a word, if the model cannot read a letter or a word of the reference; else None."""
+        readable = next((letter for letter, symbol in self.readings.items() if symbol is not None), None)
+        last = next((letter for letter, symbol in self.readings.items() if symbol is None), readable)
+        if last is None or not self.model.length:
+            return None
+        word = self.reference.gap.join([readable or last] * (self.model.length - 1) + [last])
+        try:
+            read_word(self.model, word)
+        except WordError as error:
+            expected = str(self.reference.expected(word))
+            return Verdict("refuted", method, 1, counterexample=word, expected=expected, got=f"error: {error}")
+        return None

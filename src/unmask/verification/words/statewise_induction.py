@@ -1,15 +1,17 @@
-"""Induction state by state: a network whose variables select what they read, compared with an automaton.
+"""Induction state by state: a network with switches, compared with an automaton.
 
-Invariant, for a variable v over the letters of an interval [i, j) and a state q:
+Invariant, for a variable v that depends on the letters of an interval [i, j) alone, and a state q:
 
     (value of v, the state to which w_i … w_{j-1} lead from q)  ∈  R_{v,q}        for every word w
 
-Row q of a node stores the state that q leads to. It reads row r of the next node, where r is what it found so far. No
-table of all these rows is built: for each value r only R_{row r, q'} is needed, where q' is the automaton's state after
-the first part, and in a correct model q' = r. So |Q| rows of |Q| pairs replace a monoid of up to |Q|^|Q| elements.
+It suits models that store a map of states in the rows of a node, one row per state. Row q of a node stores the state
+r to which the node's letters lead from q. To compose the maps of two nodes, row q of the first selects row r of the
+second: a switch. Its proof only needs R_{row r, q'}, where q' is the automaton's state after the letters of the first
+node; in a correct model q' = r. So |Q| relations of |Q| pairs replace a monoid of up to |Q|^|Q| elements.
 
-Variables of one shape have the same pairs. Relations are requested from the end and computed without recursion, because
-a chain is as deep as the word is long. If intervals overlap, the method does not apply.
+Variables of one shape have the same relations. Relations are computed on request, from the answer down to the letters.
+This is not recursive, because a chain of variables is as deep as the word is long. If intervals overlap, the method
+does not apply (`NoInduction`).
 """
 
 from collections.abc import Iterator
@@ -25,53 +27,62 @@ from unmask.verification.words.network import Cases, Shapes
 MOST_STEPS = 1 << 24
 
 Pair = tuple[int, int]
-"""(value, state reached)"""
+"""(value, state that is reached)"""
 
-Asked = tuple[int, int]
-"""(variable, state at the start)"""
+Request = tuple[int, int]
+"""(variable v, state q): which relation R_{v,q} is needed"""
 
-Way = tuple[tuple[Asked | int, Pair], ...]
-"""How a pair was reached: per part, what was asked (of a gap, its length) and the pair of it that was taken."""
+Derivation = tuple[tuple[Request | int, Pair], ...]
+"""How a pair is composed: from left to right, one pair per parent (with its relation) and per gap (with its length).
+The pair of a gap is (state before, state after)."""
 
-Pairs = dict[Pair, Way]
+Pairs = dict[Pair, Derivation]
+"""A relation, with one derivation of each pair."""
+
+Reached = dict[tuple[tuple[int, ...], int], Derivation]
+"""(values of the parents so far, state that is reached) → derivation."""
 
 
 class _Statewise:
+    """The relations R_{v,q} that are needed so far."""
+
     def __init__(self, extraction: Extraction, automaton: Automaton, letters: Letters) -> None:
         self._network, self._shapes = extraction.network, Shapes(extraction.network)
         self._moves = automaton.delta[:, letters.tokens].tolist()  # [state][letter]
         self._symbols = letters.symbols.tolist()
-        self._known: dict[Asked, Pairs] = {}
-        self._letter: dict[tuple[int, Pair], int] = {}
-        self._gaps: dict[tuple[int, int], dict[int, Pair]] = {}  # (state, letters) → state → (state before, letter)
+        self._relations: dict[Request, Pairs] = {}
+        self._letter: dict[tuple[int, Pair], int] = {}  # (state, pair of a letter from this state) → letter
+        # (state q, length n) → state that n letters lead to from q → (state before the last letter, last letter)
+        self._gaps: dict[tuple[int, int], dict[int, Pair]] = {}
         self.cases = 0
 
     def over_all(self, cases: Cases, start: int) -> Pairs:
-        """(case, state at the end) of all words."""
-        waiting: list[Asked] = []
+        """The pairs (case, state at the end) of all words."""
+        waiting: list[Request] = []
         while True:
-            missing: set[Asked] = set()
+            missing: set[Request] = set()
             pairs = self._table(cases.variables, cases.index, start, 0, len(self._network.letters), missing)
             if not missing:
                 return pairs
             waiting += missing
             while waiting:
-                self._work_off(waiting)
+                self._compute_last(waiting)
 
-    def _work_off(self, waiting: list[Asked]) -> None:
-        """Answer the last question, or ask first what it needs."""
+    def _compute_last(self, waiting: list[Request]) -> None:
+        """Compute the relation that was requested last and drop the request, or request the relations it needs."""
         check()
         v, q = waiting[-1]
-        missing: set[Asked] = set()
-        if (v, q) not in self._known:
+        missing: set[Request] = set()
+        if (v, q) not in self._relations:
             pairs = self._pairs(v, q, missing)
             if missing:
                 waiting += missing
                 return
-            self._known[v, q] = pairs
+            self._relations[v, q] = pairs
         waiting.pop()
 
-    def _pairs(self, v: int, q: int, missing: set[Asked]) -> Pairs:
+    def _pairs(self, v: int, q: int, missing: set[Request]) -> Pairs:
+        """R_{v,q}, if `missing` stays empty; it receives the requests for relations that are needed first."""
         variable = self._network.variables[v]
         if variable.letter is not None:
             pairs: Pairs = {}
@@ -85,76 +96,84 @@ class _Statewise:
         pairs = {}
         selector = variable.parents[0]
         for value, branch in enumerate(variable.branches):
-            for pair, way in self._branch(selector, value, branch, q, first, last, missing):
-                pairs.setdefault(pair, way)
+            for pair, derivation in self._branch(selector, value, branch, q, first, last, missing):
+                pairs.setdefault(pair, derivation)
         return pairs
 
     def _branch(
-        self, selector: int, value: int, branch: Cases, q: int, first: int, last: int, missing: set[Asked]
-    ) -> Iterator[tuple[Pair, Way]]:
-        """The pairs of a switch while its selector has one value."""
-        read = (selector, *(v for v in branch.variables if v != selector))
-        for values, state, way in self._ways(read, q, first, last, missing, only=value):
-            known_values = dict(zip(read, values, strict=True))
-            yield (int(branch.index[tuple(known_values[v] for v in branch.variables)]), state), way
+        self, selector: int, value: int, branch: Cases, q: int, first: int, last: int, missing: set[Request]
+    ) -> Iterator[tuple[Pair, Derivation]]:
+        """The pairs of a switch whose selector has one value."""
+        variables = (selector, *(v for v in branch.variables if v != selector))
+        for values, state, derivation in self._combinations(variables, q, first, last, missing, first_value=value):
+            value_of = dict(zip(variables, values, strict=True))
+            yield (int(branch.index[tuple(value_of[v] for v in branch.variables)]), state), derivation
 
     def _table(
-        self, parents: tuple[int, ...], table: np.ndarray, q: int, first: int, last: int, missing: set[Asked]
+        self, parents: tuple[int, ...], table: np.ndarray, q: int, first: int, last: int, missing: set[Request]
     ) -> Pairs:
         pairs: Pairs = {}
-        for values, state, way in self._ways(parents, q, first, last, missing):
-            pairs.setdefault((int(table[values]), state), way)
+        for values, state, derivation in self._combinations(parents, q, first, last, missing):
+            pairs.setdefault((int(table[values]), state), derivation)
         return pairs
 
-    def _ways(
-        self, parents: tuple[int, ...], q: int, first: int, last: int, missing: set[Asked], *, only: int | None = None
-    ) -> Iterator[tuple[tuple[int, ...], int, Way]]:
-        """(the parents' values, the state at the end, how) of all words of an interval; `only` for the first parent."""
+    def _combinations(
+        self,
+        parents: tuple[int, ...],
+        q: int,
+        first: int,
+        last: int,
+        missing: set[Request],
+        *,
+        first_value: int | None = None,
+    ) -> Iterator[tuple[tuple[int, ...], int, Derivation]]:
+        """(values of the parents, state at the end, derivation) over all words of the letters [first, last) from q.
+
+        With `first_value`, only those in which the first parent has this value.
+        """
         intervals = {v: self._shapes.interval(v) for v in parents}
         order = sorted(parents, key=lambda v: intervals[v])
-        ways: dict[tuple[tuple[int, ...], int], Way] = {((), q): ()}
-        at = first
+        reached: Reached = {((), q): ()}
+        end = first
         for v in order:
-            if intervals[v][0] < at:
+            if intervals[v][0] < end:
                 raise NoInduction("two variables of one table depend on the same letter")
-            ways = self._through_gap(ways, intervals[v][0] - at)
-            wanted = only if v == parents[0] else None
-            ways = self._through(ways, self._shapes.representative(v), wanted, missing)
-            at = intervals[v][1]
-        place = [order.index(v) for v in parents]
-        for (values, state), way in self._through_gap(ways, last - at).items():
-            yield tuple(values[i] for i in place), state, way
+            reached = self._after_gap(reached, intervals[v][0] - end)
+            wanted = first_value if v == parents[0] else None
+            reached = self._after_variable(reached, self._shapes.representative(v), wanted, missing)
+            end = intervals[v][1]
+        index = [order.index(v) for v in parents]
+        for (values, state), derivation in self._after_gap(reached, last - end).items():
+            yield tuple(values[i] for i in index), state, derivation
 
-    def _through(
-        self, ways: dict[tuple[tuple[int, ...], int], Way], v: int, wanted: int | None, missing: set[Asked]
-    ) -> dict[tuple[tuple[int, ...], int], Way]:
-        reached: dict[tuple[tuple[int, ...], int], Way] = {}
-        for (values, state), way in ways.items():
-            pairs = self._known.get((v, state))
+    def _after_variable(self, before: Reached, v: int, wanted: int | None, missing: set[Request]) -> Reached:
+        """Extend by the letters of a variable, in every way or in those that give it the wanted value."""
+        reached: Reached = {}
+        for (values, state), derivation in before.items():
+            pairs = self._relations.get((v, state))
             if pairs is None:
                 missing.add((v, state))
                 continue
             self._count(len(pairs))
             for value, after in pairs:
                 if wanted is None or value == wanted:
-                    reached.setdefault(((*values, value), after), (*way, ((v, state), (value, after))))
+                    reached.setdefault(((*values, value), after), (*derivation, ((v, state), (value, after))))
         return reached
 
-    def _through_gap(
-        self, ways: dict[tuple[tuple[int, ...], int], Way], length: int
-    ) -> dict[tuple[tuple[int, ...], int], Way]:
-        """All words of a length in between."""
+    def _after_gap(self, before: Reached, length: int) -> Reached:
+        """Extend by all words of a length, on which the parents do not depend."""
         if not length:
-            return ways
-        reached: dict[tuple[tuple[int, ...], int], Way] = {}
-        for (values, state), way in ways.items():
-            after = self._gap(state, length)
-            self._count(len(after))
-            for target in after:
-                reached.setdefault((values, target), (*way, (length, (state, target))))
+            return before
+        reached: Reached = {}
+        for (values, state), derivation in before.items():
+            targets = self._gap(state, length)
+            self._count(len(targets))
+            for target in targets:
+                reached.setdefault((values, target), (*derivation, (length, (state, target))))
         return reached
 
     def _gap(self, state: int, length: int) -> dict[int, Pair]:
+        """Every state that words of a length lead to, with (the state before, the letter) of the last move."""
         self._gaps.setdefault((state, 0), {state: (state, -1)})
         known = length
         while (state, known) not in self._gaps:
@@ -171,21 +190,22 @@ class _Statewise:
         if self.cases > MOST_STEPS:
             raise NoInduction(f"a proof state by state has more than {MOST_STEPS:,} cases")
 
-    def word(self, way: Way) -> list[int]:
-        """Numbers of letters that lead to a pair."""
+    def word(self, derivation: Derivation) -> list[int]:
+        """The letters, by their numbers, of a word with this derivation."""
         letters: list[int] = []
-        waiting = list(reversed(way))
+        waiting = list(reversed(derivation))
         while waiting:
-            asked, pair = waiting.pop()
-            if isinstance(asked, int):
-                letters += self._gap_word(pair[0], pair[1], asked)
-            elif self._network.variables[asked[0]].letter is not None:
-                letters.append(self._letter[asked[1], pair])
+            source, pair = waiting.pop()
+            if isinstance(source, int):
+                letters += self._gap_word(pair[0], pair[1], source)
+            elif self._network.variables[source[0]].letter is not None:
+                letters.append(self._letter[source[1], pair])
             else:
-                waiting += reversed(self._known[asked][pair])
+                waiting += reversed(self._relations[source][pair])
         return letters
 
     def _gap_word(self, first: int, state: int, length: int) -> list[int]:
+        """The letters of a word of this length that leads from the first state to the other."""
         letters = []
         for n in range(length, 0, -1):
             state, letter = self._gaps[first, n][state]
@@ -194,19 +214,19 @@ class _Statewise:
 
 
 def prove_statewise(extraction: Extraction, automaton: Automaton, letters: Letters) -> InductionResult:
-    """Return whether, on all words over these letters, the answer is the automaton's and no run fails."""
+    """Decide whether, on all words over these letters, the answer is the automaton's and no run fails."""
     induction = _Statewise(extraction, automaton, letters)
     variables, start = len(extraction.network.variables), int(automaton.start)
 
-    def found(way: Way | None) -> InductionResult:
-        return InductionResult(None if way is None else induction.word(way), variables, induction.cases, {}, [])
+    def result(counterexample: list[int] | None) -> InductionResult:
+        return InductionResult(counterexample, variables, induction.cases, {}, [])
 
     for failure in extraction.failures:
-        for (case, _), way in induction.over_all(failure.cases, start).items():
+        for (case, _), derivation in induction.over_all(failure.cases, start).items():
             if failure.labels[case]:
-                return found(way)
+                return result(induction.word(derivation))
     cases, answers = extraction.answer()
-    for (case, state), way in induction.over_all(cases, start).items():
+    for (case, state), derivation in induction.over_all(cases, start).items():
         if answers[case] != (ACCEPT if automaton.accepting[state] else REJECT):
-            return found(way)
-    return found(None)
+            return result(induction.word(derivation))
+    return result(None)

@@ -1,4 +1,4 @@
-// One clock for all runs: buttons, keys, play; and the choice of a cell, which goes with the clock.
+// The clock that all runs share (buttons, keys, play), and the selected cell, which follows the clock.
 
 function setStep(state, step, { follow = true } = {}) {
   state.step = Math.max(0, Math.min(state.most, step));

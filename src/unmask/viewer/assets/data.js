@@ -1,5 +1,5 @@
 "use strict";
-// The page's data: what `packing.packed` made of arrays, and the questions that the rest of the page asks.
+// The page's data: decode the arrays that `panel.packed` encoded, and answer the queries of the other scripts.
 
 const ARRAYS = { int8: Int8Array, int16: Int16Array, int32: Int32Array };
 const KEPT = 0, WRITTEN = 1, EDITED = 2, REPEATED = 3, NOTHING = -1;
@@ -45,18 +45,18 @@ const symbolAt = (panel, line, column) => {
   return token === NOTHING ? "" : panel.symbols[token];
 };
 
-// What was computed to get a line, as in `Story.moment`; null before the first step.
+// The moment whose computation led to a line, as in `RunHistory.moment`; null before the first step.
 const momentOf = (panel, line) => (panel.looped ? line : line > 0 ? line - 1 : null);
 
-// The line that a panel shows when the clock stands at a step; a looped model answers right after its last loop.
+// The line that a panel shows when the clock is at a step; a looped model answers right after its last loop.
 const lineAt = (panel, step) => (panel.looped && step >= panel.steps ? panel.lines - 1 : Math.min(step, panel.lines - 1));
 const stepOf = (panel, line) => Math.min(line, panel.steps);
 
-// The row whose logits decided a cell, as in `Story.deciding_row`.
+// The row whose logits decided a cell, as in `RunHistory.deciding_row`.
 const decidingRow = (panel, line, column) =>
   panel.kind === "cot" && changeAt(panel, line, column) !== KEPT ? column - 1 : column;
 
-// The line in which a column was written last, as the step of `line` reads it; 0 for the input.
+// The line in which a column was written last, as seen by the step of `line`; 0 for the input.
 function lastWritten(panel, line, column) {
   for (let l = line - 1; l > 0; l--) {
     const change = changeAt(panel, l, column);
@@ -96,7 +96,7 @@ function decisionOf(panel, transformer, moment, row) {
   return found.length ? found : null;
 }
 
-// The registers of a row after a stage: [{name, labels, values}], or null where they were not kept.
+// The registers of a row after a stage: [{name, labels, values}], or null if they are not stored in the page.
 function registersOf(transformer, stage, moment, row) {
   const [moments, rows, width] = stage.values.shape;
   const m = moment - stage.first;

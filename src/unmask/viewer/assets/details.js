@@ -1,4 +1,4 @@
-// What is known of the chosen cell: what happened to it, why, what it read, what its registers hold.
+// Details of the selected cell: what changed, why, which rows were read, and the contents of the registers.
 
 function make(name, attributes = {}, ...children) {
   const element = document.createElement(name);
@@ -57,7 +57,7 @@ function happened(panel, line, column, change, text) {
       ? ["The next symbol of the chain is ", symbol(text), `. The row before it, ${columnName(panel, column - 1)}, decides it.`]
       : ["A mask was appended here, and the model", ...wrote];
   }
-  if (panel.kind === "topk" && !panel.planner) return bySureness(panel, line, column, change, text, wrote);
+  if (panel.kind === "topk" && !panel.planner) return byConfidence(panel, line, column, change, text, wrote);
   const chooser = panel.planner ? `The planner ${panel.planner}` : "The planner";
   const by = panel.kind === "topk" ? "the model" : "the predictor";
   if (change === WRITTEN) return [`${chooser} chose this masked slot, and ${by}`, ...wrote];
@@ -66,7 +66,7 @@ function happened(panel, line, column, change, text) {
   return tokenAt(panel, line, column) === panel.mask ? [`${chooser} did not choose this slot. It is still masked.`] : [`${chooser} did not choose this slot. It still contains `, symbol(text), "."];
 }
 
-function bySureness(panel, line, column, change, text, wrote) {
+function byConfidence(panel, line, column, change, text, wrote) {
   if (change === WRITTEN) return ["The model was confident enough about this masked slot and", ...wrote];
   if (change === EDITED) return ["The model was confident enough to write this slot again. It contained ", symbol(symbolAt(panel, line - 1, column)), ", and the model", ...wrote];
   if (change === REPEATED) return ["The model was confident enough to write this slot again. It wrote the same symbol."];
@@ -122,9 +122,9 @@ function heads(panel, moment, line, row) {
       name.append(swatch, headName(panel, head));
     }
     last = index;
-    const held = symbolAt(panel, Math.max(0, line - (moment === null ? 0 : 1)), key);
+    const contents = symbolAt(panel, Math.max(0, line - (moment === null ? 0 : 1)), key);
     table.append(make("tr", { "data-transformer": head.transformer, "data-layer": head.layer, "data-head": head.head, "data-row": key, "data-weight": weight },
-      name, make("td", {}, columnName(panel, key), " ", symbol(held === "" ? "·" : held)), make("td", {}, make("span", { class: "value" }, `×${number(weight, panel.scale)}`))));
+      name, make("td", {}, columnName(panel, key), " ", symbol(contents === "" ? "·" : contents)), make("td", {}, make("span", { class: "value" }, `×${number(weight, panel.scale)}`))));
   });
   box.append(table);
   if (reads.length > 200) box.append(make("p", { class: "soft" }, `and ${reads.length - 200} more rows`));
@@ -170,18 +170,18 @@ function registers(state, panel, planner, writer, moment, row) {
 function registerTable(blocks, scale) {
   const list = make("dl", { class: "list" }), empty = [];
   for (const { name, labels, values } of blocks) {
-    const held = values.map((v, i) => [labels[i], v]).filter(([, v]) => v !== 0);
-    if (!held.length) {
+    const nonzero = values.map((v, i) => [labels[i], v]).filter(([, v]) => v !== 0);
+    if (!nonzero.length) {
       empty.push(name);
       continue;
     }
     const cell = make("dd");
-    const signs = labels.length > 1 && held.length === values.length && new Set(values.map(Math.abs)).size === 1;
+    const signs = labels.length > 1 && nonzero.length === values.length && new Set(values.map(Math.abs)).size === 1;
     if (labels.length === 1) cell.append(number(values[0], scale));
     else if (signs) cell.append(values.map((v) => (v > 0 ? "+" : "−")).join(" "), make("span", { class: "value" }, `  ×${number(Math.abs(values[0]), scale)}`));
     else {
-      held.slice(0, 40).forEach(([label, v], i) => cell.append(i ? ", " : "", symbol(label || "value"), make("span", { class: "value" }, ` ${number(v, scale)}`)));
-      if (held.length > 40) cell.append(make("span", { class: "value" }, ` and ${held.length - 40} more`));
+      nonzero.slice(0, 40).forEach(([label, v], i) => cell.append(i ? ", " : "", symbol(label || "value"), make("span", { class: "value" }, ` ${number(v, scale)}`)));
+      if (nonzero.length > 40) cell.append(make("span", { class: "value" }, ` and ${nonzero.length - 40} more`));
     }
     list.append(make("div", { "data-register": name }, make("dt", {}, make("bdi", {}, name)), cell));
   }

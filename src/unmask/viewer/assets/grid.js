@@ -1,4 +1,4 @@
-// The cells, drawn on a canvas of the size of what is visible.
+// Draw the cells on a canvas as large as the visible area.
 
 let ink = {};
 
@@ -108,7 +108,7 @@ function dot(pen, x, y, colour, radius) {
 
 const SMALLEST = 6;
 
-// A symbol, as large as its cell allows. One that is too long ends in "…"; in a cell that is too small it is a mark.
+// Draw a symbol as large as its cell allows. A long symbol ends in "…"; a cell that is too small shows a mark.
 function label(pen, panel, text, x, y, colour) {
   const room = Math.min(panel.w, 34) - 3;
   let size = Math.min(panel.h * 0.62, 15);

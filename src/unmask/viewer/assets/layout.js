@@ -1,5 +1,5 @@
-// Where a cell stands: the canvas has a row per step and a column per row of the transformer; the tree folds every
-// written symbol over what it was made from.
+// Positions of cells. The canvas view has a line per step and a column per row of the transformer. The tree view shows
+// each written symbol above the symbols that it was computed from.
 
 const GUTTER = 50, TOP = 20, BETWEEN = 12;
 
@@ -7,7 +7,7 @@ function measure(panel, state) {
   const width = panel.scroller.clientWidth - GUTTER - 6;
   const columns = state.tree ? panel.foldedColumns : panel.columns + 1;
   const cell = Math.min(state.tree ? 40 : 32, Math.max(state.tree ? 9 : 11, Math.floor(((width - BETWEEN) / columns) * 2) / 2));
-  // side by side, a step stands at one height in all panels
+  // side by side, a step has the same height in all panels
   const lines = state.half ? Math.max(...state.panels.map((p) => p.lines)) : panel.lines;
   const row = Math.min(state.half ? 36 : 24, Math.max(state.tree ? 27 : 18, (window.innerHeight * 0.68 - 210) / lines));
   panel.w = cell * state.zoom;
@@ -17,12 +17,12 @@ function measure(panel, state) {
   panel.contentHeight = TOP + panel.lines * panel.h + 8;
 }
 
-// Half the height of a cell; between the rows there is room for lines.
+// Half the height of a cell; the lines between rows need the rest.
 const halfCell = (panel, state) => Math.min(13, panel.h * (state.tree ? 0.31 : 0.38));
 
 const centreY = (panel, line) => TOP + (line + 0.5) * panel.h;
 
-// The middle of a cell, or null where the tree does not show it.
+// The middle of a cell, or null if the tree does not show it.
 function centre(panel, state, line, column) {
   if (!state.tree) {
     const shift = column >= panel.firstSlot ? panel.split : 0;
@@ -32,7 +32,7 @@ function centre(panel, state, line, column) {
   return x === undefined ? null : [GUTTER + (x + 0.5) * panel.w, centreY(panel, line)];
 }
 
-// (x, y) of the content → {line, column} of the cell there, or null.
+// (x, y) of the content → {line, column} of the cell at this position, or null.
 function cellAt(panel, state, x, y) {
   const line = Math.floor((y - TOP) / panel.h);
   if (line < 0 || line >= panel.lines) return null;

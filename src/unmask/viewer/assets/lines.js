@@ -1,4 +1,4 @@
-// Which rows were read, as lines over the cells: a colour and a dash for every head, the width by weight.
+// Draw the reads of attention as lines over the cells: colour and dash by head, width by weight.
 
 const DASHES = ["", "7 3", "2 3", "9 3 2 3"];
 const SVG = "http://www.w3.org/2000/svg";
@@ -49,7 +49,7 @@ function drawEdges(panel, state, half) {
 
 function drawChosen(panel, state, half) {
   const { line, column } = state.chosen;
-  // in the tree a symbol stands where it was written
+  // in the tree a symbol is shown in the line that wrote it
   const placed = (l, c) => centre(panel, state, l, c) || centre(panel, state, lastWritten(panel, l + 1, c), c);
   const here = placed(line, column);
   if (!here) return;
@@ -73,7 +73,7 @@ function drawChosen(panel, state, half) {
   shape(panel.over, "rect", { class: "ring", x: here[0] - box / 2, y: here[1] - half - 1, width: box, height: 2 * half + 2, rx: 6 });
 }
 
-// What the chosen symbol was made from, also where heads reach it through rows that the tree does not show.
+// The symbols that the selected symbol was computed from, including those read through rows that the tree does not show.
 function drawOwnEdges(panel, state, here, half) {
   const edges = panel.edges.values;
   for (let i = 0; i < edges.length; i += 5) {

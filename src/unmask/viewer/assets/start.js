@@ -1,4 +1,4 @@
-// From data to a page that moves.
+// Build the page from its data and connect its controls.
 
 const byId = (id) => document.getElementById(id);
 
@@ -58,7 +58,7 @@ function refresh(state, { anew = false } = {}) {
   if (state.chosen) showDetails(state);
 }
 
-// Two panels stand side by side when each has room for readable cells.
+// Place two panels side by side if the cells of both stay readable.
 function fitsHalf(state) {
   const widest = Math.max(...state.panels.map((p) => (state.tree ? p.foldedColumns : p.columns + 2)));
   return state.panels.length > 1 && (byId("panels").clientWidth - 32) / 2 - GUTTER > widest * (state.tree ? 9 : 13) * state.zoom;
@@ -123,7 +123,7 @@ async function start() {
   state.chosen = { panel: first, line: first.lines - 1, column: first.columns - 1 };
   refresh(state, { anew: true });
   for (const panel of panels) {
-    // of a canvas that is far wider than the page, the end says more than the masks after the input
+    // if a canvas is far wider than the page, show its end: the slots after the input are mostly masks
     if (panel.contentWidth > 2.2 * panel.scroller.clientWidth) reveal(panel, state, panel.lines - 1, panel.columns - 1);
   }
   connect(state);
