@@ -65,5 +65,5 @@ def test_the_pointer_of_the_paper_fails(length, block):
 
 
 def test_there_must_be_an_input_symbol():
-    with pytest.raises(AssertionError, match="there must be one"):
+    with pytest.raises(AssertionError, match="N must be at least 1"):
         block_planner(SYMBOLS, "m", length=0, block=2, blocks=2)
