@@ -1,10 +1,13 @@
-"""Measure every row of the performance table in one run: `make bench`; or some: `python benchmarks/bench.py proofs …`.
+"""Measure every row of the performance table: `make bench`.
 
 Writes benchmarks/results.json, a line of ratios to benchmarks/history.jsonl, the plots of
-docs/reference/performance/ and the measured parts of
-docs/reference/performance.md. Times are the best of a few runs of the real thing, in CPU seconds (user and
-system), and rivals run beside it: a ratio to one of them that grows is a loss, whatever the machine does. All that is
-ours runs on one core. Where C6288=FILE names the netlist of c6288 as AIGER or BLIF, it is measured, too.
+docs/reference/performance/ and the measured regions of docs/reference/performance.md. Times are the best of a few runs,
+in CPU seconds (user and system), on one core. Rival programs run on the same machine, so that a growing ratio to a
+rival is a loss on any machine. If C6288=FILE names the netlist of c6288 as AIGER or BLIF, it is measured, too.
+
+    python benchmarks/bench.py              measure everything
+    python benchmarks/bench.py PART …       measure some parts and keep the other results
+    python benchmarks/bench.py pages        write the page and the plots from results.json, without measuring
 """
 
 import cProfile
@@ -16,12 +19,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from itertools import product
-from math import log, log2
+from math import log
 from pathlib import Path
 
 import numpy as np
-import plots
 from history import append, losses, ratios_of
 from multiplier import nor_multiplier
 from pages import table, write_page
@@ -36,12 +39,15 @@ from unmask.problems.automata.groups_and_monoids import transition_monoid
 from unmask.problems.circuits.circuit_files import write_aiger
 from unmask.reasoners.run_words import answers, run
 from unmask.reasoners.typed_words import read_word
+from unmask.samplers.line_plot import Point, Series, plot, powers
 from unmask.verification.answer_tables import tabled_answers
 from unmask.verification.circuits.extracted import circuit_of
 from unmask.verification.words.deciders import Encoding, decider_of
 
 HERE = Path(__file__).parent
 DOCS = HERE.parent / "docs"
+RESULTS = HERE / "results.json"
+PICTURES, SIZE = DOCS / "reference" / "performance", (460, 280)
 ALTA_PARITY_SECONDS = 51
 LARGE = {  # of tests/compilers/test_regular_compiler.py: 2,384 to 3,532 elements, and 66 states
     "log search": r".*(error|warning|fatal|panic).*(timeout|refused|reset).*",
@@ -420,50 +426,68 @@ def write_results(results):
     write_page(DOCS / "reference" / "performance.md", {"table": [*targets, "", under], "profile": where})
 
 
-def main(only):
-    """Measure all, or some parts and keep the rest as it was measured before; and write."""
-    results = json.loads((HERE / "results.json").read_text(encoding="utf-8")) if only else {}
-    results["machine"] = {"cores": os.cpu_count(), "python": platform.python_version(), "numpy": np.__version__}
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch)
-        parts = {
-            "a5": a5,
-            "regex": regex,
-            "regex_by_hand": lambda: regex_by_hand(folder),
-            "chain_of_thought": chains,
-            "parity": parity,
-            "every_word": every_word,
-            "a_million_words": lambda: a_million_words(folder),
-            "a_million_letters": lambda: a_million_letters(folder),
-            "converted": converted,
-            "proofs": proofs,
-            "multipliers": lambda: multipliers(folder),
-            "large_proofs": large_proofs,
-            "start_up": lambda: start_up(folder),
-            "compile_4096": lambda: compile_4096(folder),
-            "profile": profile,
-        }
-        if unknown := set(only) - parts.keys():
-            raise SystemExit(f"there is no part {min(unknown)}; parts are {', '.join(parts)}")
-        for name in only or parts:
-            start = time.monotonic()
-            results[name] = parts[name]()
-            print(f"{name}: measured in {time.monotonic() - start:.0f} s", flush=True)
-            (HERE / "results.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-    if missing := [name for name in parts if name not in results]:
-        raise SystemExit(f"not measured yet: {', '.join(missing)}; run without naming parts")
+def curve(name, lengths, seconds):
+    return Series(name, tuple(Point(n, s) for n, s in zip(lengths, seconds, strict=True)))
+
+
+def write_plots(results):
+    """Write seconds against N on logarithmic axes, with a band of slope 1 through the first run."""
     for name, title in (("regex", "(ab)* by mdm"), ("chain_of_thought", "(ab)* by chain of thought")):
         measured = results[name]
-        curves = {"run": measured["seconds"], "compile": measured.get("compile_seconds")}
-        plot = plots.log_log(
-            title, [log2(n) for n in measured["lengths"]], {k: [log2(s) for s in v] for k, v in curves.items() if v}
-        )
-        (DOCS / "reference" / "performance" / f"{name}.svg").write_text(plot, encoding="utf-8")
+        lengths, run_seconds = measured["lengths"], measured["seconds"]
+        series = [curve("run", lengths, run_seconds)]
+        if compile_seconds := measured.get("compile_seconds"):
+            series.append(curve("compile", lengths, compile_seconds))
+        linear = curve("slope 1", lengths, [run_seconds[0] * n / lengths[0] for n in lengths])
+        series.append(replace(linear, measured=False))
+        seconds = [point.y for one in series for point in one.points]
+        picture = plot(title, powers("length N", lengths), powers("seconds", seconds), series, size=SIZE)
+        (PICTURES / f"{name}.svg").write_text(picture, encoding="utf-8")
+
+
+def measure(only, folder, results):
+    """Measure all parts, or some; results.json is written after each."""
+    parts = {
+        "a5": a5,
+        "regex": regex,
+        "regex_by_hand": lambda: regex_by_hand(folder),
+        "chain_of_thought": chains,
+        "parity": parity,
+        "every_word": every_word,
+        "a_million_words": lambda: a_million_words(folder),
+        "a_million_letters": lambda: a_million_letters(folder),
+        "converted": converted,
+        "proofs": proofs,
+        "multipliers": lambda: multipliers(folder),
+        "large_proofs": large_proofs,
+        "start_up": lambda: start_up(folder),
+        "compile_4096": lambda: compile_4096(folder),
+        "profile": profile,
+    }
+    if unknown := set(only) - parts.keys():
+        raise SystemExit(f"there is no part {min(unknown)}; parts are {', '.join(parts)}")
+    results["machine"] = {"cores": os.cpu_count(), "python": platform.python_version(), "numpy": np.__version__}
+    for name in only or parts:
+        start = time.monotonic()
+        results[name] = parts[name]()
+        print(f"{name}: measured in {time.monotonic() - start:.0f} s", flush=True)
+        RESULTS.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    if missing := [name for name in parts if name not in results]:
+        raise SystemExit(f"not measured yet: {', '.join(missing)}; run without naming parts")
+
+
+def main(only):
+    """Measure all parts or those named, and write the page and the plots; `pages` only writes."""
+    results = json.loads(RESULTS.read_text(encoding="utf-8")) if only else {}
+    if only != ["pages"]:
+        with tempfile.TemporaryDirectory() as scratch:
+            measure(only, Path(scratch), results)
+        for loss in losses(HERE / "history.jsonl", ratios_of(results)):
+            print(loss)
+        if not only:
+            append(HERE / "history.jsonl", ratios_of(results))
+    write_plots(results)
     write_results(results)
-    for loss in losses(HERE / "history.jsonl", ratios_of(results)):
-        print(loss)
-    if not only:
-        append(HERE / "history.jsonl", ratios_of(results))
     for row in rows_of(results):
         print(" | ".join(row))
 

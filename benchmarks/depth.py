@@ -4,7 +4,6 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
-import plots
 from pages import table, write_page
 
 from unmask.engines.reference import ReferenceEngine
@@ -12,6 +11,7 @@ from unmask.errors import AttendsToNothing
 from unmask.paper.checks.circuit_checks import circuit_model
 from unmask.problems.circuit_problems import FamilyProblem
 from unmask.reasoners.decoding import decode
+from unmask.samplers.line_plot import Point, Series, from_zero, plot
 from unmask.testing.random_transformer import random_diffusion, random_transformer
 from unmask.verification.circuits.constant_depth import (
     constant_depth_circuit,
@@ -76,6 +76,16 @@ def _some(length):
     return np.random.default_rng(length).integers(0, 2, (SOME_WORDS, length)).tolist()
 
 
+def write_plot(passes):
+    """Write depth against the number of rows: of the cascade, and of the chain of additions."""
+    cascade = Series("cascade", tuple(Point(rows, depth) for rows, depth, *_ in passes))
+    additions = Series("additions", tuple(Point(rows, depth) for rows, _, _, depth, *_ in passes))
+    across = from_zero("rows N", ROWS, whole=True)
+    up = from_zero("AND/OR depth", [point.y for point in (*cascade.points, *additions.points)], whole=True)
+    picture = plot("AND/OR depth of one layer over F_1", across, up, [cascade, additions], size=(460, 280))
+    (DOCS / "reference" / "performance" / "depth.svg").write_text(picture, encoding="utf-8")
+
+
 def main():
     """Measure, and write."""
     passes, compiled = list(one_pass()), list(families())
@@ -92,9 +102,7 @@ def main():
         DOCS / "how-to" / "extract-a-circuit.md",
         {k: table(heads[k], rows) + (bounded if k == "pass" else []) for k, rows in tables.items()},
     )
-    curves = {"cascade": [row[1] for row in passes], "additions": [row[3] for row in passes]}
-    plot = plots.plain("AND/OR depth of one layer over F_1", list(ROWS), curves, "rows N", 20)
-    (DOCS / "reference" / "performance" / "depth.svg").write_text(plot, encoding="utf-8")
+    write_plot(passes)
     for rows in tables.values():
         print("\n".join(str(row) for row in rows))
 

@@ -23,7 +23,7 @@ def beside(monkeypatch):
 
 
 @pytest.mark.usefixtures("beside")
-@pytest.mark.parametrize("name", ["bench", "proofs", "depth", "history", "rivals", "pages", "plots", "multiplier"])
+@pytest.mark.parametrize("name", ["bench", "proofs", "depth", "history", "rivals", "pages", "multiplier"])
 def test_what_a_benchmark_imports_is_there(name):
     assert importlib.import_module(name).__doc__
 
