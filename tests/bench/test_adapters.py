@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from unmask.bench import adapters
+from unmask.bench.adapters import sampler_named
 from unmask.bench.bench_folder import cached_models
-from unmask.bench.check_sampler import sampler_named
 from unmask.bench.run_checks import run_checks
 from unmask.errors import UnmaskError
 

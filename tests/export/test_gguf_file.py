@@ -5,6 +5,7 @@ import re
 import runpy
 from pathlib import Path
 from types import SimpleNamespace
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from unmask.errors import UnmaskError
 from unmask.export import gguf_file as gguf_module
 from unmask.export.agreement import ExportDisagreement
 from unmask.export.export_model import export_files
-from unmask.export.gguf_file import ARCHS, GgufChoice, as_halves, as_neighbours, read_back
+from unmask.export.gguf_file import Arch, GgufChoice, as_halves, as_neighbours, read_back
 from unmask.export.rope_transformer import rope_passes
 
 PROGRAM = Path(__file__).parents[2] / "examples" / "engines" / "fill_in_llama_cpp.py"
@@ -52,7 +53,9 @@ def solved(engine, head, report, drawn, padding, mask):
 
 
 @in_llama_cpp
-@pytest.mark.parametrize(("arch", "dtype"), [*((arch, "f32") for arch in ARCHS), ("llada", "f16"), ("dream", "q8_0")])
+@pytest.mark.parametrize(
+    ("arch", "dtype"), [*((arch, "f32") for arch in get_args(Arch)), ("llada", "f16"), ("dream", "q8_0")]
+)
 def test_a5_in_llama_cpp(arch, dtype, exported):
     model, folder, report = exported("group:A5", "mdm", "gguf", length=16, gguf=GgufChoice(arch, dtype))
     drawn = a5_words(model.input_symbols, 16, 4, seed=41)

@@ -28,7 +28,9 @@ from unmask.problems.random_circuits import (
 )
 from unmask.programs.sampling_programs import counter_bits, heads
 from unmask.reasoners.sampled_law import sampled_law
-from unmask.samplers.write_once_parity import distance_on_grid, write_once_distance
+from unmask.samplers.write_once_parity import write_once_distance
+
+from .parity_on_grid import distance_on_grid
 
 
 def random_circuit(rng):

@@ -8,8 +8,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from unmask.samplers.exact_sampler_law import Scripted, TooMany, _Asked, exact_law, scripted_law
-from unmask.samplers.law_comparison import SHARPNESS, Bench, compare, exact_distance, law_budgets, sampled_distance
+from unmask.samplers.law_comparison import (
+    SHARPNESS,
+    Bench,
+    Scripted,
+    TooMany,
+    _Asked,
+    compare,
+    exact_distance,
+    exact_law,
+    law_budgets,
+    sampled_distance,
+    scripted_law,
+)
 from unmask.samplers.remasking_rules import P2, Remdm
 from unmask.samplers.sampler_names import ZOO, zoo
 from unmask.samplers.string_law import LawPredictor, law_from_json, read_law

@@ -13,7 +13,9 @@ from unmask.problems.catalogue import parse_problem
 from unmask.viewer import html_page, model_view
 from unmask.viewer.html_page import View, in_a_cell, safe_json, text_of
 from unmask.viewer.model_view import panel_of, view_of
-from unmask.viewer.panel import LEFT_OUT, Detail, unpacked
+from unmask.viewer.panel import LEFT_OUT, Detail
+
+from .unpacking import unpacked
 
 HOSTILE = [
     "</script><script>boom()</script>",

@@ -6,8 +6,10 @@ import pytest
 from unmask.api import compile_problem, run_word
 from unmask.engines.reference import ReferenceEngine
 from unmask.viewer.model_view import panel_of
-from unmask.viewer.panel import Panel, packed, unpacked
+from unmask.viewer.panel import Panel, packed
 from unmask.weights.kinds import KINDS
+
+from .unpacking import unpacked
 
 # Arrays survive the way into a page.
 

@@ -15,8 +15,8 @@ from unmask.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from unmask.bench.ablated_bert import AblatedBert
+    from unmask.bench.adapters import check_sampler, sampler_named
     from unmask.bench.bench_folder import cached_model, write_bench_folder
-    from unmask.bench.check_sampler import check_sampler, sampler_named
     from unmask.bench.circuits import CircuitScore, circuit_files, read_circuit, score_circuit
     from unmask.bench.loaded_model import LoadedModel, load_reference
     from unmask.bench.observed_run import NotApplicable
@@ -54,14 +54,14 @@ _MODULES = {
     "ReferenceRow": "unmask.bench.reference_models",
     "Report": "unmask.bench.run_checks",
     "cached_model": "unmask.bench.bench_folder",
-    "check_sampler": "unmask.bench.check_sampler",
+    "check_sampler": "unmask.bench.adapters",
     "circuit_files": "unmask.bench.circuits",
     "load_reference": "unmask.bench.loaded_model",
     "parametrize_with_checks": "unmask.bench.pytest_plugin",
     "read_circuit": "unmask.bench.circuits",
     "reference_row": "unmask.bench.reference_models",
     "run_checks": "unmask.bench.run_checks",
-    "sampler_named": "unmask.bench.check_sampler",
+    "sampler_named": "unmask.bench.adapters",
     "score_circuit": "unmask.bench.circuits",
     "write_bench_folder": "unmask.bench.bench_folder",
 }

@@ -1,4 +1,4 @@
-"""Adapters that call published samplers as `generate` of the bench, one function each. No code of theirs is contained.
+"""A sampler, by function or by name → its checks; and adapters for published samplers, one function each.
 
     check_sampler(adapters.llada(their_module.generate))
     check_sampler(adapters.diffusers_pipeline(), options={"threshold": 0.95})
@@ -10,17 +10,68 @@ needs it is reported as not applicable.
 # ruff: noqa: ARG001
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from types import MethodType
 from typing import Any
 
 import numpy as np
 
+from unmask.bench.bench_folder import cached_models
 from unmask.bench.observed_run import NotApplicable
+from unmask.bench.run_checks import SECONDS, Report, function_named, run_checks
 from unmask.errors import UnmaskError
 
 Generate = Callable[..., Any]
+
+
+def check_sampler(
+    generate: Generate | str,
+    models: str = "quick",
+    *,
+    checks: Iterable[str] | None = None,
+    options: Mapping[str, Any] | None = None,
+    effects: Mapping[str, tuple[Any, Any]] | None = None,
+    equal: Mapping[str, Sequence[Any]] | None = None,
+    expected_failures: Mapping[str, str] | None = None,
+    seconds: float = SECONDS,
+) -> Report:
+    """Run the checks on a sampler, and return a report.
+
+    `generate(model, tokenizer, input_ids, *, steps, mask_token_id, **options)` fills the masks of `input_ids` in at
+    most `steps` passes and returns the filled ids; or (ids, step map); or an object with `sequences` and, if it has
+    one, `step_map` or `histories`. Checks about an option apply if generate has a parameter of its name: block_length,
+    threshold, editing_threshold, max_post_steps, minimal_topk, remasking, attention_mask, prompt_length, use_cache,
+    and uniform, for samplers that denoise random symbols instead of masks.
+
+    `models` is quick, full, names of `unmask bench list`, or a bench folder. `options` are passed to every call,
+    `effects` maps further options to two values that must give different runs, `equal` maps options to values that must
+    give the same run, `expected_failures` maps checks to reasons, and `seconds` limits every run.
+    """
+    name = generate if isinstance(generate, str) else None
+    function = sampler_named(generate) if isinstance(generate, str) else generate
+    return run_checks(
+        function,
+        cached_models(models),
+        checks=checks,
+        options=options,
+        effects=effects,
+        equal=equal,
+        expected_failures=expected_failures,
+        seconds=seconds,
+        name=name,
+    )
+
+
+def sampler_named(text: str) -> Generate:
+    """Return the function that a name means.
+
+    The name is FILE.py:NAME, package.module:NAME, a class of diffusers, or a name of `unmask samplers`.
+
+    `diffusers:NAME` may be followed by parameters of its scheduler, `diffusers:NAME:PARAMETER=VALUE,…`.
+    """
+    adapter = adapter_named(text)
+    return function_named(text) if adapter is None else adapter
 
 
 def numpy_sampler(generate: Generate) -> Generate:

@@ -259,8 +259,10 @@ def _possible(nodes: set[Node] | frozenset[Node], canvas: Canvas, run: Recorded)
 
 # Words that differ in one letter, and which slots that changes.
 
+LETTERS_PER_WORD = 4
 
-def counterfactual_pairs(subject: Any, slots: Sequence[int], per_word: int = 4) -> list[dict[str, Any]]:
+
+def counterfactual_pairs(subject: Any, slots: Sequence[int]) -> list[dict[str, Any]]:
     """Return, for every word, words that differ in one letter and for which some slot has another right value."""
     from unmask.samplers.sampled_predictors import CompiledPredictor
 
@@ -268,7 +270,7 @@ def counterfactual_pairs(subject: Any, slots: Sequence[int], per_word: int = 4) 
     letters = np.unique(subject.predictor.words)
     found = []
     for number, word in enumerate(subject.predictor.words):
-        tried, places = [], np.linspace(0, len(word) - 1, per_word).astype(int).tolist()
+        tried, places = [], np.linspace(0, len(word) - 1, LETTERS_PER_WORD).astype(int).tolist()
         for place in dict.fromkeys(places):
             other = word.copy()
             other[place] = letters[(np.searchsorted(letters, word[place]) + 1) % len(letters)]

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from unmask.bench.check_sampler import sampler_named
+from unmask.bench.adapters import sampler_named
 from unmask.bench.observed_run import NotApplicable, ObservedRun, observe
 from unmask.bench.run_checks import SECONDS
 from unmask.bench.trial import PASSES_PER_SLOT, check_call

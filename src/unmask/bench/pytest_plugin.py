@@ -67,8 +67,8 @@ def _cases(
     equal: Mapping[str, Sequence[Any]],
 ) -> Iterator[tuple[str, Callable[[], None]]]:
     """Return (id, function that runs one check on one model); a model is built when its first item runs."""
+    from unmask.bench.adapters import sampler_named
     from unmask.bench.bench_folder import cached_models, model_names
-    from unmask.bench.check_sampler import sampler_named
     from unmask.bench.run_checks import EXPECTED, FAILED, NOT_APPLICABLE, named_checks, outcome_of
     from unmask.bench.trial import Trial, check_call, check_values
     from unmask.errors import UnmaskError

@@ -99,12 +99,6 @@ class Report:
             "runs": [asdict(run) for run in self.runs],
         }
 
-    def raise_for_failures(self) -> None:
-        """Raise AssertionError with the first failure of every check."""
-        if not self.ok:
-            failed = [f"{name}: {message}" for name, status, message in self.rows() if status.startswith(FAILED)]
-            raise AssertionError("\n".join(failed) or "no check could be applied")
-
 
 def named_checks(names: Iterable[str] | None) -> list[Check]:
     """Return the checks of these names; all checks if there are no names."""

@@ -300,15 +300,15 @@ class Trial:
         """Describe the first early write."""
         return next((said for _, said in self.early_writes(run, word)), None)
 
-    def wrong_slot(self, run: ObservedRun, word: ReferenceWord, row: int = 0) -> str | None:
-        """Describe the first slot whose final value is wrong."""
-        held = run.slots[row]
-        wrong = np.flatnonzero((word.values != UNJUDGED) & (held != word.values))
+    def wrong_slot(self, run: ObservedRun, word: ReferenceWord) -> str | None:
+        """Describe the first slot of the first row whose final value is wrong."""
+        final = run.slots[0]
+        wrong = np.flatnonzero((word.values != UNJUDGED) & (final != word.values))
         if not len(wrong):
             return None
         slot = int(wrong[0])
         return (
-            f"{len(wrong)} of {len(held)} slots are wrong, the first is slot {slot}: {self.model.shown(held[slot])} "
+            f"{len(wrong)} of {len(final)} slots are wrong, the first is slot {slot}: {self.model.shown(final[slot])} "
             f"instead of {self.model.shown(word.values[slot])}"
         )
 

@@ -171,7 +171,7 @@ def run(
 
     Example: [bold]unmask bench run --sampler fast-dllm:threshold=0.9[/bold]
     """
-    from unmask.bench.check_sampler import check_sampler
+    from unmask.bench.adapters import check_sampler
     from unmask.cli.output_files import PAGE, check_writable, write_text
     from unmask.cli.terminal import console, literal, print_document, show_table
 

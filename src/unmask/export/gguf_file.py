@@ -10,7 +10,7 @@ q8_0           keeps `ffn_gate` in f16: a row holds biases many times as large a
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 from safetensors.numpy import save
@@ -25,7 +25,6 @@ from unmask.weights.model import Model
 
 Arch = Literal["llada", "dream", "llama", "qwen2", "eurobert"]
 GgufType = Literal["f32", "f16", "q8_0"]
-ARCHS: tuple[Arch, ...] = get_args(Arch)
 TURNS_NEIGHBOURS = ("llada", "llama")
 ATTENTION_BIASES = ("dream", "qwen2")
 DIFFUSION_ARCHS = ("llada", "dream")

@@ -1,20 +1,399 @@
-"""Model → the files of an ONNX folder: one pass of one transformer, plain or exact, and a card with a program.
+"""Model → an ONNX folder: one pass of one transformer as a graph, plain or exact, and a card with a program.
 
-The program on the card needs onnxruntime, NumPy and export.json: it reads a word and prints its answer.
+    plain   MatMul, Softmax, Relu, over the repaired weights, in float32
+    exact   F_p in 64-bit integers; a sum that clips after every addition is a Scan: state' = clip(state + [a_k·b_k])
+
+A row whose exponentials all underflow is an error in F_p. A graph cannot raise one, so the exact form has a second
+output, `divided_by_zero`: the number of such rows. Its logits are valid only where that is 0.
+
+The file is a protocol buffer: a field is its number and wire type as a varint, then a varint, or a length and that many
+bytes. Writing it needs no package. The check at export evaluates the graph here, without a runtime. The program on the
+card needs onnxruntime, NumPy and export.json: it reads a word and prints its answer.
 """
 
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from unmask.export.agreement import ExportDisagreement, ObservedPass, compare, logit_scale, observe, planned_order
 from unmask.export.folder_files import Files, as_json, as_text, plain_card, register_map, summary, written_word
-from unmask.export.onnx_graph import Graph, exact_graph, model_bytes, plain_graph, run_graph
-from unmask.export.real_transformer import in_parts, real_weights, repaired
+from unmask.export.real_transformer import RealTransformer, in_parts, looped, real_weights, repaired, softmax
 from unmask.export.tokenizer import token_names
 from unmask.export.torch_folder import EXACT_LOGIT_SCALE, merged, scaled_level
+from unmask.numerics.arithmetic import exp_table
+from unmask.weights.matrices import Matrix
 from unmask.weights.model import Model
+from unmask.weights.transformer import Head, Layer, Transformer
+
+IR_VERSION, OPSET = 8, 17
+TYPES = {np.dtype("float32"): 1, np.dtype("int64"): 7, np.dtype("bool"): 9}
+
+
+@dataclass(frozen=True)
+class GraphNode:
+    """output = op(inputs)."""
+
+    op: str
+    inputs: tuple[str, ...]
+    output: str
+    attributes: dict[str, "int | list[int] | np.ndarray | Graph"] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class GraphValue:
+    """An input or output of the graph: a type, and a shape whose named axes are free."""
+
+    name: str
+    dtype: str
+    shape: tuple[int | str, ...]
+
+
+@dataclass
+class Graph:
+    """Built node by node; `constant` and `node` return the name of what they make."""
+
+    name: str
+    inputs: list[GraphValue] = field(default_factory=list)
+    outputs: list[GraphValue] = field(default_factory=list)
+    nodes: list[GraphNode] = field(default_factory=list)
+    constants: dict[str, np.ndarray] = field(default_factory=dict)
+    _known: dict[tuple[str, tuple[int, ...], bytes], str] = field(default_factory=dict)
+
+    def constant(self, array: np.ndarray | int | list[int]) -> str:
+        """Add a constant and return its name; equal constants are stored once."""
+        value = np.ascontiguousarray(array)
+        value = value.astype(np.float32 if value.dtype.kind == "f" else np.int64).reshape(np.shape(array))
+        key = (value.dtype.str, value.shape, value.tobytes())
+        if key not in self._known:
+            self._known[key] = f"{self.name}_constant_{len(self.constants)}"
+            self.constants[self._known[key]] = value
+        return self._known[key]
+
+    def node(self, op: str, *inputs: str, **attributes: "int | list[int] | np.ndarray | Graph") -> str:
+        output = f"{self.name}_{op}_{len(self.nodes)}"
+        self.nodes.append(GraphNode(op, inputs, output, attributes))
+        return output
+
+    def result(self, value: str, name: str, dtype: str, shape: tuple[int | str, ...]) -> None:
+        """Declare an output of the graph under a name of its own."""
+        self.nodes.append(GraphNode("Identity", (value,), name))
+        self.outputs.append(GraphValue(name, dtype, shape))
+
+    @property
+    def size(self) -> int:
+        """Return the number of nodes, including those of inner graphs."""
+        inner = (a for node in self.nodes for a in node.attributes.values() if isinstance(a, Graph))
+        return len(self.nodes) + sum(graph.size for graph in inner)
+
+
+def model_bytes(graph: Graph, about: str) -> bytes:
+    """Return the content of an .onnx file."""
+    return b"".join(
+        [
+            _number(1, IR_VERSION),
+            _text(2, "unmask"),
+            _text(6, about),
+            _part(7, _graph_bytes(graph)),
+            _part(8, _text(1, "") + _number(2, OPSET)),
+        ]
+    )
+
+
+def _graph_bytes(graph: Graph) -> bytes:
+    return b"".join(
+        [
+            *(_part(1, _node_bytes(node)) for node in graph.nodes),
+            _text(2, graph.name),
+            *(_part(5, _tensor_bytes(name, array)) for name, array in graph.constants.items()),
+            *(_part(11, _value_bytes(value)) for value in graph.inputs),
+            *(_part(12, _value_bytes(value)) for value in graph.outputs),
+        ]
+    )
+
+
+def _node_bytes(node: GraphNode) -> bytes:
+    return b"".join(
+        [
+            *(_text(1, name) for name in node.inputs),
+            _text(2, node.output),
+            _text(3, node.output),
+            _text(4, node.op),
+            *(_part(5, _text(1, name) + b"".join(_attribute(value))) for name, value in node.attributes.items()),
+        ]
+    )
+
+
+def _attribute(value: "int | list[int] | np.ndarray | Graph") -> Iterator[bytes]:
+    if isinstance(value, Graph):
+        yield from (_part(6, _graph_bytes(value)), _number(20, 5))
+    elif isinstance(value, np.ndarray):
+        yield from (_part(5, _tensor_bytes("", value)), _number(20, 4))
+    elif isinstance(value, list):
+        yield from (*(_number(8, i) for i in value), _number(20, 7))
+    else:
+        yield from (_number(3, value), _number(20, 2))
+
+
+def _tensor_bytes(name: str, array: np.ndarray) -> bytes:
+    dims = b"".join(_number(1, size) for size in array.shape)
+    raw = array.astype(array.dtype.newbyteorder("<")).tobytes()
+    return dims + _number(2, TYPES[array.dtype]) + _text(8, name) + _part(9, raw)
+
+
+def _value_bytes(value: GraphValue) -> bytes:
+    axes = (_number(1, axis) if isinstance(axis, int) else _text(2, axis) for axis in value.shape)
+    shape = b"".join(_part(1, axis) for axis in axes)
+    kind = _number(1, TYPES[np.dtype(value.dtype)]) + _part(2, shape)
+    return _text(1, value.name) + _part(2, _part(1, kind))
+
+
+def _varint(n: int) -> bytes:
+    n &= (1 << 64) - 1  # negative numbers take ten bytes
+    parts = bytearray()
+    while n > 0x7F:
+        parts.append(n & 0x7F | 0x80)
+        n >>= 7
+    return bytes([*parts, n])
+
+
+def _number(tag: int, n: int) -> bytes:
+    return _varint(tag << 3) + _varint(n)
+
+
+def _part(tag: int, content: bytes) -> bytes:
+    return _varint(tag << 3 | 2) + _varint(len(content)) + content
+
+
+def _text(tag: int, text: str) -> bytes:
+    return _part(tag, text.encode("utf-8", "replace"))
+
+
+Values = dict[str, np.ndarray]
+
+
+def run_graph(graph: Graph, inputs: Mapping[str, np.ndarray], outer: Mapping[str, np.ndarray] | None = None) -> Values:
+    """Evaluate a graph and return its outputs by name."""
+    values: Values = {**(outer or {}), **graph.constants, **inputs}
+    for node in graph.nodes:
+        values[node.output] = _run_node(node, values)
+    return {value.name: values[value.name] for value in graph.outputs}
+
+
+def _run_node(node: GraphNode, values: Values) -> np.ndarray:
+    x = [values[name] for name in node.inputs]
+    if node.op == "Scan":
+        return _run_scan(node, x, values)
+    with np.errstate(invalid="ignore"):
+        return OPERATORS[node.op](*x, **node.attributes)
+
+
+def _run_scan(node: GraphNode, x: list[np.ndarray], values: Values) -> np.ndarray:
+    body = node.attributes["body"]
+    assert isinstance(body, Graph)
+    state, *scanned = x
+    names = [value.name for value in body.inputs]
+    for parts in zip(*scanned, strict=True):
+        (state,) = run_graph(body, dict(zip(names, (state, *parts), strict=True)), values).values()
+    return state
+
+
+def _reshape(x: np.ndarray, shape: np.ndarray, allowzero: int = 0) -> np.ndarray:  # noqa: ARG001
+    return x.reshape(shape.tolist())
+
+
+OPERATORS: dict[str, Callable[..., Any]] = {
+    "Abs": np.abs,
+    "Add": np.add,
+    "Cast": lambda x, to: x.astype({7: np.int64, 9: np.bool_}[to]),
+    "Clip": np.clip,
+    "Concat": lambda *x, axis: np.concatenate(x, axis=axis),
+    "ConstantOfShape": lambda shape, value: np.full(shape.tolist(), value[0]),
+    "Div": lambda x, y: x // y,  # numbers that are not negative
+    "Equal": np.equal,
+    "Gather": lambda x, index, axis=0: np.take(x, index, axis=axis),
+    "Identity": lambda x: x,
+    "MatMul": np.matmul,
+    "Max": np.maximum,
+    "Min": np.minimum,
+    "Mul": np.multiply,
+    "ReduceSum": lambda x, axes, keepdims: x.sum(axis=tuple(axes.tolist()), keepdims=bool(keepdims)),
+    "Relu": lambda x: np.maximum(x, 0),
+    "Reshape": _reshape,
+    "Shape": lambda x: np.array(x.shape, dtype=np.int64),
+    "Sign": np.sign,
+    "Slice": lambda x, first, last: x[int(first[0]) : int(last[0])],
+    "Softmax": lambda x, axis: softmax(x),  # noqa: ARG005
+    "Sub": np.subtract,
+    "Transpose": lambda x, perm: np.transpose(x, perm),
+    "Trilu": lambda x, upper: np.tril(x),  # noqa: ARG005
+    "Unsqueeze": lambda x, axes: np.expand_dims(x, tuple(axes.tolist())),
+    "Where": np.where,
+}
+
+
+TOKENS = GraphValue("tokens", "int64", ("batch", "rows"))
+
+
+def plain_graph(transformer: RealTransformer, loops: int) -> Graph:
+    """Build the float graph; the layers of a loop are written out `loops` times, with one copy of their weights."""
+    graph = Graph("plain", [TOKENS])
+    H = _embedded(graph, transformer.embed.astype(np.float32), transformer.positions.astype(np.float32))
+    for layer in looped(transformer, loops):
+        G = H
+        for head in layer.heads:
+            Q, K, V = (graph.node("MatMul", H, graph.constant(w)) for w in (head.wq, head.wk, head.wv))
+            scores = graph.node("MatMul", Q, graph.node("Transpose", K, perm=[0, 2, 1]))
+            if transformer.causal:
+                scores = graph.node("Where", _lower(graph), scores, graph.constant(np.array(-np.inf, dtype=np.float32)))
+            mixed = graph.node("MatMul", graph.node("Softmax", scores, axis=-1), V)
+            G = graph.node("Add", G, graph.node("MatMul", mixed, graph.constant(head.wo)))
+        mlp = layer.mlp
+        hidden = graph.node("Add", graph.node("MatMul", G, graph.constant(mlp.w1)), graph.constant(mlp.b1))
+        inner = graph.node("MatMul", graph.node("Relu", hidden), graph.constant(mlp.w2))
+        H = graph.node("Add", G, graph.node("Relu", graph.node("Add", inner, graph.constant(mlp.b2))))
+    logits = graph.node("MatMul", H, graph.constant(np.ascontiguousarray(transformer.out.T)))
+    graph.result(logits, "logits", "float32", ("batch", "rows", len(transformer.out)))
+    return graph
+
+
+def exact_graph(transformer: Transformer, loops: int) -> Graph:
+    """Build the integer graph; see `Numbers` of `export/torch_model.py` for the arithmetic."""
+    return _Exact(transformer).graph(loops)
+
+
+def _embedded(graph: Graph, embed: np.ndarray, positions: np.ndarray) -> str:
+    """embed[tokens] + the first rows of the table."""
+    rows = graph.node("Slice", graph.node("Shape", "tokens"), *map(graph.constant, ([1], [2])))
+    places = graph.node("Slice", graph.constant(positions), graph.constant([0]), rows)
+    return graph.node("Add", graph.node("Gather", graph.constant(embed), "tokens"), places)
+
+
+def _lower(graph: Graph) -> str:
+    """Return which rows a row may read, [rows, rows]; built once."""
+    made = next((node.output for node in graph.nodes if node.attributes.get("upper") == 0), None)
+    if made is not None:
+        return graph.node("Cast", made, to=9)
+    rows = graph.node("Slice", graph.node("Shape", "tokens"), *map(graph.constant, ([1], [2])))
+    ones = graph.node("ConstantOfShape", graph.node("Concat", rows, rows, axis=0), value=np.ones(1, dtype=np.int64))
+    return graph.node("Cast", graph.node("Trilu", ones, upper=0), to=9)
+
+
+class _Exact:
+    def __init__(self, transformer: Transformer) -> None:
+        self.transformer, self.precision = transformer, transformer.precision
+        self.g = Graph("exact", [TOKENS])
+        self.zero_rows: list[str] = []
+
+    def graph(self, loops: int) -> Graph:
+        t, g = self.transformer, self.g
+        H = self.clip(_embedded(g, t.embed.dense(), t.positions.astype(np.int64)))
+        for layer in self._order(loops):
+            H = self.layer(layer, H)
+        g.result(self.times(H, t.out.transposed()), "logits", "int64", ("batch", "rows", t.out.shape[0]))
+        counted = g.constant([0])
+        for rows in self.zero_rows:
+            counted = g.node("Add", counted, rows)
+        g.result(counted, "divided_by_zero", "int64", (1,))
+        return g
+
+    def _order(self, loops: int) -> Iterator[Layer]:
+        layers = self.transformer.layers
+        first, last = self.transformer.loop or (0, 0)
+        yield from (*layers[:first], *(layers[first:last] * loops), *layers[last:])
+
+    def layer(self, layer: Layer, H: str) -> str:
+        g, heads = self.g, None
+        for head in layer.heads:
+            attended = self.attend(H, head)
+            heads = attended if heads is None else self.add(heads, attended)
+        G = H if heads is None else self.add(heads, H)
+        if not len(layer.mlp.b1):  # no hidden unit: the bias alone
+            return self.add(G, self.positive(g.constant(layer.mlp.b2)))
+        hidden = self.positive(g.node("Add", self.times(G, layer.mlp.w1), g.constant(layer.mlp.b1)))
+        inner = g.node("Add", self.times(hidden, layer.mlp.w2), g.constant(layer.mlp.b2))
+        return self.add(G, self.positive(inner))
+
+    def attend(self, H: str, head: Head) -> str:
+        g, one, bound = self.g, self.precision.one, self.precision.bound
+        Q, K, V = (self.times(H, w) for w in (head.wq, head.wk, head.wv))
+        first = [2, 0, 1]
+        scores = self.scan(g.node("Transpose", Q, perm=first), g.node("Transpose", K, perm=first))
+        table = g.constant(np.asarray(exp_table(self.precision), dtype=np.int64))
+        powers = g.node("Gather", table, g.node("Add", scores, g.constant(bound)))
+        if self.transformer.attention == "causal":
+            powers = g.node("Where", _lower(g), powers, g.constant(0))
+        Z = g.node("Min", g.node("ReduceSum", powers, g.constant([2]), keepdims=1), g.constant(bound))
+        none = g.node("Cast", g.node("Equal", Z, g.constant(0)), to=7)
+        self.zero_rows.append(
+            g.node("ReduceSum", g.node("Reshape", none, g.constant([-1])), g.constant([0]), keepdims=1)
+        )
+        Z = g.node("Max", Z, g.constant(1))
+        doubled = g.node("Add", g.node("Mul", powers, g.constant(2 * one)), g.node("Sub", Z, g.constant(1)))
+        weights = self.clip(g.node("Div", doubled, g.node("Mul", Z, g.constant(2))))
+        return self.scan(g.node("Transpose", weights, perm=first), g.node("Transpose", V, perm=[1, 0, 2]))
+
+    def times(self, x: str, matrix: Matrix) -> str:
+        """x × W over the rows of W that are not 0; the order of the others is the same."""
+        g = self.g
+        used = np.unique(matrix.row) if matrix.nonzeros else np.zeros(1, dtype=np.int64)
+        flat = g.node("Reshape", g.node("Gather", x, g.constant(used), axis=2), g.constant([-1, len(used)]))
+        a = g.node("Unsqueeze", g.node("Transpose", flat, perm=[1, 0]), g.constant([1]))
+        product = self.scan(a, g.constant(matrix.dense()[used][:, None, :]))
+        batch = g.node("Slice", g.node("Shape", x), *map(g.constant, ([0], [2])))
+        return g.node("Reshape", product, g.node("Concat", batch, g.constant([matrix.shape[1]]), axis=0), allowzero=1)
+
+    def scan(self, a: str, b: str) -> str:
+        """a [K, B, n], b [K, B, m] → SUM_k [a_k·b_k], [B, n, m], clipped after every addition."""
+        g = self.g
+        shape_a, shape_b = g.node("Shape", a), g.node("Shape", b)
+        size = g.node(
+            "Concat",
+            g.node("Slice", shape_a, *map(g.constant, ([1], [3]))),
+            g.node("Slice", shape_b, *map(g.constant, ([2], [3]))),
+            axis=0,
+        )
+        start = g.node("ConstantOfShape", size, value=np.zeros(1, dtype=np.int64))
+        return g.node("Scan", start, a, b, body=self.body(), num_scan_inputs=2)
+
+    def body(self) -> Graph:
+        one, bound = self.precision.one, self.precision.bound
+        inner = Graph(f"step{len(self.g.nodes)}")
+        name = inner.name
+        # axes of one name must have one size in the whole file
+        shape: tuple[int | str, ...] = (f"{name}_B", f"{name}_n", f"{name}_m")
+        inner.inputs = [
+            GraphValue(f"{name}_state", "int64", shape),
+            GraphValue(f"{name}_a", "int64", shape[:2]),
+            GraphValue(f"{name}_b", "int64", shape[::2]),
+        ]
+        state, a, b = (value.name for value in inner.inputs)
+        a, b = inner.node("Unsqueeze", a, inner.constant([2])), inner.node("Unsqueeze", b, inner.constant([1]))
+        # to the nearest, ties toward zero: sign·((2|ab| + 2^p - 1) div 2·2^p). The sign is that of small numbers:
+        # onnxruntime 1.31 takes Sign, Min and Clip of 64-bit integers from their lower 32 bits
+        sign = inner.node("Mul", inner.node("Sign", a), inner.node("Sign", b))
+        doubled = inner.node("Mul", inner.node("Abs", inner.node("Mul", a, b)), inner.constant(2))
+        whole = inner.node("Div", inner.node("Add", doubled, inner.constant(one - 1)), inner.constant(2 * one))
+        low, high = inner.constant(-bound), inner.constant(bound)
+        term = inner.node("Clip", inner.node("Mul", sign, whole), low, high)
+        total = inner.node("Clip", inner.node("Add", state, term), low, high)
+        inner.result(total, f"{name}_next", "int64", shape)
+        return inner
+
+    def clip(self, x: str) -> str:
+        bound = self.precision.bound
+        return self.g.node("Clip", x, self.g.constant(-bound), self.g.constant(bound))
+
+    def positive(self, x: str) -> str:
+        """ReLU(clip(x))."""
+        return self.g.node("Clip", x, self.g.constant(0), self.g.constant(self.precision.bound))
+
+    def add(self, x: str, y: str) -> str:
+        return self.clip(self.g.node("Add", x, y))
+
+
+# The files of the folder.
 
 READ_WORD = """```python
 import json

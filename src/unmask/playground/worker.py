@@ -2,8 +2,8 @@
 
     python -m unmask.playground.worker       {"task", "question", "seconds"} ──▶ {"answer"} or {"error"}, a line each
 
-It cannot write files (no file may grow beyond 0 bytes), holds at most `limits.MEMORY`, and ends with its parent,
-however that ends: on Linux the kernel ensures this, elsewhere the end of standard input and an alarm.
+A worker cannot write files (no file may grow beyond 0 bytes), and holds at most `request_limits.MEMORY`. It ends with
+its parent, however that ends: on Linux the kernel ensures this, elsewhere the end of standard input and an alarm.
 """
 
 import json

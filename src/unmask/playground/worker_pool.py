@@ -88,7 +88,7 @@ class WorkerProcess:
 
 
 class WorkerPool:
-    """At most `limits.AT_ONCE` busy workers and `limits.WAITING` queued questions; further questions are refused."""
+    """At most `AT_ONCE` busy workers and `WAITING` queued questions; further questions are refused."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -6,8 +6,7 @@ law:FILE × N ──law_comparison──▶ the exact law of a sampler, KL and t
 law:FILE × N × K ──pass_schedules──▶ the expected KL of schedules, and the best one
 
 A rule goes into `write_once_rules`, `remasking_rules` or `editing_rules`, its name into `sampler_names`;
-`rule_interface` defines what a rule sees. `string_law` reads laws, `exact_sampler_law` enumerates what a sampler
-writes.
+`rule_interface` defines what a rule sees. `string_law` reads laws.
 """
 
 from typing import TYPE_CHECKING

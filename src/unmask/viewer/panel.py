@@ -45,14 +45,6 @@ def packed(array: np.ndarray) -> dict[str, Any]:
     return {"type": np.dtype(kind).name, "shape": list(array.shape), "data": data}
 
 
-def unpacked(document: dict[str, Any]) -> np.ndarray:
-    """Decode an array, as the page does."""
-    raw = zlib.decompress(base64.b64decode(document["data"]))
-    kind = np.dtype(document["type"])
-    difference = np.frombuffer(raw, dtype=kind.newbyteorder("<")).reshape(document["shape"])
-    return np.cumsum(difference, axis=0, dtype=kind)
-
-
 NAMES: dict[Kind, str] = {
     "mdm": "masked diffusion",
     "smdm": "masked diffusion, mask-dominated",
