@@ -9,7 +9,8 @@ import shutil
 import sys
 from pathlib import Path
 
-from unmask.lab.result_findings import facts, findings, key_numbers, runs, summary
+from lab_findings import facts, findings, key_numbers, runs, summary
+
 from unmask.lab.result_plots import PLOTS
 from unmask.lab.result_tables import TABLES
 from unmask.lab.sweep import read_results
@@ -38,7 +39,7 @@ def filled(page: str, cells: list) -> str:
 
 
 def pictures(cells: list) -> dict[str, str]:
-    """File name → SVG."""
+    """Return the plots: file name → SVG."""
     drawn = {name: draw(cells) for name, draw in PLOTS.items()}
     return {f"{name}.svg": picture for name, picture in drawn.items() if picture is not None}
 

@@ -4,6 +4,7 @@ A row is data: a new model is a new row. `VERSION` changes when a row or the tru
 folders of other versions are not used.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -134,35 +135,22 @@ def description(
     from unmask.samplers.benchmark_subject import dependencies
 
     model, config = subject.predictor.model, json.loads(files["config.json"])
-    work, tokenizer = report.get("work", {"slots": 0}), json.loads(files["tokenizer.json"])
+    work, vocabulary = report.get("work", {"slots": 0}), json.loads(files["tokenizer.json"])["model"]["vocab"]
     mask, order = subject.predictor.mask_id, np.array(report["slots"])[work["slots"] :]
-    own, depends = subject.own, dependencies(subject)
+    depends = dependencies(subject)
     if depends is None:
         raise BenchError(f"{row.name} is too large to find out which slot reads which")
-    write_once = not any(_edits(own, b) for b in range(len(subject.words)))
-    values = np.where(subject.expected == mask, UNJUDGED, subject.expected)[:, order]
-    reads = depends[:, order][:, :, order]
-    earliest = own.step_map[:, order]
     begin = config["bos_token_id"] if "rope" in report and model.begin is None else None
     front = [] if begin is None else [begin]
-    blank = [mask] * len(order)
-    read_only = [tokenizer["model"]["vocab"][work["token"]]] * work["slots"] if work["slots"] else []
-    same = bool((reads == reads[0]).all())
-    words: list[dict[str, Any]] = []
-    for b, text in enumerate(subject.words):
-        first = _first_passes(reads[b], values[b]) if write_once else earliest[b]
-        prompt = [*front, *model_begin(model), *subject.predictor.words[b].tolist(), *read_only]
-        words.append(
-            {
-                "text": text,
-                "input_ids": [*prompt, *blank],
-                "answer": subject.answers[b],
-                "values": values[b].tolist(),
-                **({} if same else {"reads": _lists(reads[b])}),
-                "earliest": first.tolist(),
-                "least_passes": int(first.max()),
-            }
-        )
+    read_only = [vocabulary[work["token"]]] * work["slots"] if work["slots"] else []
+    write_once = not any(_edits(subject.own, b) for b in range(len(subject.words)))
+    reads = depends[:, order][:, :, order]
+    same_reads = bool((reads == reads[0]).all())
+    prompts = [[*front, *model_begin(model), *word.tolist(), *read_only] for word in subject.predictor.words]
+    words = list(_described_words(subject, order, reads, prompts, write_once=write_once))
+    if same_reads:
+        for word in words:
+            del word["reads"]
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -185,10 +173,29 @@ def description(
         "answer_slot": report["answer_slot"] - len(read_only),
         "least_passes": max(word["least_passes"] for word in words),
         "most_frequent_answer": subject.chance,
-        "reads": _lists(reads[0]) if same else None,
+        "reads": _lists(reads[0]) if same_reads else None,
         "residual": {"file": RESIDUAL, "word": 0},
         "words": words,
     }
+
+
+def _described_words(
+    subject: Any, order: np.ndarray, reads: np.ndarray, prompts: list[list[int]], *, write_once: bool
+) -> Iterator[dict[str, Any]]:
+    """Yield the truth about every word: right values, what a slot reads, and the earliest pass of every slot."""
+    mask = subject.predictor.mask_id
+    values = np.where(subject.expected == mask, UNJUDGED, subject.expected)[:, order]
+    for b, text in enumerate(subject.words):
+        earliest = _first_passes(reads[b], values[b]) if write_once else subject.own.step_map[b, order]
+        yield {
+            "text": text,
+            "input_ids": [*prompts[b], *[mask] * len(order)],
+            "answer": subject.answers[b],
+            "values": values[b].tolist(),
+            "reads": _lists(reads[b]),
+            "earliest": earliest.tolist(),
+            "least_passes": int(earliest.max()),
+        }
 
 
 def model_begin(model: Any) -> list[int]:
@@ -207,11 +214,11 @@ def _lists(reads: np.ndarray) -> list[list[int]]:
 
 def _first_passes(reads: np.ndarray, values: np.ndarray) -> np.ndarray:
     """Return 1 + the length of the longest chain of reads; 0 for a slot without a right value."""
-    found = np.zeros(len(values), dtype=np.int64)
+    passes = np.zeros(len(values), dtype=np.int64)
     for _ in range(len(values) + 1):
-        longest = 1 + np.where(reads, found[None, :], 0).max(axis=1, initial=0)
-        again = np.where(values == UNJUDGED, 0, longest)
-        if np.array_equal(again, found):
-            return found
-        found = again
+        longest = 1 + np.where(reads, passes[None, :], 0).max(axis=1, initial=0)
+        later = np.where(values == UNJUDGED, 0, longest)
+        if np.array_equal(later, passes):
+            return passes
+        passes = later
     raise BenchError("slots read each other in a circle")

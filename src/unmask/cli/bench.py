@@ -114,57 +114,50 @@ def export(
     )
 
 
+def _repeated(flag: str, metavar: str, meaning: str) -> Any:
+    return typer.Option(flag, metavar=metavar, help=f"{meaning} May be repeated.", show_default=False)
+
+
+SamplerOption = Annotated[
+    str,
+    typer.Option(
+        "--sampler",
+        metavar="NAME",
+        help="FILE.py:NAME, package.module:NAME, `diffusers:LLaDA2Pipeline`, or a name of `unmask samplers`.",
+        show_default=False,
+    ),
+]
+ModelsOption = Annotated[
+    str, typer.Option("--models", metavar="SET", help="quick, full, names separated by commas, or a bench folder.")
+]
+CheckOption = Annotated[list[str] | None, _repeated("--check", "CHECK", "Run only this check.")]
+CallOption = Annotated[
+    list[str] | None, _repeated("--option", "NAME=VALUE", "Pass an option to every call of the sampler.")
+]
+EffectOption = Annotated[
+    list[str] | None, _repeated("--effect", "NAME=A,B", "Two values of an option that must give different runs.")
+]
+EqualOption = Annotated[
+    list[str] | None, _repeated("--equal", "NAME=A,B", "Values of an option that must give the same run.")
+]
+SecondsOption = Annotated[
+    int, typer.Option("--seconds", metavar="S", min=1, help="Time limit of one run of the sampler.")
+]
+ReportOption = Annotated[
+    Path | None, typer.Option("--out", metavar="FILE.html", help="Write a page with plots.", show_default=False)
+]
+
+
 @app.command("run", cls=Command, context_settings=CONTEXT)
 def run(
-    sampler: Annotated[
-        str,
-        typer.Option(
-            "--sampler",
-            metavar="NAME",
-            help="FILE.py:NAME, package.module:NAME, `diffusers:LLaDA2Pipeline`, or a name of `unmask samplers`.",
-            show_default=False,
-        ),
-    ],
-    models: Annotated[
-        str, typer.Option("--models", metavar="SET", help="quick, full, names separated by commas, or a bench folder.")
-    ] = "quick",
-    check: Annotated[
-        list[str] | None,
-        typer.Option("--check", metavar="CHECK", help="Run only this check. May be repeated.", show_default=False),
-    ] = None,
-    option: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--option",
-            metavar="NAME=VALUE",
-            help="Pass an option to every call of the sampler. May be repeated.",
-            show_default=False,
-        ),
-    ] = None,
-    effect: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--effect",
-            metavar="NAME=A,B",
-            help="Two values of an option that must give different runs. May be repeated.",
-            show_default=False,
-        ),
-    ] = None,
-    equal: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--equal",
-            metavar="NAME=A,B",
-            help="Values of an option that must give the same run. May be repeated.",
-            show_default=False,
-        ),
-    ] = None,
-    seconds: Annotated[
-        int, typer.Option("--seconds", metavar="S", min=1, help="Time limit of one run of the sampler.")
-    ] = 20,
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE.html", help="Write a page with plots.", show_default=False)
-    ] = None,
+    sampler: SamplerOption,
+    models: ModelsOption = "quick",
+    check: CheckOption = None,
+    option: CallOption = None,
+    effect: EffectOption = None,
+    equal: EqualOption = None,
+    seconds: SecondsOption = 20,
+    out: ReportOption = None,
     as_json: Json = False,
 ) -> None:
     """Run the checks on a sampler. The exit code is 1 if a check fails.
@@ -238,14 +231,14 @@ def circuit(
     with budgeted("switching off", limit=limit, timeout=timeout):
         files = circuit_files(row, words)
     folder = write_folder(files, out)
-    found = json.loads(files["circuit.json"])["circuits"]
+    circuits = json.loads(files["circuit.json"])["circuits"]
     if as_json:
-        print_document({"folder": str(folder), "circuits": found})
+        print_document({"folder": str(folder), "circuits": circuits})
         return
-    for one in found:
-        decided = f"{len(one['decides'])} slots" if len(one["decides"]) > 1 else "1 slot"
-        counts = f"{len(one['nodes'])} nodes, {len(one['edges'])} edges"
-        console().print(f"{one['part']}, pass {one['pass']}: {counts}, decides {decided}")
+    for written in circuits:
+        decided = f"{len(written['decides'])} slots" if len(written["decides"]) > 1 else "1 slot"
+        counts = f"{len(written['nodes'])} nodes, {len(written['edges'])} edges"
+        console().print(f"{written['part']}, pass {written['pass']}: {counts}, decides {decided}")
     console().print(f"wrote [bold]{literal(folder)}[/bold]")
 
 
@@ -266,18 +259,17 @@ def score(
 
     scores = score_circuit(read_circuit(proposed), read_circuit(truth))
     if as_json:
-        print_document({kind: found.to_json() for kind, found in scores.items()})
+        print_document({kind: kind_score.to_json() for kind, kind_score in scores.items()})
     else:
         columns = ("", "precision", "recall", "F1")
         rows = [(kind, *(f"{x:.2f}" for x in (s.precision, s.recall, s.f1))) for kind, s in scores.items()]
         show_table("score", columns, rows, left=columns[:1])
-        for kind, found in scores.items():
-            for what, items in (("missing", found.missing), ("extra", found.extra)):
+        for kind, kind_score in scores.items():
+            for error, items in (("missing", kind_score.missing), ("extra", kind_score.extra)):
                 if items:
-                    console().print(
-                        literal(f"{what} {kind}: {items[0]}" + f" and {len(items) - 1} more" * (len(items) > 1))
-                    )
-    if any(found.f1 < 1 for found in scores.values()):
+                    more = f" and {len(items) - 1} more" * (len(items) > 1)
+                    console().print(literal(f"{error} {kind}: {items[0]}{more}"))
+    if any(kind_score.f1 < 1 for kind_score in scores.values()):
         raise typer.Exit(1)
 
 
@@ -291,13 +283,13 @@ def _option(text: str) -> tuple[str, Any]:
 
 
 def _values(flag: str, texts: list[str] | None) -> dict[str, tuple[Any, ...]]:
-    """NAME=A,B,… of every use of the flag."""
+    """Return the values of every use of a flag NAME=A,B,… by name."""
     from unmask.samplers.sampler_names import parameter_value
 
-    found = {}
+    by_name = {}
     for text in texts or ():
         name, _, values = text.partition("=")
         if not name.isidentifier() or "," not in values:
             raise UnmaskError(f"{flag} takes NAME=A,B, such as threshold=0.9,0.5, not {text!r}")
-        found[name] = tuple(parameter_value(value) for value in values.split(","))
-    return found
+        by_name[name] = tuple(parameter_value(value) for value in values.split(","))
+    return by_name

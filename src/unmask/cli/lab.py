@@ -26,8 +26,11 @@ from unmask.errors import OutOfTime, UnmaskError
 from unmask.limits import stage
 
 if TYPE_CHECKING:
+    from unmask.lab.checkpoints import Moment
     from unmask.lab.presets import SweepCell
+    from unmask.lab.settings import Config
     from unmask.lab.sweep import Done
+    from unmask.problems.program_problems import ProgramProblem
 
 app = typer.Typer(
     name="lab",
@@ -134,42 +137,55 @@ def train(
 
     Example: [bold]unmask lab train S3-tree --out runs/s3[/bold]
     """
-    _needs_torch()
-    import accelerate  # noqa: F401 - before the time limit starts: an interrupted import cannot be repeated
+    _prepare_torch(threads)
     import msgspec
-    import torch
-    import torch._inductor  # the same: deterministic algorithms import it
 
-    from unmask.cli.terminal import console, is_quiet, print_document
-    from unmask.lab.checkpoints import Moment
+    from unmask.cli.terminal import console, print_document
     from unmask.lab.presets import named_run
-    from unmask.lab.training import train as trained
 
-    torch.set_num_threads(threads)
-    bar: _Bar | None = None
-
-    def show_moment(moment: Moment) -> None:
-        if bar is not None:
-            bar.show(moment.step, moment.loss, moment.right, moment.cpu_seconds)
-
-    try:
-        with budgeted(None, limit=limit, timeout=timeout, as_json=as_json):
-            settings, given = named_run(config, length=length, framework=framework, program=program)
-            if seed is not None:
-                settings = msgspec.structs.replace(settings, seed=seed)
-            if not as_json:
-                console(stderr=True).print(literal(_help_given(settings)))
-            bar = None if as_json or is_quiet() else _Bar(settings.steps, settings.cpu_seconds)
-            result = trained(settings, out, program=given, device=device, told=show_moment).to_json()
-    finally:
-        if bar is not None:
-            bar.close()
+    with budgeted(None, limit=limit, timeout=timeout, as_json=as_json):
+        settings, source = named_run(config, length=length, framework=framework, program=program)
+        if seed is not None:
+            settings = msgspec.structs.replace(settings, seed=seed)
+        if not as_json:
+            console(stderr=True).print(literal(_help_given(settings)))
+        result = _trained(settings, out, source, device, as_json=as_json)
     if int(os.environ.get("RANK", "0")):
         return  # only the first of several processes prints
     if as_json:
         print_document({"folder": str(out), **result})
     else:
         console().print(f"{literal(out)}: {literal(settings.name)}, {_training_result(result)}")
+
+
+def _prepare_torch(threads: int) -> None:
+    """Import torch before the time limit starts: an interrupted import cannot be repeated."""
+    _needs_torch()
+    import accelerate  # noqa: F401
+    import torch
+    import torch._inductor  # deterministic algorithms import it
+
+    torch.set_num_threads(threads)
+
+
+def _trained(
+    settings: "Config", out: Path, program: "ProgramProblem | None", device: str | None, *, as_json: bool
+) -> dict[str, Any]:
+    """Train with a progress bar, and return the result."""
+    from unmask.cli.terminal import is_quiet
+    from unmask.lab.training import train as train_network
+
+    bar = None if as_json or is_quiet() else _Bar(settings.steps, settings.cpu_seconds)
+
+    def show_moment(moment: "Moment") -> None:
+        if bar is not None:
+            bar.show(moment.step, moment.loss, moment.right, moment.cpu_seconds)
+
+    try:
+        return train_network(settings, out, program=program, device=device, told=show_moment).to_json()
+    finally:
+        if bar is not None:
+            bar.close()
 
 
 def _training_result(result: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Rows → sentences with counts, and the summary of docs/lab/index.md. Every number is computed from the results."""
+"""Cells of results.json → sentences with counts, and the summary of docs/lab/index.md."""
 
 import json
 from collections import Counter, defaultdict
@@ -25,11 +25,10 @@ RIGHT = 0.99  # the share of right answers from which on a planner counts as rig
 
 def findings(cells: Cells) -> str | None:
     """Return a list of counts, or None if nothing was run."""
-    said = [f"* {sentence}" for tell in FINDINGS_OF for sentence in tell(cells)]
-    return "\n".join(said) or None
+    return "\n".join(f"* {sentence}" for finding in FINDINGS for sentence in finding(cells)) or None
 
 
-def learned(cells: Cells) -> Iterator[str]:
+def converged_runs(cells: Cells) -> Iterator[str]:
     """Count, per length and aux, the runs in which each framework converged."""
     kinds: dict[tuple[int, bool], list[ResultRow]] = defaultdict(list)
     for row in rows_of(cells, "main"):
@@ -44,7 +43,7 @@ def learned(cells: Cells) -> Iterator[str]:
         yield f"**N = {length}, {'with' if aux else 'without'} aux**, runs that converged: {'; '.join(parts)}."
 
 
-def rated(cells: Cells) -> Iterator[str]:
+def other_rates(cells: Cells) -> Iterator[str]:
     """Count whether another rate helps configurations that fail in the main table, in every seed or in some."""
     again: dict[tuple[str, int], bool] = {}
     for cell in _runs(cells, "rates"):
@@ -54,11 +53,11 @@ def rated(cells: Cells) -> Iterator[str]:
     for cell in _runs(cells, "main"):
         seeds[_run(cell)[0]].append(_converged(cell))
     failed = [_run(cell) for cell in _runs(cells, "main") if not _converged(cell) and _run(cell) in again]
-    for told, some in (("in every seed", False), ("in some seeds", True)):
-        tried = [run for run in failed if any(seeds[run[0]]) == some]
+    for where, some_converged in (("in every seed", False), ("in some seeds", True)):
+        tried = [run for run in failed if any(seeds[run[0]]) == some_converged]
         if tried:
             count = sum(again[run] for run in tried)
-            yield f"**Other rates**: {count} of {len(tried)} runs are learned where a configuration fails {told}."
+            yield f"**Other rates**: {count} of {len(tried)} runs are learned where a configuration fails {where}."
 
 
 def _runs(cells: Cells, table: str) -> list[dict[str, Any]]:
@@ -67,8 +66,8 @@ def _runs(cells: Cells, table: str) -> list[dict[str, Any]]:
 
 def _run(cell: dict[str, Any]) -> tuple[str, int]:
     """Return (task and settings, seed), ignoring the learning rate and the number of steps."""
-    how = ("seed", "rate", "steps", "cpu_seconds")
-    config = {name: value for name, value in cell["config"].items() if name not in how}
+    ignored = ("seed", "rate", "steps", "cpu_seconds")
+    config = {name: value for name, value in cell["config"].items() if name not in ignored}
     return json.dumps(config, sort_keys=True), cell["config"]["seed"]
 
 
@@ -76,34 +75,39 @@ def _converged(cell: dict[str, Any]) -> bool:
     return cell["result"]["ended"] == "converged"
 
 
-def looked(cells: Cells) -> Iterator[str]:
+def attention_to_operands(cells: Cells) -> Iterator[str]:
     """Report how much of the best head's attention goes to the operands, in runs that converged."""
-    found: dict[str, list[float]] = defaultdict(list)
+    attention: dict[str, list[float]] = defaultdict(list)
     for row in rows_of(cells, "main"):
         for result in row.results:
             if result["ended"] == "converged" and "operands" in result:
-                found[row["framework"]].append(result["operands"]["best"])
-    if found:
+                attention[row["framework"]].append(result["operands"]["best"])
+    if attention:
         parts = [
             f"{framework} {share(Spread(tuple(values)).low)} to {share(Spread(tuple(values)).high)}"
-            for framework, values in sorted(found.items())
+            for framework, values in sorted(attention.items())
         ]
         yield f"**Inside**, attention to the operands in runs of the main table that converged: {'; '.join(parts)}."
 
 
-def waited(cells: Cells) -> Iterator[str]:
+def waiting_planners(cells: Cells) -> Iterator[str]:
     """Report whether the planners of trees wait for both factors."""
-    found = [result["waiting"] for row in trees(cells) for result in row.results if result["ended"] == "converged"]
-    if found:
-        on_time, one = ([w["on_time"] for w in found], [w["written"][1] for w in found])
+    measured = _waiting(cells)
+    if measured:
+        on_time, one = ([w["on_time"] for w in measured], [w["written"][1] for w in measured])
         yield (
-            f"**Waiting**: in {len(found)} trees that converged, {share(min(on_time))} to {share(max(on_time))} "
+            f"**Waiting**: in {len(measured)} trees that converged, {share(min(on_time))} to {share(max(on_time))} "
             f"of the slots are written on time; asked about a canvas of no level, they would write {share(min(one))} "
             f"to {share(max(one))} of the slots of which one factor is there."
         )
 
 
-def levelled(cells: Cells) -> Iterator[str]:
+def _waiting(cells: Cells) -> list[dict[str, Any]]:
+    """Return when slots were written, for every tree that converged."""
+    return [result["waiting"] for row in trees(cells) for result in row.results if result["ended"] == "converged"]
+
+
+def levels_of_failed_trees(cells: Cells) -> Iterator[str]:
     """Count the trees that did not converge but learned some level."""
     failed = [r["levels"] for row in trees(cells) for r in row.results if r["ended"] != "converged"]
     if failed:
@@ -111,22 +115,21 @@ def levelled(cells: Cells) -> Iterator[str]:
         yield f"**Levels**: of {len(failed)} trees that did not converge, {some} have a level whose products are right."
 
 
-def lengthened(cells: Cells) -> Iterator[str]:
+def longer_words(cells: Cells) -> Iterator[str]:
     """Report accuracy on longer words: with positional codes, and with given operands without codes."""
-    for name, wanted in (
+    for name, is_counted in (
         ("with bits, groups of more than two elements", _has_bits),
         ("with the wiring given and no code", _has_none),
     ):
-        right = [
+        shares = [
             value
             for row in (*rows_of(cells, "main"), *rows_of(cells, "beta"))
-            if wanted(row)
+            if is_counted(row)
             for result in row.having("longer").results
             for value in result["longer"].values()
         ]
-        if right:
-            most, least = share(max(right)), share(min(right))
-            count = len(right)
+        if shares:
+            least, most, count = share(min(shares)), share(max(shares)), len(shares)
             yield f"**Longer words**, {name}: {least} to {most} of the answers are right ({count} measurements)."
 
 
@@ -138,21 +141,21 @@ def _has_none(row: ResultRow) -> bool:
     return row.shape["encoding"] == "none"
 
 
-def pulled(cells: Cells) -> Iterator[str]:
+def attention_signal(cells: Cells) -> Iterator[str]:
     """Compare the signal of one operand with that of two."""
     rows = rows_of(cells, "signal")
     for length in sorted({row["length"] for row in rows}):
-        here = {row["framework"]: row.of(lambda r: r["signal"]["signal"]) for row in rows if row["length"] == length}
-        if "tree" in here and len(here) > 1:
-            one = ", ".join(f"{name} {here[name].mean:.1e}" for name in ("cot", "scan") if name in here)
-            told = "above" if here["tree"].above_zero else "not above"
+        signals = {row["framework"]: row.of(lambda r: r["signal"]["signal"]) for row in rows if row["length"] == length}
+        if "tree" in signals and len(signals) > 1:
+            one_operand = ", ".join(f"{name} {signals[name].mean:.1e}" for name in ("cot", "scan") if name in signals)
+            tree = signals["tree"]
             yield (
-                f"**The pull on uniform attention, N = {length}**: {one}; tree {here['tree'].mean:.1e}, {told} three "
-                f"standard errors over seeds."
+                f"**The pull on uniform attention, N = {length}**: {one_operand}; tree {tree.mean:.1e}, "
+                f"{'above' if tree.above_zero else 'not above'} three standard errors over seeds."
             )
 
 
-def handed(cells: Cells) -> Iterator[str]:
+def controls(cells: Cells) -> Iterator[str]:
     """Count the runs that converged for the controls of `questions`, recipe by recipe."""
     for table, name in (
         ("handed", "Operands handed over"),
@@ -168,7 +171,7 @@ def handed(cells: Cells) -> Iterator[str]:
             yield f"**{name}**, runs that converged: {'; '.join(parts)}."
 
 
-def shortened(cells: Cells) -> Iterator[str]:
+def fewer_steps(cells: Cells) -> Iterator[str]:
     """Count the runs of the grid that converged, for chain and scan with fewer steps."""
     tasks: dict[str, list[str]] = defaultdict(list)
     for (group, length, aux, framework, steps), rows in by_steps(cells).items():
@@ -178,7 +181,7 @@ def shortened(cells: Cells) -> Iterator[str]:
         yield f"**Fewer steps, {task}**, runs that converged: {'; '.join(parts)}."
 
 
-def planned(cells: Cells) -> Iterator[str]:
+def passes_of_right_planners(cells: Cells) -> Iterator[str]:
     """Report for every predictor the right planners by passes, and how well the law of layers fits."""
     for row in passes_rows(cells):
         if row["length"] != 16:
@@ -188,14 +191,19 @@ def planned(cells: Cells) -> Iterator[str]:
             name = entry["planner"]
             means[name] = row.of_planner(name, "passes").mean, row.of_planner(name, "right").mean
         right = sorted((passes, name) for name, (passes, share_right) in means.items() if share_right >= RIGHT)
-        told = ", ".join(f"{name} ({passes:.1f})" for passes, name in right) or "none"
-        yield f"**{row.group}, {layers_of(row)}**, right in passes: {told}."
-    kept = [abs(row.of_planner(THRESHOLD, "passes").mean - row.least_passes) < 0.5 for row in passes_rows(cells)]
-    if kept:
-        yield f"**Passes of a threshold** are within a half of ⌈log2 N / L⌉ for {sum(kept)} of {len(kept)} predictors."
+        planners = ", ".join(f"{name} ({passes:.1f})" for passes, name in right) or "none"
+        yield f"**{row.group}, {layers_of(row)}**, right in passes: {planners}."
+    if follow_law := _follow_law(cells):
+        count = f"{sum(follow_law)} of {len(follow_law)}"
+        yield f"**Passes of a threshold** are within a half of ⌈log2 N / L⌉ for {count} predictors."
 
 
-def guessed(cells: Cells) -> Iterator[str]:
+def _follow_law(cells: Cells) -> list[bool]:
+    """Return for every predictor whether a threshold takes ⌈log2 N / L⌉ passes, up to one half."""
+    return [abs(row.of_planner(THRESHOLD, "passes").mean - row.least_passes) < 0.5 for row in passes_rows(cells)]
+
+
+def uniform_unmasking(cells: Cells) -> Iterator[str]:
     """Compare uniform unmasking with its exact law, for predictors of one layer."""
     gaps = []
     for row in passes_rows(cells):
@@ -203,8 +211,8 @@ def guessed(cells: Cells) -> Iterator[str]:
             right = row.of_planner("uniform k=1", "right").mean
             gaps.append(abs(right - float(expected_right(row["length"], GROUP_SIZES[row.group]))))
     if gaps:
-        told = f"{len(gaps)} predictor{'s' * (len(gaps) > 1)}"
-        yield f"**Uniform unmasking** is within {share(max(gaps))} of its exact law for {told}."
+        count = f"{len(gaps)} predictor{'s' * (len(gaps) > 1)}"
+        yield f"**Uniform unmasking** is within {share(max(gaps))} of its exact law for {count}."
 
 
 def summary(cells: Cells) -> str | None:
@@ -229,8 +237,8 @@ def summary(cells: Cells) -> str | None:
 
 def key_numbers(cells: Cells) -> str | None:
     """Return a short list: the numbers behind the points of docs/lab/index.md."""
-    chosen = (_seeds, _large_groups, rated, _one_factor, lengthened, _thresholds)
-    return "\n".join(f"- {sentence}" for tell in chosen for sentence in tell(cells)) or None
+    chosen = (_seeds, _large_groups, other_rates, _one_factor, longer_words, _thresholds)
+    return "\n".join(f"- {sentence}" for finding in chosen for sentence in finding(cells)) or None
 
 
 SUMMARISED = 16
@@ -255,35 +263,33 @@ def _large_groups(cells: Cells) -> Iterator[str]:
 
 
 def _one_factor(cells: Cells) -> Iterator[str]:
-    found = [result["waiting"] for row in trees(cells) for result in row.results if result["ended"] == "converged"]
-    if found:
-        mean = sum(waiting["written"][1] for waiting in found) / len(found)
+    measured = _waiting(cells)
+    if measured:
+        mean = sum(waiting["written"][1] for waiting in measured) / len(measured)
         yield (
-            f"**Waiting**: with one of two factors present, the {len(found)} trees that learned the task would write "
-            f"{share(mean)} of the slots on average."
+            f"**Waiting**: with one of two factors present, the {len(measured)} trees that learned the task would "
+            f"write {share(mean)} of the slots on average."
         )
 
 
 def _thresholds(cells: Cells) -> Iterator[str]:
-    kept = [abs(row.of_planner(THRESHOLD, "passes").mean - row.least_passes) < 0.5 for row in passes_rows(cells)]
-    if kept:
-        yield (
-            f"**Passes**: {sum(kept)} of {len(kept)} predictors take ⌈log2 N / L⌉ passes with a threshold (± one half)."
-        )
+    if follow_law := _follow_law(cells):
+        count = f"{sum(follow_law)} of {len(follow_law)}"
+        yield f"**Passes**: {count} predictors take ⌈log2 N / L⌉ passes with a threshold (± one half)."
 
 
-FINDINGS_OF: tuple[Callable[[Cells], Iterator[str]], ...] = (
-    learned,
-    rated,
-    looked,
-    waited,
-    levelled,
-    lengthened,
-    planned,
-    guessed,
-    pulled,
-    handed,
-    shortened,
+FINDINGS: tuple[Callable[[Cells], Iterator[str]], ...] = (
+    converged_runs,
+    other_rates,
+    attention_to_operands,
+    waiting_planners,
+    levels_of_failed_trees,
+    longer_words,
+    passes_of_right_planners,
+    uniform_unmasking,
+    attention_signal,
+    controls,
+    fewer_steps,
 )
 
 
@@ -305,9 +311,9 @@ def facts(cells: Cells) -> str:
     results = _results(cells)
     parts = []
     for name in PRESETS:
-        wanted = [cell.key for cell in preset(name)]
-        ran = [results[key] for key in wanted if key in results]
-        parts.append(f"`{name}` {len(ran)} of {len(wanted)} in {_minutes(ran)} CPU minutes")
+        keys = [cell.key for cell in preset(name)]
+        ran = [results[key] for key in keys if key in results]
+        parts.append(f"`{name}` {len(ran)} of {len(keys)} in {_minutes(ran)} CPU minutes")
     return (
         f"{runs(cells)} A measurement of a gradient (table *signal*) does not train a model to the end. So there are "
         f"more cells than runs. Cells by preset: {', '.join(parts)}, on one thread of a busy two-core machine. Seeds "
