@@ -8,7 +8,7 @@ from unmask.api import sample_law
 from unmask.samplers import write_once_distance
 from unmask.samplers.line_plot import Point, Series
 from unmask.samplers.pass_schedules import ScheduleReport
-from unmask.samplers.report_page import plot
+from unmask.samplers.report_page import report_plot
 from unmask.samplers.string_law import read_law
 
 ROOT = Path(__file__).parents[2]
@@ -24,7 +24,7 @@ def schedule_plot() -> str:
             point = Point(one.passes, round(one.kl, 4))
             if one.name != "even" and point not in by_name.setdefault(one.name, []):
                 by_name[one.name].append(point)
-    return plot([Series(name, tuple(points)) for name, points in by_name.items()], "expected KL in nats")
+    return report_plot([Series(name, tuple(points)) for name, points in by_name.items()], "expected KL in nats")
 
 
 def uniform_distance(length: int) -> Fraction:
@@ -39,7 +39,7 @@ def parity_plot() -> str:
     edits = tuple(Point(n, round(float(uniform_distance(n)), 4)) for n in range(2, 9))
     once = tuple(Point(n, float(write_once_distance(n))) for n in range(2, 6))
     series = [Series("slots rewritten (mdm, from weights)", edits), Series("written once, best with fair coins", once)]
-    return plot(series, "total variation distance", x_name="length", logarithmic=False)
+    return report_plot(series, "total variation distance", x_name="length", logarithmic=False)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from unmask.bench.ablated_bert import AblatedBert, Node
 from unmask.bench.circuits import circuit_files, counterfactual_pairs, read_circuit, score_circuit
 from unmask.bench.reference_models import ReferenceRow
 from unmask.errors import UnmaskError
-from unmask.export.folder_files import write_folder
+from unmask.export.folder_files import write_new_folder
 
 ROW = ReferenceRow("tree-4", "group:S3", 4, "tree")
 
@@ -70,12 +70,12 @@ def test_nodes_name_hooks_and_roles(truth):
 
 
 def predictor(files, out):
-    return write_folder({n.removeprefix("predictor/"): c for n, c in files.items() if "predictor" in n}, out)
+    return write_new_folder({n.removeprefix("predictor/"): c for n, c in files.items() if "predictor" in n}, out)
 
 
 def test_the_numpy_bert_is_that_of_transformers(files, tmp_path):
     torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
-    folder = write_folder(
+    folder = write_new_folder(
         {n.removeprefix("predictor/"): c for n, c in files.items() if "predictor" in n}, tmp_path / "p"
     )
     module = transformers.AutoModelForMaskedLM.from_pretrained(str(folder)).eval()
@@ -87,7 +87,7 @@ def test_the_numpy_bert_is_that_of_transformers(files, tmp_path):
 
 def test_switching_a_node_off_is_what_transformers_does_with_a_hook(files, tmp_path):
     torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
-    folder = write_folder(
+    folder = write_new_folder(
         {n.removeprefix("predictor/"): c for n, c in files.items() if "predictor" in n}, tmp_path / "p"
     )
     module = transformers.AutoModelForMaskedLM.from_pretrained(str(folder)).eval()

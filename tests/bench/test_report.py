@@ -13,7 +13,7 @@ import pytest
 
 from unmask.bench.bench_folder import cached_models, write_bench_folder
 from unmask.bench.reference_models import reference_row
-from unmask.bench.report import page
+from unmask.bench.report import bench_page
 from unmask.bench.run_checks import run_checks
 
 pytest.importorskip("transformers")
@@ -127,7 +127,7 @@ class Tags(HTMLParser):
 
 def test_the_page_explains_the_first_failure_and_asks_for_nothing(folder):
     report = run_checks(faulty_samplers.make("order"), cached_models(str(folder)), checks=["terminates", "order"])
-    text = page(report, ["--option", "block_length=4"])
+    text = bench_page(report, ["--option", "block_length=4"])
     tags = Tags()
     tags.feed(text)
     assert tags.addresses == []
@@ -139,6 +139,8 @@ def test_the_page_explains_the_first_failure_and_asks_for_nothing(folder):
     other = faulty_samplers.make("mask_never_written")
     both = run_checks(other, cached_models(str(folder)), checks=["mask_never_written"])
     both.outcomes += report.outcomes
-    assert page(both).count("<p>mask_never_written: ") == 0
-    assert page(both).count("<p>order: ") == 1
-    assert "First failure" not in page(run_checks(faulty_samplers.plain, cached_models(str(folder)), checks=["order"]))
+    assert bench_page(both).count("<p>mask_never_written: ") == 0
+    assert bench_page(both).count("<p>order: ") == 1
+    assert "First failure" not in bench_page(
+        run_checks(faulty_samplers.plain, cached_models(str(folder)), checks=["order"])
+    )

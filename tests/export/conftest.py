@@ -10,7 +10,7 @@ import pytest
 
 from unmask.api import compile_problem
 from unmask.export.export_model import export_files
-from unmask.export.folder_files import write_folder
+from unmask.export.folder_files import write_new_folder
 
 
 @pytest.fixture(scope="session")
@@ -55,7 +55,7 @@ def exported(tmp_path_factory):
         if key not in made:
             model = compile_problem(problem, kind, length=length, precision=precision)
             files, report = export_files(model, form, **options)
-            made[key] = model, write_folder(files, tmp_path_factory.mktemp("exported") / form), report
+            made[key] = model, write_new_folder(files, tmp_path_factory.mktemp("exported") / form), report
         return made[key]
 
     return export

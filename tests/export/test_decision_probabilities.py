@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from unmask.api import compile_problem
-from unmask.export.agreement import check_words, decisions, logit_scale, mask_of, observe
+from unmask.export.agreement import check_words, decisions, logit_scale, mask_of, observe_passes
 from unmask.samplers.sampled_predictors import CompiledPredictor
 
 PROBLEMS = {
@@ -47,7 +47,7 @@ def test_decided_rows_have_the_probability_one_in_every_form(problem, kind, form
     model, folder, report = exported(problem, kind, form, length=PROBLEMS[problem], exact=exact)
     part = "predictor" if kind == "mdm" else "model"
     mask = mask_of(model, part)
-    for done in observe(model, part, check_words(model, 6))[: 2 if exact else 4]:
+    for done in observe_passes(model, part, check_words(model, 6))[: 2 if exact else 4]:
         clear = decisions(done.logits, mask).clear
         asked = {"inputs": done.tokens.tolist(), "part": part, "mask": mask, "loops": model.steps}
         found = outside("top_probabilities", folder=folder, form=form, **asked)
@@ -68,7 +68,7 @@ def test_decided_slots_of_the_compiled_predictor_are_equal(problem, kind):
     words = check_words(model, 6)
     predictor = CompiledPredictor(model, words)
     seen = 0
-    for done in observe(model, part, words):
+    for done in observe_passes(model, part, words):
         if len(done.tokens) != len(words):
             continue
         clear = decisions(done.logits, predictor.mask_id).clear
@@ -85,7 +85,7 @@ def test_a_smaller_scale_is_noticed(exported):
     """With a quarter of the scale the same rows have other probabilities in the last digits."""
     model, _, _ = exported("group:A5", "mdm", "torch", length=8)
     words = check_words(model, 6)
-    passes = observe(model, "predictor", words)
+    passes = observe_passes(model, "predictor", words)
     scale = logit_scale(passes, model, "predictor")
     done = passes[0]
     clear = decisions(done.logits, mask_of(model, "predictor")).clear

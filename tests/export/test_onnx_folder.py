@@ -7,9 +7,9 @@ import pytest
 
 from export.permutations import words as a5_words
 from unmask.engines.fast import FastEngine
-from unmask.export.agreement import decisions, mask_of, observe
+from unmask.export.agreement import decisions, mask_of, observe_passes
 from unmask.export.export_model import export_files
-from unmask.export.folder_files import write_folder
+from unmask.export.folder_files import write_new_folder
 from unmask.testing import random_model
 from unmask.weights.kinds import KINDS
 
@@ -22,7 +22,7 @@ def words_of(model, count, seed=90):
 @pytest.mark.parametrize("kind", KINDS)
 def test_plain_passes_decide_as_f_p(kind, exported, outside):
     model, folder, report = exported("(a|b)*abb", kind, "onnx", length=7)
-    for done in observe(model, report["part"], words_of(model, 6))[:6]:
+    for done in observe_passes(model, report["part"], words_of(model, 6))[:6]:
         (logits,) = outside("onnx_pass", folder=folder, inputs=done.tokens.tolist())
         logits = np.array(logits)[:, done.rows[0] : done.rows[1]]
         without = mask_of(model, report["part"])
@@ -37,8 +37,8 @@ def test_plain_passes_decide_as_f_p(kind, exported, outside):
 def test_exact_passes_of_random_weights(kind, precision, outside, tmp_path):
     model = random_model(60 + precision, kind, 3, precision=precision, stochastic=False, engine=FastEngine())
     files, report = export_files(model, "onnx", exact=True)
-    folder = write_folder(files, tmp_path / "onnx")
-    for done in observe(model, report["part"], words_of(model, 2))[:3]:
+    folder = write_new_folder(files, tmp_path / "onnx")
+    for done in observe_passes(model, report["part"], words_of(model, 2))[:3]:
         logits, zero_rows = outside("onnx_pass", folder=folder, inputs=done.tokens.tolist())
         assert np.array_equal(np.array(logits)[:, done.rows[0] : done.rows[1]], done.logits)
         assert zero_rows == [0]

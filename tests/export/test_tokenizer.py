@@ -46,14 +46,14 @@ def test_symbols_of_several_characters(exported, outside):
 
 def test_a_begin_symbol_stands_first(outside, tmp_path):
     from unmask.engines.fast import FastEngine
-    from unmask.export.folder_files import as_json, write_folder
+    from unmask.export.folder_files import as_json, write_new_folder
     from unmask.export.tokenizer import tokenizer_files
     from unmask.testing import random_model
 
     model = random_model(3, "cot", 0, engine=FastEngine())
     tokens = token_names(model)
     files = {name: as_json(content) for name, content in tokenizer_files(model, tokens, 64).items()}
-    folder = write_folder(files, tmp_path / "tokenizer")
+    folder = write_new_folder(files, tmp_path / "tokenizer")
     assert outside("tokens", folder=folder, words=["ab"]) == [[model.token["^"], model.token["a"], model.token["b"]]]
 
 

@@ -8,7 +8,7 @@ from unmask.api import compile_problem, run_word
 from unmask.engines.fast import FastEngine
 from unmask.export.agreement import ExportDisagreement
 from unmask.export.export_model import export_files
-from unmask.export.folder_files import write_folder
+from unmask.export.folder_files import write_new_folder
 from unmask.testing import random_model
 from unmask.weights.kinds import KINDS
 
@@ -47,7 +47,7 @@ def test_a_looped_model_of_64_letters(exported, outside):
 def test_random_weights_exactly(kind, precision, outside, tmp_path):
     model = random_model(30 + precision, kind, 4, precision=precision, stochastic=False, engine=FastEngine())
     files, _ = export_files(model, "torch", exact=True)
-    folder = write_folder(files, tmp_path / "exact")
+    folder = write_new_folder(files, tmp_path / "exact")
     words = ["abab", "bbaa", "aaaa"]
     assert outside("torch_model", folder=folder, words=words) == canvases(model, words)
 

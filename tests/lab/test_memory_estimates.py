@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from command_line import ENVIRONMENT
-from unmask.lab.memory_estimates import MOST_BYTES, MOST_WORDS, pass_memory, words_at_once
+from unmask.lab.memory_estimates import MOST_BYTES, MOST_WORDS, evaluated_at_once, pass_memory
 from unmask.lab.settings import Shape
 
 from .small import small
@@ -17,11 +17,11 @@ MEASURED = """
 import json, re, sys
 from pathlib import Path
 from unmask.limits import resident
-from unmask.lab.settings import config_of
+from unmask.lab.settings import run_config_of
 from unmask.lab.memory_estimates import memory_of
 from unmask.lab.training import train
 
-first, config = (config_of(json.loads(text)) for text in sys.argv[1:])
+first, config = (run_config_of(json.loads(text)) for text in sys.argv[1:])
 train(first, device="cpu")  # what is loaded with the first batch is not counted
 before = resident()
 train(config, device="cpu")
@@ -52,7 +52,7 @@ def test_training_takes_no_more_than_was_foreseen(config):
 
 @pytest.mark.parametrize(("rows", "full"), [(7, True), (63, True), (255, False), (1024, False), (100_000, False)])
 def test_as_many_words_are_looked_at_as_fit(rows, full):
-    count = words_at_once(Shape(), 9, rows)
+    count = evaluated_at_once(Shape(), 9, rows)
     assert 1 <= count <= MOST_WORDS
     assert (count == MOST_WORDS) == full
     assert count == 1 or count * pass_memory(Shape(), 9, rows) <= MOST_BYTES

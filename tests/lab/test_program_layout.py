@@ -16,7 +16,7 @@ from programs.recurrences.programs import EDITING, ONCE, palindrome, rule_110, s
 from unmask import run_word
 from unmask.compilers.system_compiler import SystemCompiler
 from unmask.errors import ProblemError, TooLarge, UnmaskError
-from unmask.lab.memory_estimates import memory_of
+from unmask.lab.memory_estimates import training_memory
 from unmask.lab.network_measures import operand_attention, right_by_level, waiting
 from unmask.lab.presets import named_run
 from unmask.lab.settings import Config, LabError, Shape
@@ -195,7 +195,7 @@ def test_a_program_of_many_steps_is_foreseen():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     per_step = 4 * task.rows * (code_width("bits", 2) + 2 * task.rows)  # of the places, which are counted apart
-    assert memory_of(config, task) - memory_of(config, less) - 999 * per_step > peak
+    assert training_memory(config, task) - training_memory(config, less) - 999 * per_step > peak
 
 
 def test_more_rows_than_there_are_codes_leave_no_folder(tmp_path):

@@ -13,7 +13,7 @@ from unmask.lab.settings import Shape
 from unmask.lab.task_layouts import TreeLayout
 from unmask.lab.task_sources import Stream, words
 from unmask.lab.tasks import FRAMEWORKS
-from unmask.lab.trained_model import NetworkMedium, Reading, Trained, accuracy, last_symbols
+from unmask.lab.trained_model import NetworkMedium, NetworkReading, Trained, accuracy, last_symbols
 from unmask.lab.trained_network import EVERY_ROW
 from unmask.lab.trained_sampling import TrainedPredictor, planned
 from unmask.lab.training import new_network, train
@@ -173,7 +173,7 @@ def test_what_a_loop_hands_to_the_next(supervision):
 def reading(trained, best, tokens, step):
     logits = np.zeros((1, trained.padding, len(trained.vocabulary)))
     logits[0, np.arange(trained.padding), best] = 1
-    return Reading(logits, np.array([tokens]), step)
+    return NetworkReading(logits, np.array([tokens]), step)
 
 
 @pytest.mark.parametrize("objective", ["masking", "masking-1/t"])

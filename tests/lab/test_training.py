@@ -14,7 +14,7 @@ from lab.small import small
 from unmask.errors import FolderError
 from unmask.lab import training
 from unmask.lab.checkpoints import remove
-from unmask.lab.settings import LabError, config_of, read_config
+from unmask.lab.settings import LabError, read_run_config, run_config_of
 from unmask.lab.training import load, train
 
 ROOT = Path(__file__).parents[2]
@@ -173,15 +173,15 @@ def test_the_folder_of_a_run_that_cannot_be_written_is_not_created(tmp_path, mon
 )
 def test_a_config_that_cannot_be(document, sentence):
     with pytest.raises(LabError, match=sentence):
-        config_of(document)
+        run_config_of(document)
 
 
 def test_a_config_file(tmp_path):
     path = tmp_path / "config.json"
     with pytest.raises(LabError, match="cannot be read"):
-        read_config(path)
+        read_run_config(path)
     path.write_text("{")
     with pytest.raises(LabError, match="is not JSON"):
-        read_config(path)
+        read_run_config(path)
     path.write_text('{"problem": "group:A5"}')
-    assert read_config(path).problem == "group:A5"
+    assert read_run_config(path).problem == "group:A5"

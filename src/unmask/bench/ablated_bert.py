@@ -41,7 +41,7 @@ class Node(NamedTuple):
         return names.get(self.kind) or f"blocks.{self.layer}.{place}"
 
 
-Edge = tuple[Node, Node]
+CircuitEdge = tuple[Node, Node]
 
 
 @dataclass(eq=False)
@@ -96,7 +96,7 @@ class AblatedBert:
         ids: np.ndarray,
         off: Sequence[frozenset[Node]] = (frozenset(),),
         *,
-        edges: Sequence[Edge | None] = (),
+        edges: Sequence[CircuitEdge | None] = (),
         before: Recorded | None = None,
         given: Mapping[Node, np.ndarray] | None = None,
     ) -> Recorded:
@@ -138,7 +138,7 @@ class AblatedBert:
         stream: np.ndarray,
         layer: int,
         off: Sequence[frozenset[Node]],
-        edges: Sequence[Edge | None],
+        edges: Sequence[CircuitEdge | None],
         before: Recorded | None,
         given: Mapping[Node, np.ndarray] | None,
         found: Recorded,

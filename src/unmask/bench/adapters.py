@@ -104,7 +104,7 @@ ZOO_OPTIONS = {
 """Option of the bench → its names in published code."""
 
 
-def zoo(name: str) -> Generate:
+def zoo_sampler(name: str) -> Generate:
     """Return a sampler of `unmask samplers`, such as `llada:remasking=random`, with a fixed seed.
 
     Parameters that the name gives are fixed. The others are options of the bench, under its names.
@@ -448,7 +448,7 @@ def adapter_named(text: str) -> Generate | None:
     prefix, _, rest = text.partition(":")
     if prefix == "diffusers":
         return _of_diffusers(rest)
-    return zoo(text) if prefix in RULES else None
+    return zoo_sampler(text) if prefix in RULES else None
 
 
 def _of_diffusers(text: str) -> Generate:

@@ -83,10 +83,10 @@ def folder_files(row: ReferenceRow, form: str | None = None) -> dict[str, bytes]
 
 def write_bench_folder(row: ReferenceRow, out: str | os.PathLike[str], form: str | None = None) -> Path:
     """Write a bench folder to a path that does not exist yet."""
-    from unmask.export.folder_files import check_free, write_folder
+    from unmask.export.folder_files import check_free, write_new_folder
 
     check_free(Path(out))
-    return write_folder(folder_files(row, form), out)
+    return write_new_folder(folder_files(row, form), out)
 
 
 def cache_folder() -> Path:

@@ -19,7 +19,7 @@ from unmask.bench.trial import CheckFailed, Trial, refuse
 
 
 @dataclass(frozen=True)
-class Check:
+class SamplerCheck:
     """A check: its name, one line about the bugs that it finds, and its function."""
 
     name: str
@@ -27,14 +27,14 @@ class Check:
     function: Callable[[Trial], str]
 
 
-CHECKS: list[Check] = []
+CHECKS: list[SamplerCheck] = []
 
 
 def check(bugs: str) -> Callable[[Callable[[Trial], str]], Callable[[Trial], str]]:
     """Register a function under its name."""
 
     def register(function: Callable[[Trial], str]) -> Callable[[Trial], str]:
-        CHECKS.append(Check(getattr(function, "__name__", ""), bugs, function))
+        CHECKS.append(SamplerCheck(getattr(function, "__name__", ""), bugs, function))
         return function
 
     return register

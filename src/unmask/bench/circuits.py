@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from unmask.bench.ablated_bert import AblatedBert, Edge, Node, Recorded
+from unmask.bench.ablated_bert import AblatedBert, CircuitEdge, Node, Recorded
 from unmask.bench.loaded_model import BenchError
 from unmask.bench.reference_models import SEED, VERSION, ReferenceRow
 from unmask.errors import UnmaskError
@@ -39,7 +39,7 @@ NOTHING = 1e-6  # a node that adds less than this in every column counts as addi
 
 
 @dataclass(frozen=True, eq=False)
-class Canvas:
+class PassCanvas:
     """The input of a part before a pass on one word, and the rows whose decisions the pass uses."""
 
     ids: np.ndarray
@@ -54,7 +54,7 @@ class PartCircuit:
     step: int
     decides: tuple[int, ...]
     nodes: dict[Node, bool]
-    edges: frozenset[Edge]
+    edges: frozenset[CircuitEdge]
 
 
 def circuit_files(row: ReferenceRow, words: int = WORDS) -> dict[str, bytes]:
@@ -89,7 +89,7 @@ def circuit_files(row: ReferenceRow, words: int = WORDS) -> dict[str, bytes]:
     return {**files, "circuit.json": as_json(document)}
 
 
-def canvases_of(subject: Any, part: str, slots: Sequence[int]) -> Iterator[list[Canvas]]:
+def canvases_of(subject: Any, part: str, slots: Sequence[int]) -> Iterator[list[PassCanvas]]:
     """Return the canvases of all words for every pass of the model's own run; empty if the pass changes nothing."""
     model, first = subject.predictor.model, subject.predictor.first_row
     begin = [] if model.begin is None else [model.token[model.begin]]
@@ -97,7 +97,7 @@ def canvases_of(subject: Any, part: str, slots: Sequence[int]) -> Iterator[list[
         canvases = []
         for word, old, new in zip(subject.predictor.words, before[:, slots], after[:, slots], strict=True):
             decided = np.flatnonzero(old != new) if part == "predictor" else np.arange(len(slots))
-            canvases.append(Canvas(np.array([*begin, *word.tolist(), *old.tolist()]), first + decided))
+            canvases.append(PassCanvas(np.array([*begin, *word.tolist(), *old.tolist()]), first + decided))
         yield canvases if any(len(canvas.rows) for canvas in canvases) else []
 
 
@@ -106,14 +106,14 @@ class Pass:
     """The canvases of all words before a pass, the runs of the whole model on them, and what they decide."""
 
     bert: AblatedBert
-    canvases: list[Canvas]
+    canvases: list[PassCanvas]
     runs: list[Recorded]
     wanted: list[np.ndarray]
 
     @classmethod
-    def of(cls, bert: AblatedBert, canvases: list[Canvas]) -> "Pass":
+    def of(cls, bert: AblatedBert, canvases: list[PassCanvas]) -> "Pass":
         runs = [bert.forward(canvas.ids) for canvas in canvases]
-        return cls(bert, canvases, runs, [decisions(*pair)[0] for pair in zip(runs, canvases, strict=True)])
+        return cls(bert, canvases, runs, [pass_decisions(*pair)[0] for pair in zip(runs, canvases, strict=True)])
 
     def decided(self, off: frozenset[Node]) -> list[np.ndarray]:
         """Return the decisions of every word with these nodes off."""
@@ -132,7 +132,7 @@ class Pass:
         return not self.changed([parts - nodes], self.wanted).any()
 
 
-def circuits_of(bert: AblatedBert, passes: list[list[Canvas]], part: str, first: int) -> Iterator[PartCircuit]:
+def circuits_of(bert: AblatedBert, passes: list[list[PassCanvas]], part: str, first: int) -> Iterator[PartCircuit]:
     """Yield the circuit of every pass that changes something; `first` is the row of the first slot."""
     made = {step: Pass.of(bert, canvases) for step, canvases in enumerate(passes, start=1) if canvases}
     candidates = {step: candidate_nodes(bert, one.canvases, one.runs) for step, one in made.items()}
@@ -190,25 +190,25 @@ def _check_carries(one: Pass, nodes: set[Node]) -> None:
         if not np.array_equal(canvas.rows, one.canvases[other].rows):
             continue
         patched = one.bert.forward(canvas.ids, given={node: one.runs[other].added[node] for node in nodes})
-        if not np.array_equal(decisions(patched, canvas)[0], one.wanted[other]):
+        if not np.array_equal(pass_decisions(patched, canvas)[0], one.wanted[other]):
             raise BenchError("a circuit does not carry another word; this is a fault of the bench, please report it")
 
 
-def decisions(run: Recorded, canvas: Canvas) -> np.ndarray:
+def pass_decisions(run: Recorded, canvas: PassCanvas) -> np.ndarray:
     """[variants, rows of the canvas that are decided]"""
     return run.decided[:, canvas.rows]
 
 
-def variants(bert: AblatedBert, canvas: Canvas, off: list[frozenset[Node]]) -> np.ndarray:
+def variants(bert: AblatedBert, canvas: PassCanvas, off: list[frozenset[Node]]) -> np.ndarray:
     """Return the decisions with each of these sets of nodes off."""
     found = []
     for start in range(0, len(off), AT_ONCE):
         check()
-        found.append(decisions(bert.forward(canvas.ids, off[start : start + AT_ONCE]), canvas))
+        found.append(pass_decisions(bert.forward(canvas.ids, off[start : start + AT_ONCE]), canvas))
     return np.concatenate(found)
 
 
-def candidate_nodes(bert: AblatedBert, canvases: list[Canvas], runs: list[Recorded]) -> list[Node]:
+def candidate_nodes(bert: AblatedBert, canvases: list[PassCanvas], runs: list[Recorded]) -> list[Node]:
     """Return the nodes that, for some word, add something and lead to a decision through attention."""
     found: set[Node] = set()
     for canvas, run in zip(canvases, runs, strict=True):
@@ -226,24 +226,24 @@ def candidate_nodes(bert: AblatedBert, canvases: list[Canvas], runs: list[Record
 
 
 def edges_of(
-    bert: AblatedBert, canvases: list[Canvas], off: frozenset[Node], nodes: set[Node] | frozenset[Node]
-) -> Iterator[Edge]:
+    bert: AblatedBert, canvases: list[PassCanvas], off: frozenset[Node], nodes: set[Node] | frozenset[Node]
+) -> Iterator[CircuitEdge]:
     """Yield the edges between these nodes, and to outputs, that change a decision if they are off, with `off` off."""
-    found: set[Edge] = set()
+    found: set[CircuitEdge] = set()
     for canvas in canvases:
         before = bert.forward(canvas.ids, [off])
-        expected = decisions(before, canvas)[0]
+        expected = pass_decisions(before, canvas)[0]
         asked = [edge for edge in _possible(nodes, canvas, before) if edge not in found]
         for start in range(0, len(asked), AT_ONCE):
             check()
             part = asked[start : start + AT_ONCE]
             run = bert.forward(canvas.ids, [off] * len(part), edges=part, before=before)
-            matters = (decisions(run, canvas) != expected).any(axis=1)
+            matters = (pass_decisions(run, canvas) != expected).any(axis=1)
             found |= {edge for edge, is_needed in zip(part, matters, strict=True) if is_needed}
     yield from sorted(found)
 
 
-def _possible(nodes: set[Node] | frozenset[Node], canvas: Canvas, run: Recorded) -> Iterator[Edge]:
+def _possible(nodes: set[Node] | frozenset[Node], canvas: PassCanvas, run: Recorded) -> Iterator[CircuitEdge]:
     """Yield the edges along which something can flow: within a row, or where an attention weight is not 0."""
     outputs = [Node("output", int(row), len(run.patterns)) for row in canvas.rows]
     for reader in (*nodes, *outputs):

@@ -123,7 +123,7 @@ class ObservedRun:
         return np.where(canvases[-1] == self.mask_id, 0, when)
 
 
-def observe(
+def observe_run(
     module: Any,
     generate: Callable[[], Any],
     run: ObservedRun,

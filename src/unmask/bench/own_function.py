@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from unmask.bench.adapters import sampler_named
-from unmask.bench.observed_run import NotApplicable, ObservedRun, observe
+from unmask.bench.observed_run import NotApplicable, ObservedRun, observe_run
 from unmask.bench.run_checks import SECONDS
 from unmask.bench.trial import PASSES_PER_SLOT, check_call
 from unmask.errors import UnmaskError
@@ -73,7 +73,7 @@ class OwnFunction:
         more = {"prompt_length": first} if named else {}
         tokenizer = SimpleNamespace(mask_token_id=whole.mask_id, all_special_ids=[whole.mask_id])
         try:
-            observe(
+            observe_run(
                 module,
                 lambda: self.generate(
                     module, tokenizer, torch.from_numpy(ids.copy()), steps=budget, mask_token_id=whole.mask_id, **more

@@ -101,7 +101,7 @@ def reference_files(row: ReferenceRow, form: str | None = None) -> dict[str, byt
     subject = Subject.of(row.source, row.length, words=WORDS, seed=SEED, hops=row.hops)
     subject = replace(subject, read_only=work_slots(subject.predictor.model, row.order))
     files, report = export_files(subject.predictor.model, form, order=row.order)
-    described = description(row, form, subject, files, report)
+    described = bench_description(row, form, subject, files, report)
     streams = residual_streams(files, form, np.array(described["words"][0]["input_ids"]))
     stored = {f"layers.{layer}": np.ascontiguousarray(stream) for layer, stream in enumerate(streams)}
     return {**files, DESCRIPTION: as_json(described), RESIDUAL: save(stored)}
@@ -126,7 +126,7 @@ def residual_streams(files: dict[str, bytes], form: str, ids: np.ndarray) -> lis
     return [residual(weights, ids[None], layer + 1, exact)[0] for layer in range(len(weights.layers))]
 
 
-def description(
+def bench_description(
     row: ReferenceRow, form: str, subject: Any, files: dict[str, bytes], report: dict[str, Any]
 ) -> dict[str, Any]:
     """Return the content of bench.json; its schema is bench.schema.json."""

@@ -6,13 +6,12 @@ from html import escape
 
 from unmask.bench.run_checks import CHECKS, FAILED, MeasuredRun, Report
 from unmask.samplers.line_plot import Point, Series
-from unmask.samplers.report_page import Table, plot
-from unmask.samplers.report_page import page as report_page
+from unmask.samplers.report_page import ReportTable, html_report, report_plot
 
 CELL = 16
 
 
-def page(report: Report, flags: Sequence[str] = ()) -> str:
+def bench_page(report: Report, flags: Sequence[str] = ()) -> str:
     """Return the page; `flags` are the further arguments of `unmask bench run`, for the command that repeats it."""
     columns = ("check", "model", "result", "what was found", "seconds")
     rows = tuple((o.check, o.model, o.status, o.message, f"{o.seconds:.2f}") for o in report.outcomes)
@@ -24,12 +23,12 @@ def page(report: Report, flags: Sequence[str] = ()) -> str:
     series = [
         Series(name, tuple(Point(run.passes, run.right) for run in report.runs if run.model == name)) for name in models
     ]
-    pictures = [("Right slots of the first word", plot(series, "right slots"))] if series else []
+    pictures = [("Right slots of the first word", report_plot(series, "right slots"))] if series else []
     for name in models:
         first = next(run for run in report.runs if run.model == name)
         if first.step_map is not None:
             pictures.append((f"{name}, steps = {first.steps}: the pass that wrote each slot", step_picture(first)))
-    return report_page(f"checks of {report.sampler}", facts, pictures, Table(columns, rows, columns[:4]))
+    return html_report(f"checks of {report.sampler}", facts, pictures, ReportTable(columns, rows, columns[:4]))
 
 
 def first_failure(report: Report, flags: Sequence[str]) -> list[str]:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from unmask.bench import comparison_checks  # noqa: F401  (registers its checks)
-from unmask.bench.checks import CHECKS, Check
+from unmask.bench.checks import CHECKS, SamplerCheck
 from unmask.bench.loaded_model import BenchError, LoadedModel
 from unmask.bench.observed_run import NotApplicable
 from unmask.bench.trial import CheckFailed, Trial, check_call, check_values
@@ -100,7 +100,7 @@ class Report:
         }
 
 
-def named_checks(names: Iterable[str] | None) -> list[Check]:
+def named_checks(names: Iterable[str] | None) -> list[SamplerCheck]:
     """Return the checks of these names; all checks if there are no names."""
     if names is None:
         return list(CHECKS)
@@ -112,7 +112,7 @@ def named_checks(names: Iterable[str] | None) -> list[Check]:
     return [known[name] for name in chosen]
 
 
-def outcome_of(check: Check, trial: Trial, reason: str | None = None) -> CheckOutcome:
+def outcome_of(check: SamplerCheck, trial: Trial, reason: str | None = None) -> CheckOutcome:
     """Run one check; `reason` says why it is expected to fail."""
     start = time.monotonic()
     try:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from unmask.bench.loaded_model import UNJUDGED, BenchError, LoadedModel, ReferenceWord
-from unmask.bench.observed_run import CERTAIN, NotApplicable, ObservedRun, SlotWrite, observe
+from unmask.bench.observed_run import CERTAIN, NotApplicable, ObservedRun, SlotWrite, observe_run
 
 WORDS = 4  # words of a model that each check tries
 SECONDS_AFTER = 2.0  # limit of a run after another run of the same sampler and model reached its time limit
@@ -180,7 +180,7 @@ class Trial:
         if self.accepts("prompt_length"):
             keywords["prompt_length"] = prompt_length
         run = ObservedRun(ids, prompt_length, self.model.mask_id, self.model.facts["shifted"])
-        observe(
+        observe_run(
             module,
             lambda: self.generate(
                 module, self.model.tokenizer, given, steps=steps, mask_token_id=self.model.mask_id, **keywords

@@ -182,11 +182,11 @@ def run(
             seconds=seconds,
         )
     if out is not None:
-        from unmask.bench.report import page
+        from unmask.bench.report import bench_page
 
         repeated = (("--option", option), ("--effect", effect), ("--equal", equal))
         flags = [word for name, values in repeated for value in values or () for word in (name, value)]
-        write_text(out, page(report, flags), earlier=PAGE)
+        write_text(out, bench_page(report, flags), earlier=PAGE)
     if as_json:
         print_document(report.to_json())
     else:
@@ -224,13 +224,13 @@ def circuit(
     from unmask.bench.circuits import circuit_files
     from unmask.bench.reference_models import reference_row
     from unmask.cli.terminal import console, literal, print_document
-    from unmask.export.folder_files import check_free, write_folder
+    from unmask.export.folder_files import check_free, write_new_folder
 
     row = reference_row(name)
     check_free(out)
     with budgeted("switching off", limit=limit, timeout=timeout):
         files = circuit_files(row, words)
-    folder = write_folder(files, out)
+    folder = write_new_folder(files, out)
     circuits = json.loads(files["circuit.json"])["circuits"]
     if as_json:
         print_document({"folder": str(folder), "circuits": circuits})

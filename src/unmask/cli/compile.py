@@ -13,7 +13,7 @@ from unmask.cli.options import (
     Json,
     LimitOption,
     PrecisionOption,
-    Problem,
+    ProblemArgument,
     TimeoutOption,
     budgeted,
     complete_theorem,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def compile_(
-    problem: Problem,
+    problem: ProblemArgument,
     to: Annotated[Kind, typer.Option("--to", metavar="KIND", help=f"Framework: {KIND_NAMES}.", show_default=False)],
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Model folder to write.", show_default=False)],
     length: Annotated[
@@ -77,7 +77,7 @@ def show_compiled(model: "Model", folder: Path, *, as_json: bool) -> None:
         "width": widest.width,
         "layers": max(len(t.layers) for t in model.transformers.values()),
         "parameters": sum(t.parameters for t in model.transformers.values()),
-        "layout": layout_of(model),
+        "layout": chosen_layout(model),
     }
     if as_json:
         print_document({**facts, "hash": stored_hash(model, folder)})
@@ -92,7 +92,7 @@ def show_compiled(model: "Model", folder: Path, *, as_json: bool) -> None:
         console().print(f"[dim]{literal(facts['layout'])}[/dim]")
 
 
-def layout_of(model: "Model") -> str | None:
+def chosen_layout(model: "Model") -> str | None:
     """Return which layout the compiler chose for a regular problem, and why."""
     made = model.provenance[0] if isinstance(model.provenance, list) and model.provenance else {}
     return made.get("layout") if isinstance(made, dict) else None

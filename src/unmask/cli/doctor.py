@@ -86,7 +86,7 @@ class Installation:
         return {**document, "healthy": self.healthy}
 
 
-def examine() -> Installation:
+def examine_installation() -> Installation:
     """Return what is installed, with the result of the self-test."""
     import unmask
 
@@ -204,7 +204,7 @@ def doctor(as_json: Json = False) -> None:
     from unmask.cli.terminal import print_document, working
 
     with working("examining"):
-        installation = examine()
+        installation = examine_installation()
     if as_json:
         print_document(installation.to_json())
     else:

@@ -7,15 +7,15 @@ import typer
 
 from unmask.cli.options import DEFAULT_LIMIT, Json, LimitOption, TimeoutOption, budgeted
 
-Form = Literal["bert", "gpt2", "albert", "torch", "onnx", "eurobert", "llama", "qwen2", "llada", "dream", "gguf"]
+ExportForm = Literal["bert", "gpt2", "albert", "torch", "onnx", "eurobert", "llama", "qwen2", "llada", "dream", "gguf"]
 Arch = Literal["llada", "dream", "llama", "qwen2", "eurobert"]
-Dtype = Literal["f32", "f16", "q8_0"]
+GgufType = Literal["f32", "f16", "q8_0"]
 Part = Literal["planner", "predictor"]
 
 
 FolderArgument = Annotated[Path | None, typer.Argument(metavar="DIR", help="A model folder.", show_default=False)]
 ToOption = Annotated[
-    Form | None,
+    ExportForm | None,
     typer.Option(
         "--to",
         metavar="FORMAT",
@@ -60,7 +60,7 @@ ArchOption = Annotated[
     typer.Option("--arch", metavar="NAME", help="Architecture of a GGUF: llada, dream, llama, qwen2, eurobert."),
 ]
 DtypeOption = Annotated[
-    Dtype, typer.Option("--dtype", metavar="TYPE", help="Number type of a GGUF file: f32, f16 or q8_0.")
+    GgufType, typer.Option("--dtype", metavar="TYPE", help="Number type of a GGUF file: f32, f16 or q8_0.")
 ]
 CollectionOption = Annotated[
     Path | None,
@@ -118,7 +118,7 @@ def export(
     from unmask.api import load_model
     from unmask.cli.terminal import console, literal, print_document
     from unmask.export.export_model import export_files
-    from unmask.export.folder_files import check_free, write_folder
+    from unmask.export.folder_files import check_free, write_new_folder
     from unmask.export.gguf_file import GgufChoice
     from unmask.export.rope_transformer import RopeChoice
 
@@ -126,12 +126,12 @@ def export(
     with budgeted("exporting", limit=limit, timeout=timeout):
         rope, gguf = RopeChoice(rope_theta, head_dim), GgufChoice(arch, dtype)
         files, report = export_files(load_model(folder), to, part=part, exact=exact, order=order, rope=rope, gguf=gguf)
-        write_folder(files, out)
+        write_new_folder(files, out)
     if as_json:
         print_document({"folder": str(out), **report})
         return
     console().print(literal(f"{out}: {', '.join(sorted(files))}"))
-    console().print(literal(description(report)))
+    console().print(literal(export_line(report)))
 
 
 def _write_collection(
@@ -151,7 +151,7 @@ def _write_collection(
     console().print(literal(f"{out}: {len(entries)} folders, {size:.1f} MB, README.md, SHA256SUMS"))
 
 
-def description(report: dict) -> str:
+def export_line(report: dict) -> str:
     """Summarise export.json in one line."""
     if report["exact"]:
         return f"computes exactly as in F_{report['precision']}"

@@ -26,7 +26,7 @@ from unmask.errors import OutOfTime, UnmaskError
 from unmask.limits import stage
 
 if TYPE_CHECKING:
-    from unmask.lab.checkpoints import Moment
+    from unmask.lab.checkpoints import TrainingMoment
     from unmask.lab.presets import SweepCell
     from unmask.lab.settings import Config
     from unmask.lab.sweep import Done
@@ -70,7 +70,7 @@ ProgramOption = Annotated[
     Path | None,
     typer.Option("--program", metavar="FILE.py", help="The run's program. Its code is executed.", show_default=False),
 ]
-Trained = Annotated[
+TrainedFolder = Annotated[
     Path, typer.Argument(metavar="DIR", help="A folder written by `unmask lab train`.", show_default=False)
 ]
 
@@ -177,7 +177,7 @@ def _trained(
 
     bar = None if as_json or is_quiet() else _Bar(settings.steps, settings.cpu_seconds)
 
-    def show_moment(moment: "Moment") -> None:
+    def show_moment(moment: "TrainingMoment") -> None:
         if bar is not None:
             bar.show(moment.step, moment.loss, moment.right, moment.cpu_seconds)
 
@@ -389,7 +389,7 @@ def report(
 
 @app.command("view", cls=Command, context_settings=CONTEXT)
 def view(
-    folder: Trained,
+    folder: TrainedFolder,
     word: Annotated[str, typer.Argument(metavar="WORD", help="Letters, separated by spaces.", show_default=False)],
     out: PageOption = None,
     text: TextOption = False,

@@ -114,7 +114,7 @@ def not_a_bare_path(text: str) -> str:
     raise ProblemError(f"{name} is {what}; {advice} For the regular expression, write regex:{name}")
 
 
-Problem = Annotated[
+ProblemArgument = Annotated[
     str,
     typer.Argument(
         metavar="PROBLEM",

@@ -26,7 +26,7 @@ MOST_BUDGETS = 64
 KIND, WORDS = "mdm", 32
 
 
-ProblemArgument = Annotated[
+ProblemOrLaw = Annotated[
     str,
     typer.Argument(
         metavar="PROBLEM",
@@ -91,7 +91,7 @@ EveryOption = Annotated[bool, typer.Option("--every", help="Print a row for each
 
 
 def samplers(
-    problem: ProblemArgument,
+    problem: ProblemOrLaw,
     length: LengthOption = None,
     budget: BudgetOption = None,
     sampler: SamplerOption = None,
@@ -191,7 +191,7 @@ def _law(
     runs: int,
     seed: int,
 ) -> tuple[Any, Iterator[Any]]:
-    from unmask.samplers.law_comparison import Bench, LawReport, compare, law_budgets
+    from unmask.samplers.law_comparison import Bench, LawReport, compare_samplers, law_budgets
     from unmask.samplers.sampler_names import ZOO, zoo
     from unmask.samplers.string_law import read_law
 
@@ -206,7 +206,7 @@ def _law(
             "diffusion-gemma"
         )
     budgets = budgets or law_budgets(length)
-    results = stage("sampling", compare(bench, entries, budgets, runs=runs, seed=seed), len(entries))
+    results = stage("sampling", compare_samplers(bench, entries, budgets, runs=runs, seed=seed), len(entries))
     return LawReport(bench, budgets, []), results
 
 

@@ -15,7 +15,7 @@ from unmask.cli.options import (
     Json,
     LimitOption,
     PrecisionOption,
-    Problem,
+    ProblemArgument,
     TimeoutOption,
     budgeted,
     engine_named,
@@ -174,7 +174,7 @@ MOST_DIGITS = 7  # of a length
 
 
 def compare(
-    problem: Problem,
+    problem: ProblemArgument,
     lengths: Annotated[str, typer.Option("--lengths", metavar="N,N,…", help="Lengths of the input words.")] = "8,16,32",
     precision: PrecisionOption = 2,
     hops: HopsOption = 1,

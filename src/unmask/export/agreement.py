@@ -1,7 +1,7 @@
 """Model × forward pass → Agreement: does an exported transformer decide as the model does in F_p?
 
 The words come from the model's problem and its alphabet (`check_words`), the passes from its own run in F_p
-(`observe`); a diffusion model is also run in other orders, because published samplers use them.
+(`observe_passes`); a diffusion model is also run in other orders, because published samplers use them.
 
 A row decides where one logit of F_p is above all others (the mask of a diffusion model left out). There the exported
 logits must have their maximum at the same symbol. The margin is the distance to the second largest, in units of F_p's
@@ -119,7 +119,7 @@ class _Observed:
         return logits
 
 
-def observe(model: Model, part: str, words: np.ndarray) -> list[ObservedPass]:
+def observe_passes(model: Model, part: str, words: np.ndarray) -> list[ObservedPass]:
     """Return every pass of `part` over the words, token ids [batch, N]."""
     engine = ObservingEngine(part)
     _run(RunSetup(model, words, engine))
@@ -137,10 +137,10 @@ def _run(frame: RunSetup) -> None:
         pass
 
 
-Order = list[list[int]]
+SlotOrder = list[list[int]]
 
 
-def planned_order(model: Model, words: np.ndarray) -> Order | None:
+def planned_order(model: Model, words: np.ndarray) -> SlotOrder | None:
     """Return the slots that are written in each step; None if they depend on the word or the model has no canvas."""
     if model.kind not in DIFFUSION:
         return None
@@ -218,7 +218,7 @@ def logit_scale(passes: Sequence[ObservedPass], model: Model, part: str) -> floa
     return scale
 
 
-def compare(
+def compare_passes(
     model: Model,
     part: str,
     passes: Sequence[ObservedPass],

@@ -42,14 +42,14 @@ from unmask.export.tokenizer import TokenNames
 from unmask.weights.model import Model
 
 OFF = 2.0**-22
-Tensors = dict[str, np.ndarray]
+NamedArrays = dict[str, np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
 class StockCheckpoint:
     """The content of the folder: tensors, config.json, and the meaning of the columns."""
 
-    tensors: Tensors
+    tensors: NamedArrays
     config: dict[str, Any]
     stock: StockTransformer
 
@@ -131,7 +131,7 @@ def bert(
     return StockCheckpoint({name: np.ascontiguousarray(t, dtype=FLOAT) for name, t in tensors.items()}, config, stock)
 
 
-def embeddings(stock: StockTransformer) -> Tensors:
+def embeddings(stock: StockTransformer) -> NamedArrays:
     """Return the embedding tables; spare rows have a position of zeros."""
     return {
         "bert.embeddings.word_embeddings.weight": stock.real.embed,
@@ -146,12 +146,12 @@ def with_zero_rows(positions: np.ndarray) -> np.ndarray:
     return np.pad(positions, ((0, most_rows(len(positions)) - len(positions)), (0, 0)))
 
 
-def norm(name: str, stock: StockTransformer) -> Tensors:
+def norm(name: str, stock: StockTransformer) -> NamedArrays:
     """Return the tensors of a layer norm: GAIN everywhere, and no bias."""
     return {f"{name}.weight": np.full(stock.width, GAIN), f"{name}.bias": np.zeros(stock.width)}
 
 
-def _maps(stock: StockTransformer, layer: RealLayer) -> Tensors:
+def _maps(stock: StockTransformer, layer: RealLayer) -> NamedArrays:
     """Return query, key, value, output [D, D], w1 [H, D], b1 [H], w2 [D, H] and b2 [D]; [out, in], as a Linear has it.
 
     Head i has the columns from i·size on; columns that a head does not use are 0.
@@ -168,7 +168,7 @@ def _maps(stock: StockTransformer, layer: RealLayer) -> Tensors:
     return {**maps, "w1": w1, "b1": b1, "w2": w2, "b2": layer.mlp.b2}
 
 
-def _bert_layer(stock: StockTransformer, layer: RealLayer) -> Tensors:
+def _bert_layer(stock: StockTransformer, layer: RealLayer) -> NamedArrays:
     maps, zeros = _maps(stock, layer), np.zeros(stock.width)
     return {
         **{f"attention.self.{name}.weight": maps[name] for name in ("query", "key", "value")},
@@ -184,7 +184,7 @@ def _bert_layer(stock: StockTransformer, layer: RealLayer) -> Tensors:
     }
 
 
-def _head(stock: StockTransformer, read: np.ndarray, vocabulary: int, scale: float, outputs: np.ndarray) -> Tensors:
+def _head(stock: StockTransformer, read: np.ndarray, vocabulary: int, scale: float, outputs: np.ndarray) -> NamedArrays:
     width, count = stock.width, len(read)
     dense, zero = np.zeros((width, width)), 2 * count
     dense[np.arange(count), read], dense[count + np.arange(count), read] = 1, -1
@@ -205,7 +205,7 @@ def _head(stock: StockTransformer, read: np.ndarray, vocabulary: int, scale: flo
     }
 
 
-def bert_passes(tensors: Tensors, config: dict[str, Any], dtype: Dtype = "float32", *, rounds: int = 1) -> Passes:
+def bert_passes(tensors: NamedArrays, config: dict[str, Any], dtype: Dtype = "float32", *, rounds: int = 1) -> Passes:
     """What transformers computes with these tensors, operation by operation; all layers `rounds` times."""
     heads, fit = config["num_attention_heads"], rounding(dtype)
     tensors = {name: fit(tensor) for name, tensor in tensors.items()}
@@ -307,7 +307,7 @@ def generation_config(tokens: TokenNames, steps: int) -> dict[str, Any]:
     }
 
 
-def _gpt2_layer(stock: StockTransformer, layer: RealLayer) -> Tensors:
+def _gpt2_layer(stock: StockTransformer, layer: RealLayer) -> NamedArrays:
     """Return the tensors of a layer; a Conv1D holds [in, out], with queries, keys and values side by side."""
     maps, width = _maps(stock, layer), stock.width
     return {
@@ -324,7 +324,7 @@ def _gpt2_layer(stock: StockTransformer, layer: RealLayer) -> Tensors:
     }
 
 
-def gpt2_passes(tensors: Tensors, config: dict[str, Any], dtype: Dtype = "float32") -> Passes:
+def gpt2_passes(tensors: NamedArrays, config: dict[str, Any], dtype: Dtype = "float32") -> Passes:
     """What transformers computes with these tensors, operation by operation."""
     heads, fit = config["n_head"], rounding(dtype)
     tensors = {name: fit(tensor) for name, tensor in tensors.items()}

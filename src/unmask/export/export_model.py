@@ -20,20 +20,20 @@ from unmask.api import compile_problem
 from unmask.errors import UnmaskError
 from unmask.export.agreement import check_words
 from unmask.export.bert_gpt2_albert import albert_folder, bert_folder, gpt2_folder
-from unmask.export.folder_files import Files, check_free, write_folder
+from unmask.export.folder_files import Files, check_free, write_new_folder
 from unmask.export.gguf_file import GgufChoice, gguf_folder
 from unmask.export.rope_folder import CONTAINERS, rope_folder
 from unmask.export.rope_transformer import RopeChoice
-from unmask.files import write_folder as write_whole_folder
+from unmask.files import write_folder
 from unmask.limits import foresee, stage
 from unmask.weights.kinds import DIFFUSION, Kind
 from unmask.weights.model import Model
 from unmask.weights.transformer import Head, Transformer
 
-Form = Literal["bert", "gpt2", "albert", "torch", "onnx", "eurobert", "llama", "qwen2", "llada", "dream", "gguf"]
-FORMS: tuple[Form, ...] = get_args(Form)
+ExportForm = Literal["bert", "gpt2", "albert", "torch", "onnx", "eurobert", "llama", "qwen2", "llada", "dream", "gguf"]
+FORMS: tuple[ExportForm, ...] = get_args(ExportForm)
 Part = Literal["planner", "predictor"]
-KINDS_OF: dict[Form, tuple[Kind, ...]] = {
+KINDS_OF: dict[ExportForm, tuple[Kind, ...]] = {
     "bert": ("mdm", "smdm", "topk"),
     "gpt2": ("cot",),
     "albert": ("plt",),
@@ -48,7 +48,7 @@ KINDS_OF: dict[Form, tuple[Kind, ...]] = {
 }
 
 
-def chosen_part(model: Model, form: Form, part: Part | None, *, exact: bool) -> str:
+def chosen_part(model: Model, form: ExportForm, part: Part | None, *, exact: bool) -> str:
     """Return the name of the transformer: `planner`, `predictor`, or `model` if there is only one."""
     if model.kind not in KINDS_OF[form]:
         others = ", ".join(other for other in FORMS if model.kind in KINDS_OF[other])
@@ -78,10 +78,10 @@ OTHER_ORDERS = 2  # further runs of a predictor, in other orders
 
 def check_size(model: Model, form: str, parts: list[str], words: int) -> None:
     """Raise if the export would not fit into memory; the message has the estimate."""
-    foresee(memory_of(model, form, parts, words), f"the {form} form")
+    foresee(export_memory(model, form, parts, words), f"the {form} form")
 
 
-def memory_of(model: Model, form: str, parts: list[str], words: int) -> int:
+def export_memory(model: Model, form: str, parts: list[str], words: int) -> int:
     """Return the bytes that an export takes."""
     count = {
         **dict.fromkeys(("bert", "gpt2", "albert"), stock_numbers),
@@ -140,7 +140,7 @@ WORK = 1 << 34  # multiplications of the check, so that a large model takes seco
 
 def export_model(
     model: Model,
-    form: Form,
+    form: ExportForm,
     folder: str | os.PathLike[str],
     *,
     part: Part | None = None,
@@ -161,12 +161,12 @@ def export_model(
     """
     check_free(Path(folder))
     files, _ = export_files(model, form, part=part, exact=exact, order=order, rope=rope, gguf=gguf)
-    return write_folder(files, folder)
+    return write_new_folder(files, folder)
 
 
 def export_files(
     model: Model,
-    form: Form,
+    form: ExportForm,
     *,
     part: Part | None = None,
     exact: bool = False,
@@ -204,7 +204,7 @@ def export_files(
     return onnx_folder(model, name, words, exact=exact)
 
 
-def check_options(form: Form, order: str | None, rope: RopeChoice | None, gguf: GgufChoice | None) -> None:
+def check_options(form: ExportForm, order: str | None, rope: RopeChoice | None, gguf: GgufChoice | None) -> None:
     """Refuse options that this form does not have."""
     if order == "work" and form == "gguf":
         raise UnmaskError(
@@ -231,7 +231,7 @@ def word_count(model: Model) -> int:
     return max(4, min(MOST_WORDS, WORK // max(1, cost * model.steps)))
 
 
-DIFFUSION_FORMS: tuple[Form, ...] = ("bert", "eurobert", "llama", "qwen2", "llada", "dream")
+DIFFUSION_FORMS: tuple[ExportForm, ...] = ("bert", "eurobert", "llama", "qwen2", "llada", "dream")
 GGUF_FILES = (GgufChoice("llada", "f32"), GgufChoice("dream", "f16"), GgufChoice("llama", "q8_0"))
 CHECKSUMS = "SHA256SUMS"
 
@@ -245,10 +245,10 @@ class CollectionModel:
     kind: Kind
     length: int | None
     order: str | None = None
-    forms: tuple[Form, ...] = DIFFUSION_FORMS
+    forms: tuple[ExportForm, ...] = DIFFUSION_FORMS
     gguf: tuple[GgufChoice, ...] = ()
 
-    def exports(self) -> Iterator[tuple[str, Form, GgufChoice | None]]:
+    def exports(self) -> Iterator[tuple[str, ExportForm, GgufChoice | None]]:
         """Return (name of the folder, form, options of a GGUF file)."""
         for form in self.forms:
             yield f"{self.name}-{form}", form, None
@@ -269,7 +269,7 @@ REFERENCES = (
 def write_collection(out: Path, references: tuple[CollectionModel, ...] = REFERENCES) -> list[dict[str, Any]]:
     """Write all folders, an index and the checksums, completely or not at all; return one entry per folder."""
     entries: list[dict[str, Any]] = []
-    write_whole_folder(out, collection_files(references, entries), check=check_free)
+    write_folder(out, collection_files(references, entries), check=check_free)
     return entries
 
 

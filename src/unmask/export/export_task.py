@@ -23,10 +23,10 @@ from unmask.export.agreement import (
     ExportDisagreement,
     ObservedPass,
     check_words,
-    compare,
+    compare_passes,
     logit_scale,
     mask_of,
-    observe,
+    observe_passes,
     planned_order,
 )
 from unmask.export.folder_files import Files, as_json, as_text, register_map, stock_card, summary
@@ -246,7 +246,7 @@ class ExportTask:
         `relative`: positions are computed from the distance to a begin symbol, so there must be one.
         """
         slots, work = slot_order(model, order), work_slots(model, order)
-        passes = observe(model, part, words)
+        passes = observe_passes(model, part, words)
         passes += [_with_masks(model, part, done, work) for done in passes] if work else []
         real = repaired(real_weights(model.transformers[part]), model.precision)
         scale = logit_scale(passes, model, part)
@@ -287,14 +287,14 @@ class ExportTask:
         """
         canvas, name = canvas or self.canvas, form.upper()
         passes = affordable(self.passes, work // max(1, parameters * canvas.rows))
-        agreed = compare(
+        agreed = compare_passes(
             self.model, self.part, passes, canvas.exported(whole, self.predicted), scale=self.scale, form=name
         )
         first = passes[-1] if self.model.kind == "cot" else passes[0]
         if first.tokens.shape[1] == canvas.rows:
             few = ObservedPass(first.tokens[:FEW_WORDS], first.rows, first.logits[:FEW_WORDS])
             longest = canvas.exported_longest(whole, self.predicted, name)
-            compare(self.model, self.part, [few], longest, scale=self.scale, form=name)
+            compare_passes(self.model, self.part, [few], longest, scale=self.scale, form=name)
         return agreed
 
     def checked(

@@ -15,7 +15,7 @@ from unmask.api import problem_accepts, problem_name, problem_states
 from unmask.errors import FolderError
 from unmask.export.real_transformer import RealTransformer
 from unmask.export.tokenizer import TokenNames
-from unmask.files import write_folder as write_whole_folder
+from unmask.files import write_folder
 from unmask.weights.kinds import DIFFUSION
 from unmask.weights.model import Model
 from unmask.weights.storage import content_hash
@@ -34,9 +34,9 @@ def check_free(out: Path) -> tuple[str, ...]:
     return ()
 
 
-def write_folder(files: Files, out: str | os.PathLike[str]) -> Path:
+def write_new_folder(files: Files, out: str | os.PathLike[str]) -> Path:
     """Write a folder at a path that does not exist yet."""
-    return write_whole_folder(Path(out), files.items(), check=check_free)
+    return write_folder(Path(out), files.items(), check=check_free)
 
 
 def as_json(document: Any) -> bytes:

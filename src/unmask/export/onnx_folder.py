@@ -17,7 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from unmask.export.agreement import ExportDisagreement, ObservedPass, compare, logit_scale, observe, planned_order
+from unmask.export.agreement import (
+    ExportDisagreement,
+    ObservedPass,
+    compare_passes,
+    logit_scale,
+    observe_passes,
+    planned_order,
+)
 from unmask.export.folder_files import Files, as_json, as_text, plain_card, register_map, summary, written_word
 from unmask.export.real_transformer import RealTransformer, in_parts, looped, real_weights, repaired, softmax
 from unmask.export.tokenizer import token_names
@@ -509,7 +516,7 @@ EXACT_WORDS = 3  # compared bit by bit, so few passes are enough
 def onnx_folder(model: Model, part: str, words: np.ndarray, *, exact: bool) -> tuple[Files, dict[str, Any]]:
     """Return the files, and the content of export.json."""
     transformer = model.transformers[part]
-    passes = observe(model, part, words[:EXACT_WORDS] if exact else words)
+    passes = observe_passes(model, part, words[:EXACT_WORDS] if exact else words)
     scale = EXACT_LOGIT_SCALE if exact else logit_scale(passes, model, part)
     real = repaired(real_weights(transformer), model.precision)
     real = real if exact else replace(real, out=real.out * scale)
@@ -527,7 +534,7 @@ def onnx_folder(model: Model, part: str, words: np.ndarray, *, exact: bool) -> t
         report["passes_compared"] = _same_integers(part, passes[: 2 * EXACT_WORDS], graph)
     else:
         exported = in_parts(_passes(graph), model.rows, hidden)
-        report["agreement"] = merged([compare(model, part, passes, exported, scale=scale)])
+        report["agreement"] = merged([compare_passes(model, part, passes, exported, scale=scale)])
         report["chosen_above"] = scaled_level(report)
         report["repairs"] = list(real.repairs)
     card = plain_card(model, report, card_program(model, report, words))

@@ -27,7 +27,7 @@ from unmask.export.rope_transformer import (
 from unmask.export.tokenizer import TokenNames
 from unmask.weights.model import Model
 
-Tensors = dict[str, np.ndarray]
+NamedArrays = dict[str, np.ndarray]
 SPECIAL = ("pad", "bos", "eos", "mask")
 
 LLAMA_LAYER = {
@@ -73,7 +73,7 @@ class Container:
     attention_biases: bool = False
     shifted: bool = False
 
-    def tensors(self, weights: RopeWeights) -> Tensors:
+    def tensors(self, weights: RopeWeights) -> NamedArrays:
         """Return the tensors under the container's names."""
         tensors = {f"{name}.weight": getattr(weights, table) for table, name in self.table_names.items()}
         for i, layer in enumerate(weights.layers):
@@ -83,7 +83,7 @@ class Container:
                     tensors[f"{self.layer_prefix}.{i}.{name}.bias"] = np.zeros(len(layer[neutral]), dtype=np.float32)
         return tensors
 
-    def read_back(self, tensors: Tensors, config: dict[str, Any]) -> RopeWeights:
+    def read_back(self, tensors: NamedArrays, config: dict[str, Any]) -> RopeWeights:
         """Convert what was written to the neutral form."""
         layers = tuple(
             {neutral: tensors[f"{self.layer_prefix}.{i}.{name}.weight"] for neutral, name in self.layer_names.items()}

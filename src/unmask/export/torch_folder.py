@@ -7,7 +7,14 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import load, save
 
-from unmask.export.agreement import Agreement, ExportDisagreement, compare, logit_scale, observe, planned_order
+from unmask.export.agreement import (
+    Agreement,
+    ExportDisagreement,
+    compare_passes,
+    logit_scale,
+    observe_passes,
+    planned_order,
+)
 from unmask.export.folder_files import Files, as_json, as_text, plain_card, register_map, summary, written_word
 from unmask.export.real_transformer import FLOAT, RealTransformer, factors, plain_passes, real_weights, repaired
 from unmask.export.tokenizer import token_names
@@ -44,14 +51,14 @@ def torch_folder(model: Model, words: np.ndarray, *, exact: bool) -> tuple[Files
         report["logit_scale"] = config["logit_scale"] = EXACT_LOGIT_SCALE
     else:
         agreements = {}
-        passes = {name: observe(model, name, words) for name in names}
+        passes = {name: observe_passes(model, name, words) for name in names}
         scale = max(logit_scale(done, model, name) for name, done in passes.items())
         for name, transformer in names.items():
             repaired_weights = repaired(transformer, model.precision)
             names[name] = real = replace(repaired_weights, out=repaired_weights.out * scale)
             stored[name] = plain_tensors(real)
             exported = plain_passes(read_back(stored[name], model.transformers[name]), model.steps)
-            agreements[name] = compare(model, name, passes[name], exported, scale=scale)
+            agreements[name] = compare_passes(model, name, passes[name], exported, scale=scale)
         report |= {
             "agreement": merged(list(agreements.values())),
             "logit_scale": scale,

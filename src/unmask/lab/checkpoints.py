@@ -13,12 +13,12 @@ import torch
 
 from unmask.errors import FolderError
 from unmask.files import check_file, check_file_replaceable, is_partial, make_folders, remove_folders, write_file
-from unmask.lab.settings import Config, read_config
+from unmask.lab.settings import Config, read_run_config
 from unmask.lab.trained_network import TrainedNetwork
 from unmask.weights.tensors import check_distinct_names
 
 
-class Moment(msgspec.Struct, frozen=True):
+class TrainingMoment(msgspec.Struct, frozen=True):
     """The state after `step` batches: the loss of the last one, and the share of right answers on the watched words."""
 
     step: int
@@ -27,12 +27,12 @@ class Moment(msgspec.Struct, frozen=True):
     cpu_seconds: float
 
 
-class Progress(msgspec.Struct, frozen=True):
+class TrainingProgress(msgspec.Struct, frozen=True):
     """The progress of a run; `ended` says why it is over: converged, steps or seconds."""
 
     step: int = 0
     cpu_seconds: float = 0.0
-    history: tuple[Moment, ...] = ()
+    history: tuple[TrainingMoment, ...] = ()
     ended: str | None = None
 
     def to_json(self) -> dict[str, Any]:
@@ -65,7 +65,7 @@ EARLIER = {
 def check_folder(folder: Path, config: Config) -> None:
     """Refuse a folder that is not of this run, or that contains files that no run wrote."""
     if (folder / CONFIG).exists():
-        stored = read_config(folder / CONFIG)
+        stored = read_run_config(folder / CONFIG)
         if stored != config:
             raise FolderError(
                 f"{folder} contains another run, {difference(stored, config)}; choose another folder, or "
@@ -129,7 +129,7 @@ def difference(stored: Config, wanted: Config) -> str:
 
 
 def save(
-    folder: Path, config: Config, network: TrainedNetwork, optimizer: torch.optim.Optimizer, progress: Progress
+    folder: Path, config: Config, network: TrainedNetwork, optimizer: torch.optim.Optimizer, progress: TrainingProgress
 ) -> None:
     tensors = {f"{WEIGHTS_OF}{name}": tensor for name, tensor in network.state_dict().items()}
     for name, parameter in network.named_parameters():
@@ -140,16 +140,16 @@ def save(
     _write(folder, CHECKPOINT, safetensors.torch.save(tensors, metadata={"progress": text, **_named(config)}))
 
 
-def resume(folder: Path, config: Config, network: TrainedNetwork, optimizer: torch.optim.Optimizer) -> Progress:
+def resume(folder: Path, config: Config, network: TrainedNetwork, optimizer: torch.optim.Optimizer) -> TrainingProgress:
     """Load the checkpoint of a folder, if it has one, into the network and its optimiser."""
     path = folder / CHECKPOINT
     if not path.exists():
-        return Progress()
+        return TrainingProgress()
     tensors, metadata = _tensors(path)
     try:
         if metadata["config"] != _named(config)["config"]:
             raise ValueError(metadata["config"])
-        progress = msgspec.convert(json.loads(metadata["progress"]), Progress)
+        progress = msgspec.convert(json.loads(metadata["progress"]), TrainingProgress)
         network.load_state_dict(_without_prefix(tensors, WEIGHTS_OF))
         for name, parameter in network.named_parameters():
             if f"exp_avg.{name}" in tensors:

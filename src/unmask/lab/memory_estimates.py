@@ -27,7 +27,7 @@ def pass_memory(shape: Shape, symbols: int, rows: int) -> int:
     return NUMBER * rows * per_row
 
 
-def words_at_once(shape: Shape, symbols: int, rows: int) -> int:
+def evaluated_at_once(shape: Shape, symbols: int, rows: int) -> int:
     """Return the number of words that fit into MOST_BYTES, at least one."""
     return max(1, min(MOST_WORDS, MOST_BYTES // pass_memory(shape, symbols, rows)))
 
@@ -44,7 +44,7 @@ def view_memory(shape: Shape, symbols: int, rows: int, passes: int) -> int:
 # places        a table of every step: which row reads which
 # activations   of a batch, kept for the backward pass: per layer 16 vectors of the width, 3 of the hidden units, and 4
 #               matrices of attention; a loop keeps those of every round. Once: two more, and the places of each example
-# looks         a pass over the words that are watched and judged, as many at once as `words_at_once` says
+# looks         a pass over the words that are watched and judged, as many at once as `evaluated_at_once` says
 # canvases      of a batch, after every step
 # torch         its own memory at the first training step
 
@@ -52,7 +52,7 @@ def view_memory(shape: Shape, symbols: int, rows: int, passes: int) -> int:
 TORCH = 32 << 20
 
 
-def memory_of(config: Config, task: LabTask) -> int:
+def training_memory(config: Config, task: LabTask) -> int:
     shape, symbols, rows, steps = config.shape, len(task.vocabulary), task.rows, len(task.pointers)
     fetches = task.fetches
     read_outs, codes = (2 + fetches) * symbols, code_width(shape.encoding, fetches)
@@ -62,5 +62,5 @@ def memory_of(config: Config, task: LabTask) -> int:
     once = codes + (fetches + 2 * shape.heads) * rows
     kept = config.batch * rows * (rounds * (shape.layers * per_layer + 3 * read_outs) + once)
     canvases = 7 * config.batch * (steps + 1) * rows  # three times in numbers of eight bytes, while they become tokens
-    look = words_at_once(shape, symbols, rows) * pass_memory(shape, symbols, rows)
+    look = evaluated_at_once(shape, symbols, rows) * pass_memory(shape, symbols, rows)
     return TORCH + NUMBER * (4 * weights_of(shape, symbols, fetches) + places + kept + canvases) + look

@@ -12,7 +12,7 @@ import msgspec
 
 from unmask.errors import ProblemError, shortened
 from unmask.files import is_there, read_file
-from unmask.lab.settings import Config, LabError, Shape, check_hash, config_of, read_config
+from unmask.lab.settings import Config, LabError, Shape, check_hash, read_run_config, run_config_of
 from unmask.lab.task_sources import REGULAR
 from unmask.lab.tasks import FRAMEWORKS, PROGRAM
 from unmask.problems.program_problems import MOST_BYTES, ProgramProblem, parse_program, sha256_of
@@ -407,7 +407,7 @@ def named_run(
         return _with(_run_of(given.name, length, framework or "program"), given), given
     if length is not None or framework is not None:
         raise LabError(f"--length and --framework are only for a PROBLEM, and {name} sets both; leave them out")
-    config = read_config(Path(name)) if is_file else run_preset(name)
+    config = read_run_config(Path(name)) if is_file else run_preset(name)
     given = given_program(config, program)
     return (config if given is None else _with(config, given)), given
 
@@ -434,7 +434,7 @@ def given_for(folder: Path, file: Path | None) -> ProgramProblem | None:
     from unmask.lab.checkpoints import CONFIG
 
     path = folder / CONFIG
-    return given_program(read_config(path), file) if is_there(path) else None
+    return given_program(read_run_config(path), file) if is_there(path) else None
 
 
 def _with(config: Config, program: ProgramProblem) -> Config:
@@ -446,4 +446,4 @@ def _run_of(problem: str, length: int | None, framework: str) -> Config:
     run = {"problem": problem, "framework": framework, "steps": STEPS, "cpu_seconds": SECONDS}
     run["length"] = LENGTH if length is None else length
     shape = msgspec.to_builtins(Shape(aux=framework != "direct"))
-    return config_of({**run, "shape": shape}, name="the run")
+    return run_config_of({**run, "shape": shape}, name="the run")

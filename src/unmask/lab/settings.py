@@ -21,8 +21,8 @@ from unmask.problems.program_problems import ProgramProblem
 # Shape: the switches of a network, as a config holds them.
 
 
-Encoding = Literal["bits", "positions", "learned", "none"]
-Gate = Literal["bilinear", "gelu"]
+EncodingName = Literal["bits", "positions", "learned", "none"]
+MlpName = Literal["bilinear", "gelu"]
 Count = Annotated[int, msgspec.Meta(ge=1, le=4096), must_be("an integer from 1 to 4096")]
 
 
@@ -43,8 +43,8 @@ class Shape(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     hidden: Count = 128
     layers: Count = 2
     heads: Count = 4
-    mlp: Annotated[Gate, must_be("bilinear or gelu")] = "bilinear"
-    encoding: Annotated[Encoding, must_be("bits, positions, learned or none")] = "bits"
+    mlp: Annotated[MlpName, must_be("bilinear or gelu")] = "bilinear"
+    encoding: Annotated[EncodingName, must_be("bits, positions, learned or none")] = "bits"
     beta: Annotated[
         Annotated[float, msgspec.Meta(ge=-1000, le=1000)] | None, must_be("a number from -1000 to 1000, or null")
     ] = None
@@ -140,7 +140,7 @@ ERRORS = DocumentErrors(
 )
 
 
-def config_of(document: Any, *, name: str = "a config of the lab") -> Config:
+def run_config_of(document: Any, *, name: str = "a config of the lab") -> Config:
     """Return the config of a JSON object; missing settings have their defaults."""
     if isinstance(document, dict) and isinstance(document.get("shape"), dict):  # raises its own messages
         read_document(document["shape"], Shape, ERRORS, name=f"the shape of {name}")
@@ -152,10 +152,10 @@ def config_of(document: Any, *, name: str = "a config of the lab") -> Config:
     return config
 
 
-def read_config(path: Path) -> Config:
+def read_run_config(path: Path) -> Config:
     content = read_file(path, str(path), most=LARGEST, error=LabError)
     try:
         document = json.loads(content, object_pairs_hook=distinct_keys(LabError, f" in {path}"))
     except (ValueError, RecursionError):
         raise LabError(f"{path} is not JSON; write a config such as " + '{"problem": "group:S3"}') from None
-    return config_of(document, name=str(path))
+    return run_config_of(document, name=str(path))

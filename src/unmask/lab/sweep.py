@@ -210,7 +210,7 @@ def sweep(
 
         def begin(cell: SweepCell) -> None:
             folder = None if scheduler is not None else results.run_folder(cell)
-            future = client.submit(outcome_of, cell, folder, key=cell.key, pure=False)
+            future = client.submit(cell_outcome, cell, folder, key=cell.key, pure=False)
             cells[future] = cell
             running.add(future)
 
@@ -239,7 +239,7 @@ def at_once(client: Any) -> int:
     return max(1, sum(client.nthreads().values()))
 
 
-def outcome_of(cell: SweepCell, folder: Path | None) -> dict[str, Any]:
+def cell_outcome(cell: SweepCell, folder: Path | None) -> dict[str, Any]:
     """Run a cell in a worker and return its outcome; an unexpected error is reported with its type."""
     try:
         return {"result": run_cell(cell, folder)}

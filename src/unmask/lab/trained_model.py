@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from unmask.errors import UnmaskError
-from unmask.lab.memory_estimates import words_at_once
+from unmask.lab.memory_estimates import evaluated_at_once
 from unmask.lab.settings import Config
 from unmask.lab.task_sources import Stream, words
 from unmask.lab.tasks import LabTask
@@ -120,7 +120,7 @@ class Trained:
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class NetworkReading:
     """Logits [batch, rows, symbols] of the last rows in a step, and the tokens in these rows."""
 
     logits: np.ndarray
@@ -153,13 +153,13 @@ class NetworkMedium(TokenArrays):
         last: int,
         *,
         asked: np.ndarray | None = None,  # noqa: ARG002
-    ) -> Reading:
+    ) -> NetworkReading:
         whole = np.concatenate([self.words, tokens], axis=1)
         known = self._read
         if known is None or known[0] != step or known[2].shape[1] < last or not np.array_equal(known[1], whole):
             self._read = known = step, whole, self._pass(step, whole, name, last)
         logits = known[2][:, -last:].double().cpu().numpy()
-        return Reading(logits, whole[:, -last:], step)
+        return NetworkReading(logits, whole[:, -last:], step)
 
     def _pass(self, step: int, tokens: np.ndarray, name: str, last: int) -> Tensor:
         check()
@@ -175,25 +175,25 @@ class NetworkMedium(TokenArrays):
                 self._past.rows = tokens.shape[1]
             return network.logits(seen)
 
-    def decode(self, logits: Reading, *, without: int | None = None) -> np.ndarray:
+    def decode(self, logits: NetworkReading, *, without: int | None = None) -> np.ndarray:
         scores = logits.logits
         if without is not None:
             scores = scores.copy()
             scores[..., without] = -np.inf
         return scores.argmax(axis=-1)
 
-    def taken(self, decisions: Reading) -> np.ndarray:
+    def taken(self, decisions: NetworkReading) -> np.ndarray:
         masked = decisions.tokens == self.trained.task.mask
         if self.trained.config.objective != "canvas":
             return masked & self.trained.order[decisions.step]
         wanted = decisions.logits.argmax(axis=-1) != self.trained.task.mask
         return wanted & masked if self.trained.kind == "smdm" else wanted
 
-    def surest(self, logits: Reading, k: int, *, without: int) -> np.ndarray:
+    def surest(self, logits: NetworkReading, k: int, *, without: int) -> np.ndarray:
         sure = np.delete(logits.logits, without, axis=-1).max(axis=-1)
         return surest(sure, np.ones(sure.shape, dtype=bool), k)
 
-    def above_least(self, logits: Reading, *, without: int) -> np.ndarray:  # noqa: ARG002
+    def above_least(self, logits: NetworkReading, *, without: int) -> np.ndarray:  # noqa: ARG002
         """Return True for every slot, because a trained model writes all of them."""
         return np.ones(logits.logits.shape[:2], dtype=bool)
 
@@ -219,11 +219,11 @@ class NetworkMedium(TokenArrays):
                 residual = network.embed(read_out, places)
             return network.pass_through(residual, places, self._watch_of(f"steps.{moment}.model"))
 
-    def last_rows(self, residual: Tensor, count: int) -> Reading:
+    def last_rows(self, residual: Tensor, count: int) -> NetworkReading:
         network = self.trained.network
         with torch.inference_mode():
             logits = network.logits(network.norm(residual[:, -count:]))
-        return Reading(logits.double().cpu().numpy(), self.copies(self.trained.pad, count), self.trained.steps)
+        return NetworkReading(logits.double().cpu().numpy(), self.copies(self.trained.pad, count), self.trained.steps)
 
     def _watch_of(self, prefix: str) -> Watch | None:
         watch = self._watch
@@ -253,7 +253,7 @@ def accuracy(trained: Trained, count: int, *, seed: int, stream: Stream, number:
     """Measure the accuracy on `count` fresh words of a stream."""
     drawn = words(trained.task.source, count, trained.length, seed, stream, number)
     right, passes = 0, 0
-    at_once = words_at_once(trained.config.shape, len(trained.vocabulary), trained.task.rows)
+    at_once = evaluated_at_once(trained.config.shape, len(trained.vocabulary), trained.task.rows)
     for first in range(0, count, at_once):
         part = drawn[first : first + at_once]
         symbols_seen, passes = last_symbols(trained, part)

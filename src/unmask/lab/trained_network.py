@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from unmask.errors import TooLarge
-from unmask.lab.settings import Encoding, Shape
+from unmask.lab.settings import EncodingName, Shape
 from unmask.lab.task_layouts import FETCHES, NO_OPERAND, PLACE_BITS, PLACES
 from unmask.lab.tasks import LabTask
 
@@ -30,11 +30,11 @@ from unmask.lab.tasks import LabTask
 # A place has PLACE_BITS bits whatever N is, so that a network can be run at lengths on which it was not trained.
 
 
-def code_width(encoding: Encoding, fetches: int = FETCHES) -> int:
+def code_width(encoding: EncodingName, fetches: int = FETCHES) -> int:
     return {"bits": (1 + fetches) * PLACE_BITS, "positions": PLACE_BITS, "learned": PLACES, "none": 0}[encoding]
 
 
-def codes(encoding: Encoding, pointers: np.ndarray) -> np.ndarray:
+def codes(encoding: EncodingName, pointers: np.ndarray) -> np.ndarray:
     """Return codes [steps, rows, code_width] from pointers [steps, rows, fetches]."""
     steps, rows, _ = pointers.shape
     if rows > PLACES:
@@ -59,7 +59,7 @@ Watch = Callable[[str, Tensor], None]
 
 
 @dataclass(frozen=True, eq=False)
-class Places:
+class PlaceInputs:
     """The inputs that depend only on the place, for the rows of a batch: codes [batch, rows, code] and operands.
 
     `operands[b, f, q, k]` is 1 where k is the f-th operand of q, and `visible[q, k]` where q may read k.
@@ -104,14 +104,14 @@ class TrainedNetwork(nn.Module):
         self.aux = nn.Linear(shape.width, fetches * vocabulary) if shape.aux else None
         self.correct = nn.Linear(shape.width, 1)
 
-    def embed(self, tokens: Tensor, places: Places) -> Tensor:
+    def embed(self, tokens: Tensor, places: PlaceInputs) -> Tensor:
         hidden = self.token(tokens)
         return hidden if self.code is None else hidden + self.code(places.codes)
 
     def pass_through(
         self,
         hidden: Tensor,
-        places: Places,
+        places: PlaceInputs,
         watch: Watch | None = None,
         past: KeyValueCache | None = None,
         asked: slice = EVERY_ROW,
@@ -125,7 +125,7 @@ class TrainedNetwork(nn.Module):
     def forward(
         self,
         tokens: Tensor,
-        places: Places,
+        places: PlaceInputs,
         watch: Watch | None = None,
         past: KeyValueCache | None = None,
         asked: slice = EVERY_ROW,
@@ -156,7 +156,13 @@ class NetworkLayer(nn.Module):
         self.norms = nn.ModuleList(nn.LayerNorm(shape.width) for _ in range(2))
 
     def forward(
-        self, hidden: Tensor, places: Places, watch: Watch | None, past: KeyValueCache | None, name: str, asked: slice
+        self,
+        hidden: Tensor,
+        places: PlaceInputs,
+        watch: Watch | None,
+        past: KeyValueCache | None,
+        name: str,
+        asked: slice,
     ) -> Tensor:
         hidden = hidden[:, asked] + self.attention(self.norms[0](hidden), places, watch, past, name, asked)
         hidden = hidden + self.mlp(self.norms[1](hidden))
@@ -177,7 +183,7 @@ class NetworkAttention(nn.Module):
         self.beta = None if shape.beta is None else nn.Parameter(torch.full((shape.heads,), float(shape.beta)))
 
     def forward(
-        self, x: Tensor, places: Places, watch: Watch | None, past: KeyValueCache | None, name: str, asked: slice
+        self, x: Tensor, places: PlaceInputs, watch: Watch | None, past: KeyValueCache | None, name: str, asked: slice
     ) -> Tensor:
         q, k, v = self.qkv(x).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
         if past is not None:
@@ -218,7 +224,7 @@ class NetworkMlp(nn.Module):
 class PlaceTable:
     """The places of a task in all of its steps, as tensors that are indexed by batch."""
 
-    def __init__(self, task: LabTask, encoding: Encoding, device: torch.device | str = "cpu") -> None:
+    def __init__(self, task: LabTask, encoding: EncodingName, device: torch.device | str = "cpu") -> None:
         pointers = task.pointers
         rows = pointers.shape[1]
         operands = pointers[..., None] == np.arange(rows)
@@ -228,7 +234,7 @@ class PlaceTable:
         self.visible = torch.ones(rows, rows, dtype=torch.bool, device=device).tril() if task.causal else None
         self._steady = bool((pointers == pointers[:1]).all())
 
-    def at(self, steps: Tensor | int, rows: int | None = None, first: int = 0) -> Places:
+    def at(self, steps: Tensor | int, rows: int | None = None, first: int = 0) -> PlaceInputs:
         """Return the places of the rows [first, rows) only, as readers of the rows before `rows`."""
         if self._steady or isinstance(steps, int):
             step = 0 if self._steady else int(steps)
@@ -239,4 +245,4 @@ class PlaceTable:
         if rows is not None:
             code, operands = code[:, first:rows], operands[:, :, first:rows, :rows]
             visible = None if visible is None else visible[first:rows, :rows]
-        return Places(code, operands, visible)
+        return PlaceInputs(code, operands, visible)

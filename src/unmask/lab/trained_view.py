@@ -29,7 +29,7 @@ SCALE = 100
 SHOWN = 5  # attention below SHOWN / SCALE is left out, because a softmax is never 0
 
 
-def read_letters(trained: Trained, word: str) -> np.ndarray:
+def read_task_letters(trained: Trained, word: str) -> np.ndarray:
     """Convert a word as a user types it to tokens [1, length]."""
     names = trained.task.source.names
     letters = [names[e] for e in trained.task.source.letters]
@@ -46,7 +46,7 @@ def read_letters(trained: Trained, word: str) -> np.ndarray:
 
 def view_of(trained: Trained, word: str, *, sampler: str | None = None) -> View:
     """Return the view of a run with the model's own planner, or with a published sampler."""
-    tokens = read_letters(trained, word)
+    tokens = read_task_letters(trained, word)
     shape, rows = trained.config.shape, trained.task.rows
     passes = max(trained.steps, trained.padding)  # a run by a sampler, one slot at a time
     foresee(view_memory(shape, len(trained.vocabulary), rows, passes), f"a view of {passes} passes over {rows} rows")

@@ -23,8 +23,8 @@ import torch
 from torch import Tensor
 
 from unmask.errors import FolderError, TooLarge, UnmaskError
-from unmask.lab.checkpoints import Moment, Progress, check_folder, finish, open_folder, resume, save
-from unmask.lab.memory_estimates import NUMBER, memory_of, weights_of
+from unmask.lab.checkpoints import TrainingMoment, TrainingProgress, check_folder, finish, open_folder, resume, save
+from unmask.lab.memory_estimates import NUMBER, training_memory, weights_of
 from unmask.lab.settings import Config
 from unmask.lab.task_layouts import PLACES
 from unmask.lab.task_sources import Stream
@@ -87,7 +87,7 @@ MARGIN = 0.02  # below `converged`: from here on, more words are evaluated
 
 DRAWING = Lock()
 
-Report = Callable[[Moment], None]
+ShowMoment = Callable[[TrainingMoment], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +95,7 @@ class TrainingRun:
     """The result of a run: the model, its progress, and the share of right answers on fresh words."""
 
     trained: Trained
-    progress: Progress
+    progress: TrainingProgress
     right: float
     processes: int = 1
 
@@ -124,7 +124,7 @@ def train(
     *,
     program: ProgramProblem | None = None,
     device: str | None = None,
-    told: Report | None = None,
+    told: ShowMoment | None = None,
 ) -> TrainingRun:
     """Train, or continue from the folder's checkpoint; a finished run is loaded, not repeated."""
     keep_freed_memory()
@@ -146,7 +146,7 @@ def train(
         raise UnmaskError(
             f"a batch of {config.batch} cannot be divided evenly among {processes} processes; change the batch size"
         )
-    foresee(memory_of(config, task), f"training {config.name}")
+    foresee(training_memory(config, task), f"training {config.name}")
     network = new_network(config, task).to(accelerator.device)
     optimizer = new_optimizer(config, network)
     if folder is not None:
@@ -157,7 +157,7 @@ def train(
         accelerator.wait_for_everyone()
         progress = resume(folder, config, network, optimizer)
     else:
-        progress = Progress()
+        progress = TrainingProgress()
     scored = accelerator.prepare_model(Scored(network)) if accelerator.num_processes > 1 else Scored(network)
     trained = Trained(task, network, config)
     pupil = Trainer(trained, scored, optimizer, accelerator)
@@ -206,7 +206,7 @@ class Trainer:
     optimizer: torch.optim.Optimizer
     accelerator: Any
 
-    def until_the_next_look(self, progress: Progress) -> Progress:
+    def until_the_next_look(self, progress: TrainingProgress) -> TrainingProgress:
         """Train on `evaluate_every` batches, then evaluate on the watched words."""
         clock = time.process_time if torch.get_num_threads() > 1 else time.thread_time  # others can run meanwhile
         config, began, before = self.trained.config, clock(), progress.cpu_seconds
@@ -225,8 +225,8 @@ class Trainer:
             ended = "steps"
         elif spent >= config.cpu_seconds:
             ended = "seconds"
-        moment = Moment(step, round(self._agreed(float(loss)), 6), right, round(spent, 2))
-        return Progress(step, spent, (*progress.history, moment), ended)
+        moment = TrainingMoment(step, round(self._agreed(float(loss)), 6), right, round(spent, 2))
+        return TrainingProgress(step, spent, (*progress.history, moment), ended)
 
     def learn(self, step: int) -> Tensor:
         """Train on one batch."""
@@ -295,11 +295,11 @@ def _accelerator(device: str | None) -> Any:
 def load(folder: Path, program: ProgramProblem | None = None) -> Trained:
     """Load the model of a folder that `train` wrote; a program is passed again, since the folder does not store it."""
     from unmask.lab.checkpoints import CONFIG, load_weights
-    from unmask.lab.settings import read_config
+    from unmask.lab.settings import read_run_config
 
     if not (folder / CONFIG).is_file():
         raise FolderError(f"{folder} is not a folder of `unmask lab train`: it has no {CONFIG}; check the path")
-    config = read_config(folder / CONFIG)
+    config = read_run_config(folder / CONFIG)
     task = config.task_of(program)
     foresee(2 * NUMBER * weights_of(config.shape, len(task.vocabulary), task.fetches), f"the network of {folder}")
     network = new_network(config, task)

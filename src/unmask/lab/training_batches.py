@@ -21,7 +21,7 @@ from unmask.lab.settings import Config, Objective
 from unmask.lab.task_layouts import NO_OPERAND
 from unmask.lab.task_sources import IDENTITY, Stream, generator, words
 from unmask.lab.tasks import LabTask
-from unmask.lab.trained_network import EVERY_ROW, Places, TrainedNetwork
+from unmask.lab.trained_network import EVERY_ROW, PlaceInputs, TrainedNetwork
 
 IGNORED = -100
 LEAST_SHARE = 1e-3  # a smaller t has the weight of this one
@@ -152,7 +152,7 @@ class Scored(torch.nn.Module):
     def forward(
         self,
         tokens: Tensor,
-        places: Places,
+        places: PlaceInputs,
         targets: Tensor,
         operands: Tensor,
         weights: Tensor,
@@ -169,7 +169,9 @@ class Scored(torch.nn.Module):
             loops += 1
         return losses / loops
 
-    def _read_outs(self, tokens: Tensor, places: Places, loops: int, latent: bool, asked: slice) -> Iterator[Tensor]:
+    def _read_outs(
+        self, tokens: Tensor, places: PlaceInputs, loops: int, latent: bool, asked: slice
+    ) -> Iterator[Tensor]:
         if not latent:
             yield self.network(tokens, places, asked=asked)
             return

@@ -27,8 +27,8 @@ from unmask.verification.words.references import outcome_of_symbols
 from unmask.weights.kinds import DIFFUSION, KINDS, Kind
 from unmask.weights.model import Model
 
-Planner = Literal["own", "uniform", "confidence", "left-to-right"]
-PLANNERS: tuple[Planner, ...] = get_args(Planner)
+PlannerName = Literal["own", "uniform", "confidence", "left-to-right"]
+PLANNERS: tuple[PlannerName, ...] = get_args(PlannerName)
 PROGRAMS = ("palindrome", "corridor", "rook", "traffic")
 READ_FILES = tuple(row.prefix for row in CATALOGUE if row.reads_file)
 
@@ -56,7 +56,7 @@ class PlaygroundQuestion(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     problem: Annotated[str, must_be("a string")]
     word: Annotated[str, must_be("a string")]
     kind: Annotated[Kind, _spoken(KINDS)] = "mdm"
-    planner: Annotated[Planner, _spoken(PLANNERS)] = "own"
+    planner: Annotated[PlannerName, _spoken(PLANNERS)] = "own"
     k: Annotated[
         int,
         msgspec.Meta(ge=1, le=request_limits.LARGEST_K),

@@ -1,10 +1,10 @@
-"""HTTP server of the playground: checks of requests (`Guard`), the ASGI application, the port on this machine.
+"""HTTP server of the playground: checks of requests (`RequestGuard`), the ASGI application, the port on this machine.
 
     GET  /                  the page; /static/NAME its files
     POST /api/TASK          question → answer of a worker        TASK: run, steps, planners, prove, words
     GET  /view/NAME         the view of a run, in a frame with its own origin
 
-A page of another site can send requests to this machine, so `Guard` accepts only requests to our own names (against
+A page of another site can send requests to this machine, so `RequestGuard` accepts only requests to our own names (against
 DNS rebinding), and a POST only as JSON from our own origin.
 """
 
@@ -59,7 +59,7 @@ def error(message: str, status: int) -> JSONResponse:
     return JSONResponse({"error": message}, status)
 
 
-class Guard:
+class RequestGuard:
     """The outermost layer of the application."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -142,7 +142,7 @@ def application() -> Starlette:
             Route("/view/{name}", view, methods=["GET"]),
             Route("/api/{task}", ask, methods=["POST"]),
         ],
-        middleware=[Middleware(Guard)],
+        middleware=[Middleware(RequestGuard)],
         exception_handlers={HTTPException: _http_error, Exception: _unexpected},
         lifespan=lifespan,
     )

@@ -48,7 +48,7 @@ from itertools import product
 
 from unmask.errors import ProblemError, TooLarge
 from unmask.limits import check
-from unmask.samplers.string_law import Law
+from unmask.samplers.string_law import StringLaw
 
 MOST_CANVASES = 1 << 14
 MOST_GAPS = 512  # letters × positions of a chain
@@ -56,7 +56,7 @@ Canvas = tuple[int | None, ...]
 """A letter's number for each position; None where it is masked."""
 
 
-def least_passes(law: Law, length: int) -> int:
+def least_passes(law: StringLaw, length: int) -> int:
     """Return the least number of passes of an exact sampler, by search: over gaps in a chain, else over canvases."""
     symbols = len(law.alphabet)
     if length < 1:
@@ -87,7 +87,7 @@ class Chain:
     final: tuple[Fraction, ...]
 
 
-def chain_of(law: Law) -> Chain | None:
+def chain_of(law: StringLaw) -> Chain | None:
     """Return the law as a chain if every letter leads to one state, or is written in one state; None otherwise."""
     exact, letters = law.exact, range(len(law.alphabet))
     edges: list[list[tuple[int, int, Fraction]]] = [[] for _ in letters]  # (state before, state after, weight)
@@ -281,7 +281,7 @@ def _with(canvas: Canvas, place: int, letter: int) -> Canvas:
     return (*canvas[:place], letter, *canvas[place + 1 :])
 
 
-def _weights(law: Law, length: int) -> dict[tuple[int, ...], Fraction]:
+def _weights(law: StringLaw, length: int) -> dict[tuple[int, ...], Fraction]:
     """Return α·A_{x1}·…·A_{xN}·ω for every string, in rational numbers."""
     flows: dict[tuple[int, ...], dict[int, Fraction]] = {(): dict(enumerate(law.exact.initial))}
     for _ in range(length):
@@ -301,7 +301,7 @@ def _moved(flow: dict[int, Fraction], step: tuple[dict[int, Fraction], ...]) -> 
     return after
 
 
-def is_linked(law: Law, length: int) -> bool:
+def is_linked(law: StringLaw, length: int) -> bool:
     """Return whether the law is a chain for which the formula is proved, at this length.
 
     Its initial and its transition probabilities are positive, a string may end with every letter, and no power of the

@@ -19,11 +19,11 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from unmask.samplers.line_plot import Point, Series
-from unmask.samplers.report_page import Table, page, plot
+from unmask.samplers.report_page import ReportTable, html_report, report_plot
 from unmask.samplers.rule_interface import Beliefs, Predictor, Sampler, State
-from unmask.samplers.sampler_names import Entry
+from unmask.samplers.sampler_names import ZooEntry
 from unmask.samplers.sampling_loop import masks, sample
-from unmask.samplers.string_law import Law, LawPredictor
+from unmask.samplers.string_law import LawPredictor, StringLaw
 
 # The exact law of a rule that moves the slots independently, given the canvas: one vector over all canvases.
 #
@@ -300,7 +300,7 @@ class LawResult:
 class Bench:
     """A law at one length: its true probabilities, and the runs of samplers on its conditionals."""
 
-    law: Law
+    law: StringLaw
     length: int
 
     def __post_init__(self) -> None:
@@ -345,8 +345,8 @@ def law_budgets(slots: int) -> tuple[int, ...]:
     return tuple(sorted({-(-slots // k) for k in range(1, slots + 1)}, reverse=True))
 
 
-def compare(
-    bench: Bench, entries: Iterable[Entry], budgets: Iterable[int], *, runs: int = 4096, seed: int = 0
+def compare_samplers(
+    bench: Bench, entries: Iterable[ZooEntry], budgets: Iterable[int], *, runs: int = 4096, seed: int = 0
 ) -> Iterator[LawResult]:
     """Measure every sampler at every budget."""
     budgets = tuple(budgets)
@@ -389,7 +389,7 @@ class LawReport:
             "samplers": [result.to_json() for result in self.results],
         }
 
-    def summary(self) -> Table:
+    def summary(self) -> ReportTable:
         """Return a row per sampler: KL and total variation at every budget."""
         columns = (
             "sampler",
@@ -397,7 +397,7 @@ class LawReport:
             *(f"TV at {b}" for b in self.budgets),
             "at its own",
         )
-        return Table(columns, tuple(self._row(result) for result in self.results), ("sampler", "at its own"))
+        return ReportTable(columns, tuple(self._row(result) for result in self.results), ("sampler", "at its own"))
 
     def _row(self, result: LawResult) -> tuple[str, ...]:
         by_budget = {run.steps: run for run in result.runs}
@@ -413,7 +413,7 @@ class LawReport:
             f"TV {_with_bar(own.distance.tv, own.distance.tv_error, own)} in {own.passes:.3g}",
         )
 
-    def everything(self) -> Table:
+    def everything(self) -> ReportTable:
         """Return a row per sampler and budget."""
         columns = ("sampler", "steps", "passes", "KL", "TV", "impossible", "how")
         rows = tuple(
@@ -429,7 +429,7 @@ class LawReport:
             for result in self.results
             for run in result.runs
         )
-        return Table(columns, rows, ("sampler", "how"))
+        return ReportTable(columns, rows, ("sampler", "how"))
 
     def page(self) -> str:
         plots = []
@@ -444,12 +444,12 @@ class LawReport:
                 )
                 for result in self.results
             ]
-            plots.append((name, plot(series, name)))
+            plots.append((name, report_plot(series, name)))
         facts = (
             self.facts + ".",
             "The predictor gives the exact conditionals of the law, so that all error is the sampler's.",
         )
-        return page(self.title, facts, plots, self.everything())
+        return html_report(self.title, facts, plots, self.everything())
 
 
 def _with_bar(value: float, error: float, run: LawRun) -> str:

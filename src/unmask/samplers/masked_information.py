@@ -30,7 +30,7 @@ import numpy as np
 
 from unmask.errors import ProblemError, TooLarge
 from unmask.limits import check
-from unmask.samplers.string_law import Law
+from unmask.samplers.string_law import StringLaw
 
 EQUAL = 1e-13  # beliefs that differ by rounding errors only
 MOST_LENGTH = 1024
@@ -96,7 +96,7 @@ class InformationCurve:
         return self.entropy - self.length * float(self.per_position[-1])
 
 
-def information_curve(law: Law, length: int) -> InformationCurve:
+def information_curve(law: StringLaw, length: int) -> InformationCurve:
     """Return the curve of the law at one length."""
     if not 1 <= length <= MOST_LENGTH:
         raise ProblemError(f"the length of a schedule is {length:,}; choose 1 to {MOST_LENGTH:,}")
@@ -114,7 +114,7 @@ def information_curve(law: Law, length: int) -> InformationCurve:
     return InformationCurve(entropies - lost - rounding, entropies + rounding, exact=not lost.any())
 
 
-def _rounding(law: Law, length: int) -> float:
+def _rounding(law: StringLaw, length: int) -> float:
     """Estimate how large the rounding error of g can be, per revealed position.
 
     Every mass is a sum of products of positive numbers. Its relative error e grows by at most 2·(symbols·states + 4)
@@ -126,7 +126,7 @@ def _rounding(law: Law, length: int) -> float:
     return 2 * operations * UNIT * (log(len(law.alphabet)) + 1) + 2 * EQUAL * len(law.initial)
 
 
-def normalised(law: Law, length: int) -> tuple[np.ndarray, list[np.ndarray]]:
+def normalised(law: StringLaw, length: int) -> tuple[np.ndarray, list[np.ndarray]]:
     """Return (distribution of the first state, P(letter, next state | state) for every position) at this length.
 
     The weights of the automaton are multiplied by the weight of all continuations: P_s(a, t | u) = A_a[u, t]·b_{s+1}[t]

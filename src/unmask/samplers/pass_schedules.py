@@ -29,9 +29,9 @@ from unmask.errors import TooLarge, UnmaskError
 from unmask.samplers.exact_passes import bisection_passes, is_linked, least_passes
 from unmask.samplers.line_plot import Point, Series
 from unmask.samplers.masked_information import InformationCurve, information_curve
-from unmask.samplers.report_page import Table, page, plot
+from unmask.samplers.report_page import ReportTable, html_report, report_plot
 from unmask.samplers.rule_interface import SCHEDULES, quotas
-from unmask.samplers.string_law import Law
+from unmask.samplers.string_law import StringLaw
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class ScheduleReport:
     `least` is the least number of passes of an exact sampler, None if unknown; `method` says how it is known.
     """
 
-    law: Law
+    law: StringLaw
     curve: InformationCurve
     passes: int
     schedules: tuple[PricedSchedule, ...]
@@ -141,7 +141,7 @@ class ScheduleReport:
     method: str
 
     @classmethod
-    def of(cls, law: Law, length: int, passes: int) -> "ScheduleReport":
+    def of(cls, law: StringLaw, length: int, passes: int) -> "ScheduleReport":
         if length > 0:
             check_passes(passes, length)  # before the curve, whose computation may take long
         curve = information_curve(law, length)
@@ -194,7 +194,7 @@ class ScheduleReport:
             "schedules": [one.to_json() for one in self.schedules],
         }
 
-    def summary(self) -> Table:
+    def summary(self) -> ReportTable:
         """Return a row per schedule."""
         return _schedule_table(self.schedules, SHOWN_WRITES)
 
@@ -207,19 +207,19 @@ class ScheduleReport:
             by_name.setdefault(one.name, {})[one.passes] = one.kl
         prices = [Series(name, tuple(Point(k, kl) for k, kl in sorted(at.items()))) for name, at in by_name.items()]
         curve = Series("f(i)", tuple(Point(i, float(y)) for i, y in enumerate(self.curve.per_position)))
-        curve_plot = plot([curve], "entropy in nats", x_name="revealed positions", logarithmic=False)
+        curve_plot = report_plot([curve], "entropy in nats", x_name="revealed positions", logarithmic=False)
         plots = (
-            ("Expected KL(law ‖ sampler)", plot(prices, "expected KL")),
+            ("Expected KL(law ‖ sampler)", report_plot(prices, "expected KL")),
             ("Mean entropy of a masked position, given i revealed ones", curve_plot),
         )
-        return page(self.title, self.facts, plots, _schedule_table(every, self.curve.length))
+        return html_report(self.title, self.facts, plots, _schedule_table(every, self.curve.length))
 
 
 def _priced(curve: InformationCurve, passes: int) -> list[PricedSchedule]:
     return [optimal_schedule(curve, passes), *published_schedules(curve, passes)]
 
 
-def _schedule_table(schedules: Iterable[PricedSchedule], most: int) -> Table:
+def _schedule_table(schedules: Iterable[PricedSchedule], most: int) -> ReportTable:
     """Number of passes of each schedule that are listed at most."""
     columns = ("schedule", "passes", "expected KL", "positions written in each pass")
     rows = tuple(
@@ -231,4 +231,4 @@ def _schedule_table(schedules: Iterable[PricedSchedule], most: int) -> Table:
         )
         for one in schedules
     )
-    return Table(columns, rows, ("schedule", "positions written in each pass"))
+    return ReportTable(columns, rows, ("schedule", "positions written in each pass"))

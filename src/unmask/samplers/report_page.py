@@ -12,7 +12,7 @@ from unmask.samplers.line_plot import Series, from_zero, powers
 SIZE = (520, 280)
 
 
-def plot(series: Sequence[Series], what: str, *, x_name: str = "passes", logarithmic: bool = True) -> str:
+def report_plot(series: Sequence[Series], what: str, *, x_name: str = "passes", logarithmic: bool = True) -> str:
     """Return a plot of `what` against `x_name`, with a tooltip at every point.
 
     x is logarithmic by default, so that both log2 N and N passes are visible. Points whose y is infinite are left out,
@@ -66,7 +66,7 @@ $body
 
 
 @dataclass(frozen=True)
-class Table:
+class ReportTable:
     """A table of plain text; `left` names the columns that are aligned left."""
 
     columns: tuple[str, ...]
@@ -74,7 +74,7 @@ class Table:
     left: tuple[str, ...]
 
 
-def page(title: str, facts: Sequence[str], plots: Sequence[tuple[str, str]], table: Table) -> str:
+def html_report(title: str, facts: Sequence[str], plots: Sequence[tuple[str, str]], table: ReportTable) -> str:
     """Return the page: a heading, sentences, (heading, SVG) pairs and a table."""
     body = [f"<p>{escape(fact)}</p>" for fact in facts]
     body += [f"<h2>{escape(heading)}</h2>{svg}" for heading, svg in plots]

@@ -7,14 +7,14 @@ from typing import Any, Protocol
 
 from unmask.samplers.benchmark_subject import Order, Subject, WrongWrite
 from unmask.samplers.line_plot import Point, Series
-from unmask.samplers.report_page import Table, page, plot
+from unmask.samplers.report_page import ReportTable, html_report, report_plot
 from unmask.samplers.sampling_loop import Sample
 
 OWN = "own planner"
 
 
 class Contestant(Protocol):
-    """A sampler that is measured: an `Entry` of the zoo, or a user's function (`unmask.bench`)."""
+    """A sampler that is measured: an `ZooEntry` of the zoo, or a user's function (`unmask.bench`)."""
 
     @property
     def label(self) -> str: ...
@@ -59,7 +59,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Result:
+class SamplerResult:
     """The results of a sampler at every budget; `least` is the run with the fewest known steps with every word right.
 
     It is found by bisection: with one step less some word is wrong, or it is the smallest budget.
@@ -88,11 +88,13 @@ def budgets_for(slots: int, steps: int) -> tuple[int, ...]:
 
 def examine(
     subject: Subject, entries: Iterable[Contestant], budgets: Iterable[int], *, seed: int = 0
-) -> Iterator[Result]:
+) -> Iterator[SamplerResult]:
     """Measure the model's own planner, then every sampler."""
     order = Order(subject)
     own = measured(order, None, subject.own)
-    yield Result(OWN, "resamples" if subject.predictor.model.kind == "mdm" else "declines", (own,), _if_right(own))
+    yield SamplerResult(
+        OWN, "resamples" if subject.predictor.model.kind == "mdm" else "declines", (own,), _if_right(own)
+    )
     for entry in entries:
         yield _examined(order, entry, tuple(budgets), seed)
 
@@ -113,7 +115,7 @@ def measured(order: Order, steps: int | None, sampled: Sample) -> Run:
     )
 
 
-def _examined(order: Order, entry: Contestant, budgets: tuple[int, ...], seed: int) -> Result:
+def _examined(order: Order, entry: Contestant, budgets: tuple[int, ...], seed: int) -> SamplerResult:
     subject = order.subject
     known: dict[int, Run] = {}
 
@@ -128,11 +130,11 @@ def _examined(order: Order, entry: Contestant, budgets: tuple[int, ...], seed: i
     if not entry.takes_steps:
         only = run(1)
         assert only is not None
-        return Result(label, meaning, (only,), _if_right(only))
+        return SamplerResult(label, meaning, (only,), _if_right(only))
     runs = tuple(made for made in map(run, budgets) if made is not None)
     right = [steps for steps in known if known[steps].right == 1]
     if not right:
-        return Result(label, meaning, runs, None)
+        return SamplerResult(label, meaning, runs, None)
     high = min(right)
     low = max((steps for steps in known if steps < high), default=0)
     while high - low > 1:
@@ -142,7 +144,7 @@ def _examined(order: Order, entry: Contestant, budgets: tuple[int, ...], seed: i
             high = middle
         else:
             low = middle
-    return Result(label, meaning, runs, run(high))
+    return SamplerResult(label, meaning, runs, run(high))
 
 
 def _if_right(run: Run) -> Run | None:
@@ -161,7 +163,7 @@ class ExamReport:
 
     subject: Subject
     budgets: tuple[int, ...]
-    results: list[Result]
+    results: list[SamplerResult]
 
     @property
     def title(self) -> str:
@@ -190,7 +192,7 @@ class ExamReport:
             "samplers": [result.to_json() for result in self.results],
         }
 
-    def summary(self) -> Table:
+    def summary(self) -> ReportTable:
         """Return a row per sampler: the share of right words at every budget, least passes, and first wrong write."""
         columns = (
             "sampler",
@@ -201,9 +203,11 @@ class ExamReport:
             ORDER,
             "first wrong write",
         )
-        return Table(columns, tuple(self._row(result) for result in self.results), ("sampler", "first wrong write"))
+        return ReportTable(
+            columns, tuple(self._row(result) for result in self.results), ("sampler", "first wrong write")
+        )
 
-    def _row(self, result: Result) -> tuple[str, ...]:
+    def _row(self, result: SamplerResult) -> tuple[str, ...]:
         by_budget = {run.steps: run for run in result.runs}
         own = by_budget.get(None)
         wrong = next((run for run in result.runs if run.right < 1), None)
@@ -218,7 +222,7 @@ class ExamReport:
             "" if wrong is None or wrong.first_wrong is None else wrong.first_wrong.sentence,
         )
 
-    def everything(self) -> Table:
+    def everything(self) -> ReportTable:
         """Return a row per sampler and budget."""
         columns = (
             "sampler",
@@ -248,7 +252,7 @@ class ExamReport:
             for result in self.results
             for run in result.runs
         )
-        return Table(columns, rows, ("sampler", "remasking", "first wrong write"))
+        return ReportTable(columns, rows, ("sampler", "remasking", "first wrong write"))
 
     def page(self) -> str:
         series = [
@@ -264,7 +268,7 @@ class ExamReport:
             + (", ".join(f"{r.sampler}: {r.least.passes}" for r in self.results if r.least is not None) or "none")
             + ".",
         )
-        return page(self.title, facts, [("Right words", plot(series, "right words"))], self.everything())
+        return html_report(self.title, facts, [("Right words", report_plot(series, "right words"))], self.everything())
 
 
 def _share(run: Run) -> str:

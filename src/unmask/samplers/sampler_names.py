@@ -69,7 +69,7 @@ EDITING_ZOO = (
 
 
 @dataclass(frozen=True)
-class Entry:
+class ZooEntry:
     """A rule and the parameters that its name gives."""
 
     rule: type[Any]
@@ -114,7 +114,7 @@ class Entry:
         return self.make(budget // blocks * blocks, **defaults) if budget >= blocks else None
 
 
-def zoo(slots: int, names: tuple[str, ...] = ZOO) -> list[Entry]:
+def zoo(slots: int, names: tuple[str, ...] = ZOO) -> list[ZooEntry]:
     """Return the samplers of these names, for a canvas of this number of slots."""
     sizes = {"QUARTER": max(1, ceil(slots / 4)), "SLOTS": slots}
     for word, size in sizes.items():
@@ -122,7 +122,7 @@ def zoo(slots: int, names: tuple[str, ...] = ZOO) -> list[Entry]:
     return [parse_sampler(name) for name in names]
 
 
-def parse_sampler(text: str) -> Entry:
+def parse_sampler(text: str) -> ZooEntry:
     """Parse NAME or NAME:PARAMETER=VALUE,…"""
     name, _, rest = text.partition(":")
     if name.endswith(".py"):
@@ -132,7 +132,7 @@ def parse_sampler(text: str) -> Entry:
     if name not in RULES:
         raise SamplerError(f"unknown sampler {shortened(name)!r}; use one of {', '.join(RULES)}")
     known = [field.name for field in fields(RULES[name]) if field.name not in NOT_TYPED]
-    entry = Entry(RULES[name], named_parameters(name, rest, known, number_or_text))
+    entry = ZooEntry(RULES[name], named_parameters(name, rest, known, number_or_text))
     entry.make()  # an invalid parameter is refused here
     return entry
 

@@ -32,7 +32,7 @@ class ExactWeights:
 
 
 @dataclass(frozen=True, eq=False)
-class Law:
+class StringLaw:
     """A distribution over the strings of each length: a weighted automaton with rational weights."""
 
     name: str
@@ -141,7 +141,7 @@ KEYS = {
 }
 
 
-def read_law(path: str | Path) -> Law:
+def read_law(path: str | Path) -> StringLaw:
     """Read the law of a file."""
     if not str(path):
         raise ProblemError("law: has no file name; write law:FILE")
@@ -151,7 +151,7 @@ def read_law(path: str | Path) -> Law:
     return law_from_json(document, f"law:{Path(path).name}")
 
 
-def law_from_json(document: Any, name: str = "law") -> Law:
+def law_from_json(document: Any, name: str = "law") -> StringLaw:
     """Return the law of a JSON object, after a check of every field."""
     kind = document.get("kind") if isinstance(document, dict) else None
     if not isinstance(kind, str) or kind not in KEYS:
@@ -165,7 +165,7 @@ def law_from_json(document: Any, name: str = "law") -> Law:
     return {"ngram": _ngram, "hmm": _hmm, "automaton": _automaton}[kind](document, name)
 
 
-def _ngram(document: dict[str, Any], name: str) -> Law:
+def _ngram(document: dict[str, Any], name: str) -> StringLaw:
     alphabet = _names(document, "alphabet", MOST_SYMBOLS)
     order = document["order"]
     if type(order) is not int or not 1 <= order <= 12:
@@ -201,7 +201,7 @@ def _ngram(document: dict[str, Any], name: str) -> Law:
     return _law(name, alphabet, {0: Fraction(1)}, steps, None)
 
 
-def _hmm(document: dict[str, Any], name: str) -> Law:
+def _hmm(document: dict[str, Any], name: str) -> StringLaw:
     alphabet, states = _names(document, "alphabet", MOST_SYMBOLS), _names(document, "states", MOST_STATES)
     moves, emits = _object(document["transitions"], "transitions"), _object(document["emissions"], "emissions")
     steps = _no_steps(alphabet, len(states))
@@ -215,7 +215,7 @@ def _hmm(document: dict[str, Any], name: str) -> Law:
     return _law(name, alphabet, _distribution(document["initial"], states, "initial"), steps, None)
 
 
-def _automaton(document: dict[str, Any], name: str) -> Law:
+def _automaton(document: dict[str, Any], name: str) -> StringLaw:
     alphabet, states = _names(document, "alphabet", MOST_SYMBOLS), _names(document, "states", MOST_STATES)
     moves = _object(document["transitions"], "transitions")
     _check_states(moves, states, "transitions")
@@ -242,7 +242,7 @@ def _no_steps(alphabet: list[str], states: int) -> Steps:
 
 def _law(
     name: str, alphabet: list[str], initial: dict[int, Fraction], steps: Steps, final: dict[int, Fraction] | None
-) -> Law:
+) -> StringLaw:
     """Return the law with these weights; without `final` a string may end in every state."""
     states = range(len(steps[0]))
     weights = ExactWeights(
@@ -250,7 +250,7 @@ def _law(
         steps=tuple(map(tuple, steps)),
         final=tuple(Fraction(1) if final is None else final.get(i, Fraction(0)) for i in states),
     )
-    return Law(name, tuple(alphabet), weights)
+    return StringLaw(name, tuple(alphabet), weights)
 
 
 def _distribution(row: Any, names: list[str], where: str) -> dict[int, Fraction]:
@@ -348,7 +348,7 @@ MASK = "□"
 class LawPredictor:
     """The exact conditional probabilities of a law, as a predictor."""
 
-    law: Law
+    law: StringLaw
 
     @property
     def mask_id(self) -> int:

@@ -18,9 +18,9 @@ import numpy as np
 
 from unmask.traces.trace import Trace
 from unmask.viewer.run_history import (
-    Blocks,
     Edge,
     HeadKey,
+    RegisterBlocks,
     RunHistory,
     edges_of,
     heads_of,
@@ -79,7 +79,7 @@ class Panel:
 
     history: RunHistory
     recording: Recording
-    blocks: Mapping[str, Blocks]
+    blocks: Mapping[str, RegisterBlocks]
     scale: int | None
     bound: int | None
     k: int | None = None
@@ -269,7 +269,7 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _blocks(names: tuple[str, ...]) -> Blocks:
+def _blocks(names: tuple[str, ...]) -> RegisterBlocks:
     """Group names of columns such as `state:q3` into registers with their labels."""
     blocks: list[tuple[str, list[str]]] = []
     for name in names:

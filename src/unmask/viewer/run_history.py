@@ -26,7 +26,7 @@ from unmask.viewer.run_recording import AttentionReads, Recording
 NOTHING = -1
 KEPT, WRITTEN, EDITED, REPEATED = range(4)
 """What a step did to a slot: it left it alone, or wrote the first symbol, another symbol, or the same symbol again."""
-Blocks = Sequence[tuple[str, Sequence[str]]]
+RegisterBlocks = Sequence[tuple[str, Sequence[str]]]
 """(register, labels of its columns), in column order."""
 
 
@@ -80,7 +80,7 @@ class RunHistory:
         return int(earlier[-1]) if earlier.size else 0
 
 
-def history_of(trace: Trace, recording: Recording, blocks: Blocks, begin: str | None = None) -> RunHistory:
+def history_of(trace: Trace, recording: Recording, blocks: RegisterBlocks, begin: str | None = None) -> RunHistory:
     """Return the history of a trace, which does not store its begin symbol; of a looped model, from its recording."""
     if trace.kind == "plt":
         return _looped(trace, recording, blocks)
@@ -107,7 +107,7 @@ def _written(trace: Trace, first_slot: int) -> RunHistory:
     return RunHistory(trace, trace.vocabulary, tokens, change, first_slot)
 
 
-def _looped(trace: Trace, recording: Recording, blocks: Blocks) -> RunHistory:
+def _looped(trace: Trace, recording: Recording, blocks: RegisterBlocks) -> RunHistory:
     columns = recording.first_slot + trace.padding
     foresee(16 * columns * (trace.steps_taken + 2), f"the page of a run with {trace.steps_taken:,} loops")
     tokens = np.full((trace.steps_taken + 2, columns), NOTHING)
@@ -143,7 +143,7 @@ def _after_each_loop(recording: Recording, loops: int) -> np.ndarray | None:
     return np.stack(streams)
 
 
-def _most_telling(streams: np.ndarray, blocks: Blocks) -> tuple[str | None, Sequence[str], np.ndarray]:
+def _most_telling(streams: np.ndarray, blocks: RegisterBlocks) -> tuple[str | None, Sequence[str], np.ndarray]:
     """Return (name, labels, label in each row after each loop) of one one-hot register that changes.
 
     Of the registers that are not empty in most rows before the first loop, choose the one that changes most.
