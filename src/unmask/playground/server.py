@@ -4,8 +4,8 @@
     POST /api/TASK          question → answer of a worker        TASK: run, steps, planners, prove, words
     GET  /view/NAME         the view of a run, in a frame with its own origin
 
-A page of another site can send requests to this machine, so `RequestGuard` accepts only requests to our own names (against
-DNS rebinding), and a POST only as JSON from our own origin.
+A page of another site can send requests to this machine. `RequestGuard` therefore accepts only requests to our own
+names (against DNS rebinding), and a POST only as JSON from our own origin.
 """
 
 import asyncio
