@@ -18,7 +18,7 @@ import json, re, sys
 from pathlib import Path
 from unmask.limits import resident
 from unmask.lab.settings import run_config_of
-from unmask.lab.memory_estimates import memory_of
+from unmask.lab.memory_estimates import training_memory
 from unmask.lab.training import train
 
 first, config = (run_config_of(json.loads(text)) for text in sys.argv[1:])
@@ -26,7 +26,7 @@ train(first, device="cpu")  # what is loaded with the first batch is not counted
 before = resident()
 train(config, device="cpu")
 most = int(re.search(r"VmHWM:\\s*([0-9]+) kB", Path("/proc/self/status").read_text())[1]) * 1024
-print(most - before, memory_of(config, config.task))
+print(most - before, training_memory(config, config.task))
 """
 FIRST = {"problem": "group:Z2", "length": 4, "shape": {"width": 16, "hidden": 32}, "steps": 2, "evaluate_every": 2}
 CASES = {
