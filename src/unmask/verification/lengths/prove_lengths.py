@@ -11,6 +11,7 @@ A refutation is a word that a folder gets wrong, or a folder beyond its bounds; 
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from html import escape
 
 from unmask.compilers.circuit_compiler import AdditionFamily
@@ -37,9 +38,10 @@ from unmask.verification.lengths.regular_loops import prove_chain, prove_looped
 from unmask.verification.lengths.regular_trees import LanguageClaim, prove_diffusion, prove_parallel
 from unmask.verification.lengths.system_proof import prove_system, system_statement
 from unmask.verification.lengths.system_slots import SystemClaim
+from unmask.verification.outcomes import outcomes
 from unmask.verification.verdict import ProofRecord, Status, Verdict
 from unmask.verification.words.deciders import symbol_numbers, token_numbers
-from unmask.verification.words.equivalence import prove
+from unmask.verification.words.equivalence import prove_comparison
 from unmask.verification.words.references import Comparison, reference_of
 from unmask.weights.kinds import KINDS, Kind
 from unmask.weights.model import Model
@@ -339,10 +341,11 @@ class _Attempt:
         return self.family.model_at(length, self.precision)
 
     def _comparison(self, model: Model) -> Comparison:
-        return Comparison(model, reference_of(model, self.problem, self.engine), self.engine)
+        run_words = partial(outcomes, engine=self.engine)
+        return Comparison(model, reference_of(model, self.problem, run_words), run_words)
 
     def _folder(self, model: Model):
-        return prove(self._comparison(model))
+        return prove_comparison(self._comparison(model))
 
     def _refutation(self, suspects: tuple[int, ...]) -> WrongModel | None:
         """The first length at which a folder is wrong, or takes more than it may."""
