@@ -41,8 +41,7 @@ from unmask.reasoners.run_words import answers, run
 from unmask.reasoners.typed_words import read_word
 from unmask.samplers.line_plot import Point, Series, plot, powers
 from unmask.verification.answer_tables import tabled_answers
-from unmask.verification.circuits.extracted import circuit_of
-from unmask.verification.words.deciders import Encoding, decider_of
+from unmask.verification.words.deciders import Encoding, circuit_of, decider_of
 
 HERE = Path(__file__).parent
 DOCS = HERE.parent / "docs"

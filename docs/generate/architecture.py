@@ -7,18 +7,27 @@ docs/background/trusted-modules.md   the modules that a proof trusts
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from html import escape
 from pathlib import Path
 
-from import_graph import closure, direct, first_sentence, folder_of, levels, module_graph, package_graph, package_of
+from import_graph import (
+    closure,
+    direct,
+    files,
+    first_sentence,
+    folder_of,
+    levels,
+    module_graph,
+    package_graph,
+    package_of,
+)
+from trusted_modules import CHECKERS, PROVERS, TRUSTED
 
 ROOT = Path(__file__).parents[2]
 sys.path += [str(ROOT / "benchmarks"), str(ROOT / "src")]
 
 from pages import filled, table  # noqa: E402
-
-from unmask.verification.trusted import CHECKERS, PROVERS, TRUSTED  # noqa: E402
 
 PICTURE = ROOT / "docs" / "pictures" / "imports.svg"
 LETTER, HEIGHT, GAP, STOREY, MARGIN = 7, 26, 16, 62, 12
@@ -70,17 +79,29 @@ def computed_trust() -> dict[str, tuple[str, ...]]:
 
 
 def checked_lines() -> Iterator[str]:
-    """Yield a line with the modules that are trusted if there is a certificate."""
-    modules = sorted(closure(module_graph(), CHECKERS))
-    yield f"The checker imports {len(modules)} modules: {', '.join(f'`{name}`' for name in modules)}."
+    """Yield a line per certificate, with the modules that are trusted instead of the prover."""
+    for ending, checker in CHECKERS.items():
+        modules = sorted(closure(module_graph(), [checker]))
+        names = ", ".join(f"`{name}`" for name in modules)
+        yield f"* `STEM{ending}`, checked by `{checker}`: {size_of(modules)}: {names}."
+    yield (
+        "* `STEM.cnf` and `STEM.drat`, checked by any DRAT checker: it replaces the solver. The translation of weights "
+        "and problem into clauses, a part of the prover, is still trusted."
+    )
+
+
+def size_of(modules: Iterable[str]) -> str:
+    """Return the number of modules and of their lines."""
+    paths = [files()[module] for module in modules]
+    lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in paths)
+    return f"{len(paths)} modules, {lines:,} lines"
 
 
 def trusted_lines() -> Iterator[str]:
     """Yield the lines of a table of the trusted modules."""
-    count = sum(len(names) for names in TRUSTED.values())
-    yield f"{count} modules, the import closure of {', '.join(f'`{name}.py`' for name in PROVERS)}:"
-    yield ""
     modules = [f"{folder}/{name}" if folder != name else name for folder, names in TRUSTED.items() for name in names]
+    yield f"{size_of(modules)}, the import closure of {', '.join(f'`{name}.py`' for name in PROVERS)}:"
+    yield ""
     yield from table(("module", "what it is"), [(f"`{name}`", cell(first_sentence(name))) for name in modules])
 
 

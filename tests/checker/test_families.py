@@ -128,7 +128,7 @@ def test_the_certificate_of_a_wrong_family_is_refused(name):
 
 
 def test_one_hide_cannot_be_written_down():
-    with pytest.raises(family_certificate.NotShown):
+    with pytest.raises(family_certificate.ObligationFailed):
         wrong_family("one HIDE")
 
 

@@ -37,7 +37,7 @@ from unmask.samplers.law_comparison import Bench
 from unmask.samplers.string_law import law_from_json, read_law
 from unmask.traces.trace import Trace
 from unmask.traces.trace_differences import first_difference
-from unmask.verification.circuits.extracted import extracted_circuit
+from unmask.verification.words.deciders import extracted_circuit
 from unmask.viewer.html_page import render, text_of
 from unmask.viewer.model_view import view_of
 from unmask.viewer.svg_picture import picture

@@ -15,7 +15,7 @@ from unmask.programs.declarations import SignedBits
 from unmask.programs.program import Program
 from unmask.programs.uniform_positions import growth, uniformity
 from unmask.verification.lengths.expected_weights import compare
-from unmask.verification.lengths.obligations import NotShown
+from unmask.verification.lengths.obligations import ObligationFailed
 from unmask.weights.transformer import Transformer
 
 
@@ -45,7 +45,7 @@ def test_a_model_with_another_wire_is_not_of_the_family():
     positions = np.array(predictor.positions.tolist())
     positions[[4, 7]] = positions[[7, 4]]
     wrong: Transformer = replace(predictor, positions=positions)
-    with pytest.raises(NotShown, match="row 4 of the positions"):
+    with pytest.raises(ObligationFailed, match="row 4 of the positions"):
         compare(family, replace(model, transformers={**model.transformers, "predictor": wrong}))
 
 

@@ -11,7 +11,7 @@ from all_conversions import CONVERSIONS
 from unmask.api import compile_problem, compile_program, convert_model, load_model, save_model, verify_model
 from unmask.errors import FolderError
 from unmask.recurrences import BOOLEAN, N, Slots, System, indices, letter
-from unmask.verification.circuits.extracted import extracted_circuit
+from unmask.verification.words.deciders import extracted_circuit
 
 KINDS = ("mdm", "smdm", "topk", "plt", "pcot", "cot")
 METHODS = ("exhaustive", "sample", "prove")

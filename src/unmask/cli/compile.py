@@ -197,7 +197,7 @@ def extract(
     from unmask.cli.output_files import CIRCUIT, check_writable, write_text
     from unmask.cli.terminal import console, literal, print_document
     from unmask.problems.circuits.circuit_files import write_aiger
-    from unmask.verification.circuits.extracted import extracted_circuit
+    from unmask.verification.words.deciders import extracted_circuit
     from unmask.verification.words.references import answer_count
 
     check_writable(out, "circuit.aag", earlier=CIRCUIT)

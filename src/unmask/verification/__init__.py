@@ -11,7 +11,7 @@ from unmask.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from unmask.verification.circuits.constant_depth import constant_depth_model
-    from unmask.verification.lengths.obligations import close
+    from unmask.verification.lengths.obligations import reachable_closure as close
     from unmask.verification.verdict import Verdict
 
 __all__ = [
@@ -22,7 +22,7 @@ __all__ = [
 
 _MODULES = {
     "Verdict": "unmask.verification.verdict",
-    "close": "unmask.verification.lengths.obligations",
+    "close": "unmask.verification.lengths.obligations:reachable_closure",
     "constant_depth_model": "unmask.verification.circuits.constant_depth",
 }
 __getattr__, __dir__ = lazy_names(__name__, _MODULES)

@@ -11,6 +11,7 @@ import random
 import sys
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
+from functools import partial
 from hashlib import blake2b
 from itertools import islice
 from typing import Any, cast
@@ -27,8 +28,9 @@ from unmask.problems.problem import Outcome, Problem, Words
 from unmask.problems.program_problems import program_problem
 from unmask.reasoners.run_words import words_at_once
 from unmask.recurrences.system import System
+from unmask.verification.outcomes import outcomes
 from unmask.verification.verdict import Verdict
-from unmask.verification.words.equivalence import prove
+from unmask.verification.words.equivalence import prove_comparison
 from unmask.verification.words.function_reference import (
     FunctionReference,
     UserFunction,
@@ -52,11 +54,13 @@ from unmask.weights.model import Model
 BATCH = 1 << 10
 
 
-def check_words(comparison: Comparison, words: Iterator[str], *, method: str, total: int | None = None) -> Verdict:
+def check_words(
+    comparison: Comparison, engine: Engine, words: Iterator[str], *, method: str, total: int | None = None
+) -> Verdict:
     """Run every word and compare it with the expected outcome; unknown if the time is over before the last word."""
     cases = 0
     try:
-        for word, got in stage("running words", _outcomes(comparison, words), total):
+        for word, got in stage("running words", _outcomes(comparison, engine, words), total):
             cases += 1
             expected = comparison.reference.expected(word)
             if got != expected:
@@ -66,9 +70,9 @@ def check_words(comparison: Comparison, words: Iterator[str], *, method: str, to
     return Verdict("held", method, cases)
 
 
-def _outcomes(comparison: Comparison, words: Iterator[str]) -> Iterator[tuple[str, Outcome]]:
+def _outcomes(comparison: Comparison, engine: Engine, words: Iterator[str]) -> Iterator[tuple[str, Outcome]]:
     """Yield each word and the model's outcome, in batches that grow, so that the first results come soon."""
-    size, most = 1, min(BATCH, words_at_once(comparison.model, comparison.engine))
+    size, most = 1, min(BATCH, words_at_once(comparison.model, engine))
     while batch := list(islice(words, size)):
         yield from zip(batch, comparison.outcomes_of(batch), strict=True)
         size = min(2 * size, most)
@@ -197,13 +201,13 @@ def verify(
     if letters not in (None, *LETTERS):
         raise UnmaskError(f"unknown choice of letters {shortened(letters)!r}; use {', '.join(LETTERS)}")
     try:
-        subject = compared_with(model, against)
+        subject, run_words = compared_with(model, against), partial(outcomes, engine=engine)
         if isinstance(subject, UserFunction):
             reference: Reference = FunctionReference(model, subject)
         else:
-            reference = reference_of(model, subject, engine)
+            reference = reference_of(model, subject, run_words)
         comparison, difference = _over_letters(
-            Comparison(model, reference, engine, certified, by),
+            Comparison(model, reference, run_words, certified, by),
             letters,
             own=against is None or _is_own_problem(model, subject),
         )
@@ -211,13 +215,15 @@ def verify(
             return Verdict(
                 "unknown", method or "undecided", 0, reason=f"not comparable: {difference}", comparable=False
             )
-        verdict = replace(_answer(comparison, method, cases, seed, progress), about=comparison.reference.about)
+        verdict = replace(_answer(comparison, engine, method, cases, seed, progress), about=comparison.reference.about)
         return _with_answers_compared(verdict, model, comparison.reference)
     except OutOfTime as end:
         return Verdict.out_of_time(method, end)
 
 
-def _answer(comparison: Comparison, method: str | None, cases: int, seed: int, progress: Progress | None) -> Verdict:
+def _answer(
+    comparison: Comparison, engine: Engine, method: str | None, cases: int, seed: int, progress: Progress | None
+) -> Verdict:
     every = comparison.reference.every_word()
     if method is None:
         method = "exhaustive" if every.count <= FEW_WORDS else "sample"
@@ -226,14 +232,14 @@ def _answer(comparison: Comparison, method: str | None, cases: int, seed: int, p
     if comparison.by not in (None, *PROOFS):
         raise UnmaskError(f"unknown way to prove {shortened(comparison.by)!r}; use {' or '.join(PROOFS)}")
     if method == "prove":
-        return _with_certificate_checked(comparison, prove(comparison))
+        return _with_certificate_checked(comparison, prove_comparison(comparison))
     if comparison.certified or comparison.by is not None:
         only_of_proofs = "has a certificate" if comparison.certified else "is by induction or by sat"
         raise UnmaskError(f"only a proof {only_of_proofs}, not the method {method}; use --method prove")
     unread = comparison.unread(method)
     if unread is not None:
         return unread
-    misread = check_words(comparison, misread_words(comparison), method=method)
+    misread = check_words(comparison, engine, misread_words(comparison), method=method)
     if misread.status != "held":
         return misread
     if method == "exhaustive" and every.count > MOST_WORDS:
@@ -244,7 +250,7 @@ def _answer(comparison: Comparison, method: str | None, cases: int, seed: int, p
         every = Words(every.count, _distinct(every.each))
     words = every if method == "exhaustive" else _sample(comparison, every, cases, seed)
     each = words.each if progress is None else progress(words.each, words.count)
-    verdict = check_words(comparison, each, method=method, total=words.count)
+    verdict = check_words(comparison, engine, each, method=method, total=words.count)
     complete = verdict.status == "held" and words is every and comparison.reference.lists_every_word
     return replace(verdict, complete=complete)
 
@@ -306,7 +312,7 @@ def _with_certificate_checked(comparison: Comparison, verdict: Verdict) -> Verdi
     except Refused as refusal:
         if comparison.by is not None:
             return Verdict("unknown", "prove", 0, reason=f"the certificate of the induction is refused: {refusal}")
-        return prove(replace(comparison, by="sat"))
+        return prove_comparison(replace(comparison, by="sat"))
     return replace(verdict, proof={**(verdict.proof or {}), "certificate": checked})
 
 

@@ -41,14 +41,14 @@ def test_a_closure_reaches_what_folds_of_every_length_reach():
     reached = {0}
     for _ in range(11):
         reached |= {state for old in reached for _, state in moves(old)}
-    assert obligations.close([0], moves, lambda _: None).states == len(reached)
+    assert obligations.reachable_closure([0], moves, lambda _: None).states == len(reached)
 
 
 def test_a_witness_is_a_shortest_fold():
     def moves(state):
         return [(step, min(20, state + step)) for step in (1, 3)]
 
-    witness = obligations.close([0], moves, lambda state: "ten" if state == 10 else None).witness
+    witness = obligations.reachable_closure([0], moves, lambda state: "ten" if state == 10 else None).witness
     assert witness is not None
     assert sum(witness.letters) == 10
     assert len(witness.letters) == 4
@@ -58,7 +58,7 @@ def test_a_witness_is_a_shortest_fold():
 def test_a_closure_without_end_decides_nothing(monkeypatch):
     monkeypatch.setattr(obligations, "MOST_STATES", 100)
     with pytest.raises(obligations.TooManyStates, match="not decided"):
-        obligations.close([0], lambda state: [("next", state + 1)], lambda _: None)
+        obligations.reachable_closure([0], lambda state: [("next", state + 1)], lambda _: None)
 
 
 # Every lemma, every variant

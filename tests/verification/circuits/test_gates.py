@@ -13,7 +13,6 @@ from unmask.problems.catalogue import parse_problem
 from unmask.problems.circuits.circuit import CircuitBuilder
 from unmask.problems.circuits.circuit_files import parse_aiger, write_aiger
 from unmask.testing.random_model import all_words, random_model
-from unmask.verification.circuits.extracted import circuit_of, extracted_circuit
 from unmask.verification.words.deciders import (
     AutomatonDecider,
     CircuitDecider,
@@ -21,6 +20,8 @@ from unmask.verification.words.deciders import (
     Encoding,
     ExpressionDecider,
     NetworkGates,
+    circuit_of,
+    extracted_circuit,
     miter,
 )
 from unmask.weights.kinds import KINDS

@@ -22,7 +22,7 @@ from unmask.expressions import (
 from unmask.numerics.arithmetic import Precision
 from unmask.programs.recurrences.slot_rows import formula
 from unmask.verification.lengths.expected_weights import compare, values_at
-from unmask.verification.lengths.obligations import NotShown
+from unmask.verification.lengths.obligations import ObligationFailed
 from unmask.weights.kinds import KINDS
 from unmask.weights.matrices import Matrix
 
@@ -73,14 +73,14 @@ def test_a_changed_entry_is_seen():
         (replace(model, steps=5), "steps"),
         (replace(model, aliases={"a": "b"}), "aliases"),
     ):  # fmt: skip
-        with pytest.raises(NotShown, match=where):
+        with pytest.raises(ObligationFailed, match=where):
             compare(family, wrong)
 
 
 def test_a_folder_of_another_length_is_not_the_family():
     compiler = compiler_of("(a|b)*abb")
     model = compiler.compile("mdm", 9, P)
-    with pytest.raises(NotShown):
+    with pytest.raises(ObligationFailed):
         compare(compiler.family("mdm"), replace(model, length=10, padding=7))
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from unmask.expressions import Expression, N, log2_above, n, power_of_two_below, variable
-from unmask.verification.lengths.obligations import Arithmetic, Ledger, NotShown
+from unmask.verification.lengths.obligations import Arithmetic, Ledger, ObligationFailed
 
 
 @pytest.fixture
@@ -15,14 +15,14 @@ def test_what_follows_and_what_does_not(arithmetic):
     row = arithmetic.row()
     value = arithmetic.at((n + N) % N, row)
     arithmetic.require("a remainder", value == row.n, [row.n >= 0, row.n < arithmetic.N])
-    with pytest.raises(NotShown, match="does not follow"):
+    with pytest.raises(ObligationFailed, match="does not follow"):
         arithmetic.require("no remainder", value == row.n, [row.n >= 0])
     assert [o.verdict for o in arithmetic.ledger.obligations] == ["proved", "open"]
 
 
 def test_nothing_follows_from_a_contradiction(arithmetic):
     row = arithmetic.row()
-    with pytest.raises(NotShown, match="finds no example"):
+    with pytest.raises(ObligationFailed, match="finds no example"):
         arithmetic.require("anything", row.n == 7, [row.n > 0, row.n < 0])
 
 
@@ -37,7 +37,7 @@ def test_nothing_follows_from_a_contradiction(arithmetic):
     ],
 )
 def test_what_the_solver_is_not_given_is_open(arithmetic, expression):
-    with pytest.raises(NotShown):
+    with pytest.raises(ObligationFailed):
         arithmetic.at(expression, arithmetic.row())
 
 

@@ -123,11 +123,11 @@ def test_what_rows_tell_together():
 @pytest.mark.parametrize("p", [1, 2, 3, 4, 6])
 def test_a_whisper_is_lost_among_many_rows(p):
     """A number below 1 times the least weight rounds to 0, one that is not does not."""
-    from unmask.verification.lengths.obligations import NotShown
+    from unmask.verification.lengths.obligations import ObligationFailed
 
     precision = Precision(p)
     loud, quiet = (Shares([], [{0, value}]) for value in (precision.one, precision.one // 2))
     loud.weigh(precision.one, precision)
     assert loud.least == [1]
-    with pytest.raises(NotShown, match="rounds to zero among many rows"):
+    with pytest.raises(ObligationFailed, match="rounds to zero among many rows"):
         quiet.weigh(precision.one, precision)

@@ -8,7 +8,7 @@ import pytest
 from unmask.problems.automata.automaton import Automaton
 from unmask.problems.automata.groups_and_monoids import transition_monoid
 from unmask.verification.lengths import row_tables
-from unmask.verification.lengths.obligations import NotShown
+from unmask.verification.lengths.obligations import ObligationFailed
 from unmask.verification.lengths.row_tables import state_maps
 
 AUTOMATON = Automaton(("a", "b"), np.array([[1, 0], [1, 2], [1, 3], [0, 3]]), 0, np.array([False, False, True, False]))
@@ -41,11 +41,11 @@ WRONG = {
 @pytest.mark.parametrize("what", WRONG)
 def test_a_wrong_monoid_is_refused(what, monkeypatch):
     monkeypatch.setattr(row_tables, "transition_monoid", lambda *a, **k: WRONG[what](transition_monoid(*a, **k)))
-    with pytest.raises(NotShown, match="not that of the automaton"):
+    with pytest.raises(ObligationFailed, match="not that of the automaton"):
         state_maps(AUTOMATON)
 
 
 def test_too_many_maps_are_not_shown(monkeypatch):
     monkeypatch.setattr(row_tables, "MOST_PAIRS", 3)
-    with pytest.raises(NotShown, match="more than 3 maps"):
+    with pytest.raises(ObligationFailed, match="more than 3 maps"):
         state_maps(AUTOMATON)

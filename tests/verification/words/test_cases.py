@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 
 import numpy as np
@@ -10,7 +11,8 @@ import pytest
 from unmask.api import compile_problem, verify_model
 from unmask.errors import ProblemError, UnmaskError
 from unmask.problems.catalogue import parse_problem
-from unmask.verification.words.references import outcomes, reference_of
+from unmask.verification.outcomes import outcomes
+from unmask.verification.words.references import reference_of
 from unmask.weights.kinds import KINDS
 from unmask.weights.matrices import Matrix
 
@@ -106,7 +108,7 @@ def without(transformer, entry):
 
 def test_one_character_stands_for_all_that_share_its_token():
     model = compile_problem(r"\d+[a-z]", "mdm", length=2)
-    reference = reference_of(model, parse_problem(r"\d+[a-z]"), engine())
+    reference = reference_of(model, parse_problem(r"\d+[a-z]"), partial(outcomes, engine=engine()))
     words = list(reference.every_word().each)
     assert reference.every_word().count == len(set(words)) == 9
     assert all(len(word) == 2 for word in words)
@@ -122,7 +124,7 @@ def test_characters_that_only_the_other_side_tells_apart_are_cases_too(finer, ap
 
 def test_words_of_a_group_are_separated_by_blanks():
     model = compile_problem("group:S3", "mdm", length=2)
-    every = reference_of(model, parse_problem("group:S3"), engine()).every_word()
+    every = reference_of(model, parse_problem("group:S3"), partial(outcomes, engine=engine())).every_word()
     assert every.count == 36
     assert next(every.each) == "e e"
     assert verify_model(model, method="exhaustive").cases == 36

@@ -12,7 +12,7 @@ from unmask.checker.__main__ import main
 from unmask.checker.certificate import Refused
 from unmask.errors import UnmaskError
 from unmask.problems.circuits.circuit import CircuitBuilder
-from unmask.verification.words.sat_sweeping import UnitPropagation, certify, refutes, sweep
+from unmask.verification.words.sat_sweeping import UnitPropagation, certify, sweep
 from unmask.weights.storage import content_hash
 
 
@@ -53,6 +53,18 @@ def test_unit_propagation_is_what_its_definition_says(seed):
         clauses.append(new)
         checker.add(new)
         assert checker.contradiction == closure_refutes(clauses, [])
+
+
+def refutes(clauses, lemmas):
+    """Return whether the lemmas, each by reverse unit propagation, lead from the clauses to a contradiction."""
+    checker = UnitPropagation()
+    for clause in clauses:
+        checker.add(clause)
+    for lemma in lemmas:
+        if not checker.follows(lemma):
+            return False
+        checker.add(lemma)
+    return checker.contradiction
 
 
 def adders(bits, *, wrong=False):

@@ -4,6 +4,7 @@ import json
 import sys
 import time
 from dataclasses import replace
+from functools import partial
 from itertools import product
 
 import pytest
@@ -18,9 +19,10 @@ from unmask.problems.circuits.circuit import CircuitBuilder
 from unmask.problems.circuits.circuit_files import write_aiger
 from unmask.problems.problem import ACCEPTED, REJECTED
 from unmask.testing.random_model import random_model
+from unmask.verification.outcomes import outcomes
 from unmask.verification.words import equivalence
 from unmask.verification.words.network import TooManyCases
-from unmask.verification.words.references import Comparison, outcomes, reference_of
+from unmask.verification.words.references import Comparison, reference_of
 from unmask.weights.kinds import KINDS
 from unmask.weights.matrices import Matrix
 
@@ -173,7 +175,8 @@ def test_a_word_on_which_both_sides_agree_does_not_refute(monkeypatch):
     """Whatever a method claims, the word is run."""
     model = compile_problem("regex:a*", "mdm", length=2)
     problem = parse_problem("regex:a*")
-    question = Comparison(model, reference_of(model, problem, ReferenceEngine()), ReferenceEngine())
+    run_words = partial(outcomes, engine=ReferenceEngine())
+    question = Comparison(model, reference_of(model, problem, run_words), run_words)
     monkeypatch.setattr(type(question.reference), "expected", lambda _self, _word: ACCEPTED)
     a, other = question.letters.index("a"), question.letters.index("!")
     verdict = equivalence._confirmed(question, [a, a], 1)

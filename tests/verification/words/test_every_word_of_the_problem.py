@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -12,6 +13,7 @@ from unmask.api import compile_problem, load_model, save_model, verify_model
 from unmask.engines.reference import ReferenceEngine
 from unmask.errors import UnmaskError
 from unmask.problems.catalogue import parse_problem
+from unmask.verification.outcomes import outcomes
 from unmask.verification.words.references import Comparison, reference_of
 from unmask.weights.kinds import KINDS
 
@@ -197,7 +199,8 @@ def test_every_class_of_characters_has_a_letter():
     """Whatever two characters one of the sides tells apart have letters of their own."""
     model = compile_problem("[a-m]*", "mdm", length=2)
     problem = parse_problem("[f-z]*")
-    question = Comparison(model, reference_of(model, problem, ReferenceEngine()), ReferenceEngine())
+    run_words = partial(outcomes, engine=ReferenceEngine())
+    question = Comparison(model, reference_of(model, problem, run_words), run_words)
     classes = {(letter in "abcdefghijklm", letter in "fghijklmnopqrstuvwxyz") for letter in question.letters}
     assert classes == {(True, False), (True, True), (False, True), (False, False)}
     assert len(question.letters) == 4

@@ -1,6 +1,7 @@
 """Misread characters: the words that show them, and none where nothing is misread."""
 
 from dataclasses import replace
+from functools import partial
 from itertools import product
 
 import pytest
@@ -8,14 +9,14 @@ import pytest
 from unmask.api import compile_problem, verify_model
 from unmask.engines.fast import FastEngine
 from unmask.problems.catalogue import parse_problem
+from unmask.verification.outcomes import outcomes
 from unmask.verification.verify import distinguishing_word, misread_words
 from unmask.verification.words.references import Comparison, reference_of
 
 
 def words(model, against):
-    return list(
-        misread_words(Comparison(model, reference_of(model, parse_problem(against), FastEngine()), FastEngine()))
-    )
+    run_words = partial(outcomes, engine=FastEngine())
+    return list(misread_words(Comparison(model, reference_of(model, parse_problem(against), run_words), run_words)))
 
 
 @pytest.mark.parametrize("pattern", ["(a|b)*abb", "(ab)*", "a?b{2}|c+", "[^a]*"])

@@ -9,10 +9,9 @@ from unmask.api import compile_problem, compiler_of, verify_model
 from unmask.problems.catalogue import parse_problem
 from unmask.programs.regular import monoid_codes
 from unmask.verification.answer_tables import LookUps
-from unmask.verification.circuits.extracted import circuit_of
 from unmask.verification.words import statewise_induction
 from unmask.verification.words import symbolic_heads as head
-from unmask.verification.words.deciders import Encoding, ModelDecider
+from unmask.verification.words.deciders import Encoding, ModelDecider, circuit_of
 from unmask.verification.words.extraction import extract
 from unmask.verification.words.induction import NoInduction, prove_by_induction
 from unmask.verification.words.statewise_induction import prove_statewise

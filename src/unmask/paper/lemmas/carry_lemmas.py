@@ -26,7 +26,7 @@ from unmask.paper.lemmas.gadget_programs import Emit
 from unmask.paper.lemmas.lemma import LemmaOutcome, NotRepeated, Read, Replayed, Unit, offsets_of, units_of, writers
 from unmask.paper.lemmas.mlp_lemmas import SIZES, column, run
 from unmask.programs.program import Program
-from unmask.verification.lengths.obligations import close
+from unmask.verification.lengths.obligations import reachable_closure
 
 NAME = "sum"
 Carry = Callable[[int, int, int], int]
@@ -56,7 +56,7 @@ def decide(emit: Emit, operation: Operation, precision: Precision) -> LemmaOutco
     if gate.counterexample is not None:
         return gate
     ends = [(writers_of[0][1], bias) for writers_of, bias in _rails(emit(1), precision)[1]]
-    closure = close(*_automaton(local, operation, closing, ends, precision))
+    closure = reachable_closure(*_automaton(local, operation, closing, ends, precision))
     states = gate.states + closure.states
     if closure.witness is None:
         return LemmaOutcome(states, states)
@@ -237,7 +237,7 @@ def _nor(emit: Emit, precision: Precision) -> LemmaOutcome:
         got = int(relu(add(state[0], bias, precision)))
         return None if got == precision.one * (not state[1]) else f"a unit holds {precision.meaning(got)}"
 
-    closure = close(
+    closure = reachable_closure(
         [(0, False)],
         lambda state: [(f, (int(add(state[0], t, precision)), state[1] or bool(f))) for f, t in terms.items()],
         flaw,

@@ -22,7 +22,7 @@ from unmask.paper.lemmas.gadget_programs import Emit
 from unmask.paper.lemmas.lemma import LemmaOutcome, NotRepeated, Replayed, Unit, form, offset_of, units_of, writers
 from unmask.programs.assembly import assemble
 from unmask.programs.program import Program
-from unmask.verification.lengths.obligations import Closure, Witness, close
+from unmask.verification.lengths.obligations import Closure, Witness, reachable_closure
 
 SIZES = (1, 2, 3, 5, 8)
 Inputs = Mapping[str, Sequence[int]]
@@ -78,7 +78,7 @@ class FlagGate:
             got = fold.end(so_far, width)
             return (got, wanted) if width and got != wanted else None
 
-        closure = close([(0, False, True, 0)], moves, flaw)
+        closure = reachable_closure([(0, False, True, 0)], moves, flaw)
         if closure.witness is None:
             if not fold.constant:
                 raise NotRepeated("its bias depends on the width: right for the widths that were tried, no more")
@@ -171,7 +171,7 @@ def conjunction(emit_at: Callable[[int], Emit], precision: Precision) -> LemmaOu
         got = int(relu(add(so_far, bias, precision)))
         return (got, wanted) if x is not None and got != wanted else None
 
-    closure = close([(0, None, False)], moves, flaw)
+    closure = reachable_closure([(0, None, False)], moves, flaw)
     if closure.witness is None:
         return LemmaOutcome(closure.states, closure.states)
     letters, (got, wanted) = closure.witness.letters, closure.witness.flaw
@@ -353,7 +353,7 @@ def _against(kinds: list[dict[tuple[int, bool], int]], rivals: _Rivals, precisio
         got, wanted = int(column(so_far, rivals.bias, precision)), precision.one * (not any(known))
         return (got, wanted) if phase == last and got != wanted else None
 
-    return close([(0, 0, (), False)], moves, flaw)
+    return reachable_closure([(0, 0, (), False)], moves, flaw)
 
 
 def _refuted_argmax(emit: Emit, x: int, copies: int, witness: Witness, precision: Precision) -> tuple[str, Replayed]:
@@ -395,7 +395,7 @@ def select(emit: Emit, precision: Precision, *, bits: bool = False, target: str 
         got, wanted = int(column(so_far, bias, precision)), max(0, sign * selected)
         return (got, wanted) if got != wanted else None
 
-    closure = close([(0, None)], moves, flaw)
+    closure = reachable_closure([(0, None)], moves, flaw)
     if closure.witness is None:
         return LemmaOutcome(closure.states, closure.states)
     letters, (got, wanted) = closure.witness.letters, closure.witness.flaw
@@ -463,7 +463,7 @@ def gate(emit: Emit, precision: Precision, *, target: str = "positive") -> Lemma
             wanted = 0 if off else max(0, sign * x)
             return (got, wanted) if read and got != wanted else None
 
-        closure = close([(0, False, False)], moves, flaw)
+        closure = reachable_closure([(0, False, False)], moves, flaw)
         states += closure.states
         if closure.witness is not None:
             flags = [letter for letter in closure.witness.letters if letter != "x"]

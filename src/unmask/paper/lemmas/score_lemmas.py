@@ -36,7 +36,7 @@ from unmask.paper.lemmas.lemma import (
     repeated,
 )
 from unmask.programs.assembly import assemble
-from unmask.verification.lengths.obligations import Witness, close
+from unmask.verification.lengths.obligations import Witness, reachable_closure
 
 Facts = Any
 """What is known of a word so far; hashable."""
@@ -127,7 +127,7 @@ class ScoreQuestion:
             return None
 
         identity = np.array(precision.numbers(), dtype=np.int64)
-        closure = close([(identity.tobytes(), self.ends.start)], moves, flaw)
+        closure = reachable_closure([(identity.tobytes(), self.ends.start)], moves, flaw)
         cases = closure.states * len(flags) * scores.size
         if closure.witness is None:
             return LemmaOutcome(closure.states, cases)
@@ -250,7 +250,7 @@ def scaled_equality(precision: Precision, *, printed: bool = False) -> LemmaOutc
                 return so_far if differing and so_far * m > max(-2 * bound, -bound * m) else None
             return so_far if so_far != max(-bound, -2 * scale * differing) else None
 
-        closure = close([(0, 0)], moves, flaw)
+        closure = reachable_closure([(0, 0)], moves, flaw)
         states += closure.states
         if closure.witness is not None:
             return LemmaOutcome(states, states, *_refuted_scale(m, scale, closure.witness, precision))
@@ -297,7 +297,9 @@ def encoded(precision: Precision) -> LemmaOutcome:
                 term = int(multiply(precision.one * flag, weight, precision))
                 yield (weight, flag), (int(add(so_far, term, precision)), int(np.sign(weight)) if flag else bit)
 
-    closure = close([(0, 0)], moves, lambda state: state if state[0] != state[1] * precision.bound else None)
+    closure = reachable_closure(
+        [(0, 0)], moves, lambda state: state if state[0] != state[1] * precision.bound else None
+    )
     text = None if closure.witness is None else f"{closure.witness.letters}: {closure.witness.flaw}"
     return LemmaOutcome(closure.states, closure.states, text)
 

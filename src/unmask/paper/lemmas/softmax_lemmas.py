@@ -34,7 +34,7 @@ from unmask.paper.lemmas.lemma import (
 )
 from unmask.paper.lemmas.score_lemmas import DIFFERS, ScoreQuestion, codes
 from unmask.programs.assembly import assemble
-from unmask.verification.lengths.obligations import Closure, close
+from unmask.verification.lengths.obligations import Closure, reachable_closure
 
 MATCH, OTHER = "match", "other"
 SENTINEL, ROW = "sentinel", "row"
@@ -78,7 +78,7 @@ def _sums(exps: dict[str, int], matches: int, precision: Precision) -> set[tuple
             if found <= matches:
                 yield kind, (int(add(state[0], e, precision)), found)
 
-    close([(0, 0)], moves, reached.add)
+    reachable_closure([(0, 0)], moves, reached.add)
     return reached
 
 
@@ -102,7 +102,7 @@ def _fetched(weights: dict[str, int], matches: int, precision: Precision) -> Clo
         partial, found, value = state
         return (value, partial) if found == matches and partial != value else None
 
-    return close([(0, 0, None)], moves, flaw)
+    return reachable_closure([(0, 0, None)], moves, flaw)
 
 
 def _distinct(terms: np.ndarray, values: np.ndarray) -> Iterable[tuple[int, int]]:
@@ -158,7 +158,7 @@ def _in_step(visible: list[int], hidden: int, precision: Precision) -> Closure:
         both = add(everything, terms, precision).tolist(), add(alone, terms, precision).tolist()
         yield from zip(visible, zip(*both, strict=True), strict=True)
 
-    return close([(0, 0)], moves, lambda pair: pair if pair[0] != pair[1] else None)
+    return reachable_closure([(0, 0)], moves, lambda pair: pair if pair[0] != pair[1] else None)
 
 
 def detection(precision: Precision, *, code: int | None = None) -> LemmaOutcome:
@@ -175,7 +175,7 @@ def detection(precision: Precision, *, code: int | None = None) -> LemmaOutcome:
         reached.setdefault(state, len(reached))
 
     at_zero = int(exp(np.array([0]), precision)[0])
-    close([at_zero], lambda Z: [("row", int(add(Z, at_zero, precision)))], counted)
+    reachable_closure([at_zero], lambda Z: [("row", int(add(Z, at_zero, precision)))], counted)
     states = len(reached)
     for Z, earlier in reached.items():
         rows, weight = earlier + 1, int(divide(at_zero, Z, precision))
@@ -185,7 +185,9 @@ def detection(precision: Precision, *, code: int | None = None) -> LemmaOutcome:
             for held, term in terms.items():
                 yield held, (int(add(state[0], term, precision)), state[1] or held != 0)
 
-        closure = close([(0, False)], moves, lambda state: state if bool(threshold[state[0]]) != state[1] else None)
+        closure = reachable_closure(
+            [(0, False)], moves, lambda state: state if bool(threshold[state[0]]) != state[1] else None
+        )
         states += closure.states
         if closure.witness is not None:
             text = f"{rows} rows, one with code {precision.meaning(code)}: not found"
@@ -223,7 +225,7 @@ def sees_nothing(emit: Emit, precision: Precision) -> LemmaOutcome:
         got = alone[int(divide(sentinel, Z, precision))] if Z else -1
         return None if got == (0 if some else precision.one) else got
 
-    closure = close([(0, None, False)], moves, flaw)
+    closure = reachable_closure([(0, None, False)], moves, flaw)
     states = 2 * every.size + closure.states
     if closure.witness is None:
         return LemmaOutcome(states, states)
@@ -272,7 +274,7 @@ def latest(precision: Precision, *, rows: int = 2) -> LemmaOutcome:
     """
     at_bound = int(exp(np.array([precision.bound]), precision)[0])
     sums: set[int] = set()
-    close([at_bound], lambda Z: [("row", int(add(Z, at_bound, precision)))], sums.add)
+    reachable_closure([at_bound], lambda Z: [("row", int(add(Z, at_bound, precision)))], sums.add)
     weights = {int(divide(at_bound, Z, precision)) for Z in sums}
     (weight,) = weights
     wv = layer_of(latest_of(1), precision).heads[0].wv
@@ -289,7 +291,7 @@ def latest(precision: Precision, *, rows: int = 2) -> LemmaOutcome:
                 total_so_far = int(add(total_so_far, int(multiply(weight, value, precision)), precision))
             yield flag, (total_so_far, flag or state[1])
 
-    closure = close([(0, 0)], moves, lambda s: s if s[0] != s[1] * precision.bound else None)
+    closure = reachable_closure([(0, 0)], moves, lambda s: s if s[0] != s[1] * precision.bound else None)
     states = len(sums) + closure.states
     if closure.witness is None:
         return LemmaOutcome(states, states)
@@ -339,7 +341,9 @@ def _replay_detection(rows: int, code: int, precision: Precision) -> Replayed:
 def division_by_zero(precision: Precision) -> LemmaOutcome:
     """Wrong: HIDE without BOOST, for a query that sees hidden keys alone. Z is 0 for every number of rows."""
     hidden = int(exp(np.array([-precision.bound]), precision)[0])
-    closure = close([0], lambda Z: [("hidden row", int(add(Z, hidden, precision)))], lambda Z: Z if Z == 0 else None)
+    closure = reachable_closure(
+        [0], lambda Z: [("hidden row", int(add(Z, hidden, precision)))], lambda Z: Z if Z == 0 else None
+    )
     return LemmaOutcome(closure.states, closure.states, "one hidden row: Z = 0", _replay_hidden(precision))
 
 

@@ -39,7 +39,7 @@ from unmask.testing.random_model import random_model
 from unmask.theorems.all_theorems import THEOREMS, TRANSFORMER_THEOREMS, VARIANTS
 from unmask.theorems.theorem import Theorem, TransformerTheorem
 from unmask.verification.lengths.expected_weights import compare
-from unmask.verification.lengths.obligations import NotShown
+from unmask.verification.lengths.obligations import ObligationFailed
 from unmask.weights.kinds import Kind
 from unmask.weights.model import Model
 
@@ -206,7 +206,7 @@ def entries_compared(name: str, family: ModelFamily, models: Sequence[Model]) ->
                 raise NotUniform(f"{name}: how many bits {register} has: {flaw}")
     try:
         return sum(compare(family, model) for model in models)
-    except NotShown as difference:
+    except ObligationFailed as difference:
         raise NotUniform(f"{name}: {difference}; expected: one program for every N") from difference
 
 

@@ -30,7 +30,7 @@ from unmask.traces.trace import Trace
 from unmask.verification.conversions.machine import ConversionClaim
 from unmask.verification.conversions.unknown_source import BEGIN, SLOTS, STEPS, SourceShape, TransformerShape, Weight
 from unmask.verification.lengths.expected_weights import compare_transformer
-from unmask.verification.lengths.obligations import NotShown
+from unmask.verification.lengths.obligations import ObligationFailed
 from unmask.weights.kinds import Kind
 from unmask.weights.matrices import Matrix
 from unmask.weights.model import Model
@@ -138,7 +138,7 @@ class _Filling:
             return replace(declared, expression=substituted(declared.expression, self._sizes), only=only)
         if isinstance(declared, Flag):
             return Flag(substituted(declared.expression, self._sizes))
-        raise NotShown(
+        raise ObligationFailed(
             f"the register {name} is declared by {type(declared).__name__}, which the proof does not support"
         )
 
@@ -196,10 +196,10 @@ def check_folder(claim: ConversionClaim, frame: Frame, sizes: SourceSizes, seed:
             model = load(folder)
         for name, wanted in frame(source).items():
             if getattr(model, name) != wanted:
-                raise NotShown(f"{name} of the folder is {getattr(model, name)}, not {wanted}", (sizes.length,))
+                raise ObligationFailed(f"{name} of the folder is {getattr(model, name)}, not {wanted}", (sizes.length,))
         programs = filled(claim.programs, claim.source, source)
         if set(programs) != set(model.transformers):
-            raise NotShown("the folder has other transformers", (sizes.length,))
+            raise ObligationFailed("the folder has other transformers", (sizes.length,))
         entries = sum(
             compare_transformer(name, program, sizes.length, model.transformers[name])
             for name, program in programs.items()

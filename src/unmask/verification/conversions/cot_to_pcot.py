@@ -21,7 +21,7 @@ from unmask.theorems.cot_and_pcot import STREAM
 from unmask.verification.conversions.machine import ConversionClaim, ProgramMachine, RowState
 from unmask.verification.conversions.unknown_source import Logit, require_zeros
 from unmask.verification.lengths.head_reads import read_of, require_copies
-from unmask.verification.lengths.obligations import AnyRow, NotShown
+from unmask.verification.lengths.obligations import AnyRow, ObligationFailed
 from unmask.weights.model import Model
 
 NAME = "model"
@@ -39,7 +39,7 @@ def prove(claim: ConversionClaim) -> None:
     """All obligations."""
     arithmetic, ledger, precision = claim.arithmetic, claim.ledger, claim.precision
     if claim.program(NAME).attention != "causal":
-        raise NotShown("the program is not causal")
+        raise ObligationFailed("the program is not causal")
     require_zeros(precision, ledger)
     require_copies(precision, arithmetic)
     machine = claim.machine(NAME, {NAME: STREAM})
@@ -90,7 +90,7 @@ class _Layout:
         )
         declared = machine.table(STREAM, NAME)
         if declared.only is not None:
-            raise NotShown("some rows have no positions of the source")
+            raise ObligationFailed("some rows have no positions of the source")
         arithmetic.require(
             "layout: row n has the positions of the source's row n",
             arithmetic.at(declared.row, self.row) == self.row.n,
@@ -100,7 +100,7 @@ class _Layout:
     def require_look_back(self, program, number: int) -> None:
         heads = program.layers[number].heads
         if len(heads) != 1:
-            raise NotShown(f"layer {number} has {len(heads)} heads, not one")
+            raise ObligationFailed(f"layer {number} has {len(heads)} heads, not one")
         read = read_of(
             program, heads[0], f"{NAME}, layer {number}, head 0", self.claim.precision, self.arithmetic, self.row
         )
@@ -119,9 +119,9 @@ class _Rows:
         self.symbols, self.depth = claim.shape.symbols, machine.sums.depth[NAME]
         self.stream = machine.streams[NAME]
         if machine.program.outputs != self.symbols + 1 or len(machine.program.symbols) != self.symbols + 1:
-            raise NotShown("there is not one symbol more than the source has")
+            raise ObligationFailed("there is not one symbol more than the source has")
         if len(machine.steps) != self.depth + 1:
-            raise NotShown("there is not one layer more than the source has")
+            raise ObligationFailed("there is not one layer more than the source has")
         flags = [machine.flags(claim.arithmetic, layout.row, where) for where in (layout.before, layout.mask)]
         self.before: list[RowState] = [
             machine.start(token, found, token, (NAME,)) for token in range(self.symbols) for found in flags[0]
@@ -134,25 +134,25 @@ class _Rows:
     def _require_stream(self, layer: int) -> str:
         cells = self.machine.cells(NAME, layer)
         if not all(row.holds(self.stream, cells) for row in self.before):
-            raise NotShown(f"a row does not hold the source's stream after {layer} layers")
+            raise ObligationFailed(f"a row does not hold the source's stream after {layer} layers")
         return f"{len(self.before)} symbols and flags"
 
     def _given(self, number: int):
         given = self.machine.steps[number].given
         if [(g.transformer, g.number) for g in given] != [(NAME, number)] or self.machine.steps[number].own:
-            raise NotShown(f"layer {number} is not the source's layer {number} alone")
+            raise ObligationFailed(f"layer {number} is not the source's layer {number} alone")
         return given[0]
 
     def keep_scores(self, number: int) -> str:
         found = self.machine.guarded(self._given(number), self.before, self.before)
         if not all(np.array_equal(after, self.machine.exponentials) for after in found):
-            raise NotShown("a score is not the source's")
+            raise ObligationFailed("a score is not the source's")
         return f"{sum(after.size for after in found):,} scores"
 
     def attend(self, number: int) -> str:
         found = self.machine.guarded(self._given(number), self.mask, [*self.before, *self.mask])
         if not all((after > 0).all() for after in found):
-            raise NotShown("the mask row may have no weight on a key, and divide by zero")
+            raise ObligationFailed("the mask row may have no weight on a key, and divide by zero")
         return f"{sum(after.size for after in found):,} scores"
 
     def pass_on(self, number: int) -> str:
@@ -162,16 +162,16 @@ class _Rows:
 
     def decode(self) -> str:
         if self.machine.steps[self.depth].given:
-            raise NotShown("the last layer is a layer of the source")
+            raise ObligationFailed("the last layer is a layer of the source")
         brought = {c for wires in self.machine.steps[self.depth].heads for t in wires.value.values() for c, _ in t}
         different = {tuple(row[c] for c in sorted(brought)): row for row in self.before}
         for mask in self.mask:
             for read in different.values():
                 *logits, own = self.machine.logits(self.machine.after(self.depth, mask, [read]))
                 if logits != [(Logit(NAME, v), []) for v in range(self.symbols)]:
-                    raise NotShown("a logit is not that of the source")
+                    raise ObligationFailed("a logit is not that of the source")
                 if self.machine.numbers(own).tolist() != [-self.precision.bound]:
-                    raise NotShown("the mask's logit is not -B")
+                    raise ObligationFailed("the mask's logit is not -B")
         return f"{self.symbols} logits"
 
 

@@ -45,7 +45,7 @@ from unmask.verification.conversions.unknown_source import (
     unknown_source,
     wires,
 )
-from unmask.verification.lengths.obligations import AnyRow, Arithmetic, Euclid, Ledger, NotShown, Term
+from unmask.verification.lengths.obligations import AnyRow, Arithmetic, Euclid, Ledger, ObligationFailed, Term
 
 MOST_FLAGS = 16
 Flags = tuple[tuple[str, int], ...]
@@ -121,7 +121,7 @@ class ProgramMachine:
 
     def columns(self, register: str) -> tuple[int, ...]:
         if register not in self.program.registers:
-            raise NotShown(f"unknown register {register}")
+            raise ObligationFailed(f"unknown register {register}")
         return tuple(self.program.columns(register).tolist())
 
     def cells(self, transformer: str, layer: int) -> list[Value]:
@@ -141,7 +141,7 @@ class ProgramMachine:
         for step in self.steps:
             written |= {c for head in step.heads for c in head.value} | step.mlp.columns
         if codes & written:
-            raise NotShown("something is written to a code")
+            raise ObligationFailed("something is written to a code")
 
     # Rows before the first layer ---------------------------------------------------------------------------------
 
@@ -151,7 +151,7 @@ class ProgramMachine:
         terms = [arithmetic.z3.If(arithmetic.at(expression, row) != 0, 1, 0) for expression in declared.values()]
         combinations = arithmetic.values(terms, [*row.facts, *where], MOST_FLAGS)
         if not combinations:
-            raise NotShown("there is no such row")
+            raise ObligationFailed("there is no such row")
         return [tuple(zip(declared, values, strict=True)) for values in combinations]
 
     def start(self, token: int, flags: Flags, symbol: int | None, hosts: Sequence[str] = ()) -> RowState:
@@ -178,7 +178,7 @@ class ProgramMachine:
                     return Place(transformer, column) if transformer in hosts else ANYTHING
         if type(declared) is SignedBits and name in self.program.codes:
             return ANYTHING
-        raise NotShown(
+        raise ObligationFailed(
             f"the register {name} is declared by {type(declared).__name__}, which the proof does not support"
         )
 
@@ -186,7 +186,7 @@ class ProgramMachine:
         """The declaration of a register that holds rows of a transformer's table."""
         declared = self.program.positions.get(register)
         if type(declared) is not TableRows or declared.table is not self._source.transformers[transformer].positions:
-            raise NotShown(f"the register {register} does not hold the positions of the {transformer}")
+            raise ObligationFailed(f"the register {register} does not hold the positions of the {transformer}")
         return declared
 
     # Layers ------------------------------------------------------------------------------------------------------
@@ -219,7 +219,7 @@ class ProgramMachine:
         """After the heads; the stream of a layer of the source is that after its MLP."""
         step = self.steps[number]
         if len(read) != len(step.own):
-            raise NotShown(f"layer {number} has {len(step.own)} heads of its own, not {len(read)}")
+            raise ObligationFailed(f"layer {number} has {len(step.own)} heads of its own, not {len(read)}")
         targets = {c for i in step.own for c in step.heads[i].value}
         heads = []
         for i, other in zip(step.own, read, strict=True):
@@ -264,7 +264,7 @@ class ProgramMachine:
         for column in range(head.columns, head.wires.width):
             value = self.sums.product([(w, row[c]) for c, w in side.get(column, [])], None)
             if not is_number(value) or np.ndim(value):
-                raise NotShown("a guard reads what is not known")
+                raise ObligationFailed("a guard reads what is not known")
             values.append(int(value))
         return tuple(values)
 
@@ -277,7 +277,7 @@ class ProgramMachine:
         """All numbers that a logit may be: a name that it starts with is every number."""
         start, added = logit
         if not is_number(start) and not isinstance(start, Logit):
-            raise NotShown("a logit starts with what is not known")
+            raise ObligationFailed("a logit starts with what is not known")
         values = np.atleast_1d(start) if is_number(start) else np.array(self.precision.numbers())
         for term in added:
             values = add(values, term, self.precision)
@@ -333,11 +333,11 @@ class ConversionClaim:
         try:
             return self.theorem.programs(self.source)
         except (TypeError, ValueError, KeyError) as found:
-            raise NotShown(f"the construction looks at what a source does not show: {found}") from found
+            raise ObligationFailed(f"the construction looks at what a source does not show: {found}") from found
 
     def program(self, name: str) -> Program:
         if name not in self.programs or self.programs[name].every is None:
-            raise NotShown(f"the conversion has no program of every N called {name}")
+            raise ObligationFailed(f"the conversion has no program of every N called {name}")
         return self.programs[name]
 
     def machine(self, name: str, streams: dict[str, str]) -> ProgramMachine:
@@ -346,7 +346,7 @@ class ConversionClaim:
         def show() -> str:
             program = self.program(name)
             if program.loop is not None or program.noise is not None:
-                raise NotShown("the program has a loop or noise")
+                raise ObligationFailed("the program has a loop or noise")
             made.append(ProgramMachine(program, self.precision, self.source, self.shape, streams))
             layers = sum(len(step.given) for step in made[0].steps)
             return f"{layers} layers of the source"

@@ -27,7 +27,7 @@ from unmask.expressions import N, n, variable
 from unmask.verification.conversions.machine import ConversionClaim, Flags, ProgramMachine, RowState
 from unmask.verification.conversions.unknown_source import ANYTHING, BEGIN, SLOTS, Logit, Value, require_zeros
 from unmask.verification.lengths.head_reads import read_of, require_copies
-from unmask.verification.lengths.obligations import AnyRow, Euclid, NotShown, Term
+from unmask.verification.lengths.obligations import AnyRow, Euclid, ObligationFailed, Term
 from unmask.weights.model import Model
 
 PLANNER, PREDICTOR = "planner", "predictor"
@@ -86,7 +86,7 @@ class Blocks:
         """The head of the first layer: the same entry one block back, in block 0 and in the input the row itself."""
         arithmetic, z3 = self.claim.arithmetic, self.claim.arithmetic.z3
         if machine.steps[0].own != (0,) or machine.steps[0].given:
-            raise NotShown(f"the first layer of the {name} is not one head that looks back")
+            raise ObligationFailed(f"the first layer of the {name} is not one head that looks back")
         head = machine.program.layers[0].heads[0]
         read = read_of(machine.program, head, f"{name}, layer 0, head 0", self.claim.precision, arithmetic, self.row)
         address, P = arithmetic.at(read.address, self.row), arithmetic.slots
@@ -104,7 +104,7 @@ class Blocks:
         for name in BOTH:
             declared = machine.table(f"{name} positions", name)
             if declared.only is not None:
-                raise NotShown("some rows have no positions of the source")
+                raise ObligationFailed("some rows have no positions of the source")
             arithmetic.require(
                 f"layout: a row has the positions of the source's row that it hosts, {name}",
                 arithmetic.at(declared.row, self.row) == z3.If(self.j >= 0, self.first + self.i, self.n),
@@ -151,9 +151,11 @@ def statement(claim: ConversionClaim) -> str:
 def prove(claim: ConversionClaim) -> None:
     """All obligations."""
     if len({its.attention for _, its in claim.shape.transformers}) != 1:
-        raise NotShown("one transformer is causal and the other is not: the columns that this takes depend on N")
+        raise ObligationFailed(
+            "one transformer is causal and the other is not: the columns that this takes depend on N"
+        )
     if claim.shape.mask is None:
-        raise NotShown("the shape names no mask")
+        raise ObligationFailed("the shape names no mask")
     require_zeros(claim.precision, claim.ledger)
     require_copies(claim.precision, claim.arithmetic)
     blocks = Blocks(claim)
@@ -164,7 +166,7 @@ def prove(claim: ConversionClaim) -> None:
     )
     predictor = claim.machine(PREDICTOR, {name: name for name in BOTH})
     if predictor.program.attention != claim.source.transformers[PREDICTOR].attention:
-        raise NotShown("the predictor's attention is not that of the source")
+        raise ObligationFailed("the predictor's attention is not that of the source")
     blocks.require_look_back(PREDICTOR, predictor)
     blocks.require_hosts(predictor)
     _Predicted(claim, predictor, blocks).prove()
@@ -176,7 +178,7 @@ class _States:
     def __init__(self, claim: ConversionClaim, machine: ProgramMachine, blocks: Blocks, hosts: Sequence[str]) -> None:
         self.machine, self.mask, self.symbols = machine, claim.shape.mask or 0, claim.shape.symbols
         if len(machine.program.symbols) != self.symbols + 1:
-            raise NotShown("there is not one symbol more than the source has")
+            raise ObligationFailed("there is not one symbol more than the source has")
         self.hosts = hosts
         j, t = blocks.j, blocks.t
         self.written = [*(v for v in range(self.symbols) if v != self.mask), self.symbols]
@@ -210,7 +212,7 @@ class _Planned:
         self.machine = machine
         self.states = _States(claim, machine, blocks, ())
         if len(machine.steps) != 1 or machine.program.outputs != 2:
-            raise NotShown("the planner is not one layer with two outputs")
+            raise ObligationFailed("the planner is not one layer with two outputs")
 
     def show(self) -> str:
         for rows, chosen in ((self.states.current, True), (self.states.idle, False)):
@@ -218,7 +220,7 @@ class _Planned:
                 logits = self.machine.logits(self.machine.after(0, row, [read]))
                 keep, take = (self.machine.numbers(logit).tolist() for logit in logits)
                 if len(keep) != 1 or len(take) != 1 or (take > keep) != chosen:
-                    raise NotShown("a slot of block t is not chosen, or another is")
+                    raise ObligationFailed("a slot of block t is not chosen, or another is")
         return f"{len(self.states.current) + len(self.states.idle)} pairs of rows"
 
 
@@ -234,7 +236,7 @@ class _Predicted:
         self.standing = machine.columns("symbol one block back")
         (self.always,) = machine.program.one.tolist()
         if len(machine.steps) != 1 + max(self.depth[PLANNER] + 1, self.depth[PREDICTOR]):
-            raise NotShown("the predictor has another number of layers")
+            raise ObligationFailed("the predictor has another number of layers")
         self.given: list[RowState] = []
         self.current: list[RowState] = []
         self.decided: list[tuple[RowState, bool]] = []
@@ -275,11 +277,11 @@ class _Predicted:
         for row, read in self.states.idle:
             after = self.machine.after(0, row, [read], only=looked_at)
             if not after.holds([self.ignored, self.always], [self.one, self.one]):
-                raise NotShown("a row of another block is not ignored")
+                raise ObligationFailed("a row of another block is not ignored")
         for row in self.current:
             one_hot: list[Value] = [self.one * (v == row.symbol) for v in range(self.states.symbols)]
             if not row.holds(self.standing, one_hot):
-                raise NotShown("a row does not determine the symbol in its slot")
+                raise ObligationFailed("a row does not determine the symbol in its slot")
         self.idle = self.idle.changed({self.ignored: self.one, self.always: self.one})
         return f"{sum(map(len, (self.given, self.current, self.states.idle)))} pairs of rows"
 
@@ -287,10 +289,10 @@ class _Predicted:
         """Require the streams after this number of layers, or after the last layer of the source."""
         for row in (*self.given, *self.current, *(row for row, _ in self.decided)):
             if not row.holds([self.ignored, self.always], [0, self.one]):
-                raise NotShown("a row that hosts one of the source is ignored")
+                raise ObligationFailed("a row that hosts one of the source is ignored")
             for name in BOTH:
                 if not row.holds(self.machine.streams[name], self.machine.cells(name, min(layers, self.depth[name]))):
-                    raise NotShown(f"a row does not hold the stream of the {name} after {layers} layers")
+                    raise ObligationFailed(f"a row does not hold the stream of the {name} after {layers} layers")
 
     @property
     def _hosts(self) -> list[RowState]:
@@ -299,7 +301,7 @@ class _Predicted:
     def _layers(self, number: int):
         given = self.machine.steps[number + 1].given
         if [(g.transformer, g.number) for g in given] != [(m, number) for m in BOTH if number < self.depth[m]]:
-            raise NotShown(f"layer {number} is not that of the source")
+            raise ObligationFailed(f"layer {number} is not that of the source")
         return given
 
     def require_scores(self, number: int) -> str:
@@ -307,24 +309,24 @@ class _Predicted:
         for given in self._layers(number):
             for after in self.machine.guarded(given, self._hosts, self._hosts):
                 if not np.array_equal(after, self.machine.exponentials):
-                    raise NotShown("a score is not the source's")
+                    raise ObligationFailed("a score is not the source's")
                 cases += after.size
             for after in self.machine.guarded(given, self._hosts, [self.idle]):
                 if after.any():
-                    raise NotShown("a host sees a row that it should not")
+                    raise ObligationFailed("a host sees a row that it should not")
                 cases += after.size
         return f"{cases:,} scores"
 
     def require_weight(self, number: int) -> str:
         found = [a for given in self._layers(number) for a in self.machine.guarded(given, [self.idle], self._hosts)]
         if not all((after > 0).all() for after in found):
-            raise NotShown("a row that is ignored may have no weight on a host")
+            raise ObligationFailed("a row that is ignored may have no weight on a host")
         return f"{sum(after.size for after in found):,} scores"
 
     def _require_self(self, number: int) -> None:
         own = self.machine.steps[number].own
         if len(own) != 1:
-            raise NotShown("U's logits are not read by one head")
+            raise ObligationFailed("U's logits are not read by one head")
         program, arithmetic, row = self.machine.program, self.claim.arithmetic, self.blocks.row
         name = f"{PREDICTOR}, layer {number}, head {own[0]}"
         read = read_of(program, program.layers[number].heads[own[0]], name, self.claim.precision, arithmetic, row)
@@ -337,7 +339,7 @@ class _Predicted:
     def pass_on(self, number: int) -> str:
         layer, decides = number + 1, number == self.depth[PLANNER]
         if bool(self.machine.steps[layer].own) != decides:
-            raise NotShown(f"layer {layer} has heads that it should not have, or lacks one")
+            raise ObligationFailed(f"layer {layer} has heads that it should not have, or lacks one")
 
         def passed(row: RowState, *, hosted: bool = True) -> RowState:
             return self.machine.after(layer, row, [row] if decides else [], hosted=hosted)
@@ -345,7 +347,7 @@ class _Predicted:
         self.given = [passed(row) for row in self.given]
         self.idle = passed(self.idle, hosted=False)
         if not self.idle.holds([self.ignored, self.always], [self.one, self.one]):
-            raise NotShown("a row that is ignored is seen later")
+            raise ObligationFailed("a row that is ignored is seen later")
         self.decided = [(passed(row), kept) for row, kept in self.decided]
         if decides:
             self.decided = [pair for row in self.current for pair in self._decided(layer, row)]
@@ -360,10 +362,12 @@ class _Predicted:
         attended = self.machine.attended(layer, row, [row])
         decision = self.machine.columns("decision")
         if not attended.holds(decision, [Logit(PLANNER, 0), Logit(PLANNER, 1)]):
-            raise NotShown("the decision is not U's")
+            raise ObligationFailed("the decision is not U's")
         numbers = np.array(self.claim.precision.numbers())
         if numbers.size**2 > MOST_PAIRS:
-            raise NotShown(f"all pairs of logits are enumerated only up to p = 4, not at p = {self.claim.precision.p}")
+            raise ObligationFailed(
+                f"all pairs of logits are enumerated only up to p = 4, not at p = {self.claim.precision.p}"
+            )
         keep, take = (side.ravel() for side in np.meshgrid(numbers, numbers, indexing="ij"))
         computed = self.machine.computed(layer, attended.changed(dict(zip(decision, (keep, take), strict=True))))
         kept = take <= keep
@@ -389,18 +393,18 @@ class _Predicted:
     def decode(self) -> str:
         mask, symbols = self.states.mask, self.states.symbols
         if self.machine.program.outputs != symbols + 1:
-            raise NotShown("there is not one output more than the source has")
+            raise ObligationFailed("there is not one output more than the source has")
         for row, kept in self.decided:
             logits = self.machine.logits(row)
             written = {v: self.machine.numbers(logits[v]) for v in range(symbols + 1) if v != mask}
             if kept:
                 right = symbols if row.symbol == mask else row.symbol
                 if right is None or written[right].min() <= max(x.max() for v, x in written.items() if v != right):
-                    raise NotShown("where the source keeps its slot, another symbol may win")
+                    raise ObligationFailed("where the source keeps its slot, another symbol may win")
             elif any(logits[v] != (Logit(PREDICTOR, v), []) for v in range(symbols) if v != mask):
-                raise NotShown("a logit is not that of the source")
+                raise ObligationFailed("a logit is not that of the source")
             elif written[symbols].tolist() != [-self.bound]:
-                raise NotShown("the logit of the new symbol is not -B")
+                raise ObligationFailed("the logit of the new symbol is not -B")
         return f"{len(self.decided)} rows"
 
 

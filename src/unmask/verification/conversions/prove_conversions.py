@@ -22,7 +22,7 @@ from unmask.verification.conversions import cot_to_pcot, mdm_to_smdm
 from unmask.verification.conversions.converted_folders import Frame, SourceSizes, check_folder, refutation
 from unmask.verification.conversions.machine import ConversionClaim
 from unmask.verification.conversions.unknown_source import LayerShape, SourceShape, TransformerShape
-from unmask.verification.lengths.obligations import Ledger, NotShown, internal_failure
+from unmask.verification.lengths.obligations import Ledger, ObligationFailed, internal_failure
 from unmask.verification.lengths.prove_lengths import LengthCertificate, unknown_statement
 from unmask.verification.verdict import ProofRecord, Status, Verdict
 from unmask.weights.kinds import Kind
@@ -130,7 +130,7 @@ def prove_every_source(
             for seed, its in enumerate(_possible(theorem, shape, sizes)):
                 check_folder(claim, proved.frame, its, seed)
             return verdict("proved")
-        except NotShown as reason:
+        except ObligationFailed as reason:
             still_open, suspects = str(reason), reason.lengths
         except (NotAFamily, WeightsError) as reason:
             still_open = str(reason)

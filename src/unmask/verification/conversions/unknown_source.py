@@ -29,7 +29,7 @@ from unmask.numerics.arithmetic import Precision, add, divide, multiply, relu
 from unmask.programs import program
 from unmask.programs.program import Edges, HeadBuilder, MlpBuilder, integers
 from unmask.theorems.theorem import ConversionSource
-from unmask.verification.lengths.obligations import Ledger, NotShown
+from unmask.verification.lengths.obligations import Ledger, ObligationFailed
 from unmask.verification.transformer_layer import NumberDomain
 from unmask.weights.matrices import Matrix
 from unmask.weights.model import Model
@@ -317,7 +317,7 @@ def require_zeros(precision: Precision, ledger: Ledger) -> None:
             (multiply(np.full_like(every, precision.one), every, precision) != every).any(),
         )
         if any(fails):
-            raise NotShown("0 is not the neutral element, or 1 not that of products")
+            raise ObligationFailed("0 is not the neutral element, or 1 not that of products")
         return f"{every.size} numbers"
 
     ledger.settle("zeros: terms and keys that are 0 never matter, and 1·x = x", "enumeration", show)
@@ -378,7 +378,7 @@ def wires(edges: Iterable[Edges], precision: Precision) -> Wires:
         for a, b, weight in zip(sources.tolist(), targets.tolist(), one.weights, strict=True):
             terms = terms_of.setdefault(b, {})
             if a in terms:
-                raise NotShown(f"the columns {a} and {b} are joined twice")
+                raise ObligationFailed(f"the columns {a} and {b} are joined twice")
             terms[a] = _number(weight, precision)
     return {target: sorted(terms.items(), key=lambda term: term[0]) for target, terms in terms_of.items()}
 
@@ -397,7 +397,7 @@ def _vector(parts: Iterable[tuple[np.ndarray, program.Weight]], precision: Preci
     for columns, weight in parts:
         for k, column in enumerate(columns.tolist()):
             if column in vector:
-                raise NotShown(f"the bias {column} is set twice")
+                raise ObligationFailed(f"the bias {column} is set twice")
             vector[column] = _number(weight[k] if isinstance(weight, np.ndarray) else weight, precision)
     return vector
 
@@ -437,13 +437,13 @@ def source_layers(
     layers = []
     for transformer, number in sorted(place for place in found if place is not None):
         if transformer not in streams:
-            raise NotShown(f"a layer of the {transformer} is in the wrong place")
+            raise ObligationFailed(f"a layer of the {transformer} is in the wrong place")
         theirs = [h for h in heads if (transformer, number) in {_layer_of(w) for w in h.weights()}]
         stream, shape = streams[transformer], shapes[transformer]
         layers.append(_given(transformer, number, stream, shape, theirs, mlp))
     for given in layers:
         if any(set(given.stream) & set(heads[i].value) for i in own):
-            raise NotShown(f"another head writes to the stream of the {given.transformer}")
+            raise ObligationFailed(f"another head writes to the stream of the {given.transformer}")
     return layers, own
 
 
@@ -457,10 +457,10 @@ def _given(
     name: str, number: int, stream: tuple[int, ...], shape: TransformerShape, heads: list[HeadWires], mlp: MlpWires
 ) -> SourceLayer:
     if number >= len(shape.layers) or tuple(sorted(stream)) != stream or len(stream) != shape.width:
-        raise NotShown(f"layer {number} of the {name} is not on its stream in order")
+        raise ObligationFailed(f"layer {number} of the {name} is not on its stream in order")
     layer, prefix = shape.layers[number], f"layers.{number}"
     if len(heads) != len(layer.heads):
-        raise NotShown(f"layer {number} of the {name} has {len(heads)} heads, not {len(layer.heads)}")
+        raise ObligationFailed(f"layer {number} of the {name} has {len(heads)} heads, not {len(layer.heads)}")
     made = []
     for h, (head, columns) in enumerate(zip(heads, layer.heads, strict=True)):
         _require_matrix(name, f"{prefix}.heads.{h}.wv", head.value, stream, stream)
@@ -468,7 +468,7 @@ def _given(
             own = {c: terms for c, terms in side.items() if c < columns}
             _require_matrix(name, f"{prefix}.heads.{h}.{tensor}", own, stream, range(columns))
             if any(isinstance(w, Weight) for c, terms in side.items() if c >= columns for _, w in terms):
-                raise NotShown(f"the guard of head {h} reads weights of the {name}")
+                raise ObligationFailed(f"the guard of head {h} reads weights of the {name}")
         made.append(SourceHead(head, columns))
     return SourceLayer(name, number, stream, tuple(made), _require_mlp(name, prefix, layer.hidden, stream, mlp))
 
@@ -477,21 +477,21 @@ def _require_mlp(name: str, prefix: str, hidden: int, stream: tuple[int, ...], m
     theirs = sorted(u for u, bias in mlp.b1.items() if _is_of(bias, name, f"{prefix}.mlp.b1"))
     units = range(theirs[0], theirs[0] + hidden) if theirs else range(0)
     if theirs != list(units):
-        raise NotShown(f"the hidden units of the {name} are not in order")
+        raise ObligationFailed(f"the hidden units of the {name} are not in order")
     for k, unit in enumerate(units):
         bias = mlp.b1[unit]
         assert isinstance(bias, Weight)
         if not bias.is_entry(name, f"{prefix}.mlp.b1", k, 0):
-            raise NotShown(f"unit {k} of the {name} has another bias")
+            raise ObligationFailed(f"unit {k} of the {name} has another bias")
     _require_matrix(name, f"{prefix}.mlp.w1", {u: mlp.w1.get(u, []) for u in units}, stream, units)
     written = {column: mlp.w2.get(column, []) for column in stream}
     _require_matrix(name, f"{prefix}.mlp.w2", written, units, stream)
     if any(u in units for c, terms in mlp.w2.items() if c not in stream for u, _ in terms):
-        raise NotShown(f"a unit of the {name} writes elsewhere")
+        raise ObligationFailed(f"a unit of the {name} writes elsewhere")
     for j, column in enumerate(stream):
         offset = mlp.b2.get(column)
         if not (isinstance(offset, Weight) and offset.is_entry(name, f"{prefix}.mlp.b2", j, 0)):
-            raise NotShown(f"column {j} of the {name} has another offset")
+            raise ObligationFailed(f"column {j} of the {name} has another offset")
     return units
 
 
@@ -502,11 +502,11 @@ def _is_of(weight: object, name: str, tensor: str) -> bool:
 def _require_matrix(name: str, tensor: str, matrix: Wires, sources: Sequence[int], targets: Sequence[int]) -> None:
     """The terms of every target are the entries of the tensor, all of them, in order, and nothing else."""
     if not set(matrix) <= set(targets):
-        raise NotShown(f"{tensor} of the {name} writes elsewhere")
+        raise ObligationFailed(f"{tensor} of the {name} writes elsewhere")
     for j, target in enumerate(targets):
         terms = matrix.get(target, [])
         if [a for a, _ in terms] != list(sources):
-            raise NotShown(f"{tensor} of the {name} does not read what it should")
+            raise ObligationFailed(f"{tensor} of the {name} does not read what it should")
         for i, (_, weight) in enumerate(terms):
             if not (isinstance(weight, Weight) and weight.is_entry(name, tensor, i, j)):
-                raise NotShown(f"entry ({i}, {j}) of {tensor} of the {name} is another")
+                raise ObligationFailed(f"entry ({i}, {j}) of {tensor} of the {name} is another")

@@ -20,7 +20,7 @@ from unmask.compilers.circuit_compiler import AdditionFamily
 from unmask.numerics.arithmetic import Precision, add, multiply
 from unmask.programs.program import Program
 from unmask.verification.lengths.head_reads import RowsBelow, at_most_of, reads_of, require_copies, weights_among_any
-from unmask.verification.lengths.obligations import AnyRow, Arithmetic, NotShown, Term, close
+from unmask.verification.lengths.obligations import AnyRow, Arithmetic, ObligationFailed, Term, reachable_closure
 from unmask.verification.lengths.row_tables import NEVER, RowVectors
 from unmask.verification.transformer_layer import SomeColumns
 
@@ -77,13 +77,13 @@ def prove_addition(family: AdditionFamily, precision: Precision, arithmetic: Ari
 def _frame(family: AdditionFamily, arithmetic: Arithmetic) -> None:
     design, N, row = family.design, arithmetic.N, arithmetic.row()
     if design.block is not None or set(design.programs) != {"planner", "predictor"}:
-        raise NotShown("the family is not masked diffusion")
+        raise ObligationFailed("the family is not masked diffusion")
     arithmetic.require("frame: steps", arithmetic.at(design.steps, row) == 1)
     slots = N + N / 2 + 1
     arithmetic.require("frame: slots", arithmetic.at(design.padding, row) == slots)
     for name, program in design.programs.items():
         if program.every is None or program.attention != "unmasked" or program.loop is not None or program.noise:
-            raise NotShown(f"the {name} is not an unmasked transformer of every N without loop and noise")
+            raise ObligationFailed(f"the {name} is not an unmasked transformer of every N without loop and noise")
         arithmetic.require(f"frame: rows of the {name}", arithmetic.at(program.every, row) == N + slots)
     n = row.n
     among = [n < N, arithmetic.z3.And(n >= N, n < 2 * N), arithmetic.z3.And(n >= 2 * N, n < 2 * N + N / 2)]
@@ -107,7 +107,7 @@ class _AdditionTransformer:
         """H⁰ of a row that holds a symbol, for all flags that it may have: [columns, 1] each."""
         rows = self.rows.start(np.array([token]), self.rows.flags(self.arithmetic, row, ()))
         if not rows.shape[1]:
-            raise NotShown("a kind of rows does not occur")
+            raise ObligationFailed("a kind of rows does not occur")
         return (rows[:, k : k + 1] for k in range(rows.shape[1]))
 
     def settle(self, name: str, method: str, show) -> None:
@@ -132,7 +132,7 @@ class _AdditionPlanner(_AdditionTransformer):
                     logits, _ = self.rows.last_layers(self.rows.layer(0, start, ()), 1)
                     taken = int(logits.argmax(axis=0)[0]) == 1
                     if taken != (token == self.mask and "slot" in name):
-                        raise NotShown(f"the planner makes the wrong choice for {name}")
+                        raise ObligationFailed(f"the planner makes the wrong choice for {name}")
                     cases += 1
         return f"{cases} cases"
 
@@ -191,7 +191,7 @@ class _AdditionPredictor(_AdditionTransformer):
         for head, token in enumerate(tokens):
             added = self.rows.fetched(0, head, self.rows.start(np.array([token]), flags))
             if (added.values != added.values[:, :1]).any():
-                raise NotShown("the output of a head does not depend on the letter alone")
+                raise ObligationFailed("the output of a head does not depend on the letter alone")
             found.append(added[slice(0, 1)])
         return found
 
@@ -201,7 +201,7 @@ class _AdditionPredictor(_AdditionTransformer):
         for start in self.start(row, own):
             added = self.rows.fetched(LATEST_LAYER, 0, self.rows.layer(0, start, self._added(tokens)))
             if added.columns.size != 1:
-                raise NotShown("the third head writes other than one column")
+                raise ObligationFailed("the third head writes other than one column")
             found.add(int(added.values[0, 0]))
         return found
 
@@ -211,17 +211,19 @@ class _AdditionPredictor(_AdditionTransformer):
         weight = one_each(below.weight, precision)
         first = AnyRow(self.arithmetic.z3.IntVal(0))
         if any(self._values(first, t, (t, t)) != {0} for t in range(self.vocabulary.letters)):
-            raise NotShown("letter 0 adds something to a carry")
+            raise ObligationFailed("letter 0 adds something to a carry")
         values: dict[tuple[int, int], int] = {}
         for x, y in product(BITS, repeat=2):
             found = self._values(self.kinds.carry, self.mask, (x, y))
             if len(found) != 1:
-                raise NotShown("the two rows of a pair of bits differ")
+                raise ObligationFailed("the two rows of a pair of bits differ")
             values[x, y] = found.pop()
-        closure = close([(0, 0)], lambda state: _pairs(state, values, weight, precision), lambda s: self._flaw(s))
+        closure = reachable_closure(
+            [(0, 0)], lambda state: _pairs(state, values, weight, precision), lambda s: self._flaw(s)
+        )
         if closure.witness is not None:
             pairs = closure.witness.letters
-            raise NotShown(
+            raise ObligationFailed(
                 f"after the bits {pairs} the sum is {precision.meaning(closure.witness.state[0])}",
                 (2 * len(pairs) + 2,),
             )
@@ -247,7 +249,7 @@ class _AdditionPredictor(_AdditionTransformer):
                     logits = logits.astype(np.int64)
                     logits[self.mask] = NEVER
                     if int(logits.argmax(axis=0)[0]) != int(verdicts[right]):
-                        raise NotShown(f"{name} takes another bit than that of the sum")
+                        raise ObligationFailed(f"{name} takes another bit than that of the sum")
                     cases += 1
         return f"{cases} cases"
 
@@ -256,7 +258,7 @@ def one_each(weight: int, precision: Precision) -> int:
     """The weight of a row that is seen, the same among any number of rows."""
     weights = weights_among_any(weight, precision)
     if len(weights) != 1:
-        raise NotShown("the weight of a row depends on the number of rows")
+        raise ObligationFailed("the weight of a row depends on the number of rows")
     return weights.pop()
 
 
@@ -283,7 +285,7 @@ def _carries() -> str:
         )
         return None if digits and state[0] == (state[1] == 1) else True
 
-    closure = close([(0, 0)], moves, flaw)
+    closure = reachable_closure([(0, 0)], moves, flaw)
     if closure.witness is not None:
-        raise NotShown("the last pair of equal bits is not the carry")
+        raise ObligationFailed("the last pair of equal bits is not the carry")
     return f"{closure.states} states"

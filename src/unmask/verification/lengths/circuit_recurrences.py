@@ -31,7 +31,7 @@ from unmask.problems.automata.automaton import Automaton
 from unmask.recurrences.interpreter import found_by, gathered, result_of
 from unmask.recurrences.slots import Slots
 from unmask.verification.lengths.letter_coverage import require_entries, require_levels
-from unmask.verification.lengths.obligations import NotShown, Term, close
+from unmask.verification.lengths.obligations import ObligationFailed, Term, reachable_closure
 from unmask.verification.lengths.row_tables import state_maps
 from unmask.verification.lengths.system_slots import BranchRows, Operand, Search, SystemClaim, impossible
 
@@ -39,7 +39,7 @@ from unmask.verification.lengths.system_slots import BranchRows, Operand, Search
 def require_family(claim: SystemClaim, family: str) -> None:
     """The recurrence of the claim computes the family."""
     if family not in MEANINGS:
-        raise NotShown(f"no proof for every N is implemented for {family}")
+        raise ObligationFailed(f"no proof for every N is implemented for {family}")
     MEANINGS[family](claim)
 
 
@@ -51,7 +51,7 @@ def _parity(claim: SystemClaim) -> None:
     for place in claim.places:
         numbers = [o.number for o in place.branch.operands]
         if len(numbers) != 2 or None in numbers:
-            raise NotShown("a slot does not read two entries")
+            raise ObligationFailed("a slot does not read two entries")
         require_entries(arithmetic, place.name, place.slot.number, numbers, place.given)
     require_levels(arithmetic)
     arithmetic.ledger.settle(
@@ -79,7 +79,7 @@ def _close(claim: SystemClaim, group: Slots) -> str:
         pairs = made
     for value, number in pairs:
         if bool(value) != bool(maps.accepting[number]):
-            raise NotShown("a slot does not contain the bit that the automaton gives for its letters")
+            raise ObligationFailed("a slot does not contain the bit that the automaton gives for its letters")
     return f"{len(pairs)} pairs"
 
 
@@ -91,7 +91,7 @@ def _formula(claim: SystemClaim) -> None:
     for place in claim.places:
         entry = z3.IntVal(1) if place.slot.group is root else place.slot.indices[node.ranges[0].name]
         if len(place.branch.operands) != (3 if place.slot.group is root else 2):
-            raise NotShown("a node does not read two entries")
+            raise ObligationFailed("a node does not read two entries")
         children = place.branch.operands[:2]
         operand_values = [
             _operand_value(operand, 2 * entry + side, leaves, claim) for side, operand in enumerate(children)
@@ -111,14 +111,14 @@ def _operand_value(operand: Operand, entry: Term, leaves: Term, claim: SystemCla
     letter = entry - leaves
     if operand.number is None:
         if operand.mapping(operand.read_values[0]) is not None:
-            raise NotShown("there is a value after the end of the word")
+            raise ObligationFailed("there is a value after the end of the word")
         return z3.And(letter >= 0, letter >= N)
     if operand.group is None:
         if [operand.mapping(x) for x in claim.system.letters] != [False, True]:
-            raise NotShown("a leaf is not its letter")
+            raise ObligationFailed("a leaf is not its letter")
         return z3.And(letter >= 0, operand.places[0] == letter, letter < N)
     if operand.group is not claim.space.groups[0]:
-        raise NotShown("a node reads something that is not a node")
+        raise ObligationFailed("a node reads something that is not a node")
     return z3.And(letter < 0, operand.places[0] == entry)
 
 
@@ -173,7 +173,7 @@ def _joins(claim: SystemClaim, root: Slots) -> str:
             if group is not root and right is not None:
                 right = right != odd
             if answer is not right and (answer is None or right is None or bool(answer) != right):
-                raise NotShown(f"{place.name} does not contain the value of its part")
+                raise ObligationFailed(f"{place.name} does not contain the value of its part")
             cases += 1
     return f"{cases} cases"
 
@@ -225,10 +225,10 @@ def _windows(claim: SystemClaim) -> str:
     def flaw(state: tuple[int, tuple[str, ...], bool]) -> bool | None:
         return True if bool(automaton.accepting[state[0]]) != state[2] else None
 
-    closure = close([(automaton.start, (), False)], moves, flaw)
+    closure = reachable_closure([(automaton.start, (), False)], moves, flaw)
     if closure.witness is not None:
         word = closure.witness.letters
-        raise NotShown(f"the windows of {''.join(word)} give the wrong answer", (len(word),))
+        raise ObligationFailed(f"the windows of {''.join(word)} give the wrong answer", (len(word),))
     return f"{closure.states} states"
 
 
@@ -238,7 +238,7 @@ def _passes_on(claim: SystemClaim) -> str:
     for place, found in product(claim.places, (False, True)):
         for answer in _answers(claim, place, found=found):
             if answer != found:
-                raise NotShown("the answer is not whether a window is found")
+                raise ObligationFailed("the answer is not whether a window is found")
             cases += 1
     return f"{cases} cases"
 
@@ -267,14 +267,14 @@ def _pairs(claim: SystemClaim) -> str:
     arithmetic, cases = claim.arithmetic, 0
     for place, pair in product(claim.finding, product(claim.system.letters, repeat=2)):
         if bool(_found_by(place, pair)) != (pair[0] != pair[1]):
-            raise NotShown("the search does not find exactly the pairs that differ")
+            raise ObligationFailed("the search does not find exactly the pairs that differ")
         cases += 1
     for place, odd, differs in product(claim.places, (False, True), (False, True)):
         if impossible(arithmetic, [*place.given, int(odd) == arithmetic.N % 2]):
             continue
         for answer in _answers(claim, place, found=differs):
             if answer != (not odd and not differs):
-                raise NotShown("the answer is not whether the halves are equal")
+                raise ObligationFailed("the answer is not whether the halves are equal")
             cases += 1
     return f"{cases} cases"
 
@@ -283,11 +283,11 @@ def _searched(claim: SystemClaim, family: str) -> Term:
     """The index of the one search of the one slot."""
     searches = claim.space.searches
     if len(searches) != 1 or len(claim.space.groups) != 1 or searches[0].group.ranges:
-        raise NotShown(f"{family} is not one slot that reads over one range")
+        raise ObligationFailed(f"{family} is not one slot that reads over one range")
     if searches[0].over.kind == "collect":
-        raise NotShown(f"{family} collects what it finds, where it should ask whether there is any")
+        raise ObligationFailed(f"{family} collects what it finds, where it should ask whether there is any")
     if len(claim.finding) != 1 or not claim.finding[0].branch.counts:
-        raise NotShown("the range is not read in the same way throughout")
+        raise ObligationFailed("the range is not read in the same way throughout")
     return claim.finders[searches[0]].indices[searches[0].over.range.name]
 
 
@@ -301,7 +301,7 @@ def _require_letters(claim: SystemClaim, place: BranchRows, wanted: Sequence[Ter
     """The rows of a search read these letters."""
     operands = place.branch.operands
     if len(operands) != len(wanted) or any(o.group is not None or o.number is None for o in operands):
-        raise NotShown(f"a row of {place.name} does not read {len(wanted)} letters")
+        raise ObligationFailed(f"a row of {place.name} does not read {len(wanted)} letters")
     same = [o.places[0] == at for o, at in zip(operands, wanted, strict=True)]
     goal, given = claim.arithmetic.z3.And(*same), [*place.given, *given]
     claim.arithmetic.require(f"{place.name} looks at its letters", goal, given)

@@ -26,7 +26,7 @@ from unmask.expressions import Expression
 from unmask.numerics.arithmetic import Precision
 from unmask.problems.problem import Problem
 from unmask.verification.lengths.expected_weights import compare, values_at
-from unmask.verification.lengths.obligations import LEAST_ASKED, Ledger, NotShown
+from unmask.verification.lengths.obligations import LEAST_ASKED, Ledger, ObligationFailed
 from unmask.weights.size_limits import LARGEST_ACTIVATION
 from unmask.weights.storage import load, save
 
@@ -112,12 +112,12 @@ def check_lengths(
                 try:
                     save(compiler.compile(family.kind, length, precision), folder)
                 except TooLarge as error:
-                    raise NotShown(f"`compile` rejects this length: {error}") from error
+                    raise ObligationFailed(f"`compile` rejects this length: {error}") from error
                 except ProblemError as error:
-                    raise NotShown(f"`compile` rejects this length: {error}", (length,)) from error
+                    raise ObligationFailed(f"`compile` rejects this length: {error}", (length,)) from error
                 model = load(folder)
             if model.length != length or model.precision != precision:
-                raise NotShown("the model has another length or precision", (length,))
+                raise ObligationFailed("the model has another length or precision", (length,))
             return f"{compare(family, model):,} entries"
 
         ledger.settle(f"N = {length}: `compile` writes the family's weights", "comparison", show)
@@ -143,7 +143,9 @@ def check_formulas(family: ModelFamily, ledger: Ledger) -> None:
                     computed, wanted = formula.at_positions(length, where), values_at(formula, where, length)
                 if (computed != wanted).any():
                     row = int(where[np.argmax(computed != wanted)])
-                    raise NotShown(f"at N = {length}, n = {row} the formula {formula} is not computed as it is written")
+                    raise ObligationFailed(
+                        f"at N = {length}, n = {row} the formula {formula} is not computed as it is written"
+                    )
             longest = length
         return f"{len(formulas)} formulas, lengths beside powers of two up to N = {longest:,}"
 
@@ -288,7 +290,7 @@ def _settle(name: str, make: Callable[[int, Precision], Any], least: int, precis
         make(TracedLength(least + BEYOND_LEAST, uses), precision)
         if uses.found:
             what, lengths = uses.found[0]
-            raise NotShown(f"the code also uses N in this way: {what}", lengths)
+            raise ObligationFailed(f"the code also uses N in this way: {what}", lengths)
         return f"{uses.compared} comparisons, each with one outcome for N = {least} to {LARGEST_ACTIVATION:,}"
 
     ledger.settle(f"instance: {name}", "tracing", show)

@@ -16,7 +16,7 @@ from unmask.limits import check
 from unmask.numerics.arithmetic import Precision
 from unmask.programs.declarations import Flag, OneHot, SignedBits, TableRows
 from unmask.programs.program import Coefficient, Edges, HeadBuilder, Program, Weight
-from unmask.verification.lengths.obligations import NotShown
+from unmask.verification.lengths.obligations import ObligationFailed
 from unmask.weights.matrices import Matrix
 from unmask.weights.model import Model
 from unmask.weights.transformer import Transformer
@@ -47,7 +47,7 @@ def compare(family: ModelFamily, model: Model) -> int:
     }
     for name, (found, wanted) in frame.items():
         if found != wanted:
-            raise NotShown(f"{name} of the folder is {found}, that of the family {wanted}", (length,))
+            raise ObligationFailed(f"{name} of the folder is {found}, that of the family {wanted}", (length,))
     return sum(
         compare_transformer(name, program, length, model.transformers[name])
         for name, program in design.programs.items()
@@ -62,10 +62,10 @@ def compare_transformer(name: str, program: Program, length: int, found: Transfo
 def _transformer(name: str, wanted: "_ProgramAt", found: Transformer) -> int:
     program = wanted.program
     if (found.attention, found.loop, found.noise) != (program.attention, program.loop, program.noise):
-        raise NotShown(f"the {name} has another attention, loop or noise than the family", (wanted.length,))
+        raise ObligationFailed(f"the {name} has another attention, loop or noise than the family", (wanted.length,))
     shapes = [(len(layer.heads), layer.mlp.w1.shape[1]) for layer in found.layers]
     if shapes != [(len(layer.heads), layer.mlp.size) for layer in program.layers]:
-        raise NotShown(f"the {name} has other heads or hidden units than the family", (wanted.length,))
+        raise ObligationFailed(f"the {name} has other heads or hidden units than the family", (wanted.length,))
     tensors: dict[str, tuple[Entries, Entries]] = {
         "embed": (wanted.matrix(program.embedding, target=True), _stored(found.embed)),
         "out": (wanted.matrix(program.readout, target=True), _stored(found.out)),
@@ -84,20 +84,20 @@ def _transformer(name: str, wanted: "_ProgramAt", found: Transformer) -> int:
     for tensor, (right, stored_entries) in tensors.items():
         check()
         if (place := _first_difference(right, stored_entries)) is not None:
-            raise NotShown(f"entry {place} of {name}, {tensor}, is not the family's", (wanted.length,))
+            raise ObligationFailed(f"entry {place} of {name}, {tensor}, is not the family's", (wanted.length,))
     return sum(right[0].size for right, _ in tensors.values()) + _positions(name, wanted, found)
 
 
 def _positions(name: str, wanted: "_ProgramAt", found: Transformer) -> int:
     if (len(found.positions), found.width) != (wanted.rows, wanted.width):
-        raise NotShown(f"the positions of the {name} have another shape than the family's", (wanted.length,))
+        raise ObligationFailed(f"the positions of the {name} have another shape than the family's", (wanted.length,))
     for first in range(0, wanted.rows, AT_ONCE):
         check()
         rows = np.arange(first, min(first + AT_ONCE, wanted.rows))
         wrong = np.flatnonzero((np.asarray(found.positions[rows]) != wanted.positions(rows)).any(axis=1))
         if wrong.size:
             place = first + int(wrong[0])
-            raise NotShown(f"row {place} of the positions of the {name} is not the family's", (wanted.length,))
+            raise ObligationFailed(f"row {place} of the positions of the {name} is not the family's", (wanted.length,))
     return wanted.rows * wanted.width
 
 
@@ -126,7 +126,7 @@ class _ProgramAt:
 
     def _moved(self, columns: np.ndarray) -> np.ndarray:
         if np.isin(columns, list(self._codes)).any():
-            raise NotShown("a code is read or written outside a head's comparison")
+            raise ObligationFailed("a code is read or written outside a head's comparison")
         return self._first[columns]
 
     def matrix(self, edges: list[Edges], *, source: bool = False, target: bool = False) -> Entries:
@@ -174,7 +174,7 @@ class _ProgramAt:
         table, one = np.zeros((n.size, self.width), dtype=np.int64), self.precision.one
         for name, declared in self.program.positions.items():
             if not isinstance(declared, SignedBits | Flag | OneHot | TableRows):
-                raise NotShown(
+                raise ObligationFailed(
                     f"the register {name} is declared by {type(declared).__name__}, which the proof does not support"
                 )
             columns = self._of[name]
@@ -235,7 +235,7 @@ def _computed(node: Expression, parts: list[np.ndarray], n: np.ndarray, length: 
             return np.array([node.machine(*numbers) for numbers in each], dtype=np.int64)
         case operator, [x, y] if operator in OPERATIONS:
             return OPERATIONS[operator](x, y).astype(np.int64)
-    raise NotShown(f"{node} is not a formula of the operators of positions")
+    raise ObligationFailed(f"{node} is not a formula of the operators of positions")
 
 
 OPERATIONS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
@@ -283,7 +283,7 @@ def _ordered(rows: Sequence[np.ndarray], columns: Sequence[np.ndarray], values: 
     order = np.lexsort((column, row))
     row, column, value = row[order], column[order], value[order]
     if ((row[1:] == row[:-1]) & (column[1:] == column[:-1])).any():
-        raise NotShown("two entries of a matrix have the same place")
+        raise ObligationFailed("two entries of a matrix have the same place")
     return row, column, value
 
 

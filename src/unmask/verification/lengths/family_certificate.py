@@ -19,7 +19,7 @@ from unmask.programs.declarations import Flag, OneHot, SignedBits
 from unmask.programs.instance import program_at
 from unmask.programs.program import Edges, HeadBuilder, MlpBuilder, Program, Weight, integers
 from unmask.verification.lengths.head_reads import scores_of
-from unmask.verification.lengths.obligations import NotShown
+from unmask.verification.lengths.obligations import ObligationFailed
 from unmask.verification.lengths.regular_loops import ChainTable, LoopTable
 from unmask.verification.lengths.regular_trees import LanguageClaim, ProductRow, node_of, slot
 from unmask.verification.lengths.row_tables import Pool
@@ -185,7 +185,7 @@ def formula(size: Expression) -> Any:
         if expression.operator == "constant":
             return expression.value
         if not parts:
-            raise NotShown(f"{expression} is not a formula of the operators of positions")
+            raise ObligationFailed(f"{expression} is not a formula of the operators of positions")
         return [expression.operator, *(sorted(parts, key=repr) if expression.operator in COMMUTATIVE else parts)]
 
     return fold(size, node)
@@ -234,7 +234,9 @@ def _columns(program: Program, name: str) -> list[Any]:
     if isinstance(declared, Flag):
         return [["flag", formula(declared.expression)]] * width
     if not isinstance(declared, OneHot):
-        raise NotShown(f"the register {name} is declared by {type(declared).__name__}, which is not written down")
+        raise ObligationFailed(
+            f"the register {name} is declared by {type(declared).__name__}, which is not written down"
+        )
     hot = [sorted([formula(declared.expression), i], key=repr) for i in range(width)]
     flags: list[Any] = [["=", *operands] for operands in hot]
     return [["flag", f if declared.only is None else ["if", formula(declared.only), f, 0]] for f in flags]
@@ -242,7 +244,7 @@ def _columns(program: Program, name: str) -> list[Any]:
 
 def _head(head: HeadBuilder, precision: Precision) -> dict[str, Any]:
     if head.blocks != [(0, head.width)]:
-        raise NotShown("a head has other columns than those of one comparison of codes")
+        raise ObligationFailed("a head has other columns than those of one comparison of codes")
     sides = {"query": head.query, "key": head.key, "value": head.value}
     return {"size": head.width, **{name: _entries(edges, precision) for name, edges in sides.items()}}
 

@@ -18,7 +18,7 @@ from unmask.numerics.arithmetic import Precision, add, divide, exp, multiply
 from unmask.programs.declarations import Flag, SignedBits
 from unmask.programs.instance import forms_of, pieces_of
 from unmask.programs.program import Form, HeadBuilder, Program, Weight, integers
-from unmask.verification.lengths.obligations import AnyRow, Arithmetic, NotShown, close
+from unmask.verification.lengths.obligations import AnyRow, Arithmetic, ObligationFailed, reachable_closure
 
 ONE = "1"
 """The name under which a form reads the column that is always 1."""
@@ -92,9 +92,9 @@ def require_copies(precision: Precision, arithmetic: Arithmetic) -> None:
         one, every = precision.one, np.array(precision.numbers())
         match = int(exp(np.zeros(1, dtype=np.int64), precision)[0])
         if match <= 0 or int(divide(match, match, precision)) != one or int(divide(0, match, precision)) != 0:
-            raise NotShown("the weight of a row that alone matches is not 1")
+            raise ObligationFailed("the weight of a row that alone matches is not 1")
         if (multiply(one, every, precision) != every).any() or multiply(0, every, precision).any():
-            raise NotShown("a weight of 1 does not copy every number")
+            raise ObligationFailed("a weight of 1 does not copy every number")
         return f"{every.size} numbers"
 
     arithmetic.ledger.settle("LOOKUP: one row that matches has the weight 1, and is copied", "enumeration", show)
@@ -103,10 +103,10 @@ def require_copies(precision: Precision, arithmetic: Arithmetic) -> None:
 def weights_among_any(weight: int, precision: Precision) -> set[int]:
     """w/Z for every Z = w + … + w over one row or more; rows that are not seen have no part in any sum."""
     sums: set[int] = set()
-    close([weight], lambda Z: [("row", int(add(Z, weight, precision)))], sums.add)
+    reachable_closure([weight], lambda Z: [("row", int(add(Z, weight, precision)))], sums.add)
     every = np.array(precision.numbers())
     if any(int(divide(0, Z, precision)) for Z in sums) or multiply(0, every, precision).any():
-        raise NotShown("a row that is not seen adds something")
+        raise ObligationFailed("a row that is not seen adds something")
     return {int(divide(weight, Z, precision)) for Z in sums}
 
 
@@ -114,7 +114,7 @@ def _constant_one(program: Program) -> None:
     """The column `one` is 1 in every row, before every layer: declared so, and written by nothing else."""
     declared = program.positions.get("one")
     if type(declared) is not Flag or not declared.expression.value:
-        raise NotShown("the column `one` is not declared as 1 in every row")
+        raise ObligationFailed("the column `one` is not declared as 1 in every row")
     _unwritten(program, "one")
 
 
@@ -126,7 +126,7 @@ def _unwritten(program: Program, name: str) -> None:
     targets += [e.target for layer in program.layers for head in layer.heads for e in head.value]
     targets += [e.target for mlp in mlps for e in mlp.outputs] + [c for mlp in mlps for c, _ in mlp.offsets]
     if any((target == column).any() for target in targets):
-        raise NotShown(f"something is written to the column `{name}`")
+        raise ObligationFailed(f"something is written to the column `{name}`")
 
 
 def _decided(program: Program, head: HeadBuilder, name: str) -> HeadRead:
@@ -135,14 +135,14 @@ def _decided(program: Program, head: HeadBuilder, name: str) -> HeadRead:
     forms = forms_of(head)
     pieces = pieces_of(head)
     if len(pieces) != 1 or pieces[0] not in head.blocks:
-        raise NotShown("the head has other columns than those of one comparison of codes")
+        raise ObligationFailed("the head has other columns than those of one comparison of codes")
     queries = sorted({n for query, _ in forms for n, _ in _reads(program, query) if n in program.codes})
     keys = sorted({n for _, key in forms for n, _ in _reads(program, key) if n in program.codes})
     if len(keys) != 1 or len(queries) > 1:
-        raise NotShown("the head compares other than two codes")
+        raise ObligationFailed("the head compares other than two codes")
     room = {str(program.codes[name]) for name in (*queries, *keys)}
     if len(room) != 1:
-        raise NotShown("the codes of a comparison have different numbers of bits")
+        raise ObligationFailed("the codes of a comparison have different numbers of bits")
     address = _number(program, queries[0]) if queries else constant(0)
     return HeadRead(name, address, _number(program, keys[0]), program.codes[keys[0]])
 
@@ -150,7 +150,7 @@ def _decided(program: Program, head: HeadBuilder, name: str) -> HeadRead:
 def _number(program: Program, name: str) -> Expression:
     declared = program.positions.get(name)
     if type(declared) is not SignedBits or declared.only is not None:
-        raise NotShown(f"the code {name} is not declared as the bits of a number in every row")
+        raise ObligationFailed(f"the code {name} is not declared as the bits of a number in every row")
     return declared.expression
 
 
@@ -173,9 +173,9 @@ def scores_of(program: Program, head: HeadBuilder, precision: Precision) -> list
         weight = int(exp(np.array([score]), precision)[0])
         return None if weight == 0 else f"codes that differ have the exponential {precision.meaning(weight)}"
 
-    closure = close([(0, False)], _bits(program, forms_of(head), precision), flaw)
+    closure = reachable_closure([(0, False)], _bits(program, forms_of(head), precision), flaw)
     if closure.witness is not None:
-        raise NotShown(f"{closure.witness.flaw}, with {len(closure.witness.letters)} bits")
+        raise ObligationFailed(f"{closure.witness.flaw}, with {len(closure.witness.letters)} bits")
     return sorted(seen)
 
 
@@ -188,7 +188,7 @@ def _bits(program: Program, forms: Sequence[tuple[Form, Form]], precision: Preci
     block = [(tuple(_reads(program, q)), tuple(_reads(program, k))) for q, k in forms]
     allowed = {ONE, *program.codes}
     if any(name not in allowed for column in block for form in column for name, _ in form):
-        raise NotShown("the head reads columns that are neither a code nor the constant 1")
+        raise ObligationFailed("the head reads columns that are neither a code nor the constant 1")
     asks = any(name in program.codes for query, _ in block for name, _ in query)
 
     def moves(state: Score) -> Iterator[tuple[tuple[int, int], Score]]:
@@ -246,18 +246,18 @@ def _seen(program: Program, head: HeadBuilder, name: str, precision: Precision) 
     forms = forms_of(head)
     blocks = [piece for piece in pieces_of(head) if piece in head.blocks]
     if len(blocks) > 1 or any(first for first, _ in blocks):
-        raise NotShown("the head does not start with one comparison of codes, or has several")
+        raise ObligationFailed("the head does not start with one comparison of codes, or has several")
     last = blocks[0][1] if blocks else 0
     target, room = None, None
     scores: set[Score] = {(0, False)}
     if blocks:
         sides = [{n for pair in forms[:last] for n, _ in _reads(program, pair[side])} - {ONE} for side in (0, 1)]
         if sides[0] != sides[1] or len(sides[0]) != 1 or not sides[0] <= set(program.codes):
-            raise NotShown("the head does not compare one code of both rows")
+            raise ObligationFailed("the head does not compare one code of both rows")
         (code,) = sides[0]
         target, room, scores = _number(program, code), program.codes[code], set()
         start = [state for _, state in _bits(program, forms[:last], precision)((0, False))]
-        close(start, _bits(program, forms[:last], precision), scores.add)
+        reachable_closure(start, _bits(program, forms[:last], precision), scores.add)
     hidden, weight = _hides(program, forms[last:], scores, precision)
     return SeenRows(name, target, room, hidden, weight)
 
@@ -293,17 +293,17 @@ def _below(program: Program, head: HeadBuilder, name: str, precision: Precision)
     forms = forms_of(head)
     blocks = [piece for piece in pieces_of(head) if piece in head.blocks]
     if len(blocks) != 1 or blocks[0] not in head.rising:
-        raise NotShown("the head does not compare codes once, from the lowest bit on")
+        raise ObligationFailed("the head does not compare codes once, from the lowest bit on")
     first, last = blocks[0]
     sides = [{n for pair in forms[first:last] for n, _ in _reads(program, pair[side])} - {ONE} for side in (0, 1)]
     if sides[0] != sides[1] or len(sides[0]) != 1 or not sides[0] <= set(program.codes):
-        raise NotShown("the head does not compare one code of both rows")
+        raise ObligationFailed("the head does not compare one code of both rows")
     (code,) = sides[0]
     before = 0
     for query, key in forms[:first]:
         read = [tuple(_reads(program, form)) for form in (query, key)]
         if any(n != ONE for form in read for n, _ in form):
-            raise NotShown("the head reads other than the constant 1 before it compares codes")
+            raise ObligationFailed("the head reads other than the constant 1 before it compares codes")
         term = multiply(_value(read[0], 1, precision), _value(read[1], 1, precision), precision)
         before = int(add(before, int(term), precision))
     added = _bits(program, forms[first:last], precision)
@@ -313,7 +313,7 @@ def _below(program: Program, head: HeadBuilder, name: str, precision: Precision)
             yield (a, b), (score, b > a if a != b else state[1])  # a higher bit counts more than all below it
 
     scores: set[Score] = set()
-    close([state for _, state in moves((before, False))], moves, scores.add)
+    reachable_closure([state for _, state in moves((before, False))], moves, scores.add)
     hidden, weight = _hides(program, forms[last:], scores, precision)
     return RowsBelow(name, _number(program, code), program.codes[code], hidden, weight), len(scores)
 
@@ -325,11 +325,11 @@ def _hides(
     columns = [(tuple(_reads(program, q)), tuple(_reads(program, k))) for q, k in forms]
     names = {n for _, key in columns for n, _ in key} - {ONE}
     if len(names) != 1 or any(n != ONE for query, _ in columns for n, _ in query):
-        raise NotShown("the head reads other than one flag of the keys")
+        raise ObligationFailed("the head reads other than one flag of the keys")
     (name,) = names
     declared = program.positions.get(name)
     if type(declared) is not Flag:
-        raise NotShown(f"{name} is not a flag in every row")
+        raise ObligationFailed(f"{name} is not a flag in every row")
     _unwritten(program, name)
     seen: set[int] = set()
     for (score, differs), flag in product(scores, (0, 1)):
@@ -340,9 +340,9 @@ def _hides(
         if not differs and not flag:
             seen.add(weight)
         elif weight:
-            raise NotShown(f"a row that should not be seen has the exponential {precision.meaning(weight)}")
+            raise ObligationFailed(f"a row that should not be seen has the exponential {precision.meaning(weight)}")
     if len(seen) != 1 or min(seen) <= 0:
-        raise NotShown("the rows with the code do not have equal positive weights")
+        raise ObligationFailed("the rows with the code do not have equal positive weights")
     return declared.expression, seen.pop()
 
 

@@ -16,7 +16,7 @@ from unmask.limits import check, current
 from unmask.verification.verdict import Obligation
 
 
-class NotShown(Exception):
+class ObligationFailed(Exception):
     """An obligation that is not shown; `lengths` are values of N at which it may fail."""
 
     def __init__(self, reason: str, lengths: tuple[int, ...] = ()) -> None:
@@ -45,8 +45,8 @@ class Ledger:
         start = perf_counter()
         try:
             detail = show() or ""
-        except (NotShown, AssertionError) as found:
-            reason = found if isinstance(found, NotShown) else NotShown(internal_failure(found))
+        except (ObligationFailed, AssertionError) as found:
+            reason = found if isinstance(found, ObligationFailed) else ObligationFailed(internal_failure(found))
             self.obligations.append(Obligation(name, method, "open", perf_counter() - start, str(reason)))
             raise reason from found
         self.obligations.append(Obligation(name, method, "proved", perf_counter() - start, detail))
@@ -93,7 +93,7 @@ class Closure(Generic[State, Letter, Flaw]):
     witness: Witness[State, Letter, Flaw] | None
 
 
-def close(
+def reachable_closure(
     starts: Iterable[State],
     moves: Callable[[State], Iterable[tuple[Letter, State]]],
     flaw: Callable[[State], Flaw | None],
@@ -241,7 +241,7 @@ class Arithmetic:
             return BINARY[operator](parts[0], parts[1])
         if len(parts) == 2 and operator in COMPARED:
             return z3.If(COMPARED[operator](parts[0], parts[1]), z3.IntVal(1), z3.IntVal(0))
-        raise NotShown(f"{node} is not a formula that the solver supports")
+        raise ObligationFailed(f"{node} is not a formula that the solver supports")
 
     def _divided(self, node: Expression, parts: list[Term], euclid: Sequence[Euclid]) -> Term:
         x, y = parts
@@ -252,7 +252,7 @@ class Arithmetic:
             if (known.dividend, known.divisor) == (str(node.operands[0]), str(divisor)):
                 return known.remainder if node.operator == "mod" else known.quotient
         if node.operator == "div":
-            raise NotShown(f"{node} divides by an expression that is not a constant")
+            raise ObligationFailed(f"{node} divides by an expression that is not a constant")
         return self.remainder(x, y)
 
     def remainder(self, x: Term, y: Term) -> Term:
@@ -281,7 +281,7 @@ class Arithmetic:
         solver = self.z3.Solver()
         solver.add(*self.facts, *given)
         if self._answer(solver) != self.z3.sat:
-            raise NotShown(
+            raise ObligationFailed(
                 "the solver finds no example of the assumptions; if they contradict each other, every "
                 "conclusion follows"
             )
@@ -292,8 +292,8 @@ class Arithmetic:
             return
         if answer == self.z3.sat:
             length = solver.model().eval(self.N, model_completion=True).as_long()
-            raise NotShown(f"it does not follow; the solver's example has N = {length}", (length,))
-        raise NotShown(f"the solver cannot decide it ({solver.reason_unknown()})")
+            raise ObligationFailed(f"it does not follow; the solver's example has N = {length}", (length,))
+        raise ObligationFailed(f"the solver cannot decide it ({solver.reason_unknown()})")
 
     def values(self, terms: Sequence[Term], given: Sequence[Term], most: int) -> list[tuple[int, ...]]:
         """All tuples of values that the terms may have under what is given."""
@@ -305,10 +305,10 @@ class Arithmetic:
             values = tuple(model.eval(term, model_completion=True).as_long() for term in terms)
             found.append(values)
             if len(found) > most:
-                raise NotShown(f"more than {most} combinations of flags occur")
+                raise ObligationFailed(f"more than {most} combinations of flags occur")
             solver.add(self.z3.Or(*(term != value for term, value in zip(terms, values, strict=True))))
         if answer != self.z3.unsat:
-            raise NotShown("the solver does not decide which flags occur")
+            raise ObligationFailed("the solver does not decide which flags occur")
         return sorted(found)
 
     def _answer(self, solver: Any) -> Any:

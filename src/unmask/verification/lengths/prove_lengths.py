@@ -11,6 +11,7 @@ A refutation is a word that a folder gets wrong, or a folder beyond its bounds; 
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from html import escape
 
 from unmask.compilers.circuit_compiler import AdditionFamily
@@ -32,14 +33,15 @@ from unmask.verification.lengths.compiled_lengths import (
     require_formulas_alone,
 )
 from unmask.verification.lengths.family_certificate import certificate_of
-from unmask.verification.lengths.obligations import LEAST_ASKED, Arithmetic, Ledger, NotShown, internal_failure
+from unmask.verification.lengths.obligations import LEAST_ASKED, Arithmetic, Ledger, ObligationFailed, internal_failure
 from unmask.verification.lengths.regular_loops import prove_chain, prove_looped
 from unmask.verification.lengths.regular_trees import LanguageClaim, prove_diffusion, prove_parallel
 from unmask.verification.lengths.system_proof import prove_system, system_statement
 from unmask.verification.lengths.system_slots import SystemClaim
+from unmask.verification.outcomes import outcomes
 from unmask.verification.verdict import ProofRecord, Status, Verdict
 from unmask.verification.words.deciders import symbol_numbers, token_numbers
-from unmask.verification.words.equivalence import prove
+from unmask.verification.words.equivalence import prove_comparison
 from unmask.verification.words.references import Comparison, reference_of
 from unmask.weights.kinds import KINDS, Kind
 from unmask.weights.model import Model
@@ -250,7 +252,7 @@ class _Attempt:
                 regular = self.offered.system is None and self.offered.circuits is None
                 compiled = self.compiler if regular else None
                 require_formulas_alone(compiled, self.family, self.precision, self.ledger)
-        except NotShown as found:
+        except ObligationFailed as found:
             reason, suspects = str(found), found.lengths
         except (NotAFamily, WeightsError) as found:
             reason = str(found)
@@ -299,10 +301,10 @@ class _Attempt:
             except ProblemError as error:
                 if self.offered.system is None or self.offered.circuits is not None:
                     raise  # what is wrong is wrong at every length: a precision, say
-                raise NotShown(f"`compile` writes no model of this length: {error}") from error
+                raise ObligationFailed(f"`compile` writes no model of this length: {error}") from error
             verdict = self._folder(model)
             if verdict.status != "proved":
-                raise NotShown(verdict.reason or f"refuted by {verdict.counterexample!r}", (length,))
+                raise ObligationFailed(verdict.reason or f"refuted by {verdict.counterexample!r}", (length,))
             return "the folder"
 
         if self.problem.has_length(length):
@@ -315,16 +317,16 @@ class _Attempt:
         family, found = self.family, []
         automaton = self.problem.specification(family.least)
         if not isinstance(automaton, Automaton) or automaton is not self.problem.automaton:
-            raise NotShown("the problem has no automaton that is the same for every length")
+            raise ObligationFailed("the problem has no automaton that is the same for every length")
 
         def show() -> str:
             model = self._model(family.least)
             question = self._comparison(model)
             unread = question.unread("prove")
             if unread is not None:
-                raise NotShown(unread.reason or "a letter of the problem is not read", (model.length,))
+                raise ObligationFailed(unread.reason or "a letter of the problem is not read", (model.length,))
             if model.aliases:
-                raise NotShown("the family has aliases")
+                raise ObligationFailed("the family has aliases")
             found.append((symbol_numbers(model, question.letters), token_numbers(automaton, question.letters)))
             return f"{len(question.letters)} letters"
 
@@ -339,10 +341,11 @@ class _Attempt:
         return self.family.model_at(length, self.precision)
 
     def _comparison(self, model: Model) -> Comparison:
-        return Comparison(model, reference_of(model, self.problem, self.engine), self.engine)
+        run_words = partial(outcomes, engine=self.engine)
+        return Comparison(model, reference_of(model, self.problem, run_words), run_words)
 
     def _folder(self, model: Model):
-        return prove(self._comparison(model))
+        return prove_comparison(self._comparison(model))
 
     def _refutation(self, suspects: tuple[int, ...]) -> WrongModel | None:
         """The first length at which a folder is wrong, or takes more than it may."""

@@ -18,7 +18,7 @@ from unmask.expressions import Expression
 from unmask.numerics.arithmetic import add, multiply
 from unmask.verification.lengths.head_reads import HeadRead, reads_of, require_copies
 from unmask.verification.lengths.letter_coverage import Level, require_claims, require_halving
-from unmask.verification.lengths.obligations import Arithmetic, NotShown, Term
+from unmask.verification.lengths.obligations import Arithmetic, ObligationFailed, Term
 from unmask.verification.lengths.regular_trees import LanguageClaim
 from unmask.verification.lengths.row_tables import (
     MOST_PAIRS,
@@ -61,10 +61,10 @@ def _structure(claim: LanguageClaim) -> str:
     program = claim.program(LOOPED)
     heads = [len(layer.heads) for layer in program.layers]
     if program.attention != "unmasked" or program.noise is not None or program.loop is None:
-        raise NotShown("the program is not a looped one without noise")
+        raise ObligationFailed("the program is not a looped one without noise")
     first, last = program.loop
     if first != 0 or last != len(heads) - 1 or heads[0] != 3 or any(heads[1:last]) or heads[last] != 1:
-        raise NotShown("the heads are not three in the first looped layer and one after the loop")
+        raise ObligationFailed("the heads are not three in the first looped layer and one after the loop")
     return f"{last} looped layers, one after"
 
 
@@ -72,7 +72,7 @@ def _own_head(reads: list[HeadRead]) -> int:
     """The head by which a row reads itself; by its expression, which is n."""
     own = [i for i, read in enumerate(reads) if read.address.is_variable("n")]
     if len(own) != 1:
-        raise NotShown("not exactly one head of the loop reads its own row")
+        raise ObligationFailed("not exactly one head of the loop reads its own row")
     return own[0]
 
 
@@ -115,7 +115,7 @@ class LoopTable:
         arithmetic, row = claim.arithmetic, claim.arithmetic.row()
         self.flags = self.rows.flags(arithmetic, row, [row.n >= 0, row.n <= arithmetic.N])
         if self.flags.shape[1] != 1:
-            raise NotShown("flags distinguish rows of the loop")
+            raise ObligationFailed("flags distinguish rows of the loop")
         layers = self.rows.transformer.layers
         self.last = len(layers) - 1
         read = [layers[0].heads[h].wv.row for h in heads[:2]] + [layers[self.last].heads[0].wv.row]
@@ -189,7 +189,7 @@ class LoopTable:
         heads = self.rows.transformer.layers[0].heads
         own = heads[self.heads[2]].wv
         if (own.row != own.column).any():
-            raise NotShown("the head by which a row reads itself moves numbers to other columns")
+            raise ObligationFailed("the head by which a row reads itself moves numbers to other columns")
         contents = np.stack(self.vectors, axis=1)
         added = [self.rows.fetched(0, h, contents) for h in self.heads[:2]]
         cases = 0
@@ -202,7 +202,7 @@ class LoopTable:
                 results = {self._summed(order, x, factor) for x in numbers}
                 cases += len(numbers)
                 if len(results) != 1:
-                    raise NotShown(f"column {column} of a row depends on what it was before the loop")
+                    raise ObligationFailed(f"column {column} of a row depends on what it was before the loop")
         return f"{cases:,} cases"
 
     def _summed(self, added: tuple[int, ...], own: int, factor: np.ndarray) -> int:
@@ -221,11 +221,11 @@ class LoopTable:
         layer = self.rows.transformer.layers[self.last]
         needed = np.unique(np.concatenate([layer.mlp.w1.row, self.rows.transformer.out.column]))
         if not fixed[needed].all():
-            raise NotShown("the answer of the last row depends on its earlier content")
+            raise ObligationFailed("the answer of the last row depends on its earlier content")
         row_symbols = self.row_symbols(self.pool.contents)
         right = self.claim.verdicts[self.maps.accepting[self.pool.maps].astype(np.int64)]
         if (row_symbols != right).any():
-            raise NotShown(
+            raise ObligationFailed(
                 f"{np.count_nonzero(row_symbols != right):,} of {row_symbols.size:,} products differ from the automaton"
             )
         return f"{row_symbols.size:,} cases"
@@ -256,11 +256,11 @@ def prove_chain(claim: LanguageClaim) -> None:
     require_copies(claim.precision, arithmetic)
     program = claim.program(CHAIN)
     if program.attention != "causal" or program.loop is not None or program.noise is not None:
-        raise NotShown("the program is not a causal one without loop and noise")
+        raise ObligationFailed("the program is not a causal one without loop and noise")
     reads = reads_of(program, 0, claim.precision, arithmetic, CHAIN)
     row = arithmetic.row()
     if len(reads) != 1:
-        raise NotShown(f"the program has {len(reads)} heads in its first layer, not 1")
+        raise ObligationFailed(f"the program has {len(reads)} heads in its first layer, not 1")
     arithmetic.require(
         "layout: the row before symbol t reads letter t",
         arithmetic.at(reads[0].address, row) == row.n - (N - 1),
@@ -300,10 +300,10 @@ class ChainTable:
             for letters in np.arange(self.letters.values.shape[1]).reshape(self.claim.tokens.size, -1).T:
                 made = self._symbols(own[:, :, k], self.letters[letters])
                 if result is not None and (made != result).any():
-                    raise NotShown("the next symbol depends on more than the state and the letter")
+                    raise ObligationFailed("the next symbol depends on more than the state and the letter")
                 result = made
         if result is None:
-            raise NotShown("a region of rows is empty for every N")
+            raise ObligationFailed("a region of rows is empty for every N")
         return result
 
     def _symbols(self, own: np.ndarray, letters: SomeColumns) -> np.ndarray:
@@ -323,7 +323,7 @@ class ChainTable:
         """The symbol after the first letter, whatever the last letter is, whose row it comes from."""
         row_symbols = self.following(flags, self.claim.tokens)
         if (row_symbols != row_symbols[0]).any():
-            raise NotShown("the first symbol depends on the last letter")
+            raise ObligationFailed("the first symbol depends on the last letter")
         return row_symbols[0]
 
     def close(self) -> str:
@@ -339,7 +339,7 @@ class ChainTable:
             )
             pairs = list(dict.fromkeys((*pairs, *made)))
             if len(pairs) > MOST_PAIRS:
-                raise NotShown(f"more than {MOST_PAIRS:,} pairs of a symbol and a state occur")
+                raise ObligationFailed(f"more than {MOST_PAIRS:,} pairs of a symbol and a state occur")
         self.pairs = pairs
         return f"{len(pairs)} pairs"
 
@@ -351,5 +351,5 @@ class ChainTable:
         for found, after in zip(row_symbols, (start, self._after(states)), strict=True):
             right = self.claim.verdicts[self.claim.automaton.accepting[after].astype(np.int64)]
             if (found != right).any():
-                raise NotShown("the last symbol does not say what the automaton says")
+                raise ObligationFailed("the last symbol does not say what the automaton says")
         return f"{row_symbols[0].size + row_symbols[1].size:,} cases"

@@ -19,7 +19,7 @@ from unmask.problems.automata.automaton import Automaton
 from unmask.programs.program import Program
 from unmask.verification.lengths.head_reads import reads_of, require_copies
 from unmask.verification.lengths.letter_coverage import Level, require_claims, require_halving, require_queue
-from unmask.verification.lengths.obligations import AnyRow, Arithmetic, Euclid, NotShown, Term
+from unmask.verification.lengths.obligations import AnyRow, Arithmetic, Euclid, ObligationFailed, Term
 from unmask.verification.lengths.row_tables import (
     NEVER,
     Pool,
@@ -48,7 +48,7 @@ class LanguageClaim:
     def program(self, name: str) -> Program:
         programs = self.family.design.programs
         if name not in programs or programs[name].every is None:
-            raise NotShown(f"the family has no program of every N called {name}")
+            raise ObligationFailed(f"the family has no program of every N called {name}")
         return programs[name]
 
     def rows(self, name: str) -> RowVectors:
@@ -74,7 +74,7 @@ class LanguageClaim:
         for name, size, wanted in sizes:
             if size is None or wanted is None:
                 if size is not wanted:
-                    raise NotShown(f"the family has {name} that it should not have, or lacks them")
+                    raise ObligationFailed(f"the family has {name} that it should not have, or lacks them")
                 continue
             arithmetic.require(f"frame: {name}", arithmetic.at(size, row) == wanted)
         for name in design.programs:
@@ -132,10 +132,10 @@ class ProductRow:
             pairs, back = np.unique(of_left[left] * base + of_right[right], return_inverse=True)
             made = self.outcomes(own[:, k], pairs // base, pairs % base)[0][back.reshape(-1)]
             if result is not None and (made != result).any():
-                raise NotShown("the symbol of a row does not depend on its factors alone")
+                raise ObligationFailed("the symbol of a row does not depend on its factors alone")
             result = made
         if result is None:
-            raise NotShown("there are no such rows for any N")
+            raise ObligationFailed("there are no such rows for any N")
         return result
 
     def close(self, *neutral: int) -> str:
@@ -154,7 +154,7 @@ class ProductRow:
         right = self.claim.verdicts[self.maps.accepting[whole].astype(np.int64)]
         wrong = np.count_nonzero(found_symbols != right)
         if wrong:
-            raise NotShown(
+            raise ObligationFailed(
                 f"in {wrong:,} of {found_symbols.size:,} cases the last row does not say what the automaton says"
             )
         return f"{found_symbols.size:,} cases"
@@ -202,10 +202,10 @@ def prove_diffusion(claim: LanguageClaim) -> None:
 def _two_reads(claim: LanguageClaim, name: str) -> tuple[Expression, Expression]:
     program = claim.program(name)
     if program.attention != "unmasked" or program.loop is not None:
-        raise NotShown(f"the {name} is not an unmasked transformer without a loop")
+        raise ObligationFailed(f"the {name} is not an unmasked transformer without a loop")
     reads = reads_of(program, 0, claim.precision, claim.arithmetic, name)
     if len(reads) != 2:
-        raise NotShown(f"the {name} has {len(reads)} heads in its first layer, not 2")
+        raise ObligationFailed(f"the {name} has {len(reads)} heads in its first layer, not 2")
     return reads[0].address, reads[1].address
 
 
@@ -233,7 +233,7 @@ def _takes(node: ProductRow, *, planner: bool = False) -> str:
         chosen, largest = node.outcomes(own, left, right)
         taken = chosen == 1 if planner else largest > -node.rows.precision.bound
         if (taken != (~waiting if masked else np.zeros_like(waiting))).any():
-            raise NotShown("the planner does not choose exactly the masked slots whose factors are written")
+            raise ObligationFailed("the planner does not choose exactly the masked slots whose factors are written")
         cases += left.size
     return f"{cases:,} cases"
 
@@ -253,7 +253,7 @@ def _every_case(node: ProductRow) -> Iterator[tuple[np.ndarray, bool, np.ndarray
         sides.append((np.concatenate([some, others]), np.arange(some.size + others.size) < some.size))
     (left, left_masked), (right, right_masked) = sides
     if len(owns) * left.size * right.size > MOST_CASES:
-        raise NotShown("there are too many cases of a slot and its factors")
+        raise ObligationFailed("there are too many cases of a slot and its factors")
     i, j = (axis.ravel() for axis in np.indices((left.size, right.size)))
     for own, masked in owns:
         yield own, masked, left[i], right[j], left_masked[i] | right_masked[j]
@@ -299,16 +299,16 @@ def prove_parallel(claim: LanguageClaim) -> None:
     N, T = arithmetic.N, arithmetic.T
     design, program = claim.family.design, claim.program(NAME)
     if not isinstance(design.block, Expression):
-        raise NotShown("the block is not an expression in N")
+        raise ObligationFailed("the block is not an expression in N")
     if program.attention != "causal" or program.loop is not None or program.noise is not None:
-        raise NotShown("the program is not a causal one without loop and noise")
+        raise ObligationFailed("the program is not a causal one without loop and noise")
     blocks = _Blocks(arithmetic, design.block)
     W = blocks.W
     claim.require_frame(steps=T, padding=T * W, rows=N + T * W, block=W)
     require_copies(claim.precision, arithmetic)
     reads = reads_of(program, 0, claim.precision, arithmetic, NAME, blocks.row)
     if len(reads) != 2:
-        raise NotShown(f"the program has {len(reads)} heads in its first layer, not 2")
+        raise ObligationFailed(f"the program has {len(reads)} heads in its first layer, not 2")
     _require_reads(arithmetic, blocks, [read.address for read in reads])
     _require_levels(arithmetic, W)
     node = _node(claim, blocks)

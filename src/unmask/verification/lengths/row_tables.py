@@ -22,7 +22,7 @@ from unmask.programs.assembly import assemble
 from unmask.programs.declarations import Flag, OneHot
 from unmask.programs.instance import program_at
 from unmask.programs.program import Program
-from unmask.verification.lengths.obligations import AnyRow, Arithmetic, NotShown, Term
+from unmask.verification.lengths.obligations import AnyRow, Arithmetic, ObligationFailed, Term
 from unmask.verification.transformer_layer import CaseVectors, SomeColumns
 from unmask.weights.matrices import Matrix
 from unmask.weights.transformer import Mlp
@@ -44,7 +44,7 @@ class RowVectors:
         try:
             self.transformer = assemble(made, precision)
         except AssertionError as flaw:  # a number that has more bits than its code, say
-            raise NotShown(f"there are no weights at N = {least}: {flaw}", (least,)) from flaw
+            raise ObligationFailed(f"there are no weights at N = {least}: {flaw}", (least,)) from flaw
         self.width = self.transformer.width
         self._columns = {name: made.columns(name) for name in made.registers}
         place = np.arange(self.width)
@@ -73,7 +73,7 @@ class RowVectors:
                 terms.append(self._hot(declared, columns.size, arithmetic, row))
                 writers.append((columns, columns))
             else:
-                raise NotShown(
+                raise ObligationFailed(
                     f"the register {name} is declared by {type(declared).__name__}, which the proof does not support"
                 )
         found = arithmetic.values(terms, [*row.facts, *where], MOST_FLAGS)
@@ -158,13 +158,13 @@ class RowVectors:
     def check_single_pass(self, heads: int) -> None:
         """Check that later layers have no heads."""
         if any(layer.heads for layer in self._layers[1:]) or len(self._layers[0].heads) != heads:
-            raise NotShown(f"the program does not have its {heads} heads in the first layer alone")
+            raise ObligationFailed(f"the program does not have its {heads} heads in the first layer alone")
 
     def check_heads(self, counts: Sequence[int]) -> None:
         """Check that the first layers have these numbers of heads, and later layers none."""
         found = [len(layer.heads) for layer in self._layers]
         if found != [*counts, *[0] * (len(found) - len(counts))]:
-            raise NotShown(f"the program has {found} heads in its layers, not {list(counts)} in the first ones")
+            raise ObligationFailed(f"the program has {found} heads in its layers, not {list(counts)} in the first ones")
 
     def live(self) -> np.ndarray:
         """The columns of its own that can make a difference to the logits of a row after the first layer's heads."""
@@ -231,7 +231,7 @@ def state_maps(automaton: Automaton) -> Monoid:
     try:
         monoid = transition_monoid(automaton, most=MOST_PAIRS)
     except TooLarge as found:
-        raise NotShown(f"the automaton has more than {MOST_PAIRS:,} maps") from found
+        raise ObligationFailed(f"the automaton has more than {MOST_PAIRS:,} maps") from found
     maps = monoid.elements
     right = (
         np.array_equal(maps[0], np.arange(automaton.states)),
@@ -239,7 +239,7 @@ def state_maps(automaton: Automaton) -> Monoid:
         np.array_equal(monoid.accepting, automaton.accepting[maps[:, automaton.start]]),
     )
     if not all(right) or not all(_is_column(monoid, j) for j in range(monoid.size)):
-        raise NotShown("the transition monoid is not that of the automaton")
+        raise ObligationFailed("the transition monoid is not that of the automaton")
     return monoid
 
 
@@ -290,6 +290,6 @@ def closed(start: Pool, table: Table, maps: Monoid) -> Pool:
                 pairs.append(pair)
         settled = count
         if len(pairs) > MOST_PAIRS:
-            raise NotShown(f"more than {MOST_PAIRS:,} pairs of a symbol and a map occur")
+            raise ObligationFailed(f"more than {MOST_PAIRS:,} pairs of a symbol and a map occur")
     contents, numbers = (np.array(side, dtype=np.int64) for side in zip(*pairs, strict=True))
     return Pool(contents, numbers)

@@ -23,7 +23,7 @@ from unmask.recurrences.slots import Slots
 from unmask.recurrences.system import System
 from unmask.recurrences.unfolding import Key, Unfolding
 from unmask.verification.lengths.head_reads import require_copies
-from unmask.verification.lengths.obligations import Arithmetic, NotShown, Term
+from unmask.verification.lengths.obligations import Arithmetic, ObligationFailed, Term
 from unmask.verification.lengths.system_rows import SystemTransformer
 from unmask.verification.lengths.system_slots import AnySlot, BranchRows, Group, Search, Space, SystemClaim, impossible
 
@@ -210,13 +210,13 @@ def _frame(claim: SystemClaim) -> None:
     for search in space.searches:
         arithmetic.require(f"frame: the range of {search.name} is not empty", space.sides[search][-1] >= 1)
     if design.block is not None:
-        raise NotShown("the family writes in blocks")
+        raise ObligationFailed("the family writes in blocks")
     arithmetic.require("frame: slots", arithmetic.at(design.padding, start) == space.rows - arithmetic.N)
     for name, program in design.programs.items():
         if program.every is None:
-            raise NotShown(f"the family has no program of every N called {name}")
+            raise ObligationFailed(f"the family has no program of every N called {name}")
         if program.attention != "unmasked" or program.loop is not None or program.noise is not None:
-            raise NotShown(f"the {name} is not an unmasked transformer without loop and noise")
+            raise ObligationFailed(f"the {name} is not an unmasked transformer without loop and noise")
         arithmetic.require(f"frame: rows of the {name}", arithmetic.at(program.every, start) == space.rows)
     answers, group = space.system.answers, space.system.answer_group
     if isinstance(answers, Slots):
@@ -314,7 +314,7 @@ def _ranks(claim: SystemClaim) -> None:
         ranks = find_ranks(claim.system, steps, claim.family.least, arithmetic)
         if ranks is None:
             short = tuple(claim.family.least + k for k in range(3))
-            raise NotShown(NO_RANKS, short)
+            raise ObligationFailed(NO_RANKS, short)
         found.append(ranks)
         return "by halves" if ranks.halves else "by steps"
 

@@ -30,7 +30,7 @@ from unmask.recurrences.interpreter import found_by, gathered, result_of
 from unmask.recurrences.rule_functions import called
 from unmask.recurrences.slots import Slots
 from unmask.verification.lengths.head_reads import HeadRead, SeenRows, comparisons_of, seen_of, weights_among_any
-from unmask.verification.lengths.obligations import NotShown, Term, close
+from unmask.verification.lengths.obligations import ObligationFailed, Term, reachable_closure
 from unmask.verification.lengths.row_tables import NEVER, RowVectors, in_parts
 from unmask.verification.lengths.system_slots import AnySlot, BranchRows, Operand, Search, SystemClaim, impossible
 from unmask.verification.transformer_layer import SomeColumns
@@ -61,10 +61,10 @@ def together(reports: Iterable[RowReport]) -> list[RowReport]:
 
     def moves(state: RowReport) -> Iterable[tuple[RowReport, RowReport]]:
         if len(found) > MOST_REPORTS:
-            raise NotShown("the rows of a read over a range have too many different outputs")
+            raise ObligationFailed("the rows of a read over a range have too many different outputs")
         return ((one, state.with_(one)) for one in single)
 
-    close(single, moves, lambda state: found.setdefault(state))
+    reachable_closure(single, moves, lambda state: found.setdefault(state))
     return list(found)
 
 
@@ -81,7 +81,7 @@ class Shares:
         """[shares, rows]: which of the numbers that rows add are above 0; each number is recorded."""
         values = self._values(added)
         if (values < 0).any():
-            raise NotShown("a row that matches adds a number below 0")
+            raise ObligationFailed("a row that matches adds a number below 0")
         for numbers_added, row in zip(self.numbers_added, values, strict=True):
             numbers_added.update(np.unique(row).tolist())
         return values > 0
@@ -92,7 +92,7 @@ class Shares:
         for share, columns in enumerate(self.columns):
             values = added.values[[place[int(c)] for c in columns]]
             if (values != values[:1]).any():
-                raise NotShown("two columns of one share differ")
+                raise ObligationFailed("two columns of one share differ")
             found[share] = values[0]
         return found
 
@@ -103,7 +103,7 @@ class Shares:
         for numbers_added in self.numbers_added:
             terms = [(v, int(multiply(w, v, precision))) for w in weights for v in numbers_added]
             if any((term > 0) != (v > 0) or term < 0 for v, term in terms):
-                raise NotShown("the contribution of a matching row rounds to zero among many rows")
+                raise ObligationFailed("the contribution of a matching row rounds to zero among many rows")
             self.least.append(min((term for _, term in terms if term), default=1))
         return f"{len(weights)} weights, {sum(map(len, self.numbers_added))} numbers"
 
@@ -141,7 +141,7 @@ class Gathers:
             else:
                 arithmetic.require(f"{seen.name}: {slot.name} is hidden", hidden != 0, slot.given)
         if not shown or len({search.group for search in shown}) < len(shown):
-            raise NotShown(f"{seen.name} sees the rows of no read over a range, or of two of one group")
+            raise ObligationFailed(f"{seen.name} sees the rows of no read over a range, or of two of one group")
         return shown
 
     def _targets(self, seen: SeenRows, shown: list[Search]) -> None:
@@ -150,7 +150,7 @@ class Gathers:
         z3 = arithmetic.z3
         if seen.target is None:
             if len(shown) != 1 or shown[0].group.ranges:
-                raise NotShown(f"{name} reads all rows that match, even those of other slots")
+                raise ObligationFailed(f"{name} reads all rows that match, even those of other slots")
             return
         assert seen.room is not None
         fits = space.rows <= arithmetic.at(seen.room, arithmetic.row())
@@ -191,17 +191,17 @@ class Gathers:
         here = np.isin(w1.row, listed)
         signs = {(int(u), int(np.sign(v))) for u, v in zip(w1.column[here], w1.value[here], strict=True) if v}
         if len({unit for unit, _ in signs}) < len(signs):
-            raise NotShown("a hidden unit reads shares with weights of both signs")
+            raise ObligationFailed("a hidden unit reads shares with weights of both signs")
         later = [layer.mlp.w1.row for layer in layers[LAYER + 1 :]]
         if np.isin(np.concatenate([*later, self.rows.transformer.out.column]), listed).any():
-            raise NotShown("shares are read after the layer in which they are fetched")
+            raise ObligationFailed("shares are read after the layer in which they are fetched")
 
     def collect_reports(self, reports_of: Callable[[Search, int], Iterable[RowReport]]) -> None:
         """Collect what the rows of every search may report to the head that sees them; then the shares."""
         for search in self.claim.space.searches:
             heads = [head for head, shown in enumerate(self.shown) if search in shown]
             if len(heads) != 1:
-                raise NotShown(f"the rows of {search.name} are seen by {len(heads)} heads, not by one")
+                raise ObligationFailed(f"the rows of {search.name} are seen by {len(heads)} heads, not by one")
             self._reports[search] = list(dict.fromkeys(reports_of(search, heads[0])))
         arithmetic = self.claim.arithmetic
         for seen, shares in zip(self.seen, self.shares, strict=True):
@@ -228,7 +228,7 @@ class Gathers:
         """After the layer: of rows whose shares, per head [shares, rows], are above 0 where the signs say so."""
         low, high = (self.rows.residual(rows, self._added(signs, largest=largest)) for largest in (False, True))
         if (self.rows.hidden(LAYER, low) != self.rows.hidden(LAYER, high)).any():
-            raise NotShown("a hidden unit distinguishes shares above 0")
+            raise ObligationFailed("a hidden unit distinguishes shares above 0")
         return self.rows.layer(LAYER, low, ())
 
 
@@ -263,7 +263,7 @@ def read_axis(claim: SystemClaim, operand: Operand, *, waiting: bool) -> CaseAxi
         return CaseAxis((claim.mask,), given, (False,))
     listed = tuple(claim.tokens[value] for value in operand.read_values)
     if len(set(listed)) < len(listed) or claim.mask in listed:
-        raise NotShown("two values of a group have one symbol")
+        raise ObligationFailed("two values of a group have one symbol")
     if not waiting or operand.group is None:
         return CaseAxis(listed, given, (False,) * len(listed))
     return CaseAxis((*listed, claim.mask), (*given, None), (*(False for _ in listed), True))
@@ -289,7 +289,7 @@ class BranchCases:
         self.place, self.axes = place, axes
         count = prod(map(len, axes))
         if count > MOST_CASES:
-            raise NotShown(f"there are too many cases of {place.name}")
+            raise ObligationFailed(f"there are too many cases of {place.name}")
         chosen = np.indices([len(axis) for axis in axes]).reshape(len(axes), count)
         self.tokens = _entries(axes, chosen, lambda axis: axis.tokens, np.int64)
         self._kept = np.ones(count, dtype=bool)
@@ -355,7 +355,7 @@ class SystemTransformer:
         if self.gathers is not None:
             self.gathers.collect_reports(self._reports_of)
         elif claim.finding:
-            raise NotShown(f"the {name} does not look at the rows of reads over a range")
+            raise ObligationFailed(f"the {name} does not look at the rows of reads over a range")
 
     def settle(self, name: str, show) -> None:
         self.claim.arithmetic.ledger.settle(name, "enumeration", show)
@@ -415,7 +415,7 @@ class SystemTransformer:
         first, inverse = distinct(added.values)
         classes = inverse.reshape(symbols, -1)
         if (classes != classes[:, :1]).any():
-            raise NotShown("the output of a head does not depend on the symbol alone")
+            raise ObligationFailed("the output of a head does not depend on the symbol alone")
         return added[first], classes[:, 0]
 
     def _first_layer(self, own: np.ndarray, heads: Sequence[np.ndarray]) -> np.ndarray:
@@ -481,9 +481,9 @@ class SystemTransformer:
         place, tokens = cases.place, cases.tokens
         flags = self.rows.flags(self.claim.arithmetic, place.slot.row, place.branch.conditions)
         if not flags.shape[1]:
-            raise NotShown(f"{place.name} does not occur")
+            raise ObligationFailed(f"{place.name} does not occur")
         if cases.count * len(owns) * flags.shape[1] > MOST_CASES:
-            raise NotShown(f"there are too many cases of {place.name}")
+            raise ObligationFailed(f"there are too many cases of {place.name}")
         for own in owns:
             start = self.rows.start(np.array([own]), flags)
             others = {SELF: lambda own=own: np.full(cases.count, own)}
@@ -527,7 +527,7 @@ class SystemTransformer:
             for cases, _, chosen, _ in self._outcomes(place, waiting=False):
                 right = cases.right(self.claim) if right is None else right
                 if (chosen != right).any():
-                    raise NotShown(f"a slot of {place.name} takes another value than its rule gives")
+                    raise ObligationFailed(f"a slot of {place.name} takes another value than its rule gives")
                 total += cases.count
         return f"{total:,} cases"
 
@@ -537,7 +537,7 @@ class SystemTransformer:
         for place in (*self.claim.places, *self.claim.finding):
             for cases, own, chosen, _ in self._outcomes(place, waiting=True):
                 if ((chosen == 1) != self._ready(cases, own)).any():
-                    raise NotShown(
+                    raise ObligationFailed(
                         f"a slot of {place.name} is not taken exactly where it is masked and its reads are not"
                     )
                 total += cases.count
@@ -551,13 +551,13 @@ class SystemTransformer:
             for cases, own, chosen, largest in self._outcomes(place, waiting=True):
                 ready = self._ready(cases, own)
                 if ((largest > -self.rows.precision.bound) != ready).any():
-                    raise NotShown(
+                    raise ObligationFailed(
                         f"a slot of {place.name} does not take a symbol exactly where it is masked and ready"
                     )
                 if ready.any():
                     right = cases.right(self.claim) if right is None else right
                     if (chosen[ready] != right[ready]).any():
-                        raise NotShown(f"a slot of {place.name} takes another value than its rule gives")
+                        raise ObligationFailed(f"a slot of {place.name} takes another value than its rule gives")
                 total += cases.count
         return f"{total:,} cases"
 
@@ -568,4 +568,4 @@ class SystemTransformer:
 
 
 def _open() -> str:
-    raise NotShown("a head reads different rows in different cases")
+    raise ObligationFailed("a head reads different rows in different cases")

@@ -38,7 +38,7 @@ from unmask.recurrences.slots import (
     read_parts,
 )
 from unmask.recurrences.system import System, symbol_names
-from unmask.verification.lengths.obligations import AnyRow, Arithmetic, Euclid, NotShown, Term
+from unmask.verification.lengths.obligations import AnyRow, Arithmetic, Euclid, ObligationFailed, Term
 
 Terms = Mapping[str, Term]
 """N and indices, by name."""
@@ -121,7 +121,7 @@ class Space:
         self.sides: dict[Group, list[Term]] = {}
         for group in (*self.groups, *self.searches):
             if any((over.first.names | over.last.names) - {"N"} for over in group.ranges):
-                raise NotShown(f"the ranges of {group.name} depend on its other indices")
+                raise ObligationFailed(f"the ranges of {group.name} depend on its other indices")
             self.sides[group] = [self.of(over.last) - self.of(over.first) for over in group.ranges]
         self.first = self._counted((*self.groups, *self.searches))
         """How many numbers come before a group."""
@@ -289,7 +289,7 @@ class _BranchesOfRead(ReadVisitor[AnySlot, list[Branch]]):
     def over(self, read: Over, context: AnySlot) -> list[Branch]:
         search = next((s for s in self.space.searches if s.over is read and s.group is context.group), None)
         if search is None:
-            raise NotShown(f"{read} is read inside another read, which the proof for every N does not support")
+            raise ObligationFailed(f"{read} is read inside another read, which the proof for every N does not support")
         return [_option(Operand(None, (), None, (), search=search))]
 
 
@@ -301,9 +301,9 @@ def _searches(group: Slots) -> Iterator[Search]:
     """The reads over a range, each of which all slots of the group have."""
     listed = [part for case in group.rules for part in read_parts(case.reads) if isinstance(part, Over)]
     if listed and len(group.rules) > 1:
-        raise NotShown(f"{group.name} reads over a range, and has several rules")
+        raise ObligationFailed(f"{group.name} reads over a range, and has several rules")
     if len(set(listed)) < len(listed):
-        raise NotShown(f"{group.name} reads twice over one range")
+        raise ObligationFailed(f"{group.name} reads twice over one range")
     for over in listed:
         yield Search(group, over)
 
@@ -364,7 +364,7 @@ class SystemClaim:
 
     def __post_init__(self) -> None:
         if self.family.system is not self.system:
-            raise NotShown("the family is that of another program")
+            raise ObligationFailed("the family is that of another program")
         arithmetic, K = self.arithmetic, self.arithmetic.K
         arithmetic.facts.append(arithmetic.z3.Or(K == 1, K % 2 == 0))  # a power of two
         self.space = Space(self.system, arithmetic)
@@ -418,7 +418,7 @@ class SystemClaim:
             return plan.blocks[group]
         found = next((f for f in plan.finders if f.group is group.group and f.over is group.over), None)
         if found is None:
-            raise NotShown(f"the family has no rows for {group.name}")
+            raise ObligationFailed(f"the family has no rows for {group.name}")
         return found.block
 
     def left_out(self, group: Group) -> list[Term]:

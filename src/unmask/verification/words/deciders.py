@@ -25,7 +25,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from unmask.errors import TooLarge, WordError, shortened
+from unmask.errors import TooLarge, UnmaskError, WordError, shortened
 from unmask.limits import stage
 from unmask.problems.automata.automaton import Automaton
 from unmask.problems.circuits.circuit import FALSE, TRUE, Circuit, CircuitBuilder
@@ -509,3 +509,30 @@ def symbol_numbers(model: Model, letters: Sequence[str]) -> np.ndarray:
 
 def token_numbers(automaton: Automaton, letters: Sequence[str]) -> np.ndarray:
     return np.array([int(automaton.token_ids([letter])[0]) for letter in letters])
+
+
+def extracted_circuit(model: Model, *, outputs: int = 1) -> Circuit:
+    """Return the circuit that the weights compute at their N and p.
+
+    inputs    x3.1: bit 1 of the number of the input symbol at index 3 (x3 if there are two symbols)
+    outputs   answer0, answer1, …: one for each of the last `outputs` slots
+              undecided: an answer is neither accept nor reject
+              undefined: the run ends in an error
+    """
+    slots = model.symbols_written
+    if not 1 <= outputs <= slots:
+        raise UnmaskError(f"the model has {slots} slots, so it cannot have {outputs} outputs; use 1 … {slots}")
+    symbols = range(len(model.input_symbols))
+    encoding = Encoding(len(symbols), model.length)
+    return circuit_of(ModelDecider(extract(model), symbols, outputs), encoding)
+
+
+def circuit_of(decider: Decider, encoding: Encoding) -> Circuit:
+    """Return the circuit of a decider, with the outputs of `extracted_circuit`."""
+    builder = CircuitBuilder(encoding.names())
+    decision = decider.decide(builder, encoding.literals(builder))
+    accepted = [answer.get(ACCEPT, FALSE) for answer in decision.answers]
+    decided = [builder.or_(answer.get(ACCEPT, FALSE), answer.get(REJECT, FALSE)) for answer in decision.answers]
+    undecided = builder.and_(builder.and_(*decided) ^ 1, decision.fails ^ 1)
+    named = [f"answer{i}" for i in range(len(accepted))]
+    return builder.circuit([*accepted, undecided, decision.fails], [*named, "undecided", "undefined"])

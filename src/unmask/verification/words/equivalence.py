@@ -36,7 +36,7 @@ from unmask.verification.words.statewise_induction import prove_statewise
 from unmask.weights.storage import content_hash
 
 
-def prove(comparison: Comparison) -> Verdict:
+def prove_comparison(comparison: Comparison) -> Verdict:
     """Decide a comparison for all words of the reference."""
     unread = comparison.unread("prove")
     if unread is not None:

@@ -27,7 +27,8 @@ from unmask.problems.problem import DecisionGraph, Outcome, Words, is_plain, wor
 from unmask.problems.program_problems import line_in, run_file
 from unmask.reasoners.typed_words import reads_expressions
 from unmask.recurrences.rule_functions import LONGEST_REASON
-from unmask.verification.words.references import outcome_of_symbols, read_letters, words_of_letters
+from unmask.verification.outcomes import outcome_of_symbols
+from unmask.verification.words.references import read_letters, words_of_letters
 from unmask.weights.model import Model
 
 MOST_CALLS = 1 << 16  # a proof calls the function with every word; it is refused if there are more words

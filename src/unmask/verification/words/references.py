@@ -15,15 +15,11 @@ from functools import cached_property
 from itertools import product
 from typing import Protocol
 
-import numpy as np
-
-from unmask.engines.engine import Engine
-from unmask.errors import AttendsToNothing, EditsWrittenSlot, ProblemError, UnmaskError, WordError, shortened
+from unmask.errors import ProblemError, UnmaskError, WordError, shortened
 from unmask.problems.automata.automaton import Automaton
 from unmask.problems.catalogue import problem_from_json
 from unmask.problems.problem import Outcome, Problem, Specification, Words, is_plain, words_over
-from unmask.reasoners.run_words import answers
-from unmask.reasoners.typed_words import is_value, read_word, reads_expressions
+from unmask.reasoners.typed_words import read_word, reads_expressions
 from unmask.verification.verdict import Verdict
 from unmask.weights.model import Model
 
@@ -94,48 +90,12 @@ def _split_range(ranges: Sequence[tuple[int, int, str]], low: int, high: int) ->
         yield low, high, None
 
 
-def outcomes(
-    model: Model, words: Sequence[str], engine: Engine, *, outputs: int = 1, answers: frozenset[str] = frozenset()
-) -> list[Outcome]:
-    """Return the model's outcome for each word. An error of the run, or in reading the word, is an outcome too."""
-    try:
-        tokens = np.array([read_word(model, word) for word in words], dtype=np.int64).reshape(len(words), model.length)
-    except WordError as error:
-        if len(words) == 1:
-            return [Outcome(error=str(error))]
-        one_by_one = (outcomes(model, [word], engine, outputs=outputs, answers=answers) for word in words)
-        return [outcome for (outcome,) in one_by_one]
-    return _outcomes(model, tokens, engine, outputs, answers)
+class RunWords(Protocol):
+    """A function that runs a model on words, such as `partial(outcomes, engine=engine)` of `verification.outcomes`."""
 
-
-def outcome_of_symbols(model: Model, symbols: list[str], answers: frozenset[str] = frozenset()) -> Outcome:
-    """Return the outcome that the last symbols of a run mean.
-
-    It is a list of bits, the value of an expression, or a list of symbols from `answers`; otherwise it is undecided.
-    In a list of symbols, accept and reject are written 1 and 0.
-    """
-    meaning = {model.accept: True, model.reject: False}
-    symbols = model.plain(symbols)
-    if answers and all(symbol in meaning or symbol in answers for symbol in symbols):
-        return Outcome(value=" ".join(str(int(meaning[s])) if s in meaning else s for s in symbols))
-    bits = [meaning[symbol] for symbol in symbols if symbol in meaning]
-    if len(bits) == len(symbols):
-        return Outcome.of_bits(bits)
-    if len(symbols) == 1 and is_value(symbols[0], model.vocabulary):
-        return Outcome(value=symbols[0])
-    return Outcome(undecided=" ".join(symbols))
-
-
-def _outcomes(model: Model, tokens: np.ndarray, engine: Engine, outputs: int, symbols: frozenset[str]) -> list[Outcome]:
-    try:
-        slots = answers(model, tokens, engine=engine).slots[:, -outputs:]
-    except (AttendsToNothing, EditsWrittenSlot) as error:
-        if len(tokens) == 1:
-            return [Outcome(error=str(error))]
-        middle = len(tokens) // 2
-        halves = tokens[:middle], tokens[middle:]
-        return [outcome for half in halves for outcome in _outcomes(model, half, engine, outputs, symbols)]
-    return [outcome_of_symbols(model, model.symbols(row), symbols) for row in slots]
+    def __call__(
+        self, model: Model, words: Sequence[str], *, outputs: int, answers: frozenset[str]
+    ) -> list[Outcome]: ...
 
 
 class Reference(Protocol):
@@ -197,9 +157,9 @@ class Reference(Protocol):
         ...
 
 
-def reference_of(model: Model, against: Problem | Model, engine: Engine) -> Reference:
+def reference_of(model: Model, against: Problem | Model, run_words: RunWords) -> Reference:
     if isinstance(against, Model):
-        return ModelReference.of(model, against, engine)
+        return ModelReference.of(model, against, run_words)
     return ProblemReference.of(model, against)
 
 
@@ -276,10 +236,10 @@ class ModelReference:
     other: Model
     outputs: int
     answers: int
-    engine: Engine
+    run_words: RunWords
 
     @classmethod
-    def of(cls, model: Model, other: Model, engine: Engine) -> "ModelReference":
+    def of(cls, model: Model, other: Model, run_words: RunWords) -> "ModelReference":
         """Compare as many answers as both models give.
 
         A model whose folder does not state a number of answers gives all its slots. `answers` is the larger of the
@@ -295,7 +255,7 @@ class ModelReference:
             )
         answers = max(stated_answers(m) or 1 for m in (model, other))
         available = [stated_answers(m) or answers_available(m) for m in (model, other)]
-        return cls(model, other, min(answers, *available), answers, engine)
+        return cls(model, other, min(answers, *available), answers, run_words)
 
     @property
     def name(self) -> str:
@@ -325,7 +285,7 @@ class ModelReference:
         return f"every word that the other model reads; it reads no {shortened(alone)!r}, and this one does"
 
     def expected(self, word: str) -> Outcome:
-        return outcomes(self.other, [word], self.engine, outputs=self.outputs)[0]
+        return self.run_words(self.other, [word], outputs=self.outputs, answers=self.answer_symbols)[0]
 
     def words(self, rng: random.Random) -> Iterator[str]:
         letters = list(read_letters(self.model, self.letters, self.characters))
@@ -477,11 +437,11 @@ def _every_word(model: Model, reference: Reference) -> Words:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """A model, the reference it is compared with, and the engine that runs words."""
+    """A model, the reference it is compared with, and the function that runs words to confirm a refutation."""
 
     model: Model
     reference: Reference
-    engine: Engine
+    run_words: RunWords
     certified: bool = False
     """Whether the proof must have a certificate."""
     by: str | None = None
@@ -504,7 +464,7 @@ class Comparison:
 
     def outcomes_of(self, words: Sequence[str]) -> list[Outcome]:
         reference = self.reference
-        return outcomes(self.model, words, self.engine, outputs=reference.outputs, answers=reference.answer_symbols)
+        return self.run_words(self.model, words, outputs=reference.outputs, answers=reference.answer_symbols)
 
     def unread(self, method: str) -> Verdict | None:
         """Return refuted, with a word, if the model cannot read a letter or a word of the reference; else None."""

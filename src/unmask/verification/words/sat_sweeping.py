@@ -204,18 +204,6 @@ class UnitPropagation:
         return True
 
 
-def refutes(clauses: Iterable[Sequence[int]], lemmas: Iterable[Sequence[int]]) -> bool:
-    """Return whether the lemmas, each by reverse unit propagation, lead from the clauses to a contradiction."""
-    checker = UnitPropagation()
-    for clause in clauses:
-        checker.add(clause)
-    for lemma in lemmas:
-        if not checker.follows(lemma):
-            return False
-        checker.add(lemma)
-    return checker.contradiction
-
-
 RANDOM_INPUTS = 1024
 LEARNED_AT_ONCE = 8  # inputs that the solver found
 NEIGHBOURS = 64  # of each of them, itself included

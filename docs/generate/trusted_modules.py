@@ -1,19 +1,19 @@
 """The modules that a proof of a model trusts: every module that the prover imports, directly or indirectly.
 
-With a certificate, only `checker`, `numerics` and the reader of model folders are trusted. Without one, an error in a
-module of this list may make a proof wrong. A test computes the set from the imports, inside functions too, and compares
-it, so that a module is added only on purpose. `make architecture` writes docs/background/trusted-modules.md from it.
-What a proof for every length trusts is described in docs/background/every-length.md.
+With a certificate, only the modules that its checker imports are trusted (`CHECKERS`). Without one, an error in a
+module of `TRUSTED` may make a proof wrong. A test computes the set from the imports, also those inside functions, and
+compares it, so that a module is added only on purpose. `make architecture` writes docs/background/trusted-modules.md
+from it. docs/background/every-length.md describes what a proof for every length trusts.
 """
 
-CHECKERS = ("checker/__main__",)
-"""The entry points of the checker: with a certificate, everything that they import is trusted, and nothing else."""
+CHECKERS = {".induction.json": "checker/__main__", ".family.json": "checker/families"}
+"""Ending of a certificate → the entry point of its checker."""
 
 PROVERS = ("verification/words/equivalence",)
-"""The entry points of proofs; everything that they import is trusted."""
+"""The entry points of proofs about one model."""
 
 TRUSTED: dict[str, tuple[str, ...]] = {
-    "engines": ("engine", "prepared_weights", "visible_keys"),
+    "engines": ("prepared_weights", "visible_keys"),
     "errors": ("errors",),
     "expressions": ("expressions",),
     "files": ("files",),
@@ -33,9 +33,8 @@ TRUSTED: dict[str, tuple[str, ...]] = {
     ),
     "problems/circuits": ("circuit", "circuit_families", "circuit_files"),
     "problems/regexes": ("determinisation", "nfa", "regex_parser"),
-    "reasoners": ("array_medium", "decoding", "loops", "planners", "run_words", "typed_words"),
+    "reasoners": ("decoding", "loops", "typed_words"),
     "recurrences": ("__init__", "interpreter", "rule_functions", "slots", "system", "unfolding"),
-    "traces": ("notebook", "trace"),
     "verification": ("transformer_layer", "verdict"),
     "verification/words": (
         "deciders",
