@@ -14,8 +14,7 @@ import pytest
 
 from unmask import api, problems
 from unmask.api import compare_frameworks, compile_problem, load_model, run_word, save_model, verify_model
-from unmask.cli.options import Problem as ProblemArgument
-from unmask.cli.options import complete_problem
+from unmask.cli.options import ProblemArgument, complete_problem
 from unmask.compilers.compiler import compiler_for
 from unmask.errors import ProblemError
 from unmask.playground.answers import answer_run
