@@ -34,8 +34,8 @@ def test_a_ratio_that_grows_is_a_loss(tmp_path):
     for ratio in (1.0, 1.2, 0.9):
         history.append(tmp_path / "history.jsonl", {"ours over theirs": ratio})
     assert list(history.losses(tmp_path / "history.jsonl", {"ours over theirs": 1.4})) == []
-    (said,) = history.losses(tmp_path / "history.jsonl", {"ours over theirs": 1.6})
-    assert said == "LOSS: ours over theirs is 1.6, and was 1"
+    (loss,) = history.losses(tmp_path / "history.jsonl", {"ours over theirs": 1.6})
+    assert loss == "LOSS: ours over theirs is 1.6, and was 1"
     assert len(list(map(json.loads, (tmp_path / "history.jsonl").read_text().splitlines()))) == 3
 
 

@@ -34,9 +34,9 @@ class Examples(HTMLParser):
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_framework_agrees_with_re(client, kind):
     for word in (WORD, WORD[::-1]):
-        right = "accepted" if re.fullmatch(ABB, word) else "rejected"
+        expected = "accepted" if re.fullmatch(ABB, word) else "rejected"
         answer = client.ask("run", ABB, word, kind=kind)
-        assert (answer["answer"], answer["right"]) == (right, right)
+        assert (answer["answer"], answer["right"]) == (expected, expected)
         assert answer["kind"] == kind
         assert answer["steps"] == (9 if kind == "cot" else 4)
 
