@@ -280,7 +280,7 @@ def test_few_answers_are_kept(monkeypatch):
         for word in ("a", "b", "c", "c", "b", "a"):
             await shared.ask("run", {"word": word})
         assert [word for _, word in work.asked] == ["a", "b", "c", "a"]
-        assert len(shared._kept) == 2
+        assert len(shared._cached) == 2
 
     with_work(test)
 

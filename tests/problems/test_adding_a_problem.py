@@ -18,7 +18,7 @@ from unmask.cli.options import ProblemArgument, complete_problem
 from unmask.compilers.compiler import compiler_for
 from unmask.errors import ProblemError
 from unmask.playground.answers import answer_run
-from unmask.playground.asked_problem import PlaygroundQuestion, asked_problem
+from unmask.playground.requested_problem import PlaygroundQuestion, requested_problem
 from unmask.problems import catalogue
 from unmask.problems.catalogue import parse_problem, problem_from_json
 from unmask.problems.problem import Outcome, Problem
@@ -85,7 +85,7 @@ def test_words_to_try_have_both_answers():
 @pytest.mark.usefixtures("toy")
 def test_shell_and_playground_know_it():
     assert list(complete_problem("nei")) == [TOY]
-    answer = answer_run(asked_problem(PlaygroundQuestion.of({"problem": TOY, "word": "abca"})))
+    answer = answer_run(requested_problem(PlaygroundQuestion.of({"problem": TOY, "word": "abca"})))
     assert (answer["answer"], answer["right"]) == ("accepted", "accepted")
     assert {words["right"] for words in answer["words"]} == {"accepted", "rejected"}
     json.dumps(answer)
