@@ -110,7 +110,7 @@ def test_every_way_is_taken(monkeypatch):
 
     counted(ClassAttention, "_by_runs", lambda _, *given: {"several": given[1].size - given[3].size})
     counted(compact, "_composed", lambda _, *given: {"composed": len(given[0])})
-    counted(ClassAttention, "_seen", lambda seen, *_: {"seen": seen.members.size})
+    counted(ClassAttention, "_visible_runs", lambda seen, *_: {"seen": seen.members.size})
     counted(ClassAttention, "attend", lambda result, *_: {"listed": sum(one.members.size for one in result[2])})
     counted(KeyClasses, "candidates", lambda _, *given: {"gaps": int((given[1][given[3][0]] == 0).any())})
     check_some(range(16, 40))
@@ -137,7 +137,7 @@ def keep_keys(head, keys):
 
 def zero_as_minus(rows, word):
     every = np.full(rows.shape[1], (1 << len(rows)) - 1)
-    return signs.Coded(signs._number(rows > 0), every, word << len(rows), len(rows))
+    return signs.SignCodes(signs._pack_bits(rows > 0), every, word << len(rows), len(rows))
 
 
 BREAKS = {
@@ -145,7 +145,7 @@ BREAKS = {
     "sums clip only at their end": (compact, "_composed", never_clipped),
     "a row sees its class whole": (KeyClasses, "up_to", lambda classes, kind, _: classes.counts[kind]),
     "keys are kept though they changed": (ClassAttention, "keys", property(known_keys, keep_keys)),
-    "a 0 is a minus": (signs.Coded, "of", zero_as_minus),
+    "a 0 is a minus": (signs.SignCodes, "of", zero_as_minus),
 }
 
 

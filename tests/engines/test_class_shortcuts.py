@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from engines.agreement import outcome
-from unmask.engines.class_attention import ClassAttention
+from unmask.engines.class_attention import ClassAttention, SignValues, excluding
 from unmask.engines.fast import FastEngine
-from unmask.engines.opposite_signs import SignValues, excluding
 from unmask.engines.reference import ReferenceEngine
 from unmask.numerics.arithmetic import Precision, exp, multiply, total
 from unmask.numerics.compact import Compact, Runs, run_sums

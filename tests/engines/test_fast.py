@@ -170,12 +170,12 @@ def test_planted_structure_takes_every_path(monkeypatch):
         monkeypatch.setattr(owner, name, counted)
 
     counting(HeadAttention, "_gather", "gather")
-    counting(HeadAttention, "_joined", "lists", lambda *a: not a[1].code.constant)
-    counting(HeadAttention, "_joined", "guarded", lambda *a: a[1].code.holds is not None)
-    counting(HeadAttention, "_all", "all")
-    counting(HeadAttention, "_all", "mixed", lambda *a: a[1].code.deciding.size > 0)
+    counting(HeadAttention, "_attend_by_code", "lists", lambda *a: not a[1].code.constant)
+    counting(HeadAttention, "_attend_by_code", "guarded", lambda *a: a[1].code.holds is not None)
+    counting(HeadAttention, "_attend_to_all", "all")
+    counting(HeadAttention, "_attend_to_all", "mixed", lambda *a: a[1].code.deciding.size > 0)
     counting(Compact, "_scan", "scan")
-    counting(HeadAttention, "_distinct", "distinct")
+    counting(HeadAttention, "_distinct_queries", "distinct")
     counting(fast, "AttendsToNothing", "errors")
     for seed in range(60):
         check_planted(seed, 2)
@@ -203,9 +203,9 @@ BREAKS = {
         fast, "prove_code", lambda *a, real=fast.prove_code: replace(real(*a), holds=None)
     ),
     "all queries are taken for one": lambda m: m.setattr(head_attention, "forgotten", forgets_all),
-    "nobody reads a changed key": lambda m: m.setattr(HeadState, "_affected", lambda _, moved, *__: moved[:0]),
+    "nobody reads a changed key": lambda m: m.setattr(HeadState, "_affected_rows", lambda _, moved, *__: moved[:0]),
     "codes before a change are forgotten": lambda m: m.setattr(
-        HeadState, "_joined", forgets_old_codes(HeadState._joined)
+        HeadState, "_rows_of_codes", forgets_old_codes(HeadState._rows_of_codes)
     ),
     "sums clip only at their end": lambda m: m.setattr(
         Compact, "_scan", lambda self, terms, kind: np.clip(terms.sum(1, dtype=kind), -self.bound, self.bound)
