@@ -156,7 +156,7 @@ def encoder(rows, size):
     program = blank(rows, DIGIT_SYMBOLS)
     own = program.code("own", n, bits_for(rows))
     previous = program.code("previous", (n - 1).positive_part(), bits_for(rows))
-    pointer = binary_encoding(program, size, marker=2, digit_one=1, own=own, previous=previous)
+    pointer = binary_encoding(program, size, marker=2, digit_one=1, row_code=own, previous=previous)
     return program, pointer
 
 

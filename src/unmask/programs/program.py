@@ -147,11 +147,11 @@ def vocabulary_of(
     return Vocabulary(tuple(named), letters, special)
 
 
-def free_name(choices: Sequence[str], taken: Sequence[str]) -> str:
+def free_name(choices: Sequence[str], used: Sequence[str]) -> str:
     """The first name that is free; if all are taken, the last one with a number."""
-    free = [name for name in choices if name not in taken]
-    numbered = (f"{choices[-1]}{i}" for i in range(len(taken) + 1))
-    return free[0] if free else next(name for name in numbered if name not in taken)
+    free = [name for name in choices if name not in used]
+    numbered = (f"{choices[-1]}{i}" for i in range(len(used) + 1))
+    return free[0] if free else next(name for name in numbered if name not in used)
 
 
 Columns = np.ndarray

@@ -88,7 +88,7 @@ class SlotAddresses:
     stored: Columns
     hosted: Columns
     entry: Columns
-    others: Columns
+    other_entries: Columns
     storing: Columns
     guest: Columns
 
@@ -101,7 +101,7 @@ class SlotAddresses:
             stored=program.code("stored row", layout.stored, bits),
             hosted=program.code("hosted row", choose(layout.hosting, layout.row, nowhere), bits),
             entry=program.code("entry", layout.entry, bits_for(layout.entries)),
-            others=program.register("other entries", layout.entries, AllBut(layout.entry)),
+            other_entries=program.register("other entries", layout.entries, AllBut(layout.entry)),
             storing=program.flag("storing", layout.storing),
             guest=program.flag("guest", layout.hosting.equals(0)),
         )
@@ -244,13 +244,13 @@ class OneHead:
                 program.embed(symbols[magnitudes[sign] >> k & 1 == 1], column)
 
     def expand(self, layer: LayerBuilder) -> None:
-        negated = np.tile(self.at.others, self.plane.size)[:, None]
+        negated = np.tile(self.at.other_entries, self.plane.size)[:, None]
         layer.mlp.write(conjunction(layer.mlp, np.repeat(self.plane, self.entries), negated), self.spread)
         if self.number is None:
             return
         digits, bits = self.number.digits, self.spread.reshape(2, self.planes, self.entries)[..., self.number.entry]
         for j, entry in enumerate(self.number.carriers):
-            units = conjunction(layer.mlp, self.number.digit, [[self.at.others[entry]]] * self.number.digit.size)
+            units = conjunction(layer.mlp, self.number.digit, [[self.at.other_entries[entry]]] * self.number.digit.size)
             for digit, unit in zip(digits.values, units, strict=True):
                 size = digits.weight(abs(digit), j)
                 planes = [k for k in range(self.planes) if size >> k & 1]

@@ -115,8 +115,10 @@ class Simulation:
         outputs = np.arange(out.shape[0]) if outputs is None else outputs
         index_of = np.full(out.shape[0], -1)
         index_of[outputs] = np.arange(len(outputs))
-        wanted = index_of[out.row] >= 0
-        head.value.append(Edges(work[out.column[wanted]], target[index_of[out.row[wanted]]], out.value[wanted]))
+        is_copied = index_of[out.row] >= 0
+        head.value.append(
+            Edges(work[out.column[is_copied]], target[index_of[out.row[is_copied]]], out.value[is_copied])
+        )
 
     def read_out(
         self, program: Program, final: Columns, symbols: np.ndarray | None = None, *, without: int | None = None
@@ -124,8 +126,8 @@ class Simulation:
         """Set the logit of symbols[i] (by default i) to out[i]·final, except for i = `without`."""
         out = self.source.out
         symbols = np.arange(out.shape[0]) if symbols is None else symbols
-        kept = out.row != (-1 if without is None else without)
-        program.readout.append(Edges(symbols[out.row[kept]], final[out.column[kept]], out.value[kept]))
+        is_read = out.row != (-1 if without is None else without)
+        program.readout.append(Edges(symbols[out.row[is_read]], final[out.column[is_read]], out.value[is_read]))
 
 
 def source_positions(source: Transformer, row: Expression, only: Expression | None = None) -> TableRows:
@@ -196,8 +198,8 @@ class CausalCopies:
                   k = 0 and r_0 <= b_0). There is only one such k. So the copy of r on level k is seen by the queries
                   that have the bits of r above k and a 1 in bit k, whatever their lower bits are: a FOCUS with a care
                   bit per bit,
-                      (c·b_i ¦ wanted_i), (c·one ¦ -care_i),          c = [B/2], two times (p = 1: three times)
-                  where wanted_i = ±care_i. Copies on level k >= 1 of rows with r_k = 1 are hidden (HIDE). The copy on
+                      (c·b_i ¦ required_i), (c·one ¦ -care_i),        c = [B/2], two times (p = 1: three times)
+                  where required_i = ±care_i. Copies on level k >= 1 of rows with r_k = 1 are hidden (HIDE). The copy on
                   level 0 is seen by the queries that have the bits of r above 0 and, if r_0 = 1, a 1 in bit 0: this
                   includes b = r. A query sees early rows on high levels and late rows on low levels, so the levels are
                   in descending order.
@@ -218,7 +220,7 @@ class CausalCopies:
     """The row of which this row is a copy."""
     position: Columns
     """The code of that row."""
-    wanted: Columns
+    required: Columns
     care: Columns
     never: Columns
     """A flag: no query sees this copy."""
@@ -229,19 +231,19 @@ class CausalCopies:
         levels = bits_for(rows)
         assert program.rows == levels * rows
         row, level = n % count, levels - 1 - n // count
-        wanted, care = [], []
+        required, care = [], []
         for i in range(levels):
-            cares = level <= i if i else both(level.equals(0), row % 2)
+            has_requirement = level <= i if i else both(level.equals(0), row % 2)
             bit = choose(level.equals(i), 1, row // (1 << i) % 2)
-            wanted.append(program.register(f"wanted bit {i}", declaration=SignedBits(bit, cares)))
-            care.append(program.flag(f"cares for bit {i}", cares))
+            required.append(program.register(f"wanted bit {i}", declaration=SignedBits(bit, has_requirement)))
+            care.append(program.flag(f"cares for bit {i}", has_requirement))
         never = constant(0)
         for k in range(1, levels):
             never = choose(level.equals(k), row // (1 << k) % 2, never)
         return cls(
             row,
             program.code("row", row, levels),
-            np.concatenate(wanted),
+            np.concatenate(required),
             np.concatenate(care),
             program.flag("for nobody", never),
         )
@@ -252,7 +254,7 @@ class CausalCopies:
 
     def see_earlier(self, head: HeadBuilder, *, copies: int) -> None:
         """Add the columns that make a head causal, after those of the source and a BOOST; `copies` as for FOCUS."""
-        focus(head, self.position[::-1], self.wanted, copies=copies, cares=self.care)
+        focus(head, self.position[::-1], self.required, copies=copies, cares=self.care)
         hide(head, self.never)
 
 

@@ -124,7 +124,7 @@ class SlotRegisters:
         for c, target in enumerate(self.targets):
             head = attend(layer, target, self.not_finding[c])
             head.copy(self.found[c].all, self.share[c].all)
-            tell_apart(layer.mlp, self.share[c].all, self.some[c].all, self.lacking[c].all)
+            compare_with_zero(layer.mlp, self.share[c].all, self.some[c].all, self.lacking[c].all)
             heads.append(head)
         return heads
 
@@ -182,7 +182,7 @@ def attend(layer: LayerBuilder, target: Columns | None, not_finding: Columns) ->
     return head
 
 
-def tell_apart(mlp: MlpBuilder, share: Columns, some: Columns, lacking: Columns) -> None:
+def compare_with_zero(mlp: MlpBuilder, share: Columns, some: Columns, lacking: Columns) -> None:
     """some = [share > 0], lacking = [share = 0]: h = ReLU(2^-p - share) twice, each times 2^(p-1)."""
     for _ in range(2):
         units = mlp.units(share.size, bias=ULP)

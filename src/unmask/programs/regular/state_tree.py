@@ -324,8 +324,8 @@ def parallel_geometry(length: int, states: int) -> StateLayout:
     for side in (0, 1):
         child = 2 * entry + side
         inside = choose(level.equals(0), child < N, child < width)
-        place = choose(level.equals(0), child, N + width * (level - 1) + child)
-        factors.append(choose(slot, choose(inside, place, node), n))
+        position = choose(level.equals(0), child, N + width * (level - 1) + child)
+        factors.append(choose(slot, choose(inside, position, node), n))
         missing.append(choose(slot, 1 - inside, 0))
     return StateLayout(
         length=length,
