@@ -8,7 +8,7 @@ regular                        regular languages
 recurrences                    any system of recurrences: user programs, grammars, circuits
 circuit_systems                circuits and circuit families as systems of recurrences
 arithmetic_expressions, reachability, one_step_addition, sampling_programs       one kind of problem each
-simulation, residual_slots, addressed_rows, score_tables, mirrored_rows, hosted_masks
+simulation, residual_slots, addressed_rows, mirrored_rows, hosted_masks
                                a given transformer inside a larger program, for theorems
 uniform_positions              check that positions can be computed in logarithmic space
 """

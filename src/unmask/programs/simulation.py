@@ -91,11 +91,7 @@ class Simulation:
     ) -> Iterator[tuple[Head, HeadBuilder]]:
         """Add a head with the same scores, and no values yet, for each head of layer `number` of the source."""
         for source_head in self.source.layers[number].heads:
-            head = layer.head()
-            head.width = source_head.wq.shape[1]
-            head.query.append(moved(source_head.wq, work))
-            head.key.append(moved(source_head.wk, keys))
-            yield source_head, head
+            yield source_head, head_with_scores(layer, source_head, work, keys)
 
     def mlp(self, number: int, layer: LayerBuilder, work: Columns | None = None) -> None:
         """The MLP of layer `number` of the source."""
@@ -128,6 +124,15 @@ class Simulation:
         symbols = np.arange(out.shape[0]) if symbols is None else symbols
         is_read = out.row != (-1 if without is None else without)
         program.readout.append(Edges(symbols[out.row[is_read]], final[out.column[is_read]], out.value[is_read]))
+
+
+def head_with_scores(layer: LayerBuilder, source_head: Head, queries: Columns, keys: Columns) -> HeadBuilder:
+    """Add a head with the scores of a head of the source, and no values yet; both arguments are streams."""
+    head = layer.head()
+    head.width = source_head.wq.shape[1]
+    head.query.append(moved(source_head.wq, queries))
+    head.key.append(moved(source_head.wk, keys))
+    return head
 
 
 def source_positions(source: Transformer, row: Expression, only: Expression | None = None) -> TableRows:
