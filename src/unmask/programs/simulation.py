@@ -1,9 +1,18 @@
 """A given transformer, the *source*, inside a larger program: the basis of conversions between frameworks.
 
-The simulation is exact in every bit. The residual stream of the source is one register with its columns in the same
-order, so every sum has the same terms in the same order. All other columns of the larger row add zeros, which do not
-change a sum. A head has the query and key columns of the source first. After them come the columns that restrict what
-it sees: BOOST, FOCUS and HIDE, as a `Guard` adds them. `CausalCopies` gives an unmasked program causal attention.
+Given:     a source, and a program under construction.
+Result:    layers of the program that compute the layers of the source in some of its rows (`Simulation`); the residual
+           stream of the source is a register of the program.
+
+Idea. The simulation is exact in every bit, because it adds the same numbers in the same order. The register has the
+columns of the source in their order, and every matrix of the source is copied to these columns (`moved`). All other
+columns of the program add zeros to a sum, which do not change it. A head of the program starts with the query and key
+columns of the source. A `Guard` then adds columns that restrict which rows the head sees: BOOST, FOCUS and HIDE.
+
+    x ← x + Σ_heads softmax(x·W_Q·(x·W_K)^T + guard)·x·W_V,     x ← x + MLP(x)           x: the register
+
+`SharedAttention` and `CausalCopies` simulate causal attention in an unmasked program, in two ways: by columns whose
+number grows with the number of rows, and by a few copies of every row.
 """
 
 from collections.abc import Callable, Iterator
@@ -38,7 +47,7 @@ class Simulation:
     def of(
         cls, program: Program, source: Transformer, name: str, declaration: Declaration | None = None
     ) -> "Simulation":
-        """Add a register for the source; with `declaration`, it starts with the source's positions."""
+        """Add a register for the stream of the source; `declaration` gives its positional encoding."""
         return cls(source, program.register(name, column_labels(source), declaration))
 
     @property
@@ -58,7 +67,7 @@ class Simulation:
         program.embed(np.full(int(same.sum()), alias), self.work[embed.column[same]], embed.value[same])
 
     def embed_in(self, head: HeadBuilder, onehot: Columns, positions: Columns) -> None:
-        """In a SELF head: work += embed[symbol] + positions, where `onehot` is before `positions`."""
+        """In a SELF head: work += embed[symbol] + positions; the columns `onehot` must be before `positions`."""
         embed = self.source.embed
         head.value.append(Edges(onehot[embed.row], self.work[embed.column], embed.value))
         head.copy(positions, self.work)
@@ -71,10 +80,10 @@ class Simulation:
         work: Columns | None = None,
         keys: Columns | None = None,
     ) -> None:
-        """Add layer `number` of the source, if it exists, with the stream `work` (by default that of the simulation).
+        """Add layer `number` of the source, if it exists.
 
-        Queries are computed from `work` and results are added to it. Keys and values are computed from the stream
-        `keys`, by default the same.
+        Queries are computed from the stream `work`, by default that of the simulation, and results are added to it.
+        Keys and values are computed from the stream `keys`, by default the same.
         """
         if number >= self.depth:
             return
@@ -89,12 +98,12 @@ class Simulation:
     def scores(
         self, number: int, layer: LayerBuilder, work: Columns, keys: Columns
     ) -> Iterator[tuple[Head, HeadBuilder]]:
-        """Add a head with the same scores, and no values yet, for each head of layer `number` of the source."""
+        """Add a head for each head of layer `number` of the source, with the same scores and no values yet."""
         for source_head in self.source.layers[number].heads:
             yield source_head, head_with_scores(layer, source_head, work, keys)
 
     def mlp(self, number: int, layer: LayerBuilder, work: Columns | None = None) -> None:
-        """The MLP of layer `number` of the source."""
+        """Add the MLP of layer `number` of the source."""
         work = self.work if work is None else work
         mlp = self.source.layers[number].mlp
         units = layer.mlp.units(mlp.b1.size, bias=mlp.b1)
@@ -148,8 +157,7 @@ def column_labels(source: Transformer) -> tuple[str, ...]:
 class SharedAttention:
     """The attention kind of a program that simulates several transformers, and a guard for each kind of source.
 
-    If all sources are causal, the program is causal. If one is unmasked, the program is, and `hide_later` makes
-    attention causal for the causal ones.
+    The program is causal if all sources are. Otherwise it is unmasked, and `hide_later` is the guard of causal sources.
     """
 
     kind: Attention
@@ -197,7 +205,7 @@ class CausalCopies:
 
     Row n of the program is a copy of row n mod N, on level K - 1 - n div N.
 
-    Statement:    N rows are kept in K = max(1, ⌈log2 N⌉) copies each. Every copy of row b sees exactly one copy of each
+    Statement:    each of N rows has K = max(1, ⌈log2 N⌉) copies. Every copy of row b sees exactly one copy of each
                   row r <= b, in the order of r, and no copy of a later row.
     Construction: r <= b holds iff there is a bit k above which r and b agree, and r has 0 in bit k and b has 1 (or
                   k = 0 and r_0 <= b_0). There is only one such k. So the copy of r on level k is seen by the queries
