@@ -133,8 +133,8 @@ def _symbols_not_hidden(monkeypatch):
     real = HostedMasks.of.__func__
     nothing = np.zeros(0, dtype=np.int64)
 
-    def of(cls, *given):
-        return replace(real(cls, *given), current=nothing, symbol_block=nothing)
+    def of(cls, *arguments):
+        return replace(real(cls, *arguments), mask_block_flags=nothing, symbol_block_flags=nothing)
 
     monkeypatch.setattr(HostedMasks, "of", classmethod(of))
 

@@ -141,5 +141,5 @@ def compiled(problem: Problem, compiler: Compiler, text: str, kind: Kind, length
     if length is None:
         raise ProblemError(f"{text} has words of any length; give one with --length N")
     model, layout = compiler.compile(kind, length, Precision(precision)), compiler.layout_of(kind, length)
-    made = {"compiled": problem.name, "to": kind}  # the name does not contain the path of a file
-    return replace(model, provenance=[made if layout is None else {**made, "layout": layout}])
+    provenance = {"compiled": problem.name, "to": kind}  # the name does not contain the path of a file
+    return replace(model, provenance=[provenance if layout is None else {**provenance, "layout": layout}])

@@ -57,11 +57,11 @@ def system_planner(plan: SystemPlan) -> Program:
     first = program.layer()
     absent: list[Columns] = []
     if plan.heads and plan.waits:
-        here = program.code("here", plan.here(), room=plan.room)
+        row_code = program.code("here", plan.row_codes(), room=plan.room)
         for h in range(len(plan.heads)):
             address = program.code(f"address {h}", plan.address(h, plan.regions), room=plan.room)
             absent.append(program.register(f"masked {h}"))
-            lookup(first, address, here).copy(masked, absent[h])
+            lookup(first, address, row_code).copy(masked, absent[h])
     layer, shares = first, []
     if plan.channels:
         layer = program.layer()
@@ -133,7 +133,7 @@ def predictor_of(
         _start(program, node)
 
     def bring(head: HeadBuilder, h: int) -> None:
-        head.copy(node.own[h].all, node.fetched[h].all)
+        head.copy(node.as_read[h].all, node.fetched[h].all)
         if waits:
             head.copy(masked, absent[h])
 
@@ -171,17 +171,19 @@ def _start(program: Program, node: SlotRegisters) -> None:
     """Treat a masked slot as if it had its start value."""
     plan = node.plan
     written = program.register("written")
-    others = np.setdiff1d(plan.symbols.vocabulary.everything, plan.symbols.vocabulary["mask"])
-    program.embed(others, written)
+    unmasked = np.setdiff1d(plan.symbols.vocabulary.everything, plan.symbols.vocabulary["mask"])
+    program.embed(unmasked, written)
 
     def columns_of(feature: Feature) -> list[int]:
         """The columns in which heads find a feature of a slot, according to its meaning for each head."""
         sort, value = feature
         if sort != "is":
-            return sorted({own.columns[feature] for own in node.own if feature in own.columns})
+            return sorted({columns.columns[feature] for columns in node.as_read if feature in columns.columns})
         token = plan.symbols.token[value]
         meanings = [sorted(head.meaning.get(token, ()), key=str) for head in plan.heads]
-        return sorted({own.columns[f] for own, meaning in zip(node.own, meanings, strict=True) for f in meaning})
+        return sorted(
+            {columns.columns[f] for columns, meaning in zip(node.as_read, meanings, strict=True) for f in meaning}
+        )
 
     start_layer(program, node, [written], columns_of)
 
@@ -192,15 +194,15 @@ def start_layer(
     """A layer before all others that writes start values, from the letters that slots read."""
     plan = node.plan
     layer = program.layer()
-    start = SlotRegisters(program, plan, node.here)
+    start = SlotRegisters(program, plan, node.row_code)
     for h, head in enumerate(plan.start_heads):
-        own = features(program, f"as letter {h}", head.features)
-        embed_meaning(program, head, own, range(len(plan.system.letters)))
+        as_letter = features(program, f"as letter {h}", head.features)
+        embed_meaning(program, head, as_letter, range(len(plan.system.letters)))
         start.fetched.append(features(program, f"letter {h}", head.features))
         address = program.code(f"letter address {h}", plan.address(h, plan.starts), room=plan.room)
-        lookup(layer, address, node.here).copy(own.all, start.fetched[h].all)
+        lookup(layer, address, node.row_code).copy(as_letter.all, start.fetched[h].all)
     for region in plan.starts:
-        start.no[region] = program.flag(f"not start of {region.name}", plan.not_in([region]))
+        start.outside[region] = program.flag(f"not start of {region.name}", plan.not_in([region]))
         start.units(layer.mlp, region, region.terms, blocks, targets)
 
 
@@ -224,7 +226,7 @@ class SlotResults:
         self = cls(program, plan, own_slot=own_slot)
         for group in plan.groups:
             inside = plan.in_blocks([plan.blocks[group]], 1)
-            inside = inside if placement is None else placement.asks(inside, 0)
+            inside = inside if placement is None else placement.in_computing_rows(inside, 0)
             self.member[group] = program.flag(f"in {group.name}", inside)
         finding = [block for channel in plan.channels for block in channel.blocks]
         if finding and placement is None and not own_slot:
@@ -251,9 +253,9 @@ class SlotResults:
             blocks = [*unread(region), *(unknown[c] for c in region.channels if unknown)]
             first = mlp.size
             copies = self.results[self.plan.coded_as_sets(group)]
-            node.units(mlp, region, region.terms, blocks, lambda f, c=copies: [part.columns[f] for part in c])
+            node.units(mlp, region, region.terms, blocks, lambda f, c=copies: [results.columns[f] for results in c])
             unit = mlp.units(1, bias=ONE)
-            for flag in (node.no[region], *blocks):
+            for flag in (node.outside[region], *blocks):
                 mlp.read(unit, flag, -ONE)
             for column in self.ready[group]:
                 mlp.write(unit, np.array([column]))
@@ -279,7 +281,7 @@ class SlotResults:
 
     def _read_out_results(self) -> None:
         program, plan = self.program, self.plan
-        done: set[tuple[int, int]] = set()
+        written: set[tuple[int, int]] = set()
         for group in plan.groups:
             sets = plan.coded_as_sets(group)
             for copy in self.results[sets]:
@@ -287,8 +289,8 @@ class SlotResults:
                     for sort, item in plan.token_features(group, value):
                         feature = (sort, item) if sort == "is" else ("out" if sort == "in" else "in", item)
                         column = copy.columns[feature]
-                        if (token, column) not in done:
-                            done.add((token, column))
+                        if (token, column) not in written:
+                            written.add((token, column))
                             program.read_out(token, np.array([column]), B if sort == "is" else -B)
 
 
@@ -304,7 +306,7 @@ def system_loop(plan: SystemPlan) -> Program:
         start_layer(program, node, [], lambda feature: [result.columns[feature]])
 
     def bring(head: HeadBuilder, h: int) -> None:
-        head.copy(node.own[h].all, node.fetched[h].all)
+        head.copy(node.as_read[h].all, node.fetched[h].all)
         source, target = _brought(plan, h, result, node.fetched[h])
         head.copy(source, target)
 
@@ -314,16 +316,19 @@ def system_loop(plan: SystemPlan) -> Program:
     first = len(program.layers)
     layer = program.layer()
     node.fetch(layer, bring)
-    own_row = itself(layer, node.here)
+    own_row = itself(layer, node.row_code)
     clear(own_row, *(read.all for read in node.fetched))
     if plan.channels:
-        clear(own_row, *(found.all for found in node.found))
+        clear(own_row, *(found.all for found in node.items_found))
         node.find(layer.mlp, nothing)
         layer = program.layer()
         node.gather(layer)
-        clear(itself(layer, node.here), *(f.all for kind in (node.share, node.some, node.lacking) for f in kind))
+        clear(
+            itself(layer, node.row_code),
+            *(f.all for kind in (node.item_share, node.present, node.absent) for f in kind),
+        )
         layer = program.layer()
-        own_row = itself(layer, node.here)
+        own_row = itself(layer, node.row_code)
     clear(own_row, result.all)
     for region in plan.regions:
         if region.group is not None:
@@ -339,11 +344,13 @@ def _brought(plan: SystemPlan, h: int, result: Features, fetched: Features) -> t
     head = plan.heads[h]
     for group in plan.groups:
         if plan.coded_as_sets(group):
-            kept: list[tuple[Feature, Feature]] = [(f, f) for f in plan.result_features(group)]
+            pairs_of_group: list[tuple[Feature, Feature]] = [(f, f) for f in plan.result_features(group)]
         else:
             tokens = zip(group.values, plan.symbols.tokens(group.values), strict=True)
-            kept = [(("is", value), f) for value, token in tokens for f in sorted(head.meaning.get(token, ()), key=str)]
-        pairs |= {(result.columns[a], fetched.columns[b]): None for a, b in kept if b in fetched.columns}
+            pairs_of_group = [
+                (("is", value), f) for value, token in tokens for f in sorted(head.meaning.get(token, ()), key=str)
+            ]
+        pairs |= {(result.columns[a], fetched.columns[b]): None for a, b in pairs_of_group if b in fetched.columns}
     listed = np.array(list(pairs), dtype=np.int64).reshape(-1, 2)
     return listed[:, 0], listed[:, 1]
 
