@@ -144,7 +144,7 @@ def _steps(system: System, unfoldings: Sequence[Unfolding]) -> Expression | None
     lengths = [u.length for u in unfoldings]
     terms = [constant(1), N, *map(in_length, bounds_of(system.groups)), log2_above(N)]
     coefficients = affine_fit(
-        [[term.at(length) for length in lengths] for term in terms], [_depth(u) for u in unfoldings]
+        [[term.at(length) for length in lengths] for term in terms], [max(u.depth.values()) for u in unfoldings]
     )
     if coefficients is None:
         return None
@@ -191,10 +191,6 @@ def bounds_of(groups: Sequence[Slots]) -> list[Any]:
                 if bound.operator not in ("constant", "variable"):
                     bounds.setdefault(str(bound), bound)
     return list(bounds.values())
-
-
-def _depth(unfolding: Unfolding) -> int:
-    return max(unfolding.depth.values())
 
 
 def why_no_family(system: System, kind: Kind) -> str:

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from unmask.errors import ProblemError, TooLarge, UnmaskError
-from unmask.expressions import Expression, Range
+from unmask.expressions import Range
 from unmask.recurrences.rule_functions import at_line
 from unmask.recurrences.slots import (
     Case,
@@ -261,7 +261,7 @@ class Unfolding:
             )
 
     def _answer(self, slot: Slot) -> Key:
-        key = (slot.group.name, tuple(int(_number(index, self.length)) for index in slot.places))
+        key = (slot.group.name, tuple(int(index.evaluate({"N": self.length})) for index in slot.places))
         if not self.exists(key):
             raise self._of_system(
                 f"has no answer at N = {self.length}: there is no {slot_name(key)}; "
@@ -346,7 +346,3 @@ def leaves_in(operands: Sequence[Operand]) -> Iterator[FromLetter | FromSlot | F
                 yield from leaves_in(listed)
         else:
             yield operand
-
-
-def _number(expression: Expression, length: int) -> int:
-    return int(expression.evaluate({"N": length}))

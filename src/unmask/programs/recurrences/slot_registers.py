@@ -19,9 +19,9 @@ from unmask.programs.gadgets.attention import eq, hide, lookup
 from unmask.programs.program import ONE, TOP, ULP, Columns, HeadBuilder, LayerBuilder, MlpBuilder, Program, whole
 from unmask.programs.recurrences.rule_tables import Column, Feature, ReadHead, feature_name
 from unmask.programs.recurrences.string_placement import Placement
-from unmask.programs.recurrences.system_plan import Planned, SystemPlan, Term
+from unmask.programs.recurrences.system_plan import Planned, SystemPlan
 
-Block = Sequence[Columns]
+Vetoes = Sequence[Columns]
 """Flags that keep a unit from firing."""
 
 
@@ -69,28 +69,30 @@ class SlotRegisters:
         """Add the registers; `placement` says where the rows of the plan are, by default in their order."""
         room = plan.room if placement is None else constant(placement.codes)
         row_codes = plan.row_codes() if placement is None else placement.row_codes()
-        node = cls(program, plan, program.code("here", row_codes, room=room), placement)
+        registers = cls(program, plan, program.code("here", row_codes, room=room), placement)
         for h, head in enumerate(plan.heads):
             first_code = None if placement is None else int(placement.row_codes()[0])
-            address = node.in_computing_rows(plan.address(h, plan.regions, first_code), first_code or 0)
-            node.addresses.append(program.code(f"address {h}", address, room=room))
-            node.fetched.append(features(program, f"read {h}", head.features))
+            address = registers.in_computing_rows(plan.address(h, plan.regions, first_code), first_code or 0)
+            registers.addresses.append(program.code(f"address {h}", address, room=room))
+            registers.fetched.append(features(program, f"read {h}", head.features))
         for region in plan.regions:
-            node.outside[region] = program.flag(f"not {region.name}", node.in_computing_rows(plan.not_in([region]), 1))
+            registers.outside[region] = program.flag(
+                f"not {region.name}", registers.in_computing_rows(plan.not_in([region]), 1)
+            )
         for c, channel in enumerate(plan.channels):
-            nothing = node.in_computing_rows(plan.in_blocks(channel.blocks, 0), 1)
+            nothing = registers.in_computing_rows(plan.in_blocks(channel.blocks, 0), 1)
             if placement is None:
-                node.targets.append(target_of(program, plan, c))
+                registers.targets.append(target_of(program, plan, c))
             else:
                 assert isinstance(nothing, np.ndarray)
                 nothing[0] = 0
                 target = placement.in_computing_rows(plan.target(c, placement.unused_code), placement.unused_code)
-                node.targets.append(program.code(f"target {c}", target, room=room))
-            node.not_finding.append(program.flag(f"finds nothing {c}", nothing))
-            kinds = {"found": node.items_found, "share": node.item_share, "some": node.present, "lacking": node.absent}
-            for kind, registers in kinds.items():
-                registers.append(features(program, f"{kind} {c}", channel.features))
-        return node
+                registers.targets.append(program.code(f"target {c}", target, room=room))
+            registers.not_finding.append(program.flag(f"finds nothing {c}", nothing))
+            lists = registers.items_found, registers.item_share, registers.present, registers.absent
+            for name, columns in zip(("found", "share", "some", "lacking"), lists, strict=True):
+                columns.append(features(program, f"{name} {c}", channel.features))
+        return registers
 
     def embed_own(self, tokens: Sequence[int]) -> None:
         """Embed the features that every row shows to the heads that read it; heads with equal meanings share them."""
@@ -111,13 +113,13 @@ class SlotRegisters:
         for h, address in enumerate(self.addresses):
             copy(lookup(layer, address, self.row_code), h)
 
-    def find(self, mlp: MlpBuilder, blocks: Callable[[Planned], Block]) -> None:
+    def find(self, mlp: MlpBuilder, vetoes: Callable[[Planned], Vetoes]) -> None:
         """Let finder rows write what they find."""
         for region in self.plan.regions:
             if region.group is None:
                 channel = self._channel_of(region)
                 targets = self.items_found[channel].columns
-                self.units(mlp, region, region.terms, blocks(region), lambda f, t=targets: [t[f]])
+                self.add_terms(mlp, region, vetoes(region), lambda f, t=targets: [t[f]])
 
     def gather(self, layer: LayerBuilder) -> list[HeadBuilder]:
         """Let slots attend to their finder rows: an item is present if one of them has found it, else absent."""
@@ -129,16 +131,15 @@ class SlotRegisters:
             heads.append(head)
         return heads
 
-    def units(
+    def add_terms(
         self,
         mlp: MlpBuilder,
         region: Planned,
-        terms: Sequence[Term],
-        blocks: Block,
+        vetoes: Vetoes,
         targets: Callable[[Feature], Sequence[int]],
     ) -> None:
-        """A hidden unit for every term, written to the targets of its results."""
-        for term in terms:
+        """Add a hidden unit for every term of a region, which is written to the targets of its results."""
+        for term in region.terms:
             literals = [self.column(literal) for literal in term.cube.literals]
             added = len(literals) <= self.plan.most_added
             if added:
@@ -149,7 +150,7 @@ class SlotRegisters:
                 unit = mlp.units(1, bias=ONE)
                 for column in {self.column(other) for others in term.cube.alternatives for other in others}:
                     mlp.read(unit, np.array([column]), -ONE)
-            for flag in (self.outside[region], *blocks):
+            for flag in (self.outside[region], *vetoes):
                 mlp.read(unit, flag, -ONE)
             written = [column for result in term.results for column in targets(result)]
             mlp.write(np.repeat(unit, len(written)), np.array(written, dtype=np.int64))
@@ -193,9 +194,9 @@ def compare_with_zero(mlp: MlpBuilder, share: Columns, some: Columns, none: Colu
     mlp.offset(some, ONE)
 
 
-def embed_meaning(program: Program, head: ReadHead, own: Features, tokens: Iterable[int]) -> None:
+def embed_meaning(program: Program, head: ReadHead, as_read: Features, tokens: Iterable[int]) -> None:
     """Embed the features of every symbol that a head may read."""
-    pairs = [(t, own.columns[f]) for t in tokens for f in sorted(head.meaning.get(t, ()), key=str)]
+    pairs = [(t, as_read.columns[f]) for t in tokens for f in sorted(head.meaning.get(t, ()), key=str)]
     if pairs:
         symbols, columns = np.array(pairs).T
         program.embed(symbols, columns)

@@ -356,13 +356,10 @@ class SlotRows:
             base = base if self.every_length else self.sized(base)
         return boxes
 
-    def _drafts(self) -> list[Draft]:
-        return [(group, case, region) for group in self.groups for case, region in self._regions(group, group.rules)]
-
     def _regions(self, group: Slots, cases: Sequence[Case]) -> Iterator[tuple[Case, Region]]:
         return case_regions(cases, self._indices[group]["N"].size, evaluating(self._indices[group]))
 
-    def _found(self, drafts: Sequence[Draft]) -> dict[tuple[int, int], Finders]:
+    def _finder_rows_of(self, drafts: Sequence[Draft]) -> dict[tuple[int, int], Finders]:
         """Return the rows of every read over a range, by the number of the region and the read.
 
         At one length every region has its own rows. For every N, a read has one box of rows, whichever region its slot

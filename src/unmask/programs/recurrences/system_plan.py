@@ -23,7 +23,7 @@ from unmask.expressions import Expression, N, Range, choose, constant
 from unmask.expressions import n as row
 from unmask.numerics.arithmetic import Precision
 from unmask.programs.program import Vocabulary, vocabulary_of
-from unmask.programs.recurrences.regions import Fetch, Known, Ranged, Region, case_regions, finder_regions
+from unmask.programs.recurrences.regions import Known, Ranged, Region, case_regions, finder_regions
 from unmask.programs.recurrences.rule_tables import (
     NEVER,
     Cube,
@@ -148,8 +148,10 @@ class SystemPlan(SlotRows):
         self.regions: list[Planned] = []
         self.starts: list[Planned] = []
         self._whole = set(_read_whole(system))
-        drafts = self._drafts()
-        finders = self._found(drafts)
+        drafts: list[Draft] = [
+            (group, case, region) for group in self.groups for case, region in self._regions(group, group.rules)
+        ]
+        finders = self._finder_rows_of(drafts)
         self.blocks = self._blocks()
         self._plan(drafts, finders)
         if system.edits:
@@ -322,12 +324,10 @@ class SystemPlan(SlotRows):
                     heads.append(ReadHead())
                 heads[number].meaning.update(meaning)
                 self.waits |= leaf.source is not None
-                addresses[number] = self._address(leaf)
+                code = leaf.places[0] if leaf.source is None else self.boxes[leaf.source].code(leaf.places)
+                addresses[number] = code
                 read_values.add(values, *variables_of(("read", number), values))
         return addresses, read_values
-
-    def _address(self, fetch: Fetch) -> Expression:
-        return fetch.places[0] if fetch.source is None else self.boxes[fetch.source].code(fetch.places)
 
     def _planned(
         self,
@@ -450,7 +450,9 @@ class SystemPlan(SlotRows):
         """Per block: the expression of the region that a row belongs to."""
         pieces: dict[Block, Expression] = {}
         for region, expression in expression_of.items():
-            pieces[region.block] = _if(region.where, expression, pieces.get(region.block, rest))
+            everywhere = region.where.operator == "constant" and region.where.value
+            other = pieces.get(region.block, rest)
+            pieces[region.block] = expression if everywhere else choose(region.where, expression, other)
         return list(pieces.items())
 
 
@@ -467,10 +469,6 @@ def _same_rows(every: Block, block: Block, ranges: Sequence[Range], length: int)
 def _cut(cases: Sequence[Case], arrays: Arrays, left_out: list[Expression]) -> Iterator[tuple[Case, Region]]:
     """The regions of a group that have a slot among these; `left_out` collects the conditions of the others."""
     return case_regions(cases, arrays["N"].size, evaluating(arrays), left_out)
-
-
-def _if(condition: Expression, then: Expression, otherwise: Expression) -> Expression:
-    return then if condition.operator == "constant" and condition.value else choose(condition, then, otherwise)
 
 
 def _read_whole(system: System) -> Iterator[Slots]:

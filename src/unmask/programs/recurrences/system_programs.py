@@ -119,21 +119,21 @@ def predictor_of(
     """The program of every row; without `waits`, everything that is read is already written."""
     vocabulary = plan.symbols.vocabulary
     outcome = SlotResults.of(program, plan, placement, own_slot=own_slot)
-    node = SlotRegisters.of(program, plan, placement)
-    node.embed_own(range(len(vocabulary.symbols)))
-    masked, absent, full = program.one, [], None
+    registers = SlotRegisters.of(program, plan, placement)
+    registers.embed_own(range(len(vocabulary.symbols)))
+    masked, absent, filled = program.one, [], None
     if waits:
         masked = program.register("masked")
         program.embed(vocabulary["mask"], masked)
         absent = [program.register(f"masked {h}") for h in range(len(plan.heads))]
     if own_slot:
-        full = program.register("full")
-        program.embed(np.setdiff1d(vocabulary.everything, vocabulary["mask"]), full)
+        filled = program.register("full")
+        program.embed(np.setdiff1d(vocabulary.everything, vocabulary["mask"]), filled)
     if plan.system.edits:
-        _start(program, node)
+        _start(program, registers)
 
     def bring(head: HeadBuilder, h: int) -> None:
-        head.copy(node.as_read[h].all, node.fetched[h].all)
+        head.copy(registers.as_read[h].all, registers.fetched[h].all)
         if waits:
             head.copy(masked, absent[h])
 
@@ -141,16 +141,16 @@ def predictor_of(
         return [absent[h] for h in region.heads] if waits else []
 
     layer = program.layer()
-    node.fetch(layer, bring)
+    registers.fetch(layer, bring)
     unknown: list[Columns] = []
     if plan.channels:
-        node.find(layer.mlp, unread)
+        registers.find(layer.mlp, unread)
         layer = program.layer()
-        heads = node.gather(layer)
+        heads = registers.gather(layer)
         if waits:
             unknown = _unknown(program, heads, absent, layer.mlp)
         layer = program.layer()
-    outcome.decide(layer.mlp, node, unread, unknown, full)
+    outcome.decide(layer.mlp, registers, unread, unknown, filled)
     outcome.read_out()
     return program
 
@@ -167,9 +167,9 @@ def _unknown(program: Program, heads: list, absent: list[Columns], mlp: MlpBuild
     return flags
 
 
-def _start(program: Program, node: SlotRegisters) -> None:
+def _start(program: Program, registers: SlotRegisters) -> None:
     """Treat a masked slot as if it had its start value."""
-    plan = node.plan
+    plan = registers.plan
     written = program.register("written")
     unmasked = np.setdiff1d(plan.symbols.vocabulary.everything, plan.symbols.vocabulary["mask"])
     program.embed(unmasked, written)
@@ -178,32 +178,32 @@ def _start(program: Program, node: SlotRegisters) -> None:
         """The columns in which heads find a feature of a slot, according to its meaning for each head."""
         sort, value = feature
         if sort != "is":
-            return sorted({columns.columns[feature] for columns in node.as_read if feature in columns.columns})
+            return sorted({columns.columns[feature] for columns in registers.as_read if feature in columns.columns})
         token = plan.symbols.token[value]
         meanings = [sorted(head.meaning.get(token, ()), key=str) for head in plan.heads]
         return sorted(
-            {columns.columns[f] for columns, meaning in zip(node.as_read, meanings, strict=True) for f in meaning}
+            {columns.columns[f] for columns, meaning in zip(registers.as_read, meanings, strict=True) for f in meaning}
         )
 
-    start_layer(program, node, [written], columns_of)
+    start_layer(program, registers, [written], columns_of)
 
 
 def start_layer(
-    program: Program, node: SlotRegisters, blocks: list[Columns], targets: Callable[[Feature], list[int]]
+    program: Program, registers: SlotRegisters, vetoes: list[Columns], targets: Callable[[Feature], list[int]]
 ) -> None:
     """A layer before all others that writes start values, from the letters that slots read."""
-    plan = node.plan
+    plan = registers.plan
     layer = program.layer()
-    start = SlotRegisters(program, plan, node.row_code)
+    start = SlotRegisters(program, plan, registers.row_code)
     for h, head in enumerate(plan.start_heads):
         as_letter = features(program, f"as letter {h}", head.features)
         embed_meaning(program, head, as_letter, range(len(plan.system.letters)))
         start.fetched.append(features(program, f"letter {h}", head.features))
         address = program.code(f"letter address {h}", plan.address(h, plan.starts), room=plan.room)
-        lookup(layer, address, node.row_code).copy(as_letter.all, start.fetched[h].all)
+        lookup(layer, address, registers.row_code).copy(as_letter.all, start.fetched[h].all)
     for region in plan.starts:
         start.outside[region] = program.flag(f"not start of {region.name}", plan.not_in([region]))
-        start.units(layer.mlp, region, region.terms, blocks, targets)
+        start.add_terms(layer.mlp, region, vetoes, targets)
 
 
 class SlotResults:
@@ -243,24 +243,24 @@ class SlotResults:
         return self
 
     def decide(
-        self, mlp: MlpBuilder, node: SlotRegisters, unread, unknown: list[Columns], full: Columns | None
+        self, mlp: MlpBuilder, registers: SlotRegisters, unread, unknown: list[Columns], filled: Columns | None
     ) -> None:
         """The units of every rule, and whether a slot is ready; none if a slot is `full`."""
         for region in self.plan.regions:
             group = region.group
             if group is None:
                 continue
-            blocks = [*unread(region), *(unknown[c] for c in region.channels if unknown)]
+            vetoes = [*unread(region), *(unknown[c] for c in region.channels if unknown)]
             first = mlp.size
             copies = self.results[self.plan.coded_as_sets(group)]
-            node.units(mlp, region, region.terms, blocks, lambda f, c=copies: [results.columns[f] for results in c])
+            registers.add_terms(mlp, region, vetoes, lambda f, c=copies: [copy.columns[f] for copy in c])
             unit = mlp.units(1, bias=ONE)
-            for flag in (node.outside[region], *blocks):
+            for flag in (registers.outside[region], *vetoes):
                 mlp.read(unit, flag, -ONE)
             for column in self.ready[group]:
                 mlp.write(unit, np.array([column]))
-            if full is not None:
-                mlp.read(np.arange(first, mlp.size), full, -ONE)
+            if filled is not None:
+                mlp.read(np.arange(first, mlp.size), filled, -ONE)
 
     def read_out(self) -> None:
         program, plan = self.program, self.plan
@@ -298,16 +298,16 @@ def system_loop(plan: SystemPlan) -> Program:
     """One or three looped layers; the last rows hold the answers, in order."""
     vocabulary = plan.symbols.vocabulary
     program = program_in_length(vocabulary.symbols, len(vocabulary.symbols), plan.rows)
-    node = SlotRegisters.of(program, plan)
+    registers = SlotRegisters.of(program, plan)
     listed = dict.fromkeys(f for group in plan.groups for f in plan.result_features(group))
     result = features(program, "value", list(listed))
-    node.embed_own(range(vocabulary.letters))
+    registers.embed_own(range(vocabulary.letters))
     if plan.system.edits:
-        start_layer(program, node, [], lambda feature: [result.columns[feature]])
+        start_layer(program, registers, [], lambda feature: [result.columns[feature]])
 
     def bring(head: HeadBuilder, h: int) -> None:
-        head.copy(node.as_read[h].all, node.fetched[h].all)
-        source, target = _brought(plan, h, result, node.fetched[h])
+        head.copy(registers.as_read[h].all, registers.fetched[h].all)
+        source, target = _brought(plan, h, result, registers.fetched[h])
         head.copy(source, target)
 
     def nothing(region: Planned) -> list[Columns]:  # noqa: ARG001
@@ -315,24 +315,24 @@ def system_loop(plan: SystemPlan) -> Program:
 
     first = len(program.layers)
     layer = program.layer()
-    node.fetch(layer, bring)
-    own_row = itself(layer, node.row_code)
-    clear(own_row, *(read.all for read in node.fetched))
+    registers.fetch(layer, bring)
+    own_row = itself(layer, registers.row_code)
+    clear(own_row, *(read.all for read in registers.fetched))
     if plan.channels:
-        clear(own_row, *(found.all for found in node.items_found))
-        node.find(layer.mlp, nothing)
+        clear(own_row, *(items.all for items in registers.items_found))
+        registers.find(layer.mlp, nothing)
         layer = program.layer()
-        node.gather(layer)
+        registers.gather(layer)
         clear(
-            itself(layer, node.row_code),
-            *(f.all for kind in (node.item_share, node.present, node.absent) for f in kind),
+            itself(layer, registers.row_code),
+            *(f.all for kind in (registers.item_share, registers.present, registers.absent) for f in kind),
         )
         layer = program.layer()
-        own_row = itself(layer, node.row_code)
+        own_row = itself(layer, registers.row_code)
     clear(own_row, result.all)
     for region in plan.regions:
         if region.group is not None:
-            node.units(layer.mlp, region, region.terms, [], lambda feature: [result.columns[feature]])
+            registers.add_terms(layer.mlp, region, [], lambda feature: [result.columns[feature]])
     program.loop = first, len(program.layers)
     _read_out(program, plan, result)
     return program
