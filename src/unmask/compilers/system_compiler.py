@@ -350,7 +350,7 @@ class SystemCompiler:
         return self._described(unfolding, plan.rows_at(unfolding).row_names[length:])
 
     def _described(self, unfolding: Unfolding, names: list[str]) -> dict[str, Any]:
-        """Add the number of answers and the names of the slots to what a folder stores of a program."""
+        """Return the description of the problem in a model folder, with the number of answers and the slots' names."""
         if not self.names_slots:
             return self.problem
         if not self.problem:
@@ -366,7 +366,7 @@ class SystemCompiler:
         return self._plan(length, {**ROLES, "cot": begin}.get(kind, ("mask",)), most_added(precision))
 
     def _repeating(self, length: int) -> "SystemCompiler":
-        """Return the compiler of the system in which no slot reads an answer."""
+        """Return the compiler of the same system with repeated answers, if a slot reads an answer."""
         return self._repeat(length)
 
     @cached_property
@@ -390,7 +390,7 @@ class SystemCompiler:
 
 
 def _unread(positions: list[int], length: int) -> str:
-    """Say which letters of a word no slot reads."""
+    """Return a note on the letters of a word that no slot reads."""
     if len(positions) == length:
         return f"no slot reads any of the {length} letters"
     named = ", ".join(map(str, positions[:8])) + (f" and {len(positions) - 8} more" if len(positions) > 8 else "")

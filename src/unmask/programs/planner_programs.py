@@ -33,10 +33,10 @@ def readiness_planner(
     room: Expression | None = None,
     hops: int = 1,
 ) -> Program:
-    """Return the planner that writes a masked slot once none of the rows that `children` name is masked.
+    """Return the planner that chooses a masked slot once all rows that it reads are written.
 
-    `children` are formulas or tables with an address for every row. Addresses are below `rows`, or below `room` if it
-    is given (room >= rows).
+    `children` are formulas or tables with the address of a row that is read, for every row. Addresses are below `rows`,
+    or below `room` if it is given (room >= rows).
 
     Statement:    a slot is chosen if it is masked and none of the rows that it reads is. With h hops, a row that one of
                   h - 1 earlier hops would choose counts as written.

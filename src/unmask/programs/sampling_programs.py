@@ -58,7 +58,7 @@ class _Bits:
         return self._copied(lookup(layer, address, self.row_code), name)
 
     def fetch_row(self, layer: LayerBuilder, name: str, row: int) -> tuple[Columns, Columns, Columns]:
-        """The same, with one row for all rows."""
+        """Look up zero, unit and masked of one row, the same for every row."""
         return self._copied(lookup_row(layer, row, self.row_code), name)
 
     def _copied(self, head: HeadBuilder, name: str) -> tuple[Columns, Columns, Columns]:
@@ -76,7 +76,7 @@ class _Bits:
         blocked: Sequence[Columns],
         says: tuple[Columns, Columns],
     ) -> None:
-        """says += the value of the gate of every row; 0 if the row has no gate or is blocked.
+        """Add to `says` the value of the gate of every row; 0 if the row has no gate or is blocked.
 
         unit of ab = ReLU([table(ab)] - [left ≠ a] - [right ≠ b] - blocked), for the value 1, and likewise for 0.
         """
@@ -96,7 +96,7 @@ class _Bits:
 
 
 def value_logits(bits: _Bits, says_zero: Columns, says_unit: Columns) -> None:
-    """Logits: B·says one - B·says zero for 1, the negative for 0. If neither is set, the slot is a coin."""
+    """Set the logits: B·says one - B·says zero for 1, the negative for 0. If neither is set, the slot is a coin."""
     for role, sign in (("accept", B), ("reject", -B)):
         bits.program.read_out(bits.vocabulary[role], says_unit, sign)
         bits.program.read_out(bits.vocabulary[role], says_zero, -sign)

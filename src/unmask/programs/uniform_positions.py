@@ -57,7 +57,7 @@ class FormulaSize:
 class Declared:
     """One register: its formulas with their sizes, and the bits of the largest intermediate value of any of them.
 
-    `table` names the table that it reads, `flaw` says what is wrong with it.
+    `table` names the table that it reads, `flaw` is the reason why the register is refused.
     """
 
     register: str

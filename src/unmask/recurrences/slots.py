@@ -272,7 +272,7 @@ def as_reads(reads: Reads) -> tuple[Read, ...]:
 
 
 def _instead_of_read(value: object) -> str:
-    """Say what to write instead of something that is not a read."""
+    """Return a hint for an error message: what to write instead of a value that is not a read."""
     if isinstance(value, bool):
         return (
             '; to compare what is read, compare in the function: rule(letter(i), lambda x: x == "a"), '

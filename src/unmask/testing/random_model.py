@@ -1,4 +1,4 @@
-"""Seed → a random model of any kind that saturates, edits, and never divides by zero.
+"""Seed → a random model of any kind whose sums clip and whose slots may be rewritten; it never divides by zero.
 
 Queries and keys have entries of at most 1/2, because otherwise most random models would divide by zero; embeddings,
 positions, values and MLPs use the whole range, so that sums clip. A model that divides by zero on a word

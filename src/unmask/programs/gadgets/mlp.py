@@ -1,4 +1,4 @@
-"""MLP gadgets: what one MLP computes, over named registers.
+"""MLP gadgets: functions that one MLP computes, over named registers.
 
 An MLP adds ReLU(W2·ReLU(W1·x + b1) + b2) to x: the inner ReLU gives the hidden units, the outer one the columns. Flags
 are 0 or 1. All gadgets work on arrays: unit or column i belongs to entry i of each argument.
@@ -58,7 +58,7 @@ def write_nor(mlp: MlpBuilder, units: Groups, columns: Columns) -> None:
 
 
 def veto(mlp: MlpBuilder, flags: Columns, columns: Columns) -> None:
-    """Set columns, which are at most 1 so far, to 0 if one of the flags is 1."""
+    """Set columns to 0 if one of the flags is 1; their values before must be at most 1."""
     for flag in flags:
         unit = mlp.units(1)
         mlp.read(unit, flag)

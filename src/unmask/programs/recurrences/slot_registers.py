@@ -1,6 +1,6 @@
 """The computation of every row of a system, from registers to results.
 
-    layer 1   heads copy the features of the rows that are read; finder rows write what they find
+    layer 1   heads copy the features of the rows that are read; finder rows write the items that they find
     layer 2   with reads over a range: slots attend to their finder rows (lem:detection)
     last      a unit for every conjunction of a rule; its result features, twice
 
@@ -95,7 +95,7 @@ class SlotRegisters:
         return registers
 
     def embed_own(self, tokens: Sequence[int]) -> None:
-        """Embed the features that every row shows to the heads that read it; heads with equal meanings share them."""
+        """Embed the features of a row that each head reads; heads with equal meanings share the columns."""
         for h, head in enumerate(self.plan.heads):
             same = next((g for g in range(h) if self.plan.heads[g].meaning == head.meaning), None)
             if same is not None:
@@ -109,12 +109,12 @@ class SlotRegisters:
         return declared if self.placement is None else self.placement.in_computing_rows(declared, fill)
 
     def fetch(self, layer: LayerBuilder, copy: Callable[[HeadBuilder, int], None]) -> None:
-        """One LOOKUP for every read; `copy` says what it copies."""
+        """Add one LOOKUP for every read; `copy` adds the values that it copies."""
         for h, address in enumerate(self.addresses):
             copy(lookup(layer, address, self.row_code), h)
 
     def find(self, mlp: MlpBuilder, vetoes: Callable[[Planned], Vetoes]) -> None:
-        """Let finder rows write what they find."""
+        """Let every finder row write the items that it finds."""
         for region in self.plan.regions:
             if region.group is None:
                 channel = self._channel_of(region)
@@ -156,7 +156,7 @@ class SlotRegisters:
             mlp.write(np.repeat(unit, len(written)), np.array(written, dtype=np.int64))
 
     def column(self, literal: Column) -> int:
-        """The register of a literal."""
+        """Return the column of a literal."""
         kind, number, (sort, value) = literal
         if kind == "read":
             return self.fetched[number].columns[sort, value]

@@ -362,8 +362,8 @@ class SlotRows:
     def _finder_rows_of(self, drafts: Sequence[Draft]) -> dict[tuple[int, int], Finders]:
         """Return the rows of every read over a range, by the number of the region and the read.
 
-        At one length every region has its own rows. For every N, a read has one box of rows, whichever region its slot
-        is in; all slots of a group must have it.
+        In a plan for one length, every region has its own rows. In a plan for every N, all slots of a group have the
+        same reads over ranges, and each read has one box of rows for the whole group.
         """
         finders: dict[tuple[int, int], Finders] = {}
         shared: dict[tuple[Slots, Over], Finders] = {}

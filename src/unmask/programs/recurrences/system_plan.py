@@ -208,7 +208,7 @@ class SystemPlan(SlotRows):
         return channels
 
     def _add(self, region: Planned) -> None:
-        """Add a region; if it computes the same as another region of its block, merge the two."""
+        """Add a region. If another region of its block computes the same table, merge the two."""
         for number, other in enumerate(self.regions):
             if other.block is region.block and other.computes == region.computes:
                 where = choose(other.where, 1, region.where)
@@ -424,7 +424,10 @@ class SystemPlan(SlotRows):
         return constant(int(first.block.evaluate(first.target)[0]))
 
     def target(self, channel: int, otherwise: int | None = None) -> Expression | np.ndarray:
-        """Return the target code: in finder rows that of their slot, in such a slot its own, elsewhere that of any."""
+        """Return the target code of every row.
+
+        It is the code of the slot in its finder rows and in the slot itself. Other rows have the code of any such slot.
+        """
         finders = self.channels[channel].finders
         any_target = self._first_target(channel) if otherwise is None else constant(otherwise)
         code_of = {

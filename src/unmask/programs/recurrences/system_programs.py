@@ -44,7 +44,7 @@ from unmask.recurrences.slots import Slots
 
 
 def system_planner(plan: SystemPlan) -> Program:
-    """u = masked slot ∧ nothing that it reads is masked; every slot if slots are rewritten."""
+    """Return the planner: u = masked slot ∧ no row that it reads is masked; every slot if slots are rewritten."""
     vocabulary = plan.symbols.vocabulary
     program = program_in_length(vocabulary.symbols, 2, plan.rows)
     slots = [plan.blocks[group] for group in plan.groups]
@@ -85,9 +85,10 @@ def _choose(
     shares: list[Columns],
     take: Columns,
 ) -> None:
-    """take = ReLU(masked - Σ what is read and masked - other rows), for slots with the same reads over ranges.
+    """take = ReLU(masked - Σ masked of a row that is read - [another kind of slot]), per kind of slot.
 
-    A share is 0 or at least 2^-p: twice 2^(p-1) of it outweighs `masked`.
+    Slots of one kind read over the same ranges. A share of masked rows is 0 or at least 2^-p: twice 2^(p-1) times the
+    share outweighs `masked`.
     """
     alike: dict[tuple[Any, ...], list[Planned]] = {}
     for region in plan.regions:
@@ -107,7 +108,7 @@ def _choose(
 
 
 def system_predictor(plan: SystemPlan, *, own_slot: bool = False) -> Program:
-    """The value of every slot whose reads are written; with `own_slot` (a topk model) of masked slots only."""
+    """Return the program that computes every slot whose reads are written; with `own_slot` (topk), masked slots only."""
     vocabulary = plan.symbols.vocabulary
     program = program_in_length(vocabulary.symbols, len(vocabulary.symbols), plan.rows)
     return predictor_of(program, plan, waits=plan.waits and not plan.system.edits, own_slot=own_slot)
@@ -116,7 +117,7 @@ def system_predictor(plan: SystemPlan, *, own_slot: bool = False) -> Program:
 def predictor_of(
     program: Program, plan: SystemPlan, placement: Placement | None = None, *, waits: bool, own_slot: bool = False
 ) -> Program:
-    """The program of every row; without `waits`, everything that is read is already written."""
+    """Return the program of every row; without `waits`, all rows that are read are already written."""
     vocabulary = plan.symbols.vocabulary
     outcome = SlotResults.of(program, plan, placement, own_slot=own_slot)
     registers = SlotRegisters.of(program, plan, placement)
@@ -156,7 +157,7 @@ def predictor_of(
 
 
 def _unknown(program: Program, heads: list, absent: list[Columns], mlp: MlpBuilder) -> list[Columns]:
-    """Whether a finder row of a slot waits for something."""
+    """Return flags per channel: a finder row of the slot reads a masked row."""
     flags = []
     for c, head in enumerate(heads):
         share, flag = program.register(f"share of masked {c}"), program.register(f"waits {c}")
@@ -191,7 +192,7 @@ def _start(program: Program, registers: SlotRegisters) -> None:
 def start_layer(
     program: Program, registers: SlotRegisters, vetoes: list[Columns], targets: Callable[[Feature], list[int]]
 ) -> None:
-    """A layer before all others that writes start values, from the letters that slots read."""
+    """Add a layer before all others that writes start values, from the letters that slots read."""
     plan = registers.plan
     layer = program.layer()
     start = SlotRegisters(program, plan, registers.row_code)
@@ -209,7 +210,7 @@ def start_layer(
 class SlotResults:
     """Results and their logits: B for the chosen symbol, -B for all others.
 
-    While a slot waits, the symbols that it may have tie at 0, or with `own_slot` have -B like all others.
+    While a slot waits, all symbols of its group have the logit 0; with `own_slot`, all symbols have -B.
 
     The columns are in the order of the sum: possible symbols, whether the row is ready, the chosen symbol.
     """
@@ -245,7 +246,7 @@ class SlotResults:
     def decide(
         self, mlp: MlpBuilder, registers: SlotRegisters, unread, unknown: list[Columns], filled: Columns | None
     ) -> None:
-        """The units of every rule, and whether a slot is ready; none if a slot is `full`."""
+        """Add the units of every rule, and the flag that a slot is ready; both are 0 in slots that are `filled`."""
         for region in self.plan.regions:
             group = region.group
             if group is None:
@@ -295,7 +296,7 @@ class SlotResults:
 
 
 def system_loop(plan: SystemPlan) -> Program:
-    """One or three looped layers; the last rows hold the answers, in order."""
+    """Return the looped transformer: one or three looped layers. The last rows have the answers."""
     vocabulary = plan.symbols.vocabulary
     program = program_in_length(vocabulary.symbols, len(vocabulary.symbols), plan.rows)
     registers = SlotRegisters.of(program, plan)
@@ -339,7 +340,7 @@ def system_loop(plan: SystemPlan) -> Program:
 
 
 def _brought(plan: SystemPlan, h: int, result: Features, fetched: Features) -> tuple[Columns, Columns]:
-    """The map from a slot's results to the features that a head reads."""
+    """Return the columns (result, feature) of the map from the results of a slot to the features that head h reads."""
     pairs: dict[tuple[int, int], None] = {}
     head = plan.heads[h]
     for group in plan.groups:
@@ -356,7 +357,7 @@ def _brought(plan: SystemPlan, h: int, result: Features, fetched: Features) -> t
 
 
 def _read_out(program: Program, plan: SystemPlan, result: Features) -> None:
-    """B for the value of an answer row (0 for a set, minus B for every wrong item); -B for all others."""
+    """Set the logits: B for the value of an answer row, -B for all others; for a set, 0 - B per wrong item."""
     group = plan.groups[-1]
     tokens = plan.symbols.tokens(group.values)
     if not plan.coded_as_sets(group):
@@ -372,7 +373,7 @@ def _read_out(program: Program, plan: SystemPlan, result: Features) -> None:
 
 
 def system_string(placement: Placement) -> Program:
-    """The program of a chain of thought, for all steps."""
+    """Return the program of a chain of thought, parallel or not."""
     plan = placement.plan
     symbols = plan.symbols.vocabulary.symbols
     program = program_in_length(symbols, len(symbols), constant(placement.rows), "causal")

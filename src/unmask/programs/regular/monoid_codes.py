@@ -34,7 +34,7 @@ class FeaturePairs:
     feature: np.ndarray
 
     def of(self, elements: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(index in `elements`, feature) for every feature of these elements."""
+        """Return (index in `elements`, feature) for every feature of these elements."""
         order = np.argsort(self.element, kind="stable")
         starts = np.searchsorted(self.element[order], elements)
         stops = np.searchsorted(self.element[order], elements, side="right")
@@ -259,7 +259,10 @@ def _word_name(monoid: Monoid, element: int, tokens: tuple[str, ...]) -> str:
 
 
 def _with_symbols(tokens: tuple[str, ...], letters: np.ndarray, names: list[str]) -> tuple[tuple[str, ...], np.ndarray]:
-    """Symbols are the tokens, then the elements that are not the element of a token; a taken name gets a number."""
+    """Return the symbols, which are the tokens and then the other elements, and the symbol of every element.
+
+    A name that is already used gets a number.
+    """
     symbols = list(tokens)
     used = set(tokens)
     symbol_of = np.full(len(names), -1)

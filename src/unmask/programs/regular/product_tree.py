@@ -350,9 +350,9 @@ def _read_out(program: Program, products: Products, vocabulary: Vocabulary, regi
 
 
 def _suppress(program: Program, vocabulary: Vocabulary, written: Columns, registers: _ProductRegisters) -> None:
-    """-B for symbols out of place, and -B for all once a row is decided, from which B twice lifts the chosen one.
+    """Set the logit -B for symbols that the row cannot hold, and for all symbols once the row is decided.
 
-    These columns are before those of the choice, so that the sum runs -B, -B, 0, B.
+    These columns are before those of the choice, so that the sum of the chosen symbol runs -B, -B, 0, B.
     """
     program.read_out(written, registers.last, -B)
     program.read_out(vocabulary.verdicts, registers.inner, -B)
@@ -363,7 +363,10 @@ def _suppress(program: Program, vocabulary: Vocabulary, written: Columns, regist
 
 
 def tree_planner(vocabulary: Vocabulary, length: Expression, *, hops: int = 1) -> Program:
-    """u = masked ∧ ¬(left factor masked) ∧ ¬(right factor masked); what earlier hops fill counts as written."""
+    """Return the planner: u = masked ∧ ¬(left factor masked) ∧ ¬(right factor masked).
+
+    A slot that an earlier hop of the same pass fills counts as written.
+    """
     tree = queue_tree(length)
     hops = hops if tree.waits else 1
     return readiness_planner(vocabulary, tree.rows, tree.factors if tree.waits else (), hops=hops)

@@ -67,7 +67,7 @@ WeightedColumns = tuple[Columns, Coefficient]
 
 
 def state_node(automaton: Automaton, vocabulary: Vocabulary, layout: StateLayout, *, own_slot: bool = False) -> Program:
-    """The program; the symbols after the letters are the states. `own_slot` as for `product_node`."""
+    """Return the program of every row; symbols after the letters are states. `own_slot` as in `product_node`."""
     program = Program(vocabulary.symbols, len(vocabulary.symbols), layout.length, layout.rows, layout.attention)
     registers = _StateRegisters.of(program, automaton, vocabulary, layout)
     written = vocabulary.letters + np.arange(automaton.states)
@@ -84,7 +84,7 @@ def state_node(automaton: Automaton, vocabulary: Vocabulary, layout: StateLayout
 
 
 class _Fetched:
-    """The result of a lookup: a letter, a state, or a mask."""
+    """The registers for the result of a lookup: a letter, a state, or a mask."""
 
     def __init__(self, program: Program, side: str, letters: Sequence[str], states: Sequence[str]) -> None:
         self.letter = program.register(f"{side} letter", letters)
@@ -202,7 +202,7 @@ def _follow_right(
 
 
 def _say_if_ready(mlp: MlpBuilder, registers: _StateRegisters, *, waits: bool) -> None:
-    """ready = no factor is masked, if a row may find a masked factor."""
+    """ready = no factor is masked; always 1 if all factors are written."""
     unit = mlp.units(1, bias=ONE)
     for fetched in registers.fetched if waits else []:
         mlp.read(unit, fetched.masked, -ONE)
@@ -212,7 +212,7 @@ def _say_if_ready(mlp: MlpBuilder, registers: _StateRegisters, *, waits: bool) -
 def _read_out(
     program: Program, vocabulary: Vocabulary, written: np.ndarray, registers: _StateRegisters, *, own_slot: bool
 ) -> None:
-    """-B for all symbols, B twice for the choice, and -B twice for symbols out of place."""
+    """Set the logits: -B for all symbols, B twice for the choice, -B twice for symbols that the row cannot hold."""
     holdable = np.concatenate([written, vocabulary.verdicts])
     never = np.setdiff1d(vocabulary.everything, holdable)
     program.read_out(vocabulary.everything if own_slot else never, program.one, -B)
