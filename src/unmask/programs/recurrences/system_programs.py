@@ -108,7 +108,7 @@ def _choose(
 
 
 def system_predictor(plan: SystemPlan, *, own_slot: bool = False) -> Program:
-    """Return the program that computes every slot whose reads are written; with `own_slot` (topk), masked slots only."""
+    """Return the program that computes the slots whose reads are written; with `own_slot` (topk), masked ones only."""
     vocabulary = plan.symbols.vocabulary
     program = program_in_length(vocabulary.symbols, len(vocabulary.symbols), plan.rows)
     return predictor_of(program, plan, waits=plan.waits and not plan.system.edits, own_slot=own_slot)
