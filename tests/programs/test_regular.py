@@ -9,13 +9,12 @@ from programs.languages import KINDS, LAYOUTS, STRANGE, answered, automaton, com
 from unmask.compilers.regular_compiler import RegularCompiler
 from unmask.errors import ProblemError, TooLarge
 from unmask.numerics.arithmetic import Precision
-from unmask.problems.automata.groups_and_monoids import permutation_group
 from unmask.problems.regexes.determinisation import regex_automaton
-from unmask.problems.regular_problems import word_problem
+from unmask.problems.regular_problems import GroupProblem
 from unmask.weights.storage import content_hash
 
 FOUR_STATES = automaton([[1, 3, 0], [2, 0, 1], [2, 1, 3], [0, 3, 2]], 0, [0, 1, 0, 1])
-S3 = word_problem(permutation_group("S3"))
+S3 = GroupProblem("S3").automaton
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -115,7 +114,7 @@ def test_no_step_can_be_left_out(length, layout):
 
 def test_layouts_say_why_they_were_taken():
     assert RegularCompiler.of(FOUR_STATES).layout.startswith("one slot per node: the monoid has ")
-    large = RegularCompiler.of(word_problem(permutation_group("S7")))
+    large = RegularCompiler.of(GroupProblem("S7").automaton)
     assert large.layout == "5040 slots per node: the transition monoid has more than 1,024 elements"
 
 
@@ -147,7 +146,7 @@ def test_a_length_without_measure_is_refused_before_memory_is_taken(kind):
 
 
 def test_a_loop_over_too_many_paths_is_refused_with_its_estimate():
-    seven = RegularCompiler.of(word_problem(permutation_group("S7")))
+    seven = RegularCompiler.of(GroupProblem("S7").automaton)
     with pytest.raises(TooLarge, match=r"5,040 states would need 128,024,064,000 hidden units"):
         seven.compile("plt", 4, Precision(2))
 

@@ -23,7 +23,6 @@ from unmask.reasoners.run_words import run
 from unmask.testing import random_model
 from unmask.testing.draws import Draws
 from unmask.testing.random_model import cached_model, sample_words
-from unmask.theorems.conversion_checks import random_transformer
 from unmask.weights.kinds import DIFFUSION, Kind
 from unmask.weights.model import Model
 
@@ -157,9 +156,8 @@ def uniform_planner(effort: Effort) -> Evidence:
     seeds = effort.of(3000)
     masked = np.array([[True, False, True, True]])
     counts = np.zeros(4, dtype=int)
-    precision = random_transformer(0, "unmasked", precision=2).precision
     for seed in range(seeds):
-        situation = Situation(seed % 5, 2, masked, np.zeros((1, 4), dtype=np.int64), precision)
+        situation = Situation(seed % 5, 2, masked, np.zeros((1, 4), dtype=np.int64), one=4)
         chosen = Uniform(1, Tape(seed)).choose(situation)[0]
         require(chosen.sum() == 1, "another number of slots is chosen")
         counts += chosen
