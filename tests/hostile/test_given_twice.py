@@ -111,12 +111,12 @@ def test_a_certificate(tmp_path, unmask):
 
 
 def test_settings_and_results_of_the_lab(tmp_path):
-    from unmask.lab.settings import read_config
+    from unmask.lab.settings import read_run_config
     from unmask.lab.sweep import read_results
 
     (tmp_path / "x.json").write_text('{"length": 4, "length": 8}')
     with pytest.raises(UnmaskError, match="'length' is given twice"):
-        read_config(tmp_path / "x.json")
+        read_run_config(tmp_path / "x.json")
     (tmp_path / "x.json").write_text('{"format": "unmask-lab/1", "cells": [], "cells": []}')
     with pytest.raises(UnmaskError, match="'cells' is given twice"):
         read_results(tmp_path / "x.json")

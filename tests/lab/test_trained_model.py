@@ -15,7 +15,7 @@ from unmask.lab.task_sources import Stream, words
 from unmask.lab.tasks import FRAMEWORKS
 from unmask.lab.trained_model import NetworkMedium, NetworkReading, Trained, accuracy, last_symbols
 from unmask.lab.trained_network import EVERY_ROW
-from unmask.lab.trained_sampling import TrainedPredictor, planned
+from unmask.lab.trained_sampling import TrainedPredictor, measure_samplers
 from unmask.lab.training import new_network, train
 from unmask.reasoners.loops import Medium, canvases
 from unmask.samplers.rule_interface import Predictor, SamplerError
@@ -108,7 +108,9 @@ def test_planners_on_a_trained_predictor():
     run = train(small(shape=shape, objective="masking", steps=300, evaluate_every=300))
     assert isinstance(TrainedPredictor(run.trained, drawn(run.trained)), Predictor)
     asked = ("oracle", "threshold 0.9", "confidence k=4", "uniform k=1")
-    found = {entry["planner"]: entry for entry in planned(run.trained, count=200, seed=0, among=asked.__contains__)}
+    found = {
+        entry["planner"]: entry for entry in measure_samplers(run.trained, count=200, seed=0, among=asked.__contains__)
+    }
     assert found["oracle"]["right"] > 0.97
     assert found["oracle"]["passes"] == 2
     assert found["threshold 0.9"]["right"] > 0.97

@@ -16,7 +16,7 @@ from unmask.lab.trained_network import EVERY_ROW, KeyValueCache, PlaceTable, Tra
 from unmask.limits import check
 from unmask.reasoners.array_medium import TokenArrays
 from unmask.reasoners.loops import Moment, canvases
-from unmask.reasoners.planners import surest
+from unmask.reasoners.planners import choose_surest
 from unmask.weights.kinds import Kind
 
 # Trained: a network and its task, with the interface that the loops expect of compiled models.
@@ -191,7 +191,7 @@ class NetworkMedium(TokenArrays):
 
     def surest(self, logits: NetworkReading, k: int, *, without: int) -> np.ndarray:
         sure = np.delete(logits.logits, without, axis=-1).max(axis=-1)
-        return surest(sure, np.ones(sure.shape, dtype=bool), k)
+        return choose_surest(sure, np.ones(sure.shape, dtype=bool), k)
 
     def above_least(self, logits: NetworkReading, *, without: int) -> np.ndarray:  # noqa: ARG002
         """Return True for every slot, because a trained model writes all of them."""

@@ -14,7 +14,7 @@ from unmask.numerics.arithmetic import Precision, add
 from unmask.numerics.array_types import Bool, Int
 from unmask.reasoners.decoding import OTHER, PLANNER, Tape, confidence, decode
 from unmask.reasoners.loops import Moment, OutsidePlanner
-from unmask.reasoners.planners import Planner, Situation, surest
+from unmask.reasoners.planners import Planner, Situation, choose_surest
 from unmask.weights.model import Model
 
 
@@ -166,7 +166,7 @@ class Arrays(TokenArrays):
 
     def surest(self, logits: RowLogits, k: int, *, without: int) -> np.ndarray:
         sure = confidence(logits.logits, self.model.precision, without=without)
-        return surest(sure, np.ones(sure.shape, dtype=bool), k)
+        return choose_surest(sure, np.ones(sure.shape, dtype=bool), k)
 
     def above_least(self, logits: RowLogits, *, without: int) -> np.ndarray:
         return confidence(logits.logits, self.model.precision, without=without) > -self.model.precision.bound
@@ -202,13 +202,13 @@ class Arrays(TokenArrays):
 
 def planned_from_outside(frame: RunSetup, planner: Planner) -> OutsidePlanner[np.ndarray, RowLogits, np.ndarray]:
     """Wrap a planner of the caller, which replaces the model's own until no slot is masked."""
-    mask, precision = frame.model.token[frame.model.mask or ""], frame.precision
+    mask = frame.model.token[frame.model.mask or ""]
 
     def goes_on(canvas: np.ndarray) -> bool:
         return bool((canvas == mask).any())
 
     def choose(step: int, canvas: np.ndarray, logits: RowLogits) -> np.ndarray:
-        sure = confidence(logits.logits, precision, without=mask)
-        return planner.choose(Situation(step, frame.first_row, canvas == mask, sure, precision))
+        sure = confidence(logits.logits, frame.precision, without=mask)
+        return planner.choose(Situation(step, frame.first_row, canvas == mask, sure, frame.precision.one))
 
     return OutsidePlanner(goes_on, choose)

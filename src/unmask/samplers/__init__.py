@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from unmask.samplers.sampling_loop import Sample, masks, sample
     from unmask.samplers.string_law import LawPredictor, law_from_json, read_law
     from unmask.samplers.write_once_parity import write_once_distance
-    from unmask.samplers.write_once_rules import Bisection, Dream, EntropyBound, FastDllm, Llada
+    from unmask.samplers.write_once_rules import Bisection, Dream, EntropyBound, FastDllm, Llada, PlannedSampler
 
 __all__ = [
     "P2",
@@ -55,6 +55,7 @@ __all__ = [
     "Llada",
     "Llada21",
     "Order",
+    "PlannedSampler",
     "Predictor",
     "PricedSchedule",
     "Remdm",
@@ -99,6 +100,7 @@ _MODULES = {
     "Llada21": "unmask.samplers.editing_rules",
     "Order": "unmask.samplers.benchmark_subject",
     "P2": "unmask.samplers.remasking_rules",
+    "PlannedSampler": "unmask.samplers.write_once_rules",
     "Predictor": "unmask.samplers.rule_interface",
     "PricedSchedule": "unmask.samplers.pass_schedules",
     "Remdm": "unmask.samplers.remasking_rules",

@@ -4,7 +4,7 @@ A rule is a `Sampler`. In each pass it gets the `State` of one row and the predi
 `Chance` for all randomness, and returns the next state. `quotas` says how many slots each pass of a schedule writes.
 
 A sampler does more than a planner, which only chooses slots (`reasoners/planners.py`): it also draws the symbols, and
-it may mask or change slots that are written.
+it may mask or change slots that are written. `PlannedSampler` (`write_once_rules`) makes a sampler of a planner.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,6 @@ import numpy as np
 
 from unmask.errors import UnmaskError, shortened
 from unmask.numerics.array_types import Float, Int
-from unmask.reasoners.planners import leftmost_block
 
 # Parameters of samplers, checked when one is made.
 
@@ -260,7 +259,7 @@ class State:
 
 
 class Sampler(Protocol):
-    """One published rule with its parameters; it draws through `chance` alone."""
+    """One rule with its parameters: it chooses slots, draws symbols and may edit slots, by `chance` alone."""
 
     @property
     def label(self) -> str:
@@ -367,8 +366,3 @@ def block(state_slots: int, width: int | None, number: int) -> np.ndarray:
         return np.ones(state_slots, dtype=bool)
     slots = np.arange(state_slots)
     return (slots >= number * width) & (slots < (number + 1) * width)
-
-
-def leftmost_open(masked: np.ndarray, width: int | None) -> np.ndarray:
-    """Return the masked slots of the leftmost block that has one; of all blocks without a width."""
-    return masked if width is None else leftmost_block(masked, width)

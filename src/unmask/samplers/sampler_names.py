@@ -1,5 +1,7 @@
 """Names → samplers: `llada:remasking=random,block_length=8` with the parameters of the published code.
 
+`planner:left-to-right:1` is the sampler of a planner (`reasoners/planners.py`).
+
 A sampler that takes `steps` gets them from a budget of passes unless the name fixes them; the others decide themselves
 how many passes they make.
 """
@@ -10,13 +12,15 @@ from math import ceil
 from typing import Any
 
 from unmask.errors import shortened
+from unmask.reasoners.planners import parse_planner
 from unmask.samplers.benchmark_subject import Subject
 from unmask.samplers.editing_rules import BlockRefinement, DiffusionGemma, JointThreshold, Llada21
 from unmask.samplers.remasking_rules import P2, Remdm
 from unmask.samplers.rule_interface import Sampler, SamplerError, block_count, starts_from_noise
 from unmask.samplers.sampling_loop import Sample, sample
-from unmask.samplers.write_once_rules import Bisection, Dream, EntropyBound, FastDllm, Llada
+from unmask.samplers.write_once_rules import Bisection, Dream, EntropyBound, FastDllm, Llada, PlannedSampler
 
+PLANNED = "planner"
 RULES: dict[str, type[Any]] = {
     "llada": Llada,
     "dream": Dream,
@@ -29,6 +33,7 @@ RULES: dict[str, type[Any]] = {
     "joint-threshold": JointThreshold,
     "diffusion-gemma": DiffusionGemma,
     "block-refinement": BlockRefinement,
+    PLANNED: PlannedSampler,
 }
 STEPS = ("steps", "num_inference_steps")  # names of the number of passes in published code
 NOT_TYPED = ("planner",)  # parameters that are functions
@@ -123,7 +128,7 @@ def zoo(slots: int, names: tuple[str, ...] = ZOO) -> list[ZooEntry]:
 
 
 def parse_sampler(text: str) -> ZooEntry:
-    """Parse NAME or NAME:PARAMETER=VALUE,…"""
+    """Parse NAME, NAME:PARAMETER=VALUE,… or planner:PLANNER."""
     name, _, rest = text.partition(":")
     if name.endswith(".py"):
         raise SamplerError(
@@ -131,6 +136,8 @@ def parse_sampler(text: str) -> ZooEntry:
         )
     if name not in RULES:
         raise SamplerError(f"unknown sampler {shortened(name)!r}; use one of {', '.join(RULES)}")
+    if name == PLANNED:
+        return ZooEntry(PlannedSampler, {"planner": parse_planner(rest, tape=None), "label": f"planner {rest}"})
     known = [field.name for field in fields(RULES[name]) if field.name not in NOT_TYPED]
     entry = ZooEntry(RULES[name], named_parameters(name, rest, known, number_or_text))
     entry.make()  # an invalid parameter is refused here

@@ -1,11 +1,13 @@
-"""Rules that write each slot once: LLaDA, Dream, Fast-dLLM, EB and bisection."""
+"""Rules that write each slot once: planners, LLaDA, Dream, Fast-dLLM, EB and bisection."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil
 from typing import ClassVar
 
 import numpy as np
 
+from unmask.reasoners.planners import Planner, Situation, leftmost_block
 from unmask.samplers.rule_interface import (
     SCHEDULES,
     Beliefs,
@@ -19,11 +21,46 @@ from unmask.samplers.rule_interface import (
     check_count,
     check_number,
     comparable,
-    leftmost_open,
     quotas,
     softmax,
     surest,
 )
+
+# A planner as a sampler: the planner chooses the slots, the predictor's beliefs give their symbols.
+#
+#     confidence of slot i = max_a softmax(logits_i)[a]
+#     every slot that the planner chooses takes x0_i ~ softmax(logits_i / temperature)     temperature 0: the likeliest
+#
+# So `threshold:X` compares probabilities with X here, but logits of F_p in `unmask run --planner threshold:X`. The
+# chosen slots do not depend on the symbols that are drawn.
+
+
+def largest_probability(state: State, beliefs: Beliefs) -> np.ndarray:  # noqa: ARG001
+    """Return the probability of the likeliest symbol of every slot."""
+    return beliefs.probability(beliefs.best)
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedSampler:
+    """The sampler that writes the slots that a planner chooses, until no slot is masked."""
+
+    planner: Planner
+    label: str
+    temperature: float = 0.0
+    confidence: Callable[[State, Beliefs], np.ndarray] = largest_probability
+    """The confidence in every slot, which the planner sees."""
+
+    remasks: ClassVar[Remasking] = "declines"
+
+    def finished(self, state: State) -> bool:
+        return state.full
+
+    def next(self, state: State, beliefs: Beliefs, chance: Chance) -> State:
+        confidence = comparable(self.confidence(state, beliefs))
+        situation = Situation(state.step, 0, state.masked[None], confidence[None], one=1.0)
+        slots = np.flatnonzero(self.planner.choose(situation)[0])
+        return state.written(slots, beliefs.at(slots).draw(self.temperature, chance))
+
 
 # LLaDA: a fixed number of slots per pass, the surest or random ones; dllm's schedules decide how many.
 #
@@ -228,7 +265,8 @@ class FastDllm:
         return state.full
 
     def next(self, state: State, beliefs: Beliefs, chance: Chance) -> State:
-        slots = np.flatnonzero(leftmost_open(state.masked, self.block_length))
+        width = self.block_length
+        slots = np.flatnonzero(state.masked if width is None else leftmost_block(state.masked, width))
         of_slots = beliefs.at(slots)
         symbols = of_slots.draw(self.temperature, chance)
         confidence = of_slots.probability(symbols)

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from unmask.engines.prepared_weights import Projection, SparseProduct, telling
+from unmask.engines.prepared_weights import Projection, SparseProduct, without_zero_scores
 from unmask.engines.visible_keys import Places
 from unmask.limits import check
 from unmask.numerics.compact import Compact
@@ -125,12 +125,12 @@ class Projections:
     """[Wq | Wk | Wq' | Wk' | …] of some heads; `places[h]` says where Q and K of head h hold each column of a score."""
 
     def __init__(self, heads: Sequence[Head], compact: Compact, width: int) -> None:
-        parts = [matrix for head in map(telling, heads) for matrix in (head.wq, head.wk)]
+        parts = [matrix for head in map(without_zero_scores, heads) for matrix in (head.wq, head.wk)]
         self._product = Projection(_beside(parts, width), compact, np.arange(width))
         self._rows: list[np.ndarray] = []
         local, first = [], 0
         for matrix in parts:
-            place = self._product.place[first : first + matrix.shape[1]]
+            place = self._product.score_rows[first : first + matrix.shape[1]]
             rows, where = np.unique(place, return_inverse=True)
             self._rows.append(rows)
             local.append(where)
