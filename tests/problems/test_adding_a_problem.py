@@ -18,7 +18,7 @@ from unmask.cli.options import ProblemArgument, complete_problem
 from unmask.compilers.compiler import compiler_for
 from unmask.errors import ProblemError
 from unmask.playground.answers import answer_run
-from unmask.playground.asked_problem import PlaygroundQuestion, asked_problem
+from unmask.playground.requested_problem import PlaygroundQuestion, requested_problem
 from unmask.problems import catalogue
 from unmask.problems.catalogue import parse_problem, problem_from_json
 from unmask.problems.problem import Outcome, Problem
@@ -42,7 +42,7 @@ def toy(monkeypatch):
     api.compiler_of.cache_clear()
 
 
-def right(word):
+def is_accepted(word):
     return all(x != y for x, y in pairwise(word))
 
 
@@ -51,7 +51,7 @@ def right(word):
 def test_it_compiles_runs_and_is_proved(kind):
     model = compile_problem(TOY, kind, length=3)
     for word in map("".join, product("abc", repeat=3)):
-        assert run_word(model, word).accepted is right(word)
+        assert run_word(model, word).accepted is is_accepted(word)
     assert verify_model(model, method="exhaustive").cases == 27
     assert verify_model(model, method="sample", cases=20).status == "held"
     assert verify_model(model, method="prove").status == "proved"
@@ -79,13 +79,13 @@ def test_a_folder_keeps_it(tmp_path):
 @pytest.mark.usefixtures("toy")
 def test_words_to_try_have_both_answers():
     words = list(islice(parse_problem(TOY).words(6, random.Random(0)), 40))
-    assert {right(word) for word in words} == {True, False}
+    assert {is_accepted(word) for word in words} == {True, False}
 
 
 @pytest.mark.usefixtures("toy")
 def test_shell_and_playground_know_it():
     assert list(complete_problem("nei")) == [TOY]
-    answer = answer_run(asked_problem(PlaygroundQuestion.of({"problem": TOY, "word": "abca"})))
+    answer = answer_run(requested_problem(PlaygroundQuestion.of({"problem": TOY, "word": "abca"})))
     assert (answer["answer"], answer["right"]) == ("accepted", "accepted")
     assert {words["right"] for words in answer["words"]} == {"accepted", "rejected"}
     json.dumps(answer)
@@ -139,6 +139,6 @@ class Renamed(Silent):
 
 
 def test_the_help_names_every_kind_of_problem_that_compiles():
-    (argument,) = (part for part in get_args(ProblemArgument) if part is not str)
+    (argument,) = (annotation for annotation in get_args(ProblemArgument) if annotation is not str)
     named = set(re.findall(r"`(\w+):", argument.help))
     assert named == {row.prefix for row in catalogue.CATALOGUE} - {"law"}

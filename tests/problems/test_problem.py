@@ -29,12 +29,12 @@ from unmask.problems.problem import ACCEPTED, REJECTED, Outcome
 def test_parsing_answers_and_round_trip(text: str, name: str, yes: str, no: str):
     problem = parse_problem(text)
     again = problem_from_json(json.loads(json.dumps(problem.to_json())))
-    for one in (problem, again, parse_problem(problem.name)):
-        assert one.name == name
-        assert one.outcome(yes).accepted
-        assert not one.outcome(no).accepted
-        assert one.automaton.accepts(yes)
-        assert not one.automaton.accepts(no)
+    for parsed in (problem, again, parse_problem(problem.name)):
+        assert parsed.name == name
+        assert parsed.outcome(yes).accepted
+        assert not parsed.outcome(no).accepted
+        assert parsed.automaton.accepts(yes)
+        assert not parsed.automaton.accepts(no)
 
 
 @pytest.mark.parametrize(

@@ -161,8 +161,8 @@ def run_file(path: str, kind: str) -> tuple[bytes, dict[str, Any]]:
     except BaseException as error:  # of any class that the file defines
         line = line_in(path, error)
         where = f" at line {line}" if line is not None else ""
-        what = f"raises {type(error).__name__}{where} ({message_of(error, LONGEST_REASON)})"
-        raise ProblemError(f"the {kind} {shortened(path)} {what}; correct it there") from error
+        fault = f"raises {type(error).__name__}{where} ({message_of(error, LONGEST_REASON)})"
+        raise ProblemError(f"the {kind} {shortened(path)} {fault}; correct it there") from error
 
 
 def sha256_of(content: bytes) -> str:
