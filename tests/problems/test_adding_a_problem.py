@@ -121,14 +121,15 @@ class Silent(Problem):
 
 def test_the_defaults_of_a_problem():
     problem = Silent()
-    assert (problem.length, problem.automaton, problem.characters, problem.specification(3)) == (None, None, None, None)
+    assert (problem.length, problem.automaton, problem.system, problem.characters) == (None, None, None, None)
+    assert problem.specification(3) is None
     assert (problem.outputs(3), problem.has_length(7), problem.every_word(3), problem.to_json()) == (1, True, None, {})
     assert problem.symbols_in("x yy x") == 3
     assert {len(word.split()) for word in islice(problem.words(4, random.Random(1)), 9)} == {4}
 
 
 def test_a_problem_without_automaton_needs_a_compiler():
-    with pytest.raises(ProblemError, match="silent: has neither an automaton nor a compiler"):
+    with pytest.raises(ProblemError, match="silent: has no automaton, no system and no compiler"):
         compiler_for(Silent())
     with pytest.raises(Exception, match="proofs about silent: are not supported"):
         verify_model(compile_problem("group:gens:(1 2)", "mdm", length=2), against=Renamed(), method="prove")
