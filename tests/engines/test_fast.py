@@ -91,8 +91,8 @@ def test_a_large_batch_is_answered_in_parts(monkeypatch):
         model = random_model(3, kind, 4)
         words = all_words(model)
         together = answers(model, words, engine=FAST)
-        apart = [answers(model, word[None], engine=FAST).slots[0] for word in words]
-        assert np.array_equal(together.slots, np.array(apart))
+        single = [answers(model, word[None], engine=FAST).slots[0] for word in words]
+        assert np.array_equal(together.slots, np.array(single))
         assert answers(model, words[:0], engine=FAST).slots.shape == (0, together.slots.shape[1])
 
 
@@ -109,13 +109,13 @@ def check_planted(seed, p):
     for tokens in token_runs(rng, transformer, batch, 6):
         first = int(rng.integers(0, tokens.shape[1]))
         rows = (first, int(rng.integers(first, tokens.shape[1])) + 1)
-        seen, theirs = Recorder(), Recorder()
-        ours = outcome(partial(reference.read, tokens, rows, watch=seen))
-        others = outcome(partial(fast.read, tokens, rows, watch=theirs if watching else None))
-        assert ours[1] == others[1]
-        assert np.array_equal(ours[0], others[0]) if ours[1] is None else others[0] is None
+        recorder, theirs = Recorder(), Recorder()
+        ours = outcome(partial(reference.read, tokens, rows, watch=recorder))
+        fast_result = outcome(partial(fast.read, tokens, rows, watch=theirs if watching else None))
+        assert ours[1] == fast_result[1]
+        assert np.array_equal(ours[0], fast_result[0]) if ours[1] is None else fast_result[0] is None
         if watching:
-            assert same(seen, theirs)
+            assert same(recorder, theirs)
     if rng.random() < 0.5:
         check_loop(transformer, rng, batch)
 
@@ -238,9 +238,9 @@ def keep(state, index):
 
 def only_once(real):
     def multiply(self, x, rows, touched):
-        done = self.__dict__.setdefault("done", set())
-        real(self, x, np.array([r for r in rows.tolist() if r not in done], dtype=np.int64), touched)
-        done.update(rows.tolist())
+        multiplied = self.__dict__.setdefault("done", set())
+        real(self, x, np.array([r for r in rows.tolist() if r not in multiplied], dtype=np.int64), touched)
+        multiplied.update(rows.tolist())
 
     return multiply
 
@@ -275,6 +275,6 @@ def test_an_index_answers_with_all_rows_of_a_code_in_order():
         for rows in (1, 5, 200):
             codes = rng.integers(0, min(space, 300), rows)
             index = CodeIndex(codes, np.arange(rows) * 3, space)
-            asked = rng.integers(0, min(space, 300), 50)
-            for code, start, count in zip(asked, *index.find(asked), strict=True):
+            queried = rng.integers(0, min(space, 300), 50)
+            for code, start, count in zip(queried, *index.find(queried), strict=True):
                 assert index.rows[start : start + count].tolist() == (np.flatnonzero(codes == code) * 3).tolist()

@@ -75,17 +75,17 @@ def test_steps_and_space_are_as_documented(length):
     for kind in KINDS:
         for layout in LAYOUTS:
             model = compiled(FOUR_STATES, kind, length, layout=layout)
-            found = (model.steps, model.padding)
+            steps_and_padding = (model.steps, model.padding)
             bound = compiler(FOUR_STATES, layout).bound(kind, length)
-            assert all(a <= b for a, b in zip(found, bound, strict=True)), (kind, layout)
+            assert all(a <= b for a, b in zip(steps_and_padding, bound, strict=True)), (kind, layout)
             if kind == "plt":
-                assert found == (0 if length <= 1 else steps, 1)
+                assert steps_and_padding == (0 if length <= 1 else steps, 1)
             elif kind == "cot":
-                assert found == (max(1, length), max(1, length))
+                assert steps_and_padding == (max(1, length), max(1, length))
             else:
-                assert found == expected["pcot" if kind == "pcot" else "mdm", layout], (kind, layout)
+                assert steps_and_padding == expected["pcot" if kind == "pcot" else "mdm", layout], (kind, layout)
             if kind in ("mdm", "smdm", "topk") and layout == "one slot":
-                assert found[1] <= max(1, length)
+                assert steps_and_padding[1] <= max(1, length)
 
 
 @pytest.mark.parametrize("first", [1, 3, 5])
@@ -127,10 +127,10 @@ def test_precision_one_is_refused(kind):
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_compiling_twice_gives_the_same_bytes(kind, layout):
-    made = [
+    hashes = [
         content_hash(compiler(regex_automaton("(a|b)*abb"), layout).compile(kind, 7, Precision(2))) for _ in range(2)
     ]
-    assert made[0] == made[1]
+    assert hashes[0] == hashes[1]
 
 
 def test_states_are_numbered_from_the_start_state():

@@ -28,7 +28,7 @@ MOST_HOPS = 64
 
 @dataclass(frozen=True)
 class RandomCompiler:
-    """The random models of a seed, one for each kind, length and precision; without bounds."""
+    """The compiler of random models: one model for each seed, kind, length and precision; it has no bounds."""
 
     seed: int
 
@@ -98,7 +98,7 @@ class Compiler(Protocol):
 
 
 def compiler_for(problem: Problem) -> Compiler:
-    """The compiler of a parsed problem: that of its kind, else the one for its system or for its automaton."""
+    """Return the compiler for this kind of problem, by default the one for its system or for its automaton."""
     if isinstance(problem, RandomProblem):
         return RandomCompiler(problem.seed)
     if isinstance(problem, FamilyProblem):
@@ -117,7 +117,7 @@ def compiler_for(problem: Problem) -> Compiler:
 
 
 def compiler_with_hops(problem: Problem, compiler: Compiler, hops: int) -> Compiler:
-    """The compiler whose models compute `hops` levels of a product tree in one pass."""
+    """Return the compiler whose models compute `hops` levels of a product tree in one pass."""
     if not 1 <= hops <= MOST_HOPS:
         raise ProblemError(f"the number of hops must lie in 1 … {MOST_HOPS}, not {hops}")
     if not isinstance(compiler, RegularCompiler):
@@ -140,5 +140,5 @@ def compiled(problem: Problem, compiler: Compiler, text: str, kind: Kind, length
     if length is None:
         raise ProblemError(f"{text} has words of any length; give one with --length N")
     model, layout = compiler.compile(kind, length, Precision(precision)), compiler.layout_of(kind, length)
-    made = {"compiled": problem.name, "to": kind}  # the name does not contain the path of a file
-    return replace(model, provenance=[made if layout is None else {**made, "layout": layout}])
+    provenance = {"compiled": problem.name, "to": kind}  # the name does not contain the path of a file
+    return replace(model, provenance=[provenance if layout is None else {**provenance, "layout": layout}])
