@@ -12,8 +12,8 @@ import faulty_samplers
 import pytest
 
 from unmask.bench.bench_folder import cached_models, write_bench_folder
+from unmask.bench.checks_page import bench_page
 from unmask.bench.reference_models import reference_row
-from unmask.bench.report import bench_page
 from unmask.bench.run_checks import run_checks
 
 pytest.importorskip("transformers")

@@ -112,8 +112,13 @@ def zoo_sampler(name: str) -> Generate:
     from unmask.samplers.sampler_names import parse_sampler
 
     entry = parse_sampler(name)
-    own = {field.name for field in fields(entry.rule)} - set(entry.parameters)
-    renamed = {option: theirs for option, names in ZOO_OPTIONS.items() for theirs in names if theirs in own}
+    free_parameters = {field.name for field in fields(entry.rule)} - set(entry.parameters)
+    renamed = {
+        option: published
+        for option, names in ZOO_OPTIONS.items()
+        for published in names
+        if published in free_parameters
+    }
 
     def generate(
         model: Any,
@@ -134,23 +139,23 @@ def zoo_sampler(name: str) -> Generate:
         before, canvas = input_ids[:, :prompt_length].numpy(), input_ids[:, prompt_length:].numpy()
         if uniform:  # it draws its own random symbols
             canvas = np.full_like(canvas, mask_token_id)
-        given = {renamed[option]: value for option, value in options.items()}
-        asked = replace(entry, parameters={**entry.parameters, **given})
-        sampler = asked.within(steps, canvas.shape[1])
+        values = {renamed[option]: value for option, value in options.items()}
+        configured = replace(entry, parameters={**entry.parameters, **values})
+        sampler = configured.within(steps, canvas.shape[1])
         if sampler is None:
             raise NotApplicable(f"{name} has more blocks than steps={steps}")
-        found = sample(HuggingFacePredictor(model, tokenizer, before), sampler, canvas)
-        ids = np.hstack([before, found.sequences.astype(np.int64)])
-        return ids, found.step_map
+        result = sample(HuggingFacePredictor(model, tokenizer, before), sampler, canvas)
+        ids = np.hstack([before, result.sequences.astype(np.int64)])
+        return ids, result.step_map
 
     signature = inspect.signature(generate)
-    kept = [
+    parameters = [
         parameter
         for parameter in signature.parameters.values()
         if parameter.name != "options" and (entry.from_noise or parameter.name != "uniform")
     ]
-    more = [inspect.Parameter(option, inspect.Parameter.KEYWORD_ONLY, default=None) for option in renamed]
-    generate.__dict__["__signature__"] = signature.replace(parameters=[*kept, *more])
+    option_parameters = [inspect.Parameter(option, inspect.Parameter.KEYWORD_ONLY, default=None) for option in renamed]
+    generate.__dict__["__signature__"] = signature.replace(parameters=[*parameters, *option_parameters])
     generate.__qualname__ = name
     return generate
 
@@ -268,12 +273,12 @@ def fast_dllm_dream(mixin: Any, *, dual_cache: bool = False, **fixed: Any) -> Ge
         slots = _slots_of_dream(model, one_row(input_ids), prompt_length, mask_token_id)
         model._sample = MethodType(mixin._sample, model)
         try:
-            asked = {"max_new_tokens": slots, "block_length": slots, "steps": steps, "dual_cache": dual_cache}
-            given = {"alg": "confidence_threshold", "temperature": 0.0, **asked, **fixed}
-            found = mixin.diffusion_generate(model, input_ids[:, :prompt_length], **given)
+            sizes = {"max_new_tokens": slots, "block_length": slots, "steps": steps}
+            settings = {"alg": "confidence_threshold", "temperature": 0.0, "dual_cache": dual_cache, **sizes, **fixed}
+            output = mixin.diffusion_generate(model, input_ids[:, :prompt_length], **settings)
         finally:
             del model._sample
-        return getattr(found, "sequences", found)
+        return getattr(output, "sequences", output)
 
     return generate
 
@@ -335,8 +340,8 @@ def diffusers_pipeline(name: str = "LLaDA2Pipeline", scheduler: Any = None, **fi
         )
         pipeline.set_progress_bar_config(disable=True)
         prompt = input_ids[:, :prompt_length]
-        more = {} if attention_mask is None else {"attention_mask": attention_mask[:, :prompt_length]}
-        found = pipeline(
+        optional = {} if attention_mask is None else {"attention_mask": attention_mask[:, :prompt_length]}
+        output = pipeline(
             input_ids=prompt,
             gen_length=slots,
             block_length=block_length or input_ids.shape[1],
@@ -346,10 +351,10 @@ def diffusers_pipeline(name: str = "LLaDA2Pipeline", scheduler: Any = None, **fi
             max_post_steps=max_post_steps,
             minimal_topk=minimal_topk,
             mask_token_id=mask_token_id,
-            **more,
+            **optional,
             **{"temperature": 0.0, "eos_early_stop": False, "output_type": "seq", **fixed},
         )
-        return torch.cat([prompt, found.sequences], dim=1)
+        return torch.cat([prompt, output.sequences], dim=1)
 
     generate.__qualname__ = f"diffusers:{name}"
     return generate
@@ -362,7 +367,7 @@ def diffusers_scheduler(name: str = "BlockRefinementScheduler", **fixed: Any) ->
     """
     module = _diffusers()
     scheduler_class = getattr(module, name)
-    known = set(inspect.signature(scheduler_class.step).parameters)
+    step_parameters = set(inspect.signature(scheduler_class.step).parameters)
 
     def generate(
         model: Any,
@@ -380,7 +385,7 @@ def diffusers_scheduler(name: str = "BlockRefinementScheduler", **fixed: Any) ->
     ) -> Any:
         import torch
 
-        if not uniform and "mask_token_id" not in known:
+        if not uniform and "mask_token_id" not in step_parameters:
             raise NotApplicable(f"{name} starts from random symbols and has no mask token")
         ids, slots = input_ids.clone(), input_ids.shape[1] - prompt_length
         scheduler = scheduler_class(**fixed)
@@ -394,7 +399,7 @@ def diffusers_scheduler(name: str = "BlockRefinementScheduler", **fixed: Any) ->
             "minimal_topk": minimal_topk,
             "generator": torch.Generator().manual_seed(0),
         }
-        settings = {option: value for option, value in settings.items() if option in known}
+        settings = {option: value for option, value in settings.items() if option in step_parameters}
         last, changed = steps + (max_post_steps if editing_threshold and not uniform else 0), True
         for step in range(last):
             masked = uniform or bool((ids[:, prompt_length:] == mask_token_id).any())
@@ -402,17 +407,19 @@ def diffusers_scheduler(name: str = "BlockRefinementScheduler", **fixed: Any) ->
                 break
             with torch.no_grad():
                 logits = model(ids).logits[:, prompt_length:]
-            found = scheduler.step(logits, step, ids[:, prompt_length:], **settings)
-            after = torch.cat([ids[:, :prompt_length], found.prev_sample], dim=1)
+            output = scheduler.step(logits, step, ids[:, prompt_length:], **settings)
+            after = torch.cat([ids[:, :prompt_length], output.prev_sample], dim=1)
             ids, changed = after, not torch.equal(after, ids)
         return ids
 
     generate.__qualname__ = f"diffusers:{name}"
     parameters = inspect.signature(generate).parameters.values()
-    needs = {option: option for option in ("threshold", "editing_threshold", "minimal_topk")}
-    needs["max_post_steps"] = "editing_threshold"
-    kept = [parameter for parameter in parameters if needs.get(parameter.name, "self") in known]
-    generate.__dict__["__signature__"] = inspect.Signature(kept)
+    needed_parameter = {option: option for option in ("threshold", "editing_threshold", "minimal_topk")}
+    needed_parameter["max_post_steps"] = "editing_threshold"
+    kept_parameters = [
+        parameter for parameter in parameters if needed_parameter.get(parameter.name, "self") in step_parameters
+    ]
+    generate.__dict__["__signature__"] = inspect.Signature(kept_parameters)
     return generate
 
 
@@ -460,11 +467,11 @@ def _of_diffusers(text: str) -> Generate:
         raise UnmaskError(f"diffusers has no {name!r}; use LLaDA2Pipeline or BlockRefinementScheduler")
     scheduler = name if name.endswith("Scheduler") else "BlockRefinementScheduler"
     scheduler_class = getattr(_diffusers(), scheduler)
-    known = [known for known in inspect.signature(scheduler_class.__init__).parameters if known != "self"]
-    given = named_parameters(scheduler, rest, known, parameter_value)
+    names = [parameter for parameter in inspect.signature(scheduler_class.__init__).parameters if parameter != "self"]
+    values = named_parameters(scheduler, rest, names, parameter_value)
     is_pipeline = scheduler != name
-    made: Any = (
-        diffusers_pipeline(name, scheduler_class(**given)) if is_pipeline else diffusers_scheduler(name, **given)
+    generate: Any = (
+        diffusers_pipeline(name, scheduler_class(**values)) if is_pipeline else diffusers_scheduler(name, **values)
     )
-    made.__qualname__ = f"diffusers:{text}"
-    return made
+    generate.__qualname__ = f"diffusers:{text}"
+    return generate

@@ -167,12 +167,12 @@ def _examine_problem(
     precision: int,
 ) -> tuple[Any, Iterator[Any]]:
     """Return an empty report, and the results that fill it."""
-    from unmask.bench.own_function import is_function, own_function
+    from unmask.bench.user_function import is_function, user_function
     from unmask.samplers.problem_comparison import ExamReport, budgets_for, examine
     from unmask.samplers.problem_subject import Subject
     from unmask.samplers.sampler_names import EDITING_ZOO, ZOO, zoo
 
-    functions = {name: own_function(name) for name in names if is_function(name)}
+    functions = {name: user_function(name) for name in names if is_function(name)}
     zoo(1, tuple(name for name in names if name not in functions))  # refuse unknown names before anything is compiled
     subject = Subject.of(problem, length, kind=kind, words=words, seed=seed, precision=precision)
     chosen = names or ZOO + EDITING_ZOO
