@@ -7,7 +7,7 @@ from lab.small import SMALL, small
 from unmask.lab.tasks import LabTask
 from unmask.lab.trained_network import PlaceTable, TrainedNetwork
 from unmask.lab.training import new_network
-from unmask.lab.training_batches import IGNORED, Scored, training_batch
+from unmask.lab.training_batches import IGNORED, NetworkWithLoss, training_batch
 
 SAID = 1
 
@@ -15,7 +15,7 @@ SAID = 1
 def gradients(network, config, tokens, targets, operands, weights):
     places = PlaceTable(config.task, config.shape.encoding).at(0, tokens.shape[1])
     network.zero_grad()
-    Scored(network)(tokens, places, targets, operands, weights, config.latent).backward()
+    NetworkWithLoss(network)(tokens, places, targets, operands, weights, config.latent).backward()
     return {name: parameter.grad.clone() for name, parameter in network.named_parameters()}
 
 

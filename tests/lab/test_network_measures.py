@@ -120,12 +120,12 @@ class Products(torch.nn.Module):
         self.shape = Shape()
         self.nothing = torch.nn.Parameter(torch.zeros(1))
 
-    def forward(self, tokens, places, watch=None, past=None, asked=EVERY_ROW):  # noqa: ARG002
+    def forward(self, tokens, places, watch=None, past=None, needed_rows=EVERY_ROW):  # noqa: ARG002
         said = self.task.states(tokens[:, : self.task.length].numpy())[:, -1]
         said[:, self.wrong] = (said[:, self.wrong] + 1) % self.task.source.size
         factors = (tokens.numpy() != self.task.mask)[:, self.task.pointers[0]].sum(axis=-1)
         said = np.where(factors >= self.needs, said, self.task.mask)
-        return 10.0 * torch.nn.functional.one_hot(torch.from_numpy(said), len(self.task.vocabulary))[:, asked]
+        return 10.0 * torch.nn.functional.one_hot(torch.from_numpy(said), len(self.task.vocabulary))[:, needed_rows]
 
     def logits(self, seen):
         return seen

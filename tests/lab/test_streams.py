@@ -17,7 +17,7 @@ from unmask.lab.training import train
 from .test_trained_model import untrained
 
 USES = {
-    "planners": lambda trained: measure_samplers(trained, count=3, seed=0, among="oracle".__eq__),
+    "planners": lambda trained: measure_samplers(trained, count=3, seed=0, include="oracle".__eq__),
     "operands": lambda trained: operand_attention(trained, seed=0, count=3),
     "waiting": lambda trained: waiting(trained, seed=0, count=3),
     "levels": lambda trained: right_by_level(trained, seed=0, count=3),

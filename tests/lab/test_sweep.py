@@ -34,7 +34,7 @@ def test_a_sweep_on_a_scheduler_by_address(scheduler, tmp_path):
     cells = [cell("tree"), cell("cot", problem="group:Q8"), cell("scan")]
     done = list(sweep(cells, results, scheduler=scheduler))
     assert {d.cell.key for d in done} == {c.key for c in cells}
-    assert [results.done(c) for c in cells] == [True, False, True]
+    assert [results.is_done(c) for c in cells] == [True, False, True]
     kept = {c["key"]: c for c in read_results(results.folder / "results.json")}
     assert "'Q8' is not the name of a group" in kept[cells[1].key]["error"]
     assert kept[cells[0].key]["result"]["steps"] == 4
@@ -176,7 +176,7 @@ def test_a_cell_that_is_damaged(tmp_path, text):
     results.make()
     path = tmp_path / "cells" / f"{cell().key}.json"
     path.write_bytes(text.encode("utf-8", "surrogateescape"))
-    for use in (lambda: results.done(cell()), results.assemble):
+    for use in (lambda: results.is_done(cell()), results.assemble):
         with pytest.raises(LabError, match="is damaged; remove it to run its cell again"):
             use()
     (tmp_path / "results.json").write_text('{"format": "unmask-lab/1", "cells": [{}]}')

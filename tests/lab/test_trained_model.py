@@ -40,7 +40,7 @@ class Right(torch.nn.Module):
         self.shape = Shape()
         self.nothing = torch.nn.Parameter(torch.zeros(1))
 
-    def forward(self, tokens, places, watch=None, past=None, asked=EVERY_ROW):  # noqa: ARG002
+    def forward(self, tokens, places, watch=None, past=None, needed_rows=EVERY_ROW):  # noqa: ARG002
         if self.task.causal and past is not None and past.rows:
             tokens = torch.cat([self.kept, tokens], dim=1)
         self.kept = tokens
@@ -57,7 +57,7 @@ class Right(torch.nn.Module):
             said = said.copy()
             said[:, self.wrong_slot] = (said[:, self.wrong_slot] + 1) % self.task.source.size
         symbols = torch.nn.functional.one_hot(torch.from_numpy(said), len(self.task.vocabulary))
-        return symbols[:, asked].double() * 20 - 10
+        return symbols[:, needed_rows].double() * 20 - 10
 
     def logits(self, seen):
         return seen
@@ -109,7 +109,8 @@ def test_planners_on_a_trained_predictor():
     assert isinstance(TrainedPredictor(run.trained, drawn(run.trained)), Predictor)
     asked = ("oracle", "threshold 0.9", "confidence k=4", "uniform k=1")
     found = {
-        entry["planner"]: entry for entry in measure_samplers(run.trained, count=200, seed=0, among=asked.__contains__)
+        entry["planner"]: entry
+        for entry in measure_samplers(run.trained, count=200, seed=0, include=asked.__contains__)
     }
     assert found["oracle"]["right"] > 0.97
     assert found["oracle"]["passes"] == 2

@@ -21,7 +21,7 @@ def test_parts_of_a_batch_are_the_batch(framework, objective):
     run = config(framework, objective=objective)
     task = run.task
     whole = training_batch(task, run, 5)
-    parts = [training_batch(task, run, 5, part=part, parts=3) for part in range(3)]
+    parts = [training_batch(task, run, 5, process=process, processes=3) for process in range(3)]
     for name in ("tokens", "steps", "targets", "operands", "weights"):
         assert (np.concatenate([getattr(part, name) for part in parts]) == getattr(whole, name)).all()
 
