@@ -28,7 +28,7 @@ class Node(NamedTuple):
 
     @property
     def id(self) -> str:
-        """`token@3`, `0.h1@20`, `2.mlp@20`, `output@20`: layer, head and row, all counted from 0."""
+        """Return a name such as `token@3`, `0.h1@20`, `2.mlp@20`, `output@20`: layer, head and row, counted from 0."""
         if self.kind in ("token", "output"):
             return f"{self.kind}@{self.row}"
         return f"{self.layer}.{'mlp' if self.kind == 'mlp' else f'h{self.head}'}@{self.row}"

@@ -161,7 +161,7 @@ def zoo_sampler(name: str) -> Generate:
 
 
 def llada(published: Generate, **fixed: Any) -> Generate:
-    """`generate(model, prompt, steps, gen_length, block_length, temperature, cfg_scale, remasking, mask_id)`."""
+    """Adapt LLaDA's `generate(model, prompt, steps, gen_length, block_length, …, remasking, mask_id)`."""
 
     def generate(
         model: Any,
@@ -194,7 +194,7 @@ def llada(published: Generate, **fixed: Any) -> Generate:
 
 
 def fast_dllm(published: Generate, cached: Generate | None = None, **fixed: Any) -> Generate:
-    """Fast-dLLM's `generate`, and one of its functions with a cache for `use_cache`; both return (ids, passes)."""
+    """Adapt Fast-dLLM's `generate`, and for `use_cache` a variant with a cache; both return (ids, passes)."""
 
     def generate(
         model: Any,
@@ -227,7 +227,7 @@ def fast_dllm(published: Generate, cached: Generate | None = None, **fixed: Any)
 
 
 def dream(alg: str = "maskgit_plus", **fixed: Any) -> Generate:
-    """`model.diffusion_generate` of Dream's own class, for bench folders of the form `dream`.
+    """Adapt `model.diffusion_generate` of Dream's own class, for bench folders of the form `dream`.
 
     Fast-dLLM's copy of it has the rule `confidence_threshold`, which takes one row and a divisor of the slots as steps.
     """
@@ -250,7 +250,7 @@ def dream(alg: str = "maskgit_plus", **fixed: Any) -> Generate:
 
 
 def fast_dllm_dream(mixin: Any, *, dual_cache: bool = False, **fixed: Any) -> Generate:
-    """Fast-dLLM's loops for Dream with a threshold: its copy of Dream's, and for `use_cache` that of the class `mixin`.
+    """Adapt Fast-dLLM's loops for Dream with a threshold: its copy of Dream's loop, or for `use_cache` that of `mixin`.
 
     `mixin` is the class DreamGenerationMixin of its file generation_utils_block.py.
     """
@@ -449,7 +449,7 @@ def _diffusers() -> Any:
 
 
 def adapter_named(text: str) -> Generate | None:
-    """`diffusers:NAME` (`diffusers:NAME:PARAMETER=VALUE,…`) or a name of `unmask samplers`; None for anything else."""
+    """Return the adapter of `diffusers:NAME[:PARAMETER=VALUE,…]` or of a name of `unmask samplers`; None otherwise."""
     from unmask.samplers.sampler_names import RULES
 
     prefix, _, rest = text.partition(":")
@@ -459,7 +459,7 @@ def adapter_named(text: str) -> Generate | None:
 
 
 def _of_diffusers(text: str) -> Generate:
-    """NAME or NAME:PARAMETER=VALUE,…; the parameters are those of the scheduler, also for a pipeline."""
+    """Parse NAME or NAME:PARAMETER=VALUE,…; the parameters are those of the scheduler, also for a pipeline."""
     from unmask.samplers.sampler_names import named_parameters, parameter_value
 
     name, _, rest = text.partition(":")

@@ -315,7 +315,7 @@ def to_json(circuit: PartCircuit, bert: AblatedBert) -> dict[str, Any]:
 
 
 def node_json(node: Node, bert: AblatedBert, *, necessary: bool) -> dict[str, Any]:
-    """`index` is the entry of the hook: the row, and for a head its number."""
+    """Return the JSON object of a node; its row, and for a head its number, index the entry of the hook."""
     index = {"row": node.row, **({"head": node.head} if node.kind == "head" else {})}
     where = {"layer": node.layer} if node.kind in ("head", "mlp") else {}
     return {
@@ -345,7 +345,11 @@ def role(node: Node, bert: AblatedBert) -> str:
 
 @dataclass(frozen=True)
 class CircuitScore:
-    """Recall: share of necessary nodes (edges) that were proposed. Precision: share of proposed ones in the circuit."""
+    """The score of the proposed nodes, or edges.
+
+    Recall is the share of necessary ones that were proposed, precision the share of proposed ones that are in the
+    circuit.
+    """
 
     precision: float
     recall: float
@@ -363,7 +367,7 @@ class CircuitScore:
 
 
 def score_circuit(proposed: Mapping[str, Any], truth: Mapping[str, Any]) -> dict[str, CircuitScore]:
-    """`nodes` and `edges` over all circuits of the truth; a circuit that is not proposed counts as empty.
+    """Return the scores of `nodes` and `edges` over all circuits of the truth; a missing circuit counts as empty.
 
     Both are documents with `circuits`, a list of {"part", "pass", "nodes", "edges"}; a node is an id or an object with
     an id, an edge a pair of ids.

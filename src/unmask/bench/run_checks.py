@@ -27,7 +27,10 @@ PASSED, FAILED, EXPECTED, NOT_APPLICABLE = "passed", "failed", "expected failure
 
 @dataclass(frozen=True)
 class CheckOutcome:
-    """`status` is passed, failed, expected failure or not applicable; `message` says what was compared, or why not."""
+    """The outcome of one check on one model.
+
+    `status` is passed, failed, expected failure or not applicable; `message` says what was compared, or why not.
+    """
 
     check: str
     model: str

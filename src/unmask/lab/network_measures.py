@@ -31,7 +31,7 @@ WORDS = 64
 
 @dataclass(frozen=True, eq=False)
 class OperandAttention:
-    """mass[layer, head, operand]; an operand that no row of the framework has is left out."""
+    """The attention to operands, mass[layer, head, operand], without operands that no row of the framework has."""
 
     mass: np.ndarray
     uniform: float
@@ -113,7 +113,7 @@ def _writing(trained: Trained, states: np.ndarray, step: int) -> tuple[np.ndarra
 
 @dataclass(frozen=True)
 class Waiting:
-    """Shares of all slots; of `written`, None where there is no such slot."""
+    """Shares of all slots that are written early, on time and late; `written` is None where there is no such slot."""
 
     early: float
     on_time: float

@@ -161,7 +161,7 @@ class NetworkWithLoss(torch.nn.Module):
         latent: bool,
         needed_rows: slice = EVERY_ROW,
     ) -> Tensor:
-        """`asked` are the rows that may have targets."""
+        """Return the loss; `needed_rows` are the rows that may have targets."""
         targets, operands = targets[:, :, needed_rows], operands[:, :, needed_rows]
         losses = torch.zeros(())
         loops = 0

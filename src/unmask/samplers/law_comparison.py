@@ -222,7 +222,11 @@ def _one_by_one(slots: np.ndarray, weights: np.ndarray, able: np.ndarray, count:
 
 @dataclass(frozen=True)
 class Distance:
-    """`exact`: enumerated. Otherwise the bars say how far off the estimates may be; `runs` is the number of runs."""
+    """KL, total variation and impossible mass of a sampler's law.
+
+    If `exact`, the law was enumerated. Otherwise it was estimated from `runs` runs, and the errors say how far off the
+    estimates may be.
+    """
 
     kl: float
     tv: float

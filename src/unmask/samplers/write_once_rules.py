@@ -239,7 +239,7 @@ class Dream:
 
 @dataclass(frozen=True)
 class FastDllm:
-    """Exactly one of `threshold` and `factor` is given; passes go on until no slot is masked."""
+    """The rule Fast-dLLM, with either a `threshold` or a `factor`; passes go on until no slot is masked."""
 
     threshold: float | None = None
     factor: float | None = None
