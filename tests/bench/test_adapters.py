@@ -107,8 +107,8 @@ def test_a_published_loop_is_called_with_its_own_names(tree):
         for _ in range(steps):
             with torch.no_grad():
                 sure, best = model(x).logits.softmax(-1).max(-1)
-            place = torch.where(x == mask_id, sure, -1).argmax(-1)
-            x[torch.arange(len(x)), place] = best[torch.arange(len(x)), place]
+            slot = torch.where(x == mask_id, sure, -1).argmax(-1)
+            x[torch.arange(len(x)), slot] = best[torch.arange(len(x)), slot]
         return x
 
     report = run_checks(adapters.llada(published), tree, checks=["order", "within_budget", "batch_rows"])

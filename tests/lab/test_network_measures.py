@@ -104,11 +104,11 @@ def test_levels_are_asked_by_themselves():
 
 def test_a_scattered_canvas_has_no_slot_without_its_factors():
     task = LabTask.of("group:Z2", 8, "tree")
-    there = scattered(task.pointers[0], 8, np.random.default_rng(0).random((50, 15)) < 0.5)
-    needed = there[:, task.pointers[0, 8:]].all(axis=-1)
-    assert (there[:, 8:] <= needed).all()
-    assert (needed[:, :4] & ~there[:, 8:12]).any()
-    assert there[:, 12:].any()
+    is_written = scattered(task.pointers[0], 8, np.random.default_rng(0).random((50, 15)) < 0.5)
+    needed = is_written[:, task.pointers[0, 8:]].all(axis=-1)
+    assert (is_written[:, 8:] <= needed).all()
+    assert (needed[:, :4] & ~is_written[:, 8:12]).any()
+    assert is_written[:, 12:].any()
 
 
 class Products(torch.nn.Module):

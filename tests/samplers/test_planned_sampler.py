@@ -38,8 +38,8 @@ def test_the_pass_of_every_slot(name, passes):
 
 def test_the_likeliest_symbols_are_written():
     predictor = Mixed(6, 3)
-    found = sample(predictor, parse_sampler("planner:left-to-right:1").make(), masks(predictor, 2, 6))
-    for before, after in zip(found.histories, found.histories[1:], strict=False):
+    sampled = sample(predictor, parse_sampler("planner:left-to-right:1").make(), masks(predictor, 2, 6))
+    for before, after in zip(sampled.histories, sampled.histories[1:], strict=False):
         written = before != after
         assert (after[written] == predictor.logits(before).argmax(axis=-1)[written]).all()
         assert written.sum(axis=1).tolist() == [1, 1]
@@ -63,10 +63,10 @@ def test_planners_agree_with_the_published_rules_of_the_same_kind(planner, publi
 def test_a_run_with_a_planner_and_the_sampler_of_that_planner_write_the_same(name):
     model, words = compile_problem("group:Z2", "mdm", length=4), ["+0 +1 +1 +0", "+1 +1 +1 +0"]
     predictor = CompiledPredictor.of_words(model, words)
-    found = sample(predictor, parse_sampler(f"planner:{name}").make(), masks(predictor, 2, model.padding))
+    sampled = sample(predictor, parse_sampler(f"planner:{name}").make(), masks(predictor, 2, model.padding))
     for row, word in enumerate(words):
         trace = run_word(model, word, planner=name)
-        assert [history[row].tolist() for history in found.histories[1:]] == [c.tolist() for c in trace.canvas]
+        assert [history[row].tolist() for history in sampled.histories[1:]] == [c.tolist() for c in trace.canvas]
 
 
 def test_from_left_to_right_a_law_is_sampled_exactly():
