@@ -413,14 +413,17 @@ def diffusers_scheduler(name: str = "BlockRefinementScheduler", **fixed: Any) ->
         return ids
 
     generate.__qualname__ = f"diffusers:{name}"
-    parameters = inspect.signature(generate).parameters.values()
-    needed_parameter = {option: option for option in ("threshold", "editing_threshold", "minimal_topk")}
-    needed_parameter["max_post_steps"] = "editing_threshold"
-    kept_parameters = [
-        parameter for parameter in parameters if needed_parameter.get(parameter.name, "self") in step_parameters
-    ]
-    generate.__dict__["__signature__"] = inspect.Signature(kept_parameters)
+    _drop_unused_options(generate, step_parameters)
     return generate
+
+
+def _drop_unused_options(generate: Generate, step_parameters: set[str]) -> None:
+    """Remove from the signature the options that the `step` of a scheduler does not have, so that no check uses them."""
+    needs = {option: option for option in ("threshold", "editing_threshold", "minimal_topk")}
+    needs["max_post_steps"] = "editing_threshold"
+    parameters = inspect.signature(generate).parameters.values()
+    kept_parameters = [parameter for parameter in parameters if needs.get(parameter.name, "self") in step_parameters]
+    generate.__dict__["__signature__"] = inspect.Signature(kept_parameters)
 
 
 def blank_slots(input_ids: Any, prompt_length: int, mask_token_id: int) -> int:
