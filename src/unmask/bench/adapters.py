@@ -418,7 +418,7 @@ def diffusers_scheduler(name: str = "BlockRefinementScheduler", **fixed: Any) ->
 
 
 def _drop_unused_options(generate: Generate, step_parameters: set[str]) -> None:
-    """Remove from the signature the options that the `step` of a scheduler does not have, so that no check uses them."""
+    """Remove options that the `step` of a scheduler lacks from the signature, so that no check uses them."""
     needs = {option: option for option in ("threshold", "editing_threshold", "minimal_topk")}
     needs["max_post_steps"] = "editing_threshold"
     parameters = inspect.signature(generate).parameters.values()
