@@ -35,8 +35,8 @@ def judged(monkeypatch):
 
 @pytest.fixture
 def at_once(monkeypatch):
-    """Every run has converged at its first look."""
-    monkeypatch.setattr(training.Trainer, "look", lambda *_: 1.0)
+    """Every run has converged at its first evaluation."""
+    monkeypatch.setattr(training.Trainer, "evaluate", lambda *_: 1.0)
     monkeypatch.setattr(training, "JUDGED", 10)
 
 
