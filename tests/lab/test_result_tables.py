@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from lab_findings import facts, findings
 
+from unmask.errors import FolderError
 from unmask.lab.presets import preset
 from unmask.lab.result_plots import write_report
 from unmask.lab.result_rows import Spread, rows_of
@@ -181,3 +182,7 @@ def test_a_folder_is_written(tmp_path):
     page = (tmp_path / "table.md").read_text()
     assert "broken: ProblemError: no" in page
     assert "GELU" not in page  # not run, not shown
+    assert write_report(tmp_path) == written  # its own files are replaced
+    (tmp_path / "layers.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"/>')
+    with pytest.raises(FolderError, match=r"layers\.svg exists and is not an earlier output"):
+        write_report(tmp_path)

@@ -137,7 +137,7 @@ def _above_zero(spreads: Sequence[Spread]) -> list[float]:
 
 
 def _slope(points: list[tuple[float, Spread]]) -> str:
-    """Return the slope of the least-squares line through the logarithms; None unless every mean is clearly above 0."""
+    """Return the slope of the least-squares line through the logarithms; "" unless every mean is clearly above 0."""
     if not all(spread.above_zero for _, spread in points) or len({x for x, _ in points}) < 2:
         return ""
     slope, _ = linear_regression([log2(x) for x, _ in points], [log2(spread.mean) for _, spread in points])
@@ -158,8 +158,10 @@ PLOTS: dict[str, Callable[[Cells], str | None]] = {
 HEADING = "# What was trained"
 EARLIER_TABLE = re.compile(HEADING.encode() + rb"\n\n")
 EARLIER_PLOT = re.compile(
-    rb'<svg xmlns="[^"]*" viewBox="[^"]*"\n font-family="sans-serif" font-size="11">\n<rect width="[0-9.]+" height="'
+    rb'<svg xmlns="[^"]*" viewBox="[^"]*"(?: role="img"\n aria-label="[^"]*"|\n) font-family="sans-serif" font-size="11">'
+    rb'\n<(?:style>\.paper|rect width="[0-9.]+" height=")'
 )
+"""The beginning of a plot by `line_plot`, and of a plot by version 0.2."""
 EXPLAINED = (
     "`.97 (.95–1) 2/3, 400, 41 s`: mean share of right answers on fresh words (smallest–largest seed), seeds that "
     "converged, mean steps and CPU seconds of training."

@@ -1,6 +1,6 @@
 """Trained × word → View: a run of a trained model, shown like a run of a compiled model.
 
-A page holds integers: streams and logits are rounded to 1/SCALE, and attention below 1/SCALE is left out.
+A page holds integers: streams and logits are rounded to 1/SCALE, and attention below SHOWN/SCALE is left out.
 """
 
 from typing import Any
