@@ -158,8 +158,8 @@ PLOTS: dict[str, Callable[[Cells], str | None]] = {
 HEADING = "# What was trained"
 EARLIER_TABLE = re.compile(HEADING.encode() + rb"\n\n")
 EARLIER_PLOT = re.compile(
-    rb'<svg xmlns="[^"]*" viewBox="[^"]*"(?: role="img"\n aria-label="[^"]*"|\n) font-family="sans-serif" font-size="11">'
-    rb'\n<(?:style>\.paper|rect width="[0-9.]+" height=")'
+    rb'<svg xmlns="[^"]*" viewBox="[^"]*"(?: role="img"\n aria-label="[^"]*"|\n)'
+    rb' font-family="sans-serif" font-size="11">\n<(?:style>\.paper|rect width="[0-9.]+" height=")'
 )
 """The beginning of a plot by `line_plot`, and of a plot by version 0.2."""
 EXPLAINED = (
