@@ -37,7 +37,7 @@ def outcome(tree, sampler, check, **more):
         ("dream:alg=maskgit_plus,scheduler=linear", "follows_schedule", "passed", ""),
     ],
 )
-def test_the_samplers_of_the_zoo(tree, sampler, check, status, message):
+def test_named_samplers(tree, sampler, check, status, message):
     found = outcome(tree, sampler_named(sampler), check)
     assert found[0] == status, found
     assert message in found[1]

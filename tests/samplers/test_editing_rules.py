@@ -9,7 +9,7 @@ from samplers.by_formula import Fixed
 from unmask.errors import UnmaskError
 from unmask.samplers.editing_rules import BlockRefinement, DiffusionGemma, JointThreshold, Llada21
 from unmask.samplers.problem_subject import Subject
-from unmask.samplers.sampler_names import EDITING_ZOO, zoo
+from unmask.samplers.sampler_names import EDITING_SAMPLERS, named_samplers
 from unmask.samplers.sampling_loop import masks, sample
 
 
@@ -115,8 +115,8 @@ def test_the_entropy_bound_accepts_by_rising_entropy():
 
 
 def test_the_names_of_the_zoo_are_read():
-    assert len({entry.make().label for entry in zoo(15, EDITING_ZOO)}) == len(EDITING_ZOO)
-    assert [entry.from_noise for entry in zoo(15, ("llada2.1", "diffusion-gemma"))] == [False, True]
+    assert len({entry.make().label for entry in named_samplers(15, EDITING_SAMPLERS)}) == len(EDITING_SAMPLERS)
+    assert [entry.from_noise for entry in named_samplers(15, ("llada2.1", "diffusion-gemma"))] == [False, True]
     for name in ("llada2.1:num_to_transfer=0", "diffusion-gemma:steps=3", "joint-threshold:editing_threshold=0.5"):
         with pytest.raises(UnmaskError):
-            zoo(15, (name,))
+            named_samplers(15, (name,))

@@ -9,7 +9,7 @@ from samplers.by_formula import Fixed, Mixed, confident
 from unmask.errors import UnmaskError
 from unmask.samplers.remasking_rules import P2, Remdm
 from unmask.samplers.rule_interface import Beliefs, State, by_alpha, linear, quotas
-from unmask.samplers.sampler_names import ZOO, parse_sampler, zoo
+from unmask.samplers.sampler_names import DEFAULT_SAMPLERS, named_samplers, parse_sampler
 from unmask.samplers.sampling_loop import masks, sample
 from unmask.samplers.write_once_rules import Dream, EntropyBound, FastDllm, Llada
 
@@ -258,14 +258,14 @@ def test_remdm_makes_up_for_what_it_masks(variant, eta):
 # ------------------------------------------------------------------------------------------------- all of them
 
 
-@pytest.mark.parametrize("name", ZOO)
+@pytest.mark.parametrize("name", DEFAULT_SAMPLERS)
 @pytest.mark.parametrize("given", [False, True])
 def test_every_sampler_fills_the_canvas_and_touches_nothing_that_is_given(name, given):
     predictor = Mixed(7, 3)
     canvas = masks(predictor, 3, 7)
     if given:
         canvas[:, [1, 4]] = [2, 0]
-    entry = zoo(7, (name,))[0]
+    entry = named_samplers(7, (name,))[0]
     for steps in (1, 3, 7, 9):
         sampled = sample(predictor, entry.make(steps), canvas, seed=5)
         assert (sampled.sequences != predictor.mask_id).all(), steps
@@ -273,10 +273,10 @@ def test_every_sampler_fills_the_canvas_and_touches_nothing_that_is_given(name, 
             assert all((history[:, [1, 4]] == [2, 0]).all() for history in sampled.histories)
 
 
-@pytest.mark.parametrize("name", [n for n in ZOO if not n.startswith(("p2", "remdm"))])
+@pytest.mark.parametrize("name", [n for n in DEFAULT_SAMPLERS if not n.startswith(("p2", "remdm"))])
 def test_samplers_that_decline_never_write_twice(name):
     predictor = Mixed(7, 3)
-    entry = zoo(7, (name,))[0]
+    entry = named_samplers(7, (name,))[0]
     sampled = sample(predictor, entry.make(4, temperature=1.0), masks(predictor, 4, 7))
     assert entry.make(4).remasks == "declines"
     assert all(len({w.slot for w in sampled.writes(row)}) == len(sampled.writes(row)) == 7 for row in range(4))

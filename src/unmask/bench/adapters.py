@@ -93,7 +93,7 @@ def numpy_sampler(generate: Generate) -> Generate:
     return adapted
 
 
-ZOO_OPTIONS = {
+PUBLISHED_OPTIONS = {
     "block_length": ("block_length",),
     "threshold": ("threshold",),
     "editing_threshold": ("editing_threshold", "edit_threshold"),
@@ -104,7 +104,7 @@ ZOO_OPTIONS = {
 """Option of the bench → its names in published code."""
 
 
-def zoo_sampler(name: str) -> Generate:
+def published_sampler(name: str) -> Generate:
     """Return a sampler of `unmask samplers`, such as `llada:remasking=random`, with a fixed seed.
 
     Parameters that the name gives are fixed. The others are options of the bench, under its names.
@@ -115,7 +115,7 @@ def zoo_sampler(name: str) -> Generate:
     free_parameters = {field.name for field in fields(entry.rule)} - set(entry.parameters)
     renamed = {
         option: published
-        for option, names in ZOO_OPTIONS.items()
+        for option, names in PUBLISHED_OPTIONS.items()
         for published in names
         if published in free_parameters
     }
@@ -458,7 +458,7 @@ def adapter_named(text: str) -> Generate | None:
     prefix, _, rest = text.partition(":")
     if prefix == "diffusers":
         return _of_diffusers(rest)
-    return zoo_sampler(text) if prefix in RULES else None
+    return published_sampler(text) if prefix in RULES else None
 
 
 def _of_diffusers(text: str) -> Generate:
