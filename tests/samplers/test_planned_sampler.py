@@ -6,7 +6,7 @@ import pytest
 from samplers.by_formula import Mixed, confident
 from unmask import compile_problem, run_word
 from unmask.errors import PlannerError
-from unmask.samplers import Bench, CompiledPredictor, masks, parse_sampler, sample
+from unmask.samplers import Bench, CompiledPredictor, PlannedSampler, masks, parse_sampler, sample
 from unmask.samplers.law_comparison import compare_samplers
 from unmask.samplers.string_law import law_from_json
 
@@ -43,6 +43,22 @@ def test_the_likeliest_symbols_are_written():
         written = before != after
         assert (after[written] == predictor.logits(before).argmax(axis=-1)[written]).all()
         assert written.sum(axis=1).tolist() == [1, 1]
+
+
+class EverySlot:
+    """A user's planner that does not look at the masks."""
+
+    def choose(self, situation):
+        return np.ones_like(situation.masked)
+
+
+def test_a_users_planner_cannot_change_slots_that_are_given():
+    predictor = Mixed(4, 3)
+    canvas = np.array([[predictor.mask_id, 2, predictor.mask_id, 0]])
+    sampled = sample(predictor, PlannedSampler(EverySlot(), "every slot"), canvas)
+    assert sampled.passes.tolist() == [1]
+    assert sampled.sequences[0, [1, 3]].tolist() == [2, 0]
+    assert (sampled.sequences != predictor.mask_id).all()
 
 
 @pytest.mark.parametrize(
