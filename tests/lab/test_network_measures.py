@@ -29,7 +29,7 @@ from unmask.lab.training import new_network
 from unmask.lab.training_batches import training_batch
 from unmask.viewer.html_page import render, text_of
 
-from .test_trained_model import drawn, untrained
+from .test_trained_model import judged_words, untrained
 
 WORD = "+1 +1 +0 +1"
 
@@ -225,7 +225,7 @@ def test_each_operand_has_the_best_of_its_heads(mass, best):
 
 def writing(framework, step):
     trained = untrained(framework, length=8)
-    rows, pointers = _writing(trained, trained.task.states(drawn(trained, 1))[0], step)
+    rows, pointers = _writing(trained, trained.task.states(judged_words(trained, 1))[0], step)
     assert (pointers == trained.task.pointers[step, : len(rows)]).all()
     return np.flatnonzero(rows).tolist()
 
