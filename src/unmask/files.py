@@ -221,7 +221,6 @@ def write_file(path: Path, content: bytes, *, earlier: re.Pattern[bytes]) -> Non
 
     A device or a pipe is written in place, because moving a file there would replace it.
     """
-    scratch: Path | None = None
     try:
         if path.is_symlink():
             path = Path(os.path.realpath(path))  # keep a symbolic link, and write the file it points to
@@ -230,17 +229,23 @@ def write_file(path: Path, content: bytes, *, earlier: re.Pattern[bytes]) -> Non
             return
         check_file_replaceable(path, earlier=earlier)
         with uninterrupted():
-            try:
-                scratch = _temporary_file(path)
-                with interruptible():
-                    _write(scratch, content)
-                _move_file(scratch, path, earlier)
-            finally:
-                if scratch is not None:
-                    with suppress(OSError):
-                        scratch.unlink()
+            _write_and_move(path, content, earlier)
     except OSError as error:
         raise _write_error(path, error) from None
+
+
+def _write_and_move(path: Path, content: bytes, earlier: re.Pattern[bytes]) -> None:
+    """Write a temporary file and move it to its destination; remove it if anything fails."""
+    scratch: Path | None = None
+    try:
+        scratch = _temporary_file(path)
+        with interruptible():
+            _write(scratch, content)
+        _move_file(scratch, path, earlier)
+    finally:
+        if scratch is not None:
+            with suppress(OSError):
+                scratch.unlink()
 
 
 def check_file_replaceable(path: Path, *, earlier: re.Pattern[bytes]) -> None:
