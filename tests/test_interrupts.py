@@ -30,7 +30,7 @@ def as_before():
 
 
 class Interrupted:
-    """One that is destroyed while Ctrl-C is pressed."""
+    """An object that is destroyed while Ctrl-C is pressed."""
 
     def __del__(self):
         signal.raise_signal(signal.SIGINT)
@@ -63,8 +63,8 @@ def left_behind(_):
 
 
 @pytest.mark.parametrize("clear", [taken_away, left_behind])
-def test_what_is_being_taken_away_is_gone_before_it_is_heard(clear, tmp_path, monkeypatch):
-    """A folder of which half is left would be left for good."""
+def test_a_removal_ends_before_an_interrupt_is_raised(clear, tmp_path, monkeypatch):
+    """A half-removed folder would never be removed completely."""
     unlink = os.unlink
 
     def struck(*arguments, **options):
@@ -99,7 +99,7 @@ def test_an_error_that_a_library_makes_of_it_is_an_interrupt(monkeypatch, capfd)
 
 
 @pytest.mark.parametrize("number", SIGNALS)
-def test_whoever_ends_it_nothing_is_left_behind(number, tmp_path, monkeypatch, capfd):
+def test_no_signal_leaves_files_behind(number, tmp_path, monkeypatch, capfd):
     """Ctrl-C, `kill`, and a terminal that is closed: all while a folder is being written."""
     if signal.getsignal(number) is signal.SIG_IGN:  # under nohup, which a command respects
         signal.signal(number, signal.SIG_DFL)
@@ -123,7 +123,7 @@ def test_whoever_ends_it_nothing_is_left_behind(number, tmp_path, monkeypatch, c
 
 
 def test_while_the_solver_works():
-    """The solver neither takes the signal for itself nor keeps us waiting."""
+    """The solver does not consume the signal and does not delay it."""
     pytest.importorskip("z3")
     hear_interrupts()
     arithmetic = Arithmetic(Ledger(), 2)
