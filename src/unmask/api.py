@@ -229,14 +229,14 @@ def decide_words(
         >>> decide_words(model, ["aabb", "abab"]).accepted
         [True, False]
     """
-    from unmask.verification.answer_tables import tabled_answers
+    from unmask.verification.answer_tables import answer_words
 
     tokens, which, unreadable = read_words(model, words)
-    tabled = tabled_answers(model, tokens, engine=engine or FastEngine(), tables=tables, expected=expected)
-    slots = np.zeros((len(words), tabled.answers.slots.shape[1]), dtype=np.int64)
-    slots[which] = tabled.answers.slots
-    errors: dict[int, UnmaskError] = {int(which[i]): error for i, error in tabled.failed.items()}
-    return Decided(model, slots, {**unreadable, **errors}, tabled.by)
+    answered = answer_words(model, tokens, engine=engine or FastEngine(), tables=tables, expected=expected)
+    slots = np.zeros((len(words), answered.answers.slots.shape[1]), dtype=np.int64)
+    slots[which] = answered.answers.slots
+    errors: dict[int, UnmaskError] = {int(which[i]): error for i, error in answered.failed.items()}
+    return Decided(model, slots, {**unreadable, **errors}, answered.by)
 
 
 def run_both(model: Model, word: str | Sequence[str], **options: Any) -> Trace:

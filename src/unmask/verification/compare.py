@@ -19,7 +19,7 @@ from unmask.errors import TooLarge
 from unmask.problems.problem import Problem
 from unmask.reasoners.run_words import run
 from unmask.reasoners.typed_words import read_word
-from unmask.verification.outcomes import outcome_of_symbols
+from unmask.verification.model_outcomes import outcome_of_symbols
 from unmask.weights.kinds import Kind
 from unmask.weights.model import Extent, Model, Price
 from unmask.weights.storage import load, save

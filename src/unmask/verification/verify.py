@@ -28,7 +28,7 @@ from unmask.problems.problem import Outcome, Problem, Words
 from unmask.problems.program_problems import program_problem
 from unmask.reasoners.run_words import words_at_once
 from unmask.recurrences.system import System
-from unmask.verification.outcomes import outcomes
+from unmask.verification.model_outcomes import outcomes
 from unmask.verification.verdict import Verdict
 from unmask.verification.words.equivalence import prove_comparison
 from unmask.verification.words.function_reference import (
@@ -325,7 +325,7 @@ def _over_letters(comparison: Comparison, letters: str | None, *, own: bool) -> 
     """
     model, reference = comparison.model, comparison.reference
     unreadable = [letter for letter in comparison.letters if comparison.readings[letter] is None]
-    alone = letter_read_by_model_alone(model, reference)
+    alone = letter_read_by_model_alone(model, reference.letters, reference.characters)
     shown = f"{shortened(reference.name)} has the letter {shortened(unreadable[0])!r}" if unreadable else ""
     if letters is None and unreadable and not own:
         return comparison, (

@@ -11,7 +11,7 @@ import pytest
 from unmask.api import compile_problem, verify_model
 from unmask.errors import ProblemError, UnmaskError
 from unmask.problems.catalogue import parse_problem
-from unmask.verification.outcomes import outcomes
+from unmask.verification.model_outcomes import outcomes
 from unmask.verification.words.references import reference_of
 from unmask.weights.kinds import KINDS
 from unmask.weights.matrices import Matrix

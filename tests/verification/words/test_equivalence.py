@@ -19,7 +19,7 @@ from unmask.problems.circuits.circuit import CircuitBuilder
 from unmask.problems.circuits.circuit_files import write_aiger
 from unmask.problems.problem import ACCEPTED, REJECTED
 from unmask.testing.random_model import random_model
-from unmask.verification.outcomes import outcomes
+from unmask.verification.model_outcomes import outcomes
 from unmask.verification.words import equivalence
 from unmask.verification.words.network import TooManyCases
 from unmask.verification.words.references import Comparison, reference_of
@@ -179,10 +179,10 @@ def test_a_word_on_which_both_sides_agree_does_not_refute(monkeypatch):
     question = Comparison(model, reference_of(model, problem, run_words), run_words)
     monkeypatch.setattr(type(question.reference), "expected", lambda _self, _word: ACCEPTED)
     a, other = question.letters.index("a"), question.letters.index("!")
-    verdict = equivalence._confirmed(question, [a, a], 1)
+    verdict = equivalence._refuted_if_confirmed(question, [a, a], 1)
     assert verdict.status == "unknown"
     assert "both sides say accepted" in verdict.reason
-    assert equivalence._confirmed(question, [a, other], 1).status == "refuted"
+    assert equivalence._refuted_if_confirmed(question, [a, other], 1).status == "refuted"
 
 
 def test_expressions_are_refuted_by_words_that_can_be_typed():

@@ -13,7 +13,7 @@ from unmask.api import compile_problem, load_model, save_model, verify_model
 from unmask.engines.reference import ReferenceEngine
 from unmask.errors import UnmaskError
 from unmask.problems.catalogue import parse_problem
-from unmask.verification.outcomes import outcomes
+from unmask.verification.model_outcomes import outcomes
 from unmask.verification.words.references import Comparison, reference_of
 from unmask.weights.kinds import KINDS
 

@@ -216,7 +216,7 @@ def refuse_heads(monkeypatch):
     join, folds = Network.join, []
 
     def refusing(self, parts, **options):
-        if sys._getframe(1).f_code.co_name == "_summed" and len(parts) > 1:
+        if sys._getframe(1).f_code.co_name == "_sum_of_keys" and len(parts) > 1:
             folds.append(len(parts))
             raise TooManyCases("for a test")
         return join(self, parts, **options)
@@ -279,9 +279,9 @@ def forget_passes(monkeypatch):
     """Every pass looks at every row."""
     run = SymbolicPass.run
 
-    def forgetting(self, tokens, asked):
+    def forgetting(self, tokens, row_indices):
         self._last = None
-        return run(self, tokens, asked)
+        return run(self, tokens, row_indices)
 
     monkeypatch.setattr(SymbolicPass, "run", forgetting)
 

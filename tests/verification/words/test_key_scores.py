@@ -49,8 +49,8 @@ def check(head, precision, batches):
         for Q_before, _ in rows:  # those of earlier batches anew: their numbers may be stale
             every = np.stack([*keys.values()], axis=1)
             expected = exps_of(Q_before, every, places, compact)
-            for number, row in zip(scores.asked(scores.queries(Q_before)), expected, strict=True):
-                seen, exps = scores.seen_by(number)
+            for number, row in zip(scores.effective_queries(scores.queries(Q_before)), expected, strict=True):
+                seen, exps = scores.visible_keys(number)
                 assert (np.diff(seen) > 0).all()
                 found = dict(zip(seen.tolist(), exps.tolist(), strict=True))
                 assert [found.get(key, 0) for key in keys] == row.tolist()
@@ -94,7 +94,7 @@ def test_heads_without_columns_see_everything():
     scores = KeyScores((prepared.query.place, prepared.key.place), compact)
     H = np.zeros((2, 3), dtype=compact.narrow)
     keys = scores.keys(prepared.key(H, slice(0, 3)))
-    (query,) = set(scores.asked(scores.queries(prepared.query(H, slice(0, 3)))))
-    seen, exps = scores.seen_by(query)
+    (query,) = set(scores.effective_queries(scores.queries(prepared.query(H, slice(0, 3)))))
+    seen, exps = scores.visible_keys(query)
     assert set(keys) == set(seen.tolist())
     assert exps.tolist() == [compact.precision.one] * seen.size

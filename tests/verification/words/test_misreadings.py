@@ -9,7 +9,7 @@ import pytest
 from unmask.api import compile_problem, verify_model
 from unmask.engines.fast import FastEngine
 from unmask.problems.catalogue import parse_problem
-from unmask.verification.outcomes import outcomes
+from unmask.verification.model_outcomes import outcomes
 from unmask.verification.verify import distinguishing_word, misread_words
 from unmask.verification.words.references import Comparison, reference_of
 

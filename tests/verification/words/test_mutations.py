@@ -15,7 +15,7 @@ import pytest
 
 from unmask.api import compile_problem, verify_model
 from unmask.engines.reference import ReferenceEngine
-from unmask.verification.outcomes import outcomes
+from unmask.verification.model_outcomes import outcomes
 from unmask.weights.kinds import KINDS
 from verification.mutation import mutated, with_tensor
 

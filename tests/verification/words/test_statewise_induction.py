@@ -8,7 +8,7 @@ import pytest
 from unmask.api import compile_problem, compiler_of, verify_model
 from unmask.problems.catalogue import parse_problem
 from unmask.programs.regular import monoid_codes
-from unmask.verification.answer_tables import LookUps
+from unmask.verification.answer_tables import AnswerTables
 from unmask.verification.words import statewise_induction
 from unmask.verification.words import symbolic_heads as head
 from unmask.verification.words.deciders import Encoding, ModelDecider, circuit_of
@@ -68,7 +68,7 @@ def test_lookups_and_gates_know_switches():
     extraction, automaton, letters = slots_per_state("regex:(a|b)*abb", 5)
     words = np.array(list(product(range(len(automaton.tokens)), repeat=5)))
     slots, fails = extraction.outcomes(words)
-    looked_up = LookUps(extraction)(words)
+    looked_up = AnswerTables(extraction)(words)
     assert np.array_equal(looked_up[0], slots)
     assert np.array_equal(looked_up[1], fails)
     encoding = Encoding(len(automaton.tokens), 5)

@@ -79,7 +79,7 @@ def test_many_inputs_that_tell_nodes_apart_are_learnt(monkeypatch):
     circuit = builder.circuit([total])
     swept = sweep(circuit, np.array([[total, 0], [total, total], [gates[0], gates[1]]]))
     assert swept.answers == ["different", "equal", "different"]
-    assert swept.questions > 64
+    assert swept.queries > 64
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -108,7 +108,7 @@ def test_a_budget_of_nothing_is_unknown(seed, monkeypatch):
     swept = sweep(circuit, pairs, conflicts=0)
     for answer, same in zip(swept.answers, truth(circuit), strict=True):
         assert answer == "unknown" or answer == ("equal" if same else "different")
-    assert swept.questions == 0
+    assert swept.queries == 0
 
 
 def test_a_small_budget_is_unknown_or_right(monkeypatch):

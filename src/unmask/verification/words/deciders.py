@@ -42,7 +42,7 @@ from unmask.verification.words.references import symbol_of
 from unmask.weights.model import Model
 
 OneHotLiterals = list[int]
-"""[value] → the literal of "it has this value"."""
+"""[value] → the literal that is true if the quantity has this value."""
 
 
 class NetworkGates:
@@ -53,7 +53,7 @@ class NetworkGates:
         self._literals: dict[int, OneHotLiterals] = dict(zip(network.letters, letters, strict=True))
 
     def holds(self, cases: Cases, labels: np.ndarray) -> int:
-        """Return the literal of "the label of the case that applies is true"."""
+        """Return the literal that is true if the label of the case that applies is true."""
         for v in stage("variables as gates", self._network.below(cases.variables)):
             if v not in self._literals:
                 variable = self._network.variables[v]
@@ -73,14 +73,14 @@ class NetworkGates:
 
     def _table(self, parents: Sequence[int], table: np.ndarray, size: int) -> OneHotLiterals:
         """Decide parent after parent, as a decision diagram: equal subtables are built once."""
-        known: dict[bytes, OneHotLiterals] = {}
+        literals_of: dict[bytes, OneHotLiterals] = {}
 
         def literals(depth: int, subtable: np.ndarray) -> OneHotLiterals:
             if depth == len(parents):
                 return [TRUE if value == int(subtable) else FALSE for value in range(size)]
             key = bytes([depth % 256]) + subtable.tobytes()
-            if key in known:
-                return known[key]
+            if key in literals_of:
+                return literals_of[key]
             groups: dict[bytes, tuple[list[int], np.ndarray]] = {}  # values of this parent with equal subtables
             for value, literal in enumerate(self._literals[parents[depth]]):
                 groups.setdefault(subtable[value].tobytes(), ([], subtable[value]))[0].append(literal)
@@ -96,7 +96,7 @@ class NetworkGates:
                 result[value] = self._builder.or_(*terms[value])
             if len(possible) == 2:
                 result[possible[1]] = result[possible[0]] ^ 1
-            known[key] = result
+            literals_of[key] = result
             return result
 
         return literals(0, np.asarray(table, order="C"))
@@ -154,7 +154,7 @@ class Encoding:
         return [*codes[: self.letters - 1], builder.or_(*codes[self.letters - 1 :])]
 
     def word(self, bits: Sequence[bool]) -> list[int]:
-        """The letters of an assignment."""
+        """Return the letters that an assignment of the bits encodes."""
         codes = (
             sum(int(bits[index * self.width + bit]) << bit for bit in range(self.width)) for index in range(self.length)
         )
@@ -163,7 +163,7 @@ class Encoding:
 
 @dataclass(frozen=True, eq=False)
 class ModelDecider:
-    """An extracted model; `symbols[letter]` is the number of the input symbol that it reads for the letter."""
+    """An extracted model; `symbols[letter]` is the number of the input symbol that the model reads for the letter."""
 
     extraction: Extraction
     symbols: Sequence[int]
@@ -292,17 +292,20 @@ class ExpressionDecider:
         return Decision([{**answers, REJECT: fit ^ 1}])
 
 
-def miter(sides: tuple[Decider, Decider], encoding: Encoding) -> tuple[Circuit, np.ndarray]:
+def miter(deciders: tuple[Decider, Decider], encoding: Encoding) -> tuple[Circuit, np.ndarray]:
     """Return (circuit of both sides, pairs [n, 2] of literals that must be equal).
 
     The pairs are equal on every word if and only if neither side fails and both give the same answers.
     """
     builder = CircuitBuilder(encoding.names())
     letters = encoding.literals(builder)
-    first, second = (side.decide(builder, letters) for side in sides)
+    first, second = (decider.decide(builder, letters) for decider in deciders)
     pairs = [(first.fails, FALSE), (second.fails, FALSE)]
-    for one, other in zip(first.answers, second.answers, strict=True):
-        pairs += [(one.get(name, FALSE), other.get(name, FALSE)) for name in sorted({*one, *other})]
+    for first_answer, second_answer in zip(first.answers, second.answers, strict=True):
+        pairs += [
+            (first_answer.get(name, FALSE), second_answer.get(name, FALSE))
+            for name in sorted({*first_answer, *second_answer})
+        ]
     return builder.circuit([literal for pair in pairs for literal in pair]), np.array(pairs)
 
 
