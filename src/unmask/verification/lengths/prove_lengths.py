@@ -40,9 +40,8 @@ from unmask.verification.lengths.system_proof import prove_system, system_statem
 from unmask.verification.lengths.system_slots import SystemClaim
 from unmask.verification.model_outcomes import outcomes
 from unmask.verification.verdict import ProofRecord, Status, Verdict
-from unmask.verification.words.deciders import symbol_numbers, token_numbers
 from unmask.verification.words.equivalence import prove_comparison
-from unmask.verification.words.references import Comparison, reference_of
+from unmask.verification.words.references import Comparison, reference_of, symbol_numbers, token_numbers
 from unmask.weights.kinds import KINDS, Kind
 from unmask.weights.model import Model
 

@@ -25,7 +25,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from unmask.errors import TooLarge, UnmaskError, WordError, shortened
+from unmask.errors import TooLarge, UnmaskError
 from unmask.limits import stage
 from unmask.problems.automata.automaton import Automaton
 from unmask.problems.circuits.circuit import FALSE, TRUE, Circuit, CircuitBuilder
@@ -38,7 +38,7 @@ from unmask.recurrences.system import is_truth, symbol_names
 from unmask.recurrences.unfolding import Key, slot_name
 from unmask.verification.words.extraction import ACCEPT, REJECT, Extraction, extract
 from unmask.verification.words.network import Cases, Network, Variable
-from unmask.verification.words.references import symbol_of
+from unmask.verification.words.references import symbol_numbers, token_numbers
 from unmask.weights.model import Model
 
 OneHotLiterals = list[int]
@@ -498,20 +498,6 @@ def decider_of(specification: Specification | Model, letters: Sequence[str], out
     if isinstance(specification, Grammar):
         return GrammarDecider(specification, letters)
     return ExpressionDecider(specification, letters)
-
-
-def symbol_numbers(model: Model, letters: Sequence[str]) -> np.ndarray:
-    """Return the number of the input symbol that a model reads for each letter."""
-    numbers = {symbol: i for i, symbol in enumerate(model.input_symbols)}
-    symbols = [symbol_of(model, letter) for letter in letters]
-    for letter, symbol in zip(letters, symbols, strict=True):
-        if symbol is None:  # `Comparison.unread` finds such letters earlier
-            raise WordError(f"the letter {shortened(letter)!r} occurs on only one side; compare over common letters")
-    return np.array([numbers[symbol] for symbol in symbols if symbol is not None], dtype=np.int64)
-
-
-def token_numbers(automaton: Automaton, letters: Sequence[str]) -> np.ndarray:
-    return np.array([int(automaton.token_ids([letter])[0]) for letter in letters])
 
 
 def extracted_circuit(model: Model, *, outputs: int = 1) -> Circuit:

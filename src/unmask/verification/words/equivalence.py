@@ -19,8 +19,6 @@ from unmask.verification.words.deciders import (
     ModelDecider,
     decider_of,
     miter,
-    symbol_numbers,
-    token_numbers,
 )
 from unmask.verification.words.extraction import Extraction, extract
 from unmask.verification.words.induction import (
@@ -30,7 +28,7 @@ from unmask.verification.words.induction import (
     named_variables,
     prove_by_induction,
 )
-from unmask.verification.words.references import Comparison
+from unmask.verification.words.references import Comparison, symbol_numbers, token_numbers
 from unmask.verification.words.sat_sweeping import certify, sweep
 from unmask.verification.words.statewise_induction import prove_statewise
 from unmask.weights.storage import content_hash

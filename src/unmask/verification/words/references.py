@@ -16,6 +16,8 @@ from functools import cached_property
 from itertools import product
 from typing import Protocol
 
+import numpy as np
+
 from unmask.errors import ProblemError, UnmaskError, WordError, shortened
 from unmask.problems.automata.automaton import Automaton
 from unmask.problems.catalogue import problem_from_json
@@ -54,6 +56,21 @@ def symbol_of(model: Model, letter: str) -> str | None:
     if len(letter) != 1:
         return None
     return next((symbol for first, last, symbol in model.characters if first <= ord(letter) <= last), None)
+
+
+def symbol_numbers(model: Model, letters: Sequence[str]) -> np.ndarray:
+    """Return the number of the input symbol that a model reads for each letter."""
+    numbers = {symbol: i for i, symbol in enumerate(model.input_symbols)}
+    symbols = [symbol_of(model, letter) for letter in letters]
+    for letter, symbol in zip(letters, symbols, strict=True):
+        if symbol is None:  # `Comparison.unread` finds such letters earlier
+            raise WordError(f"the letter {shortened(letter)!r} occurs on only one side; compare over common letters")
+    return np.array([numbers[symbol] for symbol in symbols if symbol is not None], dtype=np.int64)
+
+
+def token_numbers(automaton: Automaton, letters: Sequence[str]) -> np.ndarray:
+    """Return the automaton's token for each letter."""
+    return np.array([int(automaton.token_ids([letter])[0]) for letter in letters])
 
 
 def words_of_letters(letters: Sequence[str], length: int, gap: str) -> Words:
