@@ -62,7 +62,7 @@ def constant_depth_circuit(
     read: tuple[int, int] | None = None,
     total: Sum = saturating_sum,
 ) -> Circuit:
-    """The pass of a transformer over its first `rows` positions: bits of the tokens → what the rows `read` decode to.
+    """Return the circuit of a forward pass over the first `rows` positions, with the symbols of the rows `read`.
 
     Inputs `x3.1`: bit 1 of the token in row 3. Outputs: `undefined`, then `row 3 is 5`, one-hot over the symbols.
     """
@@ -84,22 +84,25 @@ def constant_depth_circuit(
 
 
 def layer_depth(precision: Precision) -> int:
-    """What no layer exceeds.
+    """Return an upper bound on the depth of a layer.
 
-    Seven sums, one after the other (queries and keys, scores, Z, head, heads, and two in the MLP), each with the table
-    of its terms before it, and the tables of exp, of e/Z, of H + heads, of both biases, and of the last addition.
+    There are seven sums, one after the other (queries and keys, scores, Z, head, heads, and two in the MLP), each after
+    the table of its terms, and the tables of exp, of e/Z, of H + heads, of both biases, and of the last addition.
     """
     terms = {"queries": 1, "scores": 2, "Z": 0, "head": 2, "heads": 0, "w1": 1, "w2": 1}
     return sum(sum_depth(precision) + table for table in terms.values()) + 1 + 2 + 2 + 1 + 1 + 2
 
 
 def pass_depth(precision: Precision, layers: int) -> int:
-    """What no forward pass exceeds, from one-hot tokens to the decoded symbol: embedding, layers, logits, argmax."""
+    """Return an upper bound on the depth of a forward pass, from one-hot tokens to the decoded symbol.
+
+    Embedding, layers, logits, argmax.
+    """
     return 1 + layers * layer_depth(precision) + 1 + sum_depth(precision) + 3
 
 
 class WiredTransformer(NumberDomain[OneHotRow, Iterable[OneHotWires], Matrix, np.ndarray]):
-    """A transformer over wires; `undefined` collects where Z = 0.
+    """A transformer over one-hot wires; `undefined` is true if Z = 0 somewhere.
 
     The corollary counts the depth of its sums (`total`, `times`) and tables (all others).
     """
@@ -115,23 +118,25 @@ class WiredTransformer(NumberDomain[OneHotRow, Iterable[OneHotWires], Matrix, np
 
     @property
     def undefined(self) -> int:
-        """[some row of the layers computed so far attends to nothing]."""
+        """The literal "some row of the layers computed so far attends to nothing"."""
         return self.builder.or_(*self._without_key)
 
     def embed(self, tokens: Sequence[OneHotWires]) -> list[OneHotRow]:
         """H⁰ = clip(embed + pos)."""
         embed = self.transformer.embed.dense().tolist()
-        places = self.transformer.positions.tolist()
+        positions = self.transformer.positions.tolist()
         return [
             [
-                unary(self.builder, lambda t, c=c, at=at: self._clipped_sum(embed[t][c], at[c]), token)
+                unary(
+                    self.builder, lambda t, c=c, position=position: self._clipped_sum(embed[t][c], position[c]), token
+                )
                 for c in range(self.transformer.width)
             ]
-            for token, at in zip(tokens, places, strict=False)
+            for token, position in zip(tokens, positions, strict=False)
         ]
 
     def layers(self, residual: list[OneHotRow], first: int, last: int) -> list[OneHotRow]:
-        """The residual stream after the layers [first, last)."""
+        """Return the residual stream after the layers [first, last)."""
         for layer in self.transformer.layers[first:last]:
             heads = [self._attend(residual, head) for head in layer.heads]
             residual = [
@@ -140,7 +145,7 @@ class WiredTransformer(NumberDomain[OneHotRow, Iterable[OneHotWires], Matrix, np
         return residual
 
     def logits(self, row: OneHotRow) -> OneHotRow:
-        """out·h."""
+        """Return out·h."""
         return self.times(row, self._out)
 
     def _attend(self, residual: list[OneHotRow], head: Head) -> list[OneHotRow]:
@@ -165,7 +170,7 @@ class WiredTransformer(NumberDomain[OneHotRow, Iterable[OneHotWires], Matrix, np
         return result
 
     def total(self, parts: Sequence[Iterable[OneHotWires]]) -> Iterator[OneHotWires]:
-        """Column by column, as `add` asks for them: the gates of a column are next to each other."""
+        """Yield the columns one by one, so that the gates of a column are created next to those of its addition."""
         return (self._total(column) for column in zip(*parts, strict=True))
 
     def add(self, left: Iterable[OneHotWires], right: Iterable[OneHotWires]) -> OneHotRow:
@@ -196,7 +201,7 @@ class WiredTransformer(NumberDomain[OneHotRow, Iterable[OneHotWires], Matrix, np
         return binary(self.builder, self._rounded_product, x, y)
 
     def _quotient(self, x: OneHotWires, Z: OneHotWires) -> OneHotWires:
-        """[x/Z]; 0 where Z = 0, which `undefined` reports."""
+        """Return x/Z, rounded; 0 if Z = 0, which `undefined` reports."""
         return binary(self.builder, self._rounded_quotient, x, Z)
 
     def _check_size(self) -> None:
@@ -211,15 +216,16 @@ def bits_per_symbol(symbols: int) -> int:
 
 
 def input_names(rows: int, symbols: int) -> list[str]:
-    """`x3` where one bit says which of two symbols is at place 3, `x3.0`, `x3.1`, … where it takes more."""
+    """Return the names of the inputs: `x3` for row 3 if there are two symbols, `x3.0`, `x3.1`, … if there are more."""
     bits = bits_per_symbol(symbols)
     return [f"x{i}" if bits == 1 else f"x{i}.{b}" for i in range(rows) for b in range(bits)]
 
 
 def token_wires(builder: CircuitBuilder, rows: int, tokens: Sequence[int]) -> list[OneHotWires]:
-    """The tokens of the inputs that `input_names` names, one-hot.
+    """Return the tokens of all rows, one-hot, from the inputs that `input_names` lists.
 
-    Place i holds tokens[code], the code binary, its lowest bit first. A code beyond the last token means the last one.
+    Row i has tokens[code], where the bits of the row are the code, lowest bit first. Codes beyond the last token mean
+    the last one.
     """
     bits = bits_per_symbol(len(tokens))
     result = []
@@ -232,7 +238,7 @@ def token_wires(builder: CircuitBuilder, rows: int, tokens: Sequence[int]) -> li
 
 
 def token_bits(tokens: np.ndarray, symbols: Sequence[int]) -> np.ndarray:
-    """Input bits [batch, inputs] for tokens [batch, rows] from among `symbols`: the other way round."""
+    """Return the input bits [batch, inputs] for tokens [batch, rows] from `symbols`: the inverse of `token_wires`."""
     order = {token: code for code, token in enumerate(symbols)}
     codes = np.vectorize(order.__getitem__, otypes=[np.int64])(tokens).reshape(tokens.shape)
     return (codes[..., None] >> np.arange(bits_per_symbol(len(symbols))) & 1).reshape(len(tokens), -1).astype(bool)
@@ -242,7 +248,7 @@ Slots = list[OneHotWires]
 
 
 class Wires:
-    """One run over wires of `builder`, whose inputs are the bits of the input symbols."""
+    """The medium of a run over wires; the inputs of `builder` are the bits of the input symbols."""
 
     def __init__(self, model: Model, total: Sum) -> None:
         if model.kind == "topk" and model.k is not None:
@@ -268,7 +274,7 @@ class Wires:
 
     @property
     def undefined(self) -> int:
-        """[the run so far has ended in an error]."""
+        """The literal "the run so far has ended in an error"."""
         return self.builder.or_(*self._edits, *(wired.undefined for wired in self._transformers.values()))
 
     def copies(self, symbol: str | None, count: int) -> Slots:
@@ -332,25 +338,27 @@ class Wires:
 
 
 def constant_depth_model(model: Model, *, slots: bool = False, total: Sum = saturating_sum) -> Circuit:
-    """What a model does without noise, as a circuit of the outputs `undefined`, `rejected` and `accepted`.
+    """Return the circuit of a model without noise, with the outputs `undefined`, `rejected` and `accepted`.
 
-    Inputs as `input_names` gives them, over the input symbols. `undefined` holds if and only if the run ends in an
-    error: a row attends to nothing, or the planner of an smdm chooses a written slot. With `slots`, what the slots hold
-    in the end comes first: `slot 2 is a`.
+    Its inputs are `input_names`, over the input symbols. `undefined` is true if and only if the run ends in an error: a
+    row attends to nothing, or the planner of an smdm chooses a written slot. With `slots`, the final slots come first:
+    `slot 2 is a`.
     """
     wires = Wires(model, total)
     *_, final_canvas = canvases(wires)
     outputs: dict[str, int] = {}
     if slots:
-        each = ((i, symbol, slot) for i, slot in enumerate(final_canvas) for symbol in model.vocabulary)
-        outputs = {f"slot {i} is {symbol}": slot.get(model.token[symbol], FALSE) for i, symbol, slot in each}
+        slot_symbols = ((i, symbol, slot) for i, slot in enumerate(final_canvas) for symbol in model.vocabulary)
+        outputs = {f"slot {i} is {symbol}": slot.get(model.token[symbol], FALSE) for i, symbol, slot in slot_symbols}
     outputs["undefined"] = wires.undefined
-    outputs["rejected"], outputs["accepted"] = (_says(wires, final_canvas[-1], s) for s in (model.reject, model.accept))
+    outputs["rejected"], outputs["accepted"] = (
+        _holds_symbol(wires, final_canvas[-1], s) for s in (model.reject, model.accept)
+    )
     return trimmed(wires.builder.circuit(list(outputs.values()), list(outputs)))
 
 
 def model_depth(model: Model) -> int:
-    """What the circuit's depth never exceeds: it depends on T, p and the layers alone."""
+    """Return an upper bound on the depth of the circuit; it depends only on T, p and the layers."""
     layers = max(len(transformer.layers) for transformer in model.transformers.values())
     tokens, answer = 2, 1
     if model.kind == "plt":
@@ -360,8 +368,8 @@ def model_depth(model: Model) -> int:
     return tokens + model.steps * (pass_depth(model.precision, layers) + 3) + answer
 
 
-def _says(wires: Wires, slot: OneHotWires, symbol: str) -> int:
-    """The slot holds the symbol, or one that stands for it."""
+def _holds_symbol(wires: Wires, slot: OneHotWires, symbol: str) -> int:
+    """Return the literal "the slot holds the symbol, or an alias of it"."""
     model = wires.model
-    meant = (t for t in slot if model.aliases.get(model.vocabulary[t], model.vocabulary[t]) == symbol)
-    return wires.builder.or_(*(slot[t] for t in meant))
+    matching = (t for t in slot if model.aliases.get(model.vocabulary[t], model.vocabulary[t]) == symbol)
+    return wires.builder.or_(*(slot[t] for t in matching))
