@@ -17,7 +17,7 @@ from unmask.export.torch_engine import TorchEngine
 from unmask.numerics.compact import Compact
 from unmask.testing import random_model
 from unmask.testing.random_model import all_words
-from unmask.verification.answer_tables import answer_words
+from unmask.verification.answer_tables import answer_many_words
 from unmask.weights.kinds import KINDS
 
 
@@ -54,7 +54,7 @@ HERE = [
 
 def outcome(model, words, engine, *, by_tables):
     """The slots of every word, and the errors of those whose run fails."""
-    found = answer_words(model, words, engine=engine, tables=by_tables)
+    found = answer_many_words(model, words, engine=engine, tables=by_tables)
     assert found.by == ("tables" if by_tables else "engine")
     return found.answers.slots.tolist(), {i: str(error) for i, error in found.failed.items()}
 

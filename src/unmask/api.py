@@ -229,10 +229,10 @@ def decide_words(
         >>> decide_words(model, ["aabb", "abab"]).accepted
         [True, False]
     """
-    from unmask.verification.answer_tables import answer_words
+    from unmask.verification.answer_tables import answer_many_words
 
     tokens, which, unreadable = read_words(model, words)
-    answered = answer_words(model, tokens, engine=engine or FastEngine(), tables=tables, expected=expected)
+    answered = answer_many_words(model, tokens, engine=engine or FastEngine(), tables=tables, expected=expected)
     slots = np.zeros((len(words), answered.answers.slots.shape[1]), dtype=np.int64)
     slots[which] = answered.answers.slots
     errors: dict[int, UnmaskError] = {int(which[i]): error for i, error in answered.failed.items()}

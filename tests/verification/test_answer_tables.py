@@ -13,15 +13,15 @@ from unmask.errors import TooLarge, WordError
 from unmask.testing import random_model
 from unmask.testing.random_model import all_words
 from unmask.verification import answer_tables
-from unmask.verification.answer_tables import answer_words
+from unmask.verification.answer_tables import answer_many_words
 from unmask.verification.words.network import Network
 from unmask.weights.kinds import KINDS
 
 
 def same(model, words):
     """Both ways on the same words."""
-    looked_up = answer_words(model, words, engine=FastEngine(), tables=True)
-    computed = answer_words(model, words, engine=FastEngine(), tables=False)
+    looked_up = answer_many_words(model, words, engine=FastEngine(), tables=True)
+    computed = answer_many_words(model, words, engine=FastEngine(), tables=False)
     assert (looked_up.by, computed.by) == ("tables", "engine")
     assert {i: str(e) for i, e in looked_up.failed.items()} == {i: str(e) for i, e in computed.failed.items()}
     return np.array_equal(looked_up.answers.slots, computed.answers.slots)
@@ -55,7 +55,7 @@ def test_words_whose_run_fails_have_the_error_of_the_engine():
         model = random_model(seed, "mdm", 2)
         strict = model.__class__(**_as(model, "smdm"))
         assert same(strict, all_words(strict))
-        failed = answer_words(strict, all_words(strict), engine=FastEngine(), tables=True).failed
+        failed = answer_many_words(strict, all_words(strict), engine=FastEngine(), tables=True).failed
         if 0 < len(failed) < len(all_words(strict)):
             return
     pytest.fail("no model edits on some words alone")
@@ -85,15 +85,15 @@ def test_a_table_that_is_wrong_is_noticed(monkeypatch):
 def test_few_words_do_not_pay_and_many_do():
     model = compile_problem("(ab)*", "mdm", length=8)
     words = all_words(model)
-    assert answer_words(model, words, engine=FastEngine()).by == "engine"
-    assert answer_words(model, words, engine=FastEngine(), expected=10**6).by == "tables"
-    assert answer_words(model, words, engine=FastEngine()).by == "tables"  # once they are there
+    assert answer_many_words(model, words, engine=FastEngine()).by == "engine"
+    assert answer_many_words(model, words, engine=FastEngine(), expected=10**6).by == "tables"
+    assert answer_many_words(model, words, engine=FastEngine()).by == "tables"  # once they are there
 
 
 def test_an_extraction_that_takes_too_long_is_given_up(monkeypatch):
     model = compile_problem("(ab)*", "mdm", length=8)
     monkeypatch.setattr(answer_tables, "SHARE", 10**12)
-    found = answer_words(model, all_words(model), engine=FastEngine(), expected=10**6)
+    found = answer_many_words(model, all_words(model), engine=FastEngine(), expected=10**6)
     assert found.by == "engine"
     assert found.answers.accepted.sum() == 1
 
@@ -104,9 +104,9 @@ def test_too_many_cases_are_an_error_only_for_who_insists(monkeypatch):
 
     monkeypatch.setattr(answer_tables, "extract", refuse)
     model = compile_problem("(ab)*", "mdm", length=8)
-    assert answer_words(model, all_words(model), engine=FastEngine(), expected=10**6).by == "engine"
+    assert answer_many_words(model, all_words(model), engine=FastEngine(), expected=10**6).by == "engine"
     with pytest.raises(TooLarge):
-        answer_words(model, all_words(model), engine=FastEngine(), tables=True)
+        answer_many_words(model, all_words(model), engine=FastEngine(), tables=True)
 
 
 @pytest.mark.parametrize("problem", ["(a|é|😀)*", "group:S3", "family:parity"])

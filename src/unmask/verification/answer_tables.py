@@ -133,7 +133,7 @@ class AnsweredWords:
     failed: dict[int, AttendsToNothing | EditsWrittenSlot]
 
 
-def answer_words(
+def answer_many_words(
     model: Model,
     words: Int[np.ndarray, "batch length"],
     *,

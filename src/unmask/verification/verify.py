@@ -49,8 +49,8 @@ from unmask.verification.words.function_reference import (
 )
 from unmask.verification.words.induction import InductionDocument
 from unmask.verification.words.references import (
+    CharacterClasses,
     Comparison,
-    Ranges,
     Reference,
     RestrictedReference,
     answers_available,
@@ -215,7 +215,7 @@ def _by_running_words(
     unread = comparison.unread(method)
     if unread is not None:
         return unread
-    misread = check_words(comparison, engine, misread_words(comparison), method=method)
+    misread = compare_words(comparison, engine, misread_words(comparison), method=method)
     if misread.status != "held":
         return misread
     if method == "exhaustive" and every.count > MOST_WORDS:
@@ -226,7 +226,7 @@ def _by_running_words(
         every = Words(every.count, _distinct(every.each))
     words = every if method == "exhaustive" else _sample(comparison, every, cases, seed)
     each = words.each if progress is None else progress(words.each, words.count)
-    verdict = check_words(comparison, engine, each, method=method, total=words.count)
+    verdict = compare_words(comparison, engine, each, method=method, total=words.count)
     complete = verdict.status == "held" and words is every and comparison.reference.lists_every_word
     return replace(verdict, complete=complete)
 
@@ -274,7 +274,7 @@ def _the_last(count: int) -> str:
 BATCH = 1 << 10
 
 
-def check_words(
+def compare_words(
     comparison: Comparison, engine: Engine, words: Iterator[str], *, method: str, total: int | None = None
 ) -> Verdict:
     """Run every word and compare it with the expected outcome; unknown if the time is over before the last word."""
@@ -406,5 +406,5 @@ def _random_words_with(comparison: Comparison, letter: str, classes: dict[str, H
             yield word
 
 
-def _class_of(characters: Ranges, letter: str) -> Hashable:
+def _class_of(characters: CharacterClasses, letter: str) -> Hashable:
     return next(character_class for first, last, character_class in characters if first <= ord(letter) <= last)

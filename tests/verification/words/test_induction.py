@@ -13,7 +13,7 @@ from unmask.reasoners.run_words import answers
 from unmask.reasoners.typed_words import spell
 from unmask.verification.words import induction
 from unmask.verification.words.extraction import Extraction, extract
-from unmask.verification.words.induction import Letters, NoInduction, prove_by_induction
+from unmask.verification.words.induction import LetterNumbers, NoInduction, prove_by_induction
 from unmask.verification.words.network import Network
 from unmask.verification.words.symbolic_layers import Token
 
@@ -23,7 +23,7 @@ from .wrong_automata import refuted_where_wrong
 def letters_of(model, automaton):
     """Every input symbol of a model that reads the automaton's tokens."""
     numbers = [list(automaton.tokens).index(symbol) for symbol in model.input_symbols]
-    return Letters(np.arange(len(numbers)), np.array(numbers))
+    return LetterNumbers(np.arange(len(numbers)), np.array(numbers))
 
 
 PROBLEMS = ["regex:(a|b)*abb", "regex:(aa)*", "regex:a?b+c{2,3}", "group:S3", "group:Z5", "regex:[^x]*"]
@@ -53,7 +53,7 @@ def test_refutes_with_a_word_that_differs(problem, other, length, kind):
     model = compile_problem(problem, kind, length=length)
     automaton = parse_problem(other).automaton
     symbols = [model.input_symbols.index(spell(model, c)[0]) for c in "ab"]
-    letters = Letters(np.array(symbols), np.array([int(automaton.token_ids([c])[0]) for c in "ab"]))
+    letters = LetterNumbers(np.array(symbols), np.array([int(automaton.token_ids([c])[0]) for c in "ab"]))
     found = prove_by_induction(extract(model), automaton, letters)
     differ = [
         word
@@ -102,7 +102,7 @@ def table(network, parts, function):
 
 def automaton_over_ab(pattern):
     automaton = parse_problem(f"regex:{pattern}").automaton
-    return automaton, Letters(np.arange(2), np.array([int(automaton.token_ids([c])[0]) for c in "ab"]))
+    return automaton, LetterNumbers(np.arange(2), np.array([int(automaton.token_ids([c])[0]) for c in "ab"]))
 
 
 def test_letters_that_are_left_out_may_be_anything():
@@ -170,8 +170,8 @@ def test_letters_that_share_a_symbol_but_not_a_token():
     automaton = parse_problem("regex:[bc][bc]").automaton
     tokens = np.array([int(automaton.token_ids([c])[0]) for c in "abcd"])
     symbols = np.array([0, 1, 1, 1])
-    assert prove_by_induction(extraction, automaton, Letters(symbols[:3], tokens[:3])).counterexample is None
-    wrong = prove_by_induction(extraction, automaton, Letters(symbols, tokens)).counterexample
+    assert prove_by_induction(extraction, automaton, LetterNumbers(symbols[:3], tokens[:3])).counterexample is None
+    wrong = prove_by_induction(extraction, automaton, LetterNumbers(symbols, tokens)).counterexample
     assert 3 in wrong
     assert 0 not in wrong
 
@@ -180,7 +180,7 @@ def test_letters_that_share_a_token_but_not_a_symbol():
     extraction = network_of(2, lambda n, x: table(n, x, lambda a, b: a | b))
     automaton = parse_problem("regex:.*").automaton
     tokens = np.array([int(automaton.token_ids([c])[0]) for c in "ab"])
-    assert prove_by_induction(extraction, automaton, Letters(np.arange(2), tokens)).counterexample == [0, 0]
+    assert prove_by_induction(extraction, automaton, LetterNumbers(np.arange(2), tokens)).counterexample == [0, 0]
 
 
 def test_the_empty_word():

@@ -52,7 +52,7 @@ MOST_GATES = 4_000_000
 OneHotRow = list[OneHotWires]
 """The columns of the residual stream, or of anything else, at one position."""
 
-Sum = Callable[[CircuitBuilder, Sequence[OneHotWires], Precision], OneHotWires]
+SumCircuit = Callable[[CircuitBuilder, Sequence[OneHotWires], Precision], OneHotWires]
 
 
 def constant_depth_circuit(
@@ -60,7 +60,7 @@ def constant_depth_circuit(
     *,
     rows: int | None = None,
     read: tuple[int, int] | None = None,
-    total: Sum = saturating_sum,
+    total: SumCircuit = saturating_sum,
 ) -> Circuit:
     """Return the circuit of a forward pass over the first `rows` positions, with the symbols of the rows `read`.
 
@@ -107,7 +107,9 @@ class WiredTransformer(NumberDomain[OneHotRow, Iterable[OneHotWires], Matrix, np
     The corollary counts the depth of its sums (`total`, `times`) and tables (all others).
     """
 
-    def __init__(self, builder: CircuitBuilder, transformer: Transformer, *, total: Sum = saturating_sum) -> None:
+    def __init__(
+        self, builder: CircuitBuilder, transformer: Transformer, *, total: SumCircuit = saturating_sum
+    ) -> None:
         self.builder, self.transformer, self.precision = builder, transformer, transformer.precision
         self._sum, self._without_key = total, [FALSE]
         precision, self._out = transformer.precision, transformer.out.transposed()
@@ -244,13 +246,13 @@ def token_bits(tokens: np.ndarray, symbols: Sequence[int]) -> np.ndarray:
     return (codes[..., None] >> np.arange(bits_per_symbol(len(symbols))) & 1).reshape(len(tokens), -1).astype(bool)
 
 
-Slots = list[OneHotWires]
+SlotWires = list[OneHotWires]
 
 
-class Wires:
+class WireMedium:
     """The medium of a run over wires; the inputs of `builder` are the bits of the input symbols."""
 
-    def __init__(self, model: Model, total: Sum) -> None:
+    def __init__(self, model: Model, total: SumCircuit) -> None:
         if model.kind == "topk" and model.k is not None:
             raise UnmaskError(
                 f"a topk that chooses k = {model.k} slots has to count, which is impossible in constant depth; "
@@ -261,7 +263,7 @@ class Wires:
         self.builder = CircuitBuilder(input_names(model.length, max(1, len(tokens))))
         begin = [] if model.begin is None else [constant(model.token[model.begin])]
         word = token_wires(self.builder, model.length, tokens) if model.length else []
-        self._input: Slots = begin + word
+        self._input: SlotWires = begin + word
         self._transformers = {
             name: WiredTransformer(self.builder, transformer, total=total)
             for name, transformer in model.transformers.items()
@@ -277,14 +279,14 @@ class Wires:
         """The literal "the run so far has ended in an error"."""
         return self.builder.or_(*self._edits, *(wired.undefined for wired in self._transformers.values()))
 
-    def copies(self, symbol: str | None, count: int) -> Slots:
+    def copies(self, symbol: str | None, count: int) -> SlotWires:
         return [] if symbol is None else [constant(self._model.token[symbol])] * count
 
     def read(
         self,
         step: int,  # noqa: ARG002
         name: str,
-        tokens: Slots,
+        tokens: SlotWires,
         last: int,
         *,
         asked: list[int] | None = None,  # noqa: ARG002
@@ -293,13 +295,13 @@ class Wires:
         residual = wired.layers(wired.embed(self._input + tokens), 0, len(wired.transformer.layers))
         return [wired.logits(row) for row in residual[len(residual) - last :]]
 
-    def decode(self, logits: Sequence[OneHotRow], *, without: int | None = None) -> Slots:
+    def decode(self, logits: Sequence[OneHotRow], *, without: int | None = None) -> SlotWires:
         return [argmax(self.builder, row, without=without) for row in logits]
 
     def taken(self, decisions: Sequence[OneHotRow]) -> list[int]:
         return [decision.get(1, FALSE) for decision in self.decode(decisions)]
 
-    def masks_alone(self, step: int, choice: list[int], canvas: Slots) -> list[int]:  # noqa: ARG002
+    def masks_alone(self, step: int, choice: list[int], canvas: SlotWires) -> list[int]:  # noqa: ARG002
         mask = self._model.token[self._model.mask or ""]
         edits = (self.builder.and_(u, y.get(mask, FALSE) ^ 1) for u, y in zip(choice, canvas, strict=True))
         self._edits.append(self.builder.or_(*edits))
@@ -315,16 +317,16 @@ class Wires:
             for row in logits
         ]
 
-    def overwrite(self, canvas: Slots, choice: list[int], symbols: Slots) -> Slots:
+    def overwrite(self, canvas: SlotWires, choice: list[int], symbols: SlotWires) -> SlotWires:
         return [choose(self.builder, u, x, y) for u, x, y in zip(choice, symbols, canvas, strict=True)]
 
-    def joined(self, left: Slots, right: Slots) -> Slots:
+    def joined(self, left: SlotWires, right: SlotWires) -> SlotWires:
         return left + right
 
-    def written(self, symbols: Slots) -> Slots:
+    def written(self, symbols: SlotWires) -> SlotWires:
         return symbols
 
-    def embed(self, tokens: Slots) -> list[OneHotRow]:
+    def embed(self, tokens: SlotWires) -> list[OneHotRow]:
         return self._transformers["model"].embed(self._input + tokens)
 
     def noisy(self, step: int, residual: list[OneHotRow]) -> list[OneHotRow]:  # noqa: ARG002
@@ -337,14 +339,14 @@ class Wires:
         return [self._transformers["model"].logits(row) for row in residual[-count:]]
 
 
-def constant_depth_model(model: Model, *, slots: bool = False, total: Sum = saturating_sum) -> Circuit:
+def constant_depth_model(model: Model, *, slots: bool = False, total: SumCircuit = saturating_sum) -> Circuit:
     """Return the circuit of a model without noise, with the outputs `undefined`, `rejected` and `accepted`.
 
     Its inputs are `input_names`, over the input symbols. `undefined` is true if and only if the run ends in an error: a
     row attends to nothing, or the planner of an smdm chooses a written slot. With `slots`, the final slots come first:
     `slot 2 is a`.
     """
-    wires = Wires(model, total)
+    wires = WireMedium(model, total)
     *_, final_canvas = canvases(wires)
     outputs: dict[str, int] = {}
     if slots:
@@ -368,7 +370,7 @@ def model_depth(model: Model) -> int:
     return tokens + model.steps * (pass_depth(model.precision, layers) + 3) + answer
 
 
-def _holds_symbol(wires: Wires, slot: OneHotWires, symbol: str) -> int:
+def _holds_symbol(wires: WireMedium, slot: OneHotWires, symbol: str) -> int:
     """Return the literal "the slot holds the symbol, or an alias of it"."""
     model = wires.model
     matching = (t for t in slot if model.aliases.get(model.vocabulary[t], model.vocabulary[t]) == symbol)

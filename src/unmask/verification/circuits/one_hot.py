@@ -118,7 +118,7 @@ def either(builder: CircuitBuilder, causes: dict[int, list[int]]) -> OneHotWires
 LEVEL_DEPTH = 4
 TABLE_DEPTH = 2
 
-Case = tuple[int, tuple[int, ...]]
+LiteralCase = tuple[int, tuple[int, ...]]
 """A value, and literals that together imply it."""
 
 
@@ -157,7 +157,7 @@ def cascade_sum(builder: CircuitBuilder, terms: Sequence[OneHotWires], precision
     low, high = _range(start, varying, precision)
     size, start_index = high - low + 1, start - low
     # after i terms, the interval of this level starts at a if starts[i] has a case (a, literals), all true
-    starts: list[list[Case]] = [[(0, ())] for _ in range(len(varying) + 1)]
+    starts: list[list[LiteralCase]] = [[(0, ())] for _ in range(len(varying) + 1)]
     first = 0  # its start before any term
     for k in range(1, size):
         top = [
@@ -187,7 +187,7 @@ def _flip_flop(builder: CircuitBuilder, sets: list[int], resets: list[int], init
     return bits
 
 
-def _decoded(builder: CircuitBuilder, cases: list[Case]) -> OneHotWires:
+def _decoded(builder: CircuitBuilder, cases: list[LiteralCase]) -> OneHotWires:
     """Return the start of the interval, one-hot."""
     ways: dict[int, list[int]] = {}
     for a, case in cases:
@@ -195,7 +195,7 @@ def _decoded(builder: CircuitBuilder, cases: list[Case]) -> OneHotWires:
     return {a: builder.or_(*literals) for a, literals in ways.items()}
 
 
-def _moved(lower: OneHotWires, bit: int) -> list[Case]:
+def _moved(lower: OneHotWires, bit: int) -> list[LiteralCase]:
     """Return the start of the next interval as cases: one higher if the bottom is dropped."""
     return [case for a, wire in lower.items() for case in ((a, (wire, bit ^ 1)), (a + 1, (wire, bit)))]
 

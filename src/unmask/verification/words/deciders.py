@@ -311,7 +311,7 @@ def miter(deciders: tuple[Decider, Decider], encoding: Encoding) -> tuple[Circui
 
 MOST_COMBINATIONS = 1 << 14  # combinations of arguments of one rule in one slot
 
-Values = dict[Any, int]
+ValueLiterals = dict[Any, int]
 """Value → the literal of "it has this value"."""
 
 
@@ -326,7 +326,7 @@ class RecurrenceDecider:
     def decide(self, builder: CircuitBuilder, letters: list[OneHotLiterals]) -> Decision:
         unfolding = self.interpreter.unfolding
         word = [dict(zip(self.letters, letter, strict=True)) for letter in letters]
-        slots: dict[Key, Values] = {}
+        slots: dict[Key, ValueLiterals] = {}
         for slots in self.interpreter.evaluate(word, WireValues(builder)):  # noqa: B007
             pass
         names = symbol_names(unfolding.system)
@@ -339,10 +339,12 @@ class WireValues:
 
     builder: CircuitBuilder
 
-    def constant(self, value: Any) -> Values:
+    def constant(self, value: Any) -> ValueLiterals:
         return {value: TRUE}
 
-    def apply(self, function: Callable[[tuple[Any, ...]], Any], given: Sequence[Values], key: Key) -> Values:
+    def apply(
+        self, function: Callable[[tuple[Any, ...]], Any], given: Sequence[ValueLiterals], key: Key
+    ) -> ValueLiterals:
         count = prod(map(len, given))
         if count > MOST_COMBINATIONS:
             raise TooLarge(
@@ -354,14 +356,14 @@ class WireValues:
             terms.setdefault(value, []).append(self.builder.and_(*(literal for _, literal in combination)))
         return self._possible(terms)
 
-    def union(self, sets: Sequence[Values], gather: Callable[[frozenset], Any], key: Key) -> Values:
+    def union(self, sets: Sequence[ValueLiterals], gather: Callable[[frozenset], Any], key: Key) -> ValueLiterals:
         """First the literal of "this item is in the union" for every item, then one literal for every set of items."""
         terms: dict[Any, list[int]] = {}
         for values in sets:
             for items, literal in values.items():
                 for item in items:
                     terms.setdefault(item, []).append(literal)
-        unions: Values = {frozenset(): TRUE}
+        unions: ValueLiterals = {frozenset(): TRUE}
         for item, literal in self._possible(terms).items():
             if 2 * len(unions) > MOST_COMBINATIONS:
                 raise TooLarge(f"{slot_name(key)} collects too many items for a proof; use --method sample")
@@ -369,13 +371,13 @@ class WireValues:
             unions = without | {union | {item}: self.builder.and_(x, literal) for union, x in unions.items()}
         return {gather(union): x for union, x in unions.items() if x != FALSE}
 
-    def _possible(self, terms: dict[Any, list[int]]) -> Values:
+    def _possible(self, terms: dict[Any, list[int]]) -> ValueLiterals:
         """The OR of every value's terms, without values that cannot occur."""
         values = {value: self.builder.or_(*literals) for value, literals in terms.items()}
         return {value: literal for value, literal in values.items() if literal != FALSE}
 
 
-def _answers(values: Values, names: dict[Any, str]) -> dict[str, int]:
+def _answers(values: ValueLiterals, names: dict[Any, str]) -> dict[str, int]:
     return {
         (ACCEPT if value else REJECT) if is_truth(value) else f"symbol {names[value]}": x for value, x in values.items()
     }

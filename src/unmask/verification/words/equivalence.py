@@ -22,7 +22,7 @@ from unmask.verification.words.deciders import (
 )
 from unmask.verification.words.extraction import Extraction, extract
 from unmask.verification.words.induction import (
-    Letters,
+    LetterNumbers,
     NoInduction,
     induction_certificate,
     named_variables,
@@ -72,7 +72,7 @@ def prove_comparison(comparison: Comparison) -> Verdict:
 
 
 def _by_induction(comparison: Comparison, extraction: Extraction, automaton: Automaton) -> Verdict:
-    letters = Letters(
+    letters = LetterNumbers(
         symbol_numbers(comparison.model, comparison.letters), token_numbers(automaton, comparison.letters)
     )
     named = named_variables(extraction) if comparison.certified else ()

@@ -2,7 +2,7 @@
 
     Model ──symbolic execution──▶ Network: letters → … → the symbol in each slot after T steps
 
-The loops of `reasoners` run over the medium `Tables`; a forward pass is a `SymbolicPass`. For every word, the network
+The loops of `reasoners` run over the medium `TableMedium`; a forward pass is a `SymbolicPass`. For every word, the network
 has the values that the model computes. Registers, problem and provenance are not read.
 
 `failures` are the cases in which a run ends in an error: a row attends to nothing, or the planner of an smdm edits a
@@ -263,7 +263,7 @@ class Unrolled:
     cuts: tuple[int, ...] = ()
 
 
-class Tables:
+class TableMedium:
     """The medium of a symbolic run; `network` has all variables so far."""
 
     def __init__(self, model: Model) -> None:
@@ -485,7 +485,7 @@ class Extraction:
 def extract(model: Model) -> Extraction:
     """Execute a model on all words of its length at once. Raise early if even the least cost exceeds the limits."""
     foresee(_least_cost(model), f"the tables of {model.rows:,} rows")
-    tables = Tables(model)
+    tables = TableMedium(model)
     try:
         unrolled = stage("extracting steps", canvases(tables), 1 if model.kind == "plt" else model.steps)
         steps = _until_settled(unrolled)

@@ -38,7 +38,7 @@ class NoInduction(Exception):
 
 
 @dataclass(frozen=True, eq=False)
-class Letters:
+class LetterNumbers:
     """The letters of words: the number of the model's input symbol and the automaton's token for each letter."""
 
     symbols: np.ndarray
@@ -146,7 +146,7 @@ class _Elements:
 class _Induction:
     """The relations of a network's variables, computed from the letters upwards."""
 
-    def __init__(self, extraction: Extraction, automaton: Automaton, letters: Letters) -> None:
+    def __init__(self, extraction: Extraction, automaton: Automaton, letters: LetterNumbers) -> None:
         self._network, self._automaton, self._letters = extraction.network, automaton, letters
         self.elements = _Elements()
         self._of_token = [self.elements.number(np.ascontiguousarray(column)) for column in automaton.delta.T]
@@ -268,7 +268,7 @@ class _Induction:
 
 
 def prove_by_induction(
-    extraction: Extraction, automaton: Automaton, letters: Letters, named: Sequence[int] = ()
+    extraction: Extraction, automaton: Automaton, letters: LetterNumbers, named: Sequence[int] = ()
 ) -> InductionResult:
     """Decide whether, on all words over these letters, the answer is the automaton's and no run fails.
 

@@ -33,7 +33,7 @@ Partition = tuple[np.ndarray, np.ndarray]
 """(the index of the first element of each class, the class number of every element)"""
 
 
-def ranked(codes: np.ndarray, size: int) -> Partition:
+def distinct_codes(codes: np.ndarray, size: int) -> Partition:
     """Return the classes of equal codes 0 … size - 1, in the order of the codes."""
     if size > 4 * codes.size + 1024:
         _, first, number = np.unique(codes, return_index=True, return_inverse=True)
@@ -46,7 +46,7 @@ def ranked(codes: np.ndarray, size: int) -> Partition:
     return first[occurring], number[codes]
 
 
-def numbered(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def distinct_labels(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return (the label of each class, the class number of every element) of labels that may be any integers.
 
     Classes are numbered in the order of their first elements.
@@ -57,14 +57,14 @@ def numbered(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return np.array(list(numbers), dtype=labels.dtype), np.array(class_of, dtype=np.int32)
     wide = labels.astype(np.int64)
     wide -= int(wide.min())
-    first, number = ranked(wide, int(wide.max()) + 1)
+    first, number = distinct_codes(wide, int(wide.max()) + 1)
     order = np.argsort(first)
     rank = np.empty(order.size, dtype=np.int32)
     rank[order] = np.arange(order.size, dtype=np.int32)
     return labels[first[order]], rank[number]
 
 
-def distinct(columns: np.ndarray) -> Partition:
+def distinct_columns(columns: np.ndarray) -> Partition:
     """Return the classes of equal columns."""
     count = columns.shape[1]
     if count == 1 or not columns.shape[0]:
@@ -77,13 +77,13 @@ def distinct(columns: np.ndarray) -> Partition:
     codes, size = np.zeros(count, dtype=np.int64), 1
     for row, least, span in zip(columns[varying], low[varying].tolist(), spans[varying].tolist(), strict=True):
         if size * span > MOST_CODES:
-            first, codes = ranked(codes, size)
+            first, codes = distinct_codes(codes, size)
             size = first.size
         codes *= span
         codes += row
         codes -= least
         size *= span
-    return ranked(codes, size)
+    return distinct_codes(codes, size)
 
 
 def contents(columns: np.ndarray) -> Iterator[bytes]:
@@ -261,7 +261,7 @@ class Network:
             if (table == table[(*before, slice(0, 1))]).all():
                 table = table[(*before, 0)]
                 del relevant[axis]
-        class_labels, index = numbered(table.ravel())
+        class_labels, index = distinct_labels(table.ravel())
         if class_labels.size == 1:
             return CERTAIN, class_labels
         return Cases(tuple(relevant), index.reshape(table.shape), class_labels.size), class_labels

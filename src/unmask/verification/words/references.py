@@ -26,11 +26,11 @@ from unmask.reasoners.typed_words import read_word, reads_expressions
 from unmask.verification.verdict import Verdict
 from unmask.weights.model import Model
 
-Ranges = Sequence[tuple[int, int, Hashable]]
+CharacterClasses = Sequence[tuple[int, int, Hashable]]
 """(first code point, last code point, class of these characters), in increasing order."""
 
 
-def read_letters(model: Model, letters: Sequence[str], characters: Ranges | None) -> dict[str, str | None]:
+def read_letters(model: Model, letters: Sequence[str], characters: CharacterClasses | None) -> dict[str, str | None]:
     """Letter → the symbol that the model reads, or None.
 
     Words are made of `letters`. If words are any text, `characters` has their classes instead. Then there is one letter
@@ -78,7 +78,7 @@ def words_of_letters(letters: Sequence[str], length: int, gap: str) -> Words:
     return Words(len(letters) ** length, (gap.join(word) for word in product(letters, repeat=length)))
 
 
-def gap_between(letters: Sequence[str], characters: Ranges | None) -> str:
+def gap_between(letters: Sequence[str], characters: CharacterClasses | None) -> str:
     """Return the separator of letters in a word.
 
     It is empty if every letter is one character. In expressions it is a space, because adjacent digits are one number.
@@ -143,7 +143,7 @@ class Reference(Protocol):
         ...
 
     @property
-    def characters(self) -> Ranges | None:
+    def characters(self) -> CharacterClasses | None:
         """The classes of characters, if words are any text."""
         ...
 
@@ -188,7 +188,7 @@ class _AllWords(ABC):
 
     model: Model
     letters: Sequence[str]
-    characters: Ranges | None
+    characters: CharacterClasses | None
     outputs: int
     answers: int
 
@@ -375,7 +375,7 @@ class RestrictedReference:
         return Automaton(tuple(self.letters), delta, specification.start, specification.accepting)
 
 
-def letter_read_by_model_alone(model: Model, letters: Sequence[str], characters: Ranges | None) -> str | None:
+def letter_read_by_model_alone(model: Model, letters: Sequence[str], characters: CharacterClasses | None) -> str | None:
     """Return a letter that the model reads and a reference with these letters does not have, or None."""
     if not model.length:
         return None
@@ -393,7 +393,7 @@ def letter_read_by_model_alone(model: Model, letters: Sequence[str], characters:
     return None
 
 
-def _as_ranges(letters: Sequence[str], characters: Ranges | None) -> Ranges:
+def _as_ranges(letters: Sequence[str], characters: CharacterClasses | None) -> CharacterClasses:
     """Return letters as ranges of code points, without letters of several characters."""
     return characters if characters is not None else [(ord(x), ord(x), x) for x in sorted(letters) if len(x) == 1]
 

@@ -30,7 +30,7 @@ from unmask.problems.circuits.circuit import FALSE, Circuit, CircuitBuilder, Gat
 Clause = list[int]
 
 
-def variable(literal: int) -> int:
+def dimacs_variable(literal: int) -> int:
     """Return the signed variable of a literal in DIMACS: node k is the variable k + 1."""
     node = (literal >> 1) + 1
     return -node if literal & 1 else node
@@ -38,24 +38,24 @@ def variable(literal: int) -> int:
 
 def constant_clause() -> Clause:
     """Return the clause that node 0 is false."""
-    return [-variable(FALSE)]
+    return [-dimacs_variable(FALSE)]
 
 
 def gate_clauses(node: int, gate: Gate) -> list[Clause]:
     """Return the clauses of node = AND or OR of its inputs."""
     flip = 1 if gate.kind == "or" else 0  # an OR is the negated AND of the negated inputs
     output = 2 * node ^ flip
-    clauses = [[-variable(output), variable(x ^ flip)] for x in gate.inputs]
-    return [*clauses, [variable(output), *(-variable(x ^ flip) for x in gate.inputs)]]
+    clauses = [[-dimacs_variable(output), dimacs_variable(x ^ flip)] for x in gate.inputs]
+    return [*clauses, [dimacs_variable(output), *(-dimacs_variable(x ^ flip) for x in gate.inputs)]]
 
 
-def difference(circuit: Circuit, pairs: np.ndarray) -> tuple[list[int], list[Clause]]:
+def difference_clauses(circuit: Circuit, pairs: np.ndarray) -> tuple[list[int], list[Clause]]:
     """Return (a new variable x for each pair (a, b), the clauses of x → a ≠ b, and that some x is true)."""
     free = circuit.first_gate + len(circuit.gates) + 1
     new = list(range(free, free + len(pairs)))
     clauses: list[Clause] = []
     for x, (a, b) in zip(new, pairs.tolist(), strict=True):
-        clauses += [[-x, variable(a), variable(b)], [-x, -variable(a), -variable(b)]]
+        clauses += [[-x, dimacs_variable(a), dimacs_variable(b)], [-x, -dimacs_variable(a), -dimacs_variable(b)]]
     return new, [*clauses, new]
 
 
@@ -215,14 +215,14 @@ NEIGHBOURS = 64  # inputs for each of them, itself included
 MOST_INPUTS = 1 << 14  # above this, no neighbours are added
 CONFLICTS_PER_NODE = 200
 
-Answer = OneOf["equal", "different", "unknown"]
+Equality = OneOf["equal", "different", "unknown"]
 
 
 @dataclass(frozen=True, eq=False)
 class SweepResult:
     """The answer for each pair, an input on which the first different pair differs, the number of queries, solvers."""
 
-    answers: list[Answer]
+    answers: list[Equality]
     counterexample: list[bool] | None
     queries: int
     solvers: str
@@ -250,7 +250,7 @@ class _Sweep:
         self._evaluate_inputs(self._rng.integers(0, 2, (inputs, RANDOM_INPUTS), dtype=np.uint8))
         self._solver.add(constant_clause())
         for node in range(1, inputs + 1):  # a model gives a value to every variable that some clause names
-            self._solver.add([variable(2 * node), -variable(2 * node)])
+            self._solver.add([dimacs_variable(2 * node), -dimacs_variable(2 * node)])
         self._representative: dict[int, int] = {}
         self._new_inputs: list[list[bool]] = []
         self._equal_to: dict[int, int] = {}  # literal of a node → the earlier literal that equals it
@@ -271,7 +271,7 @@ class _Sweep:
                     equal.append((node, first[base] ^ negated))
                 else:
                     first[base] = node ^ negated
-        answers: list[Answer] = []
+        answers: list[Equality] = []
         counterexample = None
         for a, b in stage("comparing answers", pairs.tolist()):
             answer, bits = self._equal(kept_literal[a], kept_literal[b], conflicts)
@@ -312,14 +312,14 @@ class _Sweep:
         answer, bits = self._equal(literal, earlier, CONFLICTS_PER_NODE)
         if answer == "equal":
             self._equal_to[literal] = earlier
-            self._solver.add([-variable(literal), variable(earlier)])
-            self._solver.add([variable(literal), -variable(earlier)])
+            self._solver.add([-dimacs_variable(literal), dimacs_variable(earlier)])
+            self._solver.add([dimacs_variable(literal), -dimacs_variable(earlier)])
             return earlier
         if bits is not None:
             self._add_inputs(bits)
         return literal
 
-    def _equal(self, a: int, b: int, conflicts: int) -> tuple[Answer, list[bool] | None]:
+    def _equal(self, a: int, b: int, conflicts: int) -> tuple[Equality, list[bool] | None]:
         if a == b:
             return "equal", None
         if a == b ^ 1:
@@ -327,7 +327,7 @@ class _Sweep:
         if not conflicts:  # to the solver, 0 means without limit
             return "unknown", None
         for left, right in ((a, b ^ 1), (a ^ 1, b)):
-            satisfiable = self._solver.together([variable(left), variable(right)], conflicts)
+            satisfiable = self._solver.together([dimacs_variable(left), dimacs_variable(right)], conflicts)
             if satisfiable is None:
                 return "unknown", None
             if satisfiable:
@@ -383,7 +383,7 @@ def _value(gate: Gate, values: list[int], ones: int) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class Certificate:
+class DratCertificate:
     """Unsatisfiable clauses, and the lemmas that prove it."""
 
     clauses: list[Clause]
@@ -407,7 +407,7 @@ class Certificate:
 
 def certify(
     circuit: Circuit, pairs: np.ndarray, equal: Sequence[tuple[int, int]], about: Sequence[str] = ()
-) -> Certificate:
+) -> DratCertificate:
     """Return the certificate that pairs of literals of a circuit are equal; for `equal` see `SweepResult`."""
     clauses = [constant_clause()]
     of_node: dict[int, list[Clause]] = {}
@@ -415,7 +415,7 @@ def certify(
         node = circuit.first_gate + k
         of_node[node] = gate_clauses(node, gate)
         clauses += of_node[node]
-    differs, asserted = difference(circuit, pairs)
+    differs, asserted = difference_clauses(circuit, pairs)
     clauses += asserted
     checker = UnitPropagation()
     for clause in clauses:
@@ -430,16 +430,16 @@ def certify(
         _add(checker, lemmas, lemma)
 
     for a, b in stage("certifying gates", equal):
-        add([-variable(a), variable(b)])
-        add([variable(a), -variable(b)])
+        add([-dimacs_variable(a), dimacs_variable(b)])
+        add([dimacs_variable(a), -dimacs_variable(b)])
         twin[a >> 1] = a, b
     for (a, b), x in stage("certifying answers", zip(pairs.tolist(), differs, strict=True), len(differs)):
-        add([-variable(a), variable(b)])
-        add([variable(a), -variable(b)])
-        add([-x, variable(a)])
+        add([-dimacs_variable(a), dimacs_variable(b)])
+        add([dimacs_variable(a), -dimacs_variable(b)])
+        add([-x, dimacs_variable(a)])
         add([-x])
     _add(checker, lemmas, [])
-    return Certificate(clauses, lemmas, tuple(about))
+    return DratCertificate(clauses, lemmas, tuple(about))
 
 
 def _add(checker: UnitPropagation, lemmas: list[Clause], lemma: Clause) -> None:
@@ -467,7 +467,7 @@ def _learned_clauses(
             continue
         visited.add(node)
         if node in twin and node not in (abs(x) - 1 for x in lemma):
-            a, b = (variable(x) for x in twin[node])
+            a, b = (dimacs_variable(x) for x in twin[node])
             solver.add_clause([-a, b])
             solver.add_clause([a, -b])
             waiting.append(twin[node][1] >> 1)

@@ -21,22 +21,22 @@ import numpy as np
 from unmask.limits import check
 from unmask.problems.automata.automaton import Automaton
 from unmask.verification.words.extraction import ACCEPT, REJECT, Extraction
-from unmask.verification.words.induction import InductionResult, Letters, NoInduction
+from unmask.verification.words.induction import InductionResult, LetterNumbers, NoInduction
 from unmask.verification.words.network import Cases, Shapes
 
 MOST_STEPS = 1 << 24
 
-Pair = tuple[int, int]
+StatePair = tuple[int, int]
 """(value, state that is reached)"""
 
 Request = tuple[int, int]
 """(variable v, state q): which relation R_{v,q} is needed"""
 
-Derivation = tuple[tuple[Request | int, Pair], ...]
+Derivation = tuple[tuple[Request | int, StatePair], ...]
 """How a pair is composed: from left to right, one pair per parent (with its relation) and per gap (with its length).
 The pair of a gap is (state before, state after)."""
 
-Pairs = dict[Pair, Derivation]
+StateRelation = dict[StatePair, Derivation]
 """A relation, with one derivation of each pair."""
 
 Reached = dict[tuple[tuple[int, ...], int], Derivation]
@@ -46,17 +46,17 @@ Reached = dict[tuple[tuple[int, ...], int], Derivation]
 class _Statewise:
     """The relations R_{v,q} that are needed so far."""
 
-    def __init__(self, extraction: Extraction, automaton: Automaton, letters: Letters) -> None:
+    def __init__(self, extraction: Extraction, automaton: Automaton, letters: LetterNumbers) -> None:
         self._network, self._shapes = extraction.network, Shapes(extraction.network)
         self._moves = automaton.delta[:, letters.tokens].tolist()  # [state][letter]
         self._symbols = letters.symbols.tolist()
-        self._relations: dict[Request, Pairs] = {}
-        self._letter: dict[tuple[int, Pair], int] = {}  # (state, pair of a letter from this state) → letter
+        self._relations: dict[Request, StateRelation] = {}
+        self._letter: dict[tuple[int, StatePair], int] = {}  # (state, pair of a letter from this state) → letter
         # (state q, length n) → state that n letters lead to from q → (state before the last letter, last letter)
-        self._gaps: dict[tuple[int, int], dict[int, Pair]] = {}
+        self._gaps: dict[tuple[int, int], dict[int, StatePair]] = {}
         self.cases = 0
 
-    def over_all(self, cases: Cases, start: int) -> Pairs:
+    def over_all(self, cases: Cases, start: int) -> StateRelation:
         """Return the pairs (case, state at the end) of all words."""
         waiting: list[Request] = []
         while True:
@@ -81,11 +81,11 @@ class _Statewise:
             self._relations[v, q] = pairs
         waiting.pop()
 
-    def _pairs(self, v: int, q: int, missing: set[Request]) -> Pairs:
+    def _pairs(self, v: int, q: int, missing: set[Request]) -> StateRelation:
         """Return R_{v,q}. If relations that it depends on are missing, they are added to `missing` instead."""
         variable = self._network.variables[v]
         if variable.letter is not None:
-            pairs: Pairs = {}
+            pairs: StateRelation = {}
             for letter, pair in enumerate(zip(self._symbols, self._moves[q], strict=True)):
                 self._letter.setdefault((q, pair), letter)
                 pairs[pair] = ()
@@ -102,7 +102,7 @@ class _Statewise:
 
     def _branch(
         self, selector: int, value: int, branch: Cases, q: int, first: int, last: int, missing: set[Request]
-    ) -> Iterator[tuple[Pair, Derivation]]:
+    ) -> Iterator[tuple[StatePair, Derivation]]:
         """Yield the pairs of a switch for one value of its selector."""
         variables = (selector, *(v for v in branch.variables if v != selector))
         for values, state, derivation in self._combinations(variables, q, first, last, missing, first_value=value):
@@ -111,8 +111,8 @@ class _Statewise:
 
     def _table(
         self, parents: tuple[int, ...], table: np.ndarray, q: int, first: int, last: int, missing: set[Request]
-    ) -> Pairs:
-        pairs: Pairs = {}
+    ) -> StateRelation:
+        pairs: StateRelation = {}
         for values, state, derivation in self._combinations(parents, q, first, last, missing):
             pairs.setdefault((int(table[values]), state), derivation)
         return pairs
@@ -172,7 +172,7 @@ class _Statewise:
                 reached.setdefault((values, target), (*derivation, (length, (state, target))))
         return reached
 
-    def _gap(self, state: int, length: int) -> dict[int, Pair]:
+    def _gap(self, state: int, length: int) -> dict[int, StatePair]:
         """Return every state that words of a length lead to, with (the state before, the letter) of the last move."""
         self._gaps.setdefault((state, 0), {state: (state, -1)})
         longest = length
@@ -213,7 +213,7 @@ class _Statewise:
         return letters[::-1]
 
 
-def prove_statewise(extraction: Extraction, automaton: Automaton, letters: Letters) -> InductionResult:
+def prove_statewise(extraction: Extraction, automaton: Automaton, letters: LetterNumbers) -> InductionResult:
     """Decide whether, on all words over these letters, the answer is the automaton's and no run fails."""
     induction = _Statewise(extraction, automaton, letters)
     variables, start = len(extraction.network.variables), int(automaton.start)

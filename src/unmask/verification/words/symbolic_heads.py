@@ -23,7 +23,7 @@ from unmask.verification.words.network import (
     ResultCache,
     TooManyCases,
     contents,
-    distinct,
+    distinct_columns,
     pattern_of,
 )
 from unmask.weights.transformer import Head
@@ -63,9 +63,9 @@ def stacked(rows: list[SymbolicRow]) -> np.ndarray:
     return np.concatenate([row.vectors for row in rows], axis=1)
 
 
-def merged(network: Network, cases: Cases, columns: np.ndarray) -> tuple[Cases, np.ndarray]:
+def merge_equal_columns(network: Network, cases: Cases, columns: np.ndarray) -> tuple[Cases, np.ndarray]:
     """Return (cases, columns), with cases of equal columns merged."""
-    first, labels = distinct(columns)
+    first, labels = distinct_columns(columns)
     if first.size == cases.count:
         return cases, columns
     if first.size == 1:
@@ -359,7 +359,7 @@ class SymbolicHead:
         if cached is None:
             table = np.array(exps, dtype=np.int64).reshape(-1, len(head_input.keys))
             values = np.where(table.any(axis=0), head_input.values, head_input.values.dtype.type(0))
-            fewer, columns = merged(self._network, cases, np.vstack([table, values]))
+            fewer, columns = merge_equal_columns(self._network, cases, np.vstack([table, values]))
             number = np.array(-1 - len(self._merged.entries))
             exps_and_values = columns[: len(table)], columns[len(table) :]
             self._merged.store(signature, fewer, cases.variables, (*exps_and_values, number))
@@ -428,7 +428,7 @@ class SymbolicHead:
             branches.append(branch)
         outputs = [np.vstack([head, without_key[None].astype(head.dtype)]) for _, head, without_key in branches]
         columns = np.hstack(outputs)
-        first, labels = distinct(columns)
+        first, labels = distinct_columns(columns)
         if first.size == 1:
             return CERTAIN, columns[:-1, first], columns[-1, first].astype(bool)
         ends = np.cumsum([output.shape[1] for output in outputs])
@@ -461,7 +461,7 @@ class SymbolicHead:
         except TooManyCases:
             return self._sum_by_key(query_cases, order, keys, columns)
         combined = np.vstack(case_of)
-        first, labels = distinct(combined)
+        first, labels = distinct_columns(combined)
         head, without_key = self._sum_of_combinations(
             order[combined[0, first]], iter(combined[1:, first]), keys, columns
         )
@@ -519,13 +519,13 @@ class SymbolicHead:
     def _fold_step(self, state: Cases, payload: np.ndarray, key: _Key, step: Callable) -> tuple[Cases, np.ndarray]:
         network = self._network
         if key.cases.constant:
-            return merged(network, state, step(payload, np.zeros(payload.shape[1], dtype=np.int64)))
+            return merge_equal_columns(network, state, step(payload, np.zeros(payload.shape[1], dtype=np.int64)))
         try:
             basis, (old, label) = network.join([state, key.cases], most=FOLDED_AT_ONCE)
         except TooManyCases:
             basis, (old, label) = network.join([network.cut(state), network.cut(key.cases)])
         new = step(payload[:, old], label)
-        first, labels = distinct(new)
+        first, labels = distinct_columns(new)
         cases, order = network.cases(basis, labels)
         return cases, new[:, first][:, order]
 

@@ -24,8 +24,23 @@ from unmask.engines.visible_keys import Places
 from unmask.limits import check
 from unmask.numerics.compact import Compact
 from unmask.verification.transformer_layer import CaseVectors, SomeColumns
-from unmask.verification.words.network import CERTAIN, Cases, Network, ResultCache, TooManyCases, distinct, pattern_of
-from unmask.verification.words.symbolic_heads import HeadView, Reading, SymbolicHead, SymbolicRow, merged, stacked
+from unmask.verification.words.network import (
+    CERTAIN,
+    Cases,
+    Network,
+    ResultCache,
+    TooManyCases,
+    distinct_columns,
+    pattern_of,
+)
+from unmask.verification.words.symbolic_heads import (
+    HeadView,
+    Reading,
+    SymbolicHead,
+    SymbolicRow,
+    merge_equal_columns,
+    stacked,
+)
 from unmask.weights.matrices import Matrix
 from unmask.weights.transformer import Head, Layer, Transformer
 
@@ -191,7 +206,7 @@ def residual_sum(
     free = {h: head for h, head in enumerate(heads) if h not in follows}
     if row.cases.constant or not decided:
         return ResidualSum(row.cases, row.vectors, decided, free)
-    first, labels = distinct(_sum_keys(row, heads, decided, live, domain))
+    first, labels = distinct_columns(_sum_keys(row, heads, decided, live, domain))
     if first.size == row.cases.count:
         return ResidualSum(row.cases, row.vectors, decided, free)
     cases, order = network.cases(row.cases.variables, labels[row.cases.index])
@@ -464,7 +479,7 @@ class SymbolicTransformer:
         G[~within] = 0
         vectors = self._domain.mlp(G, self._mlps[i])
         vectors[~after] = 0
-        first, class_of = distinct(vectors)
+        first, class_of = distinct_columns(vectors)
         cases, order = self._network.cases(basis, class_of[labels])
         self._count_numbers(vectors.size)
         return SymbolicRow(cases, vectors[:, first[order]])
@@ -482,14 +497,14 @@ class SymbolicTransformer:
             except TooManyCases:
                 basis, case_of = self._network.join([self._network.cut(part) for part in parts])
         combined = np.vstack(case_of)
-        first, labels = distinct(combined)
+        first, labels = distinct_columns(combined)
         return basis, labels, combined[:, first]
 
     def _row(self, cases: Cases, vectors: np.ndarray) -> SymbolicRow:
         """Return a row in which cases with equal vectors are merged."""
         if not cases.constant:
             self._count_numbers(vectors.size)
-            cases, vectors = merged(self._network, cases, vectors)
+            cases, vectors = merge_equal_columns(self._network, cases, vectors)
         return SymbolicRow(cases, np.ascontiguousarray(vectors))
 
     def _count_numbers(self, numbers: int) -> None:
