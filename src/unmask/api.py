@@ -377,10 +377,10 @@ def prove_conversion(
         >>> prove_conversion("cot_to_pcot").status
         'proved'
     """
-    from unmask.verification.conversions.prove_conversions import every_source
+    from unmask.verification.conversions.prove_conversions import prove_theorem
 
     shaped = load_model(like) if isinstance(like, Path) else like
-    return every_source(stem, precision, engine or FastEngine(), to=kind, like=shaped, lengths=lengths)
+    return prove_theorem(stem, precision, engine or FastEngine(), to=kind, like=shaped, lengths=lengths)
 
 
 def compare_frameworks(

@@ -10,12 +10,12 @@ from unmask.api import prove_conversion, save_model
 from unmask.errors import ProblemError
 from unmask.limits import Budget
 from unmask.testing import random_model
-from unmask.verification.conversions.prove_conversions import PROVERS
-from unmask.verification.conversions.unknown_source import Weight
+from unmask.verification.conversions.prove_conversions import CONVERSION_PROOFS
+from unmask.verification.conversions.unknown_source import SourceWeight
 
 
 @pytest.mark.parametrize("precision", [1, 2, 3, 4])
-@pytest.mark.parametrize("stem", sorted(PROVERS))
+@pytest.mark.parametrize("stem", sorted(CONVERSION_PROOFS))
 def test_a_conversion_is_proved(stem, precision):
     found = prove_conversion(stem, precision=precision)
     assert found.verdict == "proved", found.reason
@@ -26,7 +26,7 @@ def test_a_conversion_is_proved(stem, precision):
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("stem", sorted(PROVERS))
+@pytest.mark.parametrize("stem", sorted(CONVERSION_PROOFS))
 def test_other_shapes(stem, seed):
     kind = stem.split("_")[0]
     source = random_model(seed, kind, 2, layers=1 + seed % 3, width=1 + seed)
@@ -61,7 +61,7 @@ def test_what_is_no_question_is_an_error():
 
 
 def test_nobody_computes_with_the_name_of_a_weight():
-    weight = np.array([Weight("model", "out", 0, 0)], dtype=object)
+    weight = np.array([SourceWeight("model", "out", 0, 0)], dtype=object)
     for look in (lambda: weight + 1, lambda: weight != 0, lambda: bool(weight[0]), lambda: np.clip(weight, -1, 1)):
         with pytest.raises(TypeError):
             look()

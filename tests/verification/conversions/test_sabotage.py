@@ -8,7 +8,7 @@ from unmask.engines.fast import FastEngine
 from unmask.expressions import n
 from unmask.numerics.arithmetic import Precision
 from unmask.theorems.all_theorems import THEOREMS
-from unmask.verification.conversions.prove_conversions import PROVERS, SAMPLE, prove_every_source
+from unmask.verification.conversions.prove_conversions import CONVERSION_PROOFS, SAMPLE, prove_every_source
 
 from .sabotage import SABOTAGES, flag, without_columns
 
@@ -35,7 +35,7 @@ def proved(stem, part, change, sizes=()):
         return made
 
     sabotaged = replace(theorem, programs=programs)
-    return prove_every_source(sabotaged, PROVERS[stem].shape, Precision(2), FastEngine(), sizes=sizes)
+    return prove_every_source(sabotaged, CONVERSION_PROOFS[stem].shape, Precision(2), FastEngine(), sizes=sizes)
 
 
 def check(stem, name):

@@ -2,8 +2,8 @@
 
     Model ──symbolic execution──▶ Network: letters → … → the symbol in each slot after T steps
 
-The loops of `reasoners` run over the medium `TableMedium`; a forward pass is a `SymbolicPass`. For every word, the network
-has the values that the model computes. Registers, problem and provenance are not read.
+The loops of `reasoners` run over a `TableMedium`; a forward pass is a `SymbolicPass`. For every word, the network has
+the values that the model computes. Registers, problem and provenance are not read.
 
 `failures` are the cases in which a run ends in an error: a row attends to nothing, or the planner of an smdm edits a
 written slot. For such words the other variables of the network have no meaning.
