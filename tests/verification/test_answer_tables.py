@@ -37,8 +37,8 @@ def test_random_models(kind):
 @pytest.mark.parametrize(("problem", "kind", "to"), [("(ab)*", "mdm", "plt"), ("(ab)*", "pcot", "mdm")])
 def test_converted_models(problem, kind, to):
     model = compile_problem(problem, kind, length=3)
-    for _, made in convert_model(model, to):
-        model = made.model
+    for _, converted in convert_model(model, to):
+        model = converted.model
     assert same(model, all_words(model))
 
 
@@ -71,11 +71,11 @@ def test_a_table_that_is_wrong_is_noticed(monkeypatch):
     cut = Network.cut
 
     def spoiled(self, cases):
-        made = cut(self, cases)
+        cut_cases = cut(self, cases)
         variable = self.variables[-1]
         if variable.table is not None and variable.table.size > 1 and variable.size > 1:
             variable.table.flat[0] = (variable.table.flat[0] + 1) % variable.size
-        return made
+        return cut_cases
 
     model = compile_problem("(a|b)*abb", "mdm", length=4)
     monkeypatch.setattr(Network, "cut", spoiled)
@@ -93,9 +93,9 @@ def test_few_words_do_not_pay_and_many_do():
 def test_an_extraction_that_takes_too_long_is_given_up(monkeypatch):
     model = compile_problem("(ab)*", "mdm", length=8)
     monkeypatch.setattr(answer_tables, "SHARE", 10**12)
-    found = answer_many_words(model, all_words(model), engine=FastEngine(), expected=10**6)
-    assert found.by == "engine"
-    assert found.answers.accepted.sum() == 1
+    answered = answer_many_words(model, all_words(model), engine=FastEngine(), expected=10**6)
+    assert answered.by == "engine"
+    assert answered.answers.accepted.sum() == 1
 
 
 def test_too_many_cases_are_an_error_only_for_who_insists(monkeypatch):
@@ -133,10 +133,10 @@ def test_no_words():
     assert decide_words(model, ["abc"], tables=True).accepted == [None]
 
 
-def unmask(*arguments, given):
+def unmask(*arguments, stdin):
     """The command in a process of its own."""
     command = [sys.executable, "-m", "unmask", *arguments]
-    return subprocess.run(command, input=given, capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run(command, input=stdin, capture_output=True, text=True, check=False, timeout=60)
 
 
 def test_the_command_prints_the_same_lines(tmp_path):

@@ -30,8 +30,10 @@ def one_layer(seed):
     bound = precision.bound
 
     def numbers(*shape):
-        drawn = [draw.choice([0, 0, 1, -1, precision.one, draw.randint(-bound, bound)]) for _ in range(np.prod(shape))]
-        return np.array(drawn).reshape(shape)
+        entries = [
+            draw.choice([0, 0, 1, -1, precision.one, draw.randint(-bound, bound)]) for _ in range(np.prod(shape))
+        ]
+        return np.array(entries).reshape(shape)
 
     heads = [numbers(CASES, WIDTH) for _ in range(2 + seed % 2)]
     mlp = Mlp(Matrix.of(numbers(WIDTH, HIDDEN)), numbers(HIDDEN), Matrix.of(numbers(HIDDEN, WIDTH)), numbers(WIDTH))

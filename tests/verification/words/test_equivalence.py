@@ -88,9 +88,9 @@ def test_a_word_that_refutes_really_differs():
 
 
 def test_models_against_models():
-    one = compile_problem("regex:(a|b)*abb", "mdm", length=10)
-    assert prove(one, compile_problem("regex:[ab]*abb", "plt", length=10)).status == "proved"
-    verdict = prove(one, compile_problem("regex:[ab]*bb", "plt", length=10))
+    first = compile_problem("regex:(a|b)*abb", "mdm", length=10)
+    assert prove(first, compile_problem("regex:[ab]*abb", "plt", length=10)).status == "proved"
+    verdict = prove(first, compile_problem("regex:[ab]*bb", "plt", length=10))
     assert verdict.status == "refuted"
     assert verdict.counterexample.endswith("bb")
     assert not verdict.counterexample.endswith("abb")
@@ -101,13 +101,16 @@ def test_random_models_against_themselves_and_others(kind):
     """The answer is what running all words says, constants and undecided symbols included."""
     models = [random_model(seed, kind, 2, precision=1, steps=2, padding=2, layers=1, width=3) for seed in range(5)]
     words = ["".join(word) for word in product("ab", repeat=2)]
-    said = [outcomes(model, words, ReferenceEngine()) for model in models]
+    outcomes_of_models = [outcomes(model, words, ReferenceEngine()) for model in models]
     for i, j in ((0, 0), (1, 1), (0, 1), (1, 2), (2, 3), (3, 4), (4, 0)):
         verdict = prove(models[i], models[j])
-        assert verdict.status == ("proved" if said[i] == said[j] else "refuted")
+        assert verdict.status == ("proved" if outcomes_of_models[i] == outcomes_of_models[j] else "refuted")
         if verdict.status == "refuted":
-            place = words.index(verdict.counterexample)
-            assert (verdict.got, verdict.expected) == (str(said[i][place]), str(said[j][place]))
+            word_index = words.index(verdict.counterexample)
+            assert (verdict.got, verdict.expected) == (
+                str(outcomes_of_models[i][word_index]),
+                str(outcomes_of_models[j][word_index]),
+            )
 
 
 def test_a_model_that_decides_nothing_is_refuted():
@@ -221,16 +224,16 @@ def test_the_command_in_json(unmask, tmp_path, monkeypatch):
     folder = tmp_path / "parity"
     save_model(compile_problem("family:parity", "mdm", length=12), folder)
     code, out, _ = unmask("verify", folder, "--method", "prove", "--json")
-    found = json.loads(out)
+    document = json.loads(out)
     assert code == 0
-    assert (found["verdict"], found["method"], found["counterexample"]) == ("proved", "prove", None)
-    assert found["cases"] > 0
-    assert found["seconds"] > 0
-    assert found["proof"]["by"] == "SAT sweeping"
+    assert (document["verdict"], document["method"], document["counterexample"]) == ("proved", "prove", None)
+    assert document["cases"] > 0
+    assert document["seconds"] > 0
+    assert document["proof"]["by"] == "SAT sweeping"
     code, out, _ = unmask("verify", folder, "--method", "prove", "--against", "family:majority", "--json")
-    found = json.loads(out)
-    assert (code, found["verdict"]) == (1, "refuted")
-    word = found["counterexample"]
+    document = json.loads(out)
+    assert (code, document["verdict"]) == (1, "refuted")
+    word = document["counterexample"]
     assert (word.count("1") % 2 == 1) != (word.count("1") > 6)
     monkeypatch.setitem(sys.modules, "pysat.solvers", None)
     code, out, _ = unmask("verify", folder, "--method", "prove", "--json")

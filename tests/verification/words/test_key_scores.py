@@ -50,10 +50,10 @@ def check(head, precision, batches):
             every = np.stack([*keys.values()], axis=1)
             expected = exps_of(Q_before, every, places, compact)
             for number, row in zip(scores.effective_queries(scores.queries(Q_before)), expected, strict=True):
-                seen, exps = scores.visible_keys(number)
-                assert (np.diff(seen) > 0).all()
-                found = dict(zip(seen.tolist(), exps.tolist(), strict=True))
-                assert [found.get(key, 0) for key in keys] == row.tolist()
+                visible, exps = scores.visible_keys(number)
+                assert (np.diff(visible) > 0).all()
+                weight_of_key = dict(zip(visible.tolist(), exps.tolist(), strict=True))
+                assert [weight_of_key.get(key, 0) for key in keys] == row.tolist()
     return restarts
 
 
@@ -95,6 +95,6 @@ def test_heads_without_columns_see_everything():
     H = np.zeros((2, 3), dtype=compact.narrow)
     keys = scores.keys(prepared.key(H, slice(0, 3)))
     (query,) = set(scores.effective_queries(scores.queries(prepared.query(H, slice(0, 3)))))
-    seen, exps = scores.visible_keys(query)
-    assert set(keys) == set(seen.tolist())
-    assert exps.tolist() == [compact.precision.one] * seen.size
+    visible, exps = scores.visible_keys(query)
+    assert set(keys) == set(visible.tolist())
+    assert exps.tolist() == [compact.precision.one] * visible.size

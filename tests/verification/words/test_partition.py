@@ -7,8 +7,8 @@ from unmask.verification.words import network as partition
 from unmask.verification.words.network import Network, distinct_codes, distinct_columns
 
 
-def check(columns, found):
-    first, number = found
+def check(columns, partition):
+    first, number = partition
     contents = [column.tobytes() for column in np.ascontiguousarray(columns.T)]
     assert sorted(first.tolist()) == [contents.index(content) for content in dict.fromkeys(contents)]
     assert [contents[first[k]] for k in number.tolist()] == contents

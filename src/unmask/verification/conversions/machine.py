@@ -2,7 +2,7 @@
 
 own heads       write the value map of the row that they read; a proof shows which row that is
 source layers   Cell(s, l, ·) → Cell(s, l + 1, ·) in a row that hosts a row of the source, ANYTHING in others;
-                a proof shows with `guarded` that such a row sees the source's rows and no others
+                a proof shows with `exponentials_after_guard` that such a row sees the source's rows and no others
 MLPs            unit by unit, on numbers
 
 `ConversionClaim` runs the construction of a theorem on an unknown source and provides these machines.
