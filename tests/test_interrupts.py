@@ -166,30 +166,30 @@ def test_a_second_signal_does_not_interrupt_the_clean_up(monkeypatch, capfd):
     signal.raise_signal(signal.SIGINT)  # while the interpreter ends
 
 
-def created(done):
+def created(finished):
     with uninterrupted():
         signal.raise_signal(signal.SIGINT)
-        done.append("created")
+        finished.append("created")
 
 
-def removed(done):
+def removed(finished):
     with uninterrupted():
         try:
             with interruptible():
                 signal.raise_signal(signal.SIGINT)
-                done.append("not reached")
+                finished.append("not reached")
         finally:
             signal.raise_signal(signal.SIGINT)
-            done.append("removed")
+            finished.append("removed")
 
 
 @pytest.mark.parametrize("work", [created, removed])
 def test_an_interrupt_waits_until_files_are_where_they_belong(work):
     hear_interrupts()
-    done = []
+    finished = []
     with pytest.raises(KeyboardInterrupt):
-        work(done)
-    assert done == [work.__name__]
+        work(finished)
+    assert finished == [work.__name__]
 
 
 @pytest.mark.parametrize("number", SIGNALS)
@@ -199,9 +199,9 @@ def test_a_signal_at_any_place_of_writing_leaves_nothing(function, number, tmp_p
 
     def struck(*arguments):
         signal.raise_signal(number)
-        made = original(*arguments)
+        result = original(*arguments)
         signal.raise_signal(number)
-        return made
+        return result
 
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, signal.SIG_DFL)

@@ -57,11 +57,11 @@ def test_an_inner_budget_does_not_outlive_the_outer_one():
 
 
 def test_memory_is_measured_while_work_goes_on():
-    held = []
+    blocks = []
 
     def work():
         for _ in stage("filling", range(1000)):
-            held.append(np.ones(1 << 20))
+            blocks.append(np.ones(1 << 20))
             current().look(0)
 
     with (
@@ -69,7 +69,7 @@ def test_memory_is_measured_while_work_goes_on():
         pytest.raises(TooLarge, match=r"has taken .* MB of memory at filling \(.* of 1,000\), beyond .* 64\.0 MB"),
     ):
         work()
-    assert len(held) < 100  # memory that was freed before is taken first, and counts for nothing
+    assert len(blocks) < 100  # memory that was freed before is taken first, and counts for nothing
 
 
 def test_what_is_foreseen_to_be_too_much_is_refused_with_the_number_and_the_flag():
@@ -83,14 +83,14 @@ def test_what_is_foreseen_to_be_too_much_is_refused_with_the_number_and_the_flag
 
 
 def test_stages_are_shown_as_they_open_and_close():
-    seen = []
-    with Budget(show=lambda stages: seen.append([(s.label, s.done, s.total) for s in stages])):
+    lines = []
+    with Budget(show=lambda stages: lines.append([(s.label, s.done, s.total) for s in stages])):
         for _ in stage("outer", [1, 2]):
             for _ in stage("inner", iter("ab")):
                 current().look(0)
         current().look(0)
-    assert [("outer", 1, 2), ("inner", 1, None)] in seen
-    assert seen[-1] == []
+    assert [("outer", 1, 2), ("inner", 1, None)] in lines
+    assert lines[-1] == []
 
 
 @pytest.mark.parametrize(("text", "size"), [("1", 1), ("2k", 2048), ("800M", 800 << 20), ("8GB", 8 << 30)])
@@ -161,7 +161,7 @@ def test_the_end_of_time_is_not_lost_in_a_callback_of_a_weak_reference():
 
     from unmask.limits import must_wait
 
-    seen = []
+    events = []
 
     class Key:
         pass
@@ -170,14 +170,14 @@ def test_the_end_of_time_is_not_lost_in_a_callback_of_a_weak_reference():
 
     class Watching(dict):
         def __delitem__(self, entry):
-            seen.append(must_wait(sys._getframe()))
+            events.append(must_wait(sys._getframe()))
             super().__delitem__(entry)
 
     table.data = Watching()
     table[key] = 1
     del key
     gc.collect()
-    assert seen == [True]
+    assert events == [True]
     assert not must_wait(sys._getframe())
 
 
@@ -187,16 +187,16 @@ def test_a_signal_waits_for_the_callback_of_an_import_lock():
 
     from unmask.limits import must_wait
 
-    seen = []
+    events = []
     lock = _bootstrap._get_module_lock("no module of this name")
     before = sys.getprofile()
-    sys.setprofile(lambda frame, *_: seen.append(must_wait(frame)) if frame.f_code.co_name == "cb" else None)
+    sys.setprofile(lambda frame, *_: events.append(must_wait(frame)) if frame.f_code.co_name == "cb" else None)
     try:
         del lock
     finally:
         sys.setprofile(before)
-    assert seen
-    assert all(seen)
+    assert events
+    assert all(events)
 
 
 def test_who_clears_up_when_the_time_is_over_is_not_cut_off():
@@ -239,8 +239,8 @@ def test_numbers_beyond_those_of_the_machine(tmp_path):
     assert "the time limit of 1 s was reached at sampling" in printed
 
 
-@pytest.mark.parametrize(("total", "given", "refused"), [(5000, None, True), (50, None, False), (5000, 10**6, False)])
-def test_work_that_would_take_minutes_is_refused_with_an_estimate(monkeypatch, total, given, refused):
+@pytest.mark.parametrize(("total", "seconds", "refused"), [(5000, None, True), (50, None, False), (5000, 10**6, False)])
+def test_work_that_would_take_minutes_is_refused_with_an_estimate(monkeypatch, total, seconds, refused):
     """Every step takes a tenth of a second on this clock."""
     now = [0]
 
@@ -250,7 +250,7 @@ def test_work_that_would_take_minutes_is_refused_with_an_estimate(monkeypatch, t
         return "done"
 
     monkeypatch.setattr(limits, "monotonic_ns", lambda: now[0])
-    with limits.Budget(seconds=given):
+    with limits.Budget(seconds=seconds):
         if refused:
             with pytest.raises(TooLarge, match=r"a run would take about 5\d\d seconds; allow it with --timeout 1"):
                 limits.foresee_time(work, "a run")

@@ -52,11 +52,11 @@ def words(seed, length):
 def disagreements(folder, seed, length):
     for word in words(seed, length):
         for options in ({}, {"sample": True, "seed": seed}, {"sample": True, "seed": seed + 1000}):
-            right = theirs(folder, word, **options)
+            expected = theirs(folder, word, **options)
             for engine in ENGINES:
                 left = ours(folder, word, engine, **options)
-                if left != right:
-                    yield word, engine, options, left, right
+                if left != expected:
+                    yield word, engine, options, left, expected
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -19,13 +19,13 @@ MOST = 10
 def phrases(page):
     """(line, phrase) of every avoided phrase of a page."""
     for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
-        for found in AVOIDED.finditer(line):
-            yield number, found[0]
+        for match in AVOIDED.finditer(line):
+            yield number, match[0]
 
 
 def test_pages_use_standard_words():
-    found = [(page.name, *each) for page in PAGES if page.name not in GENERATED for each in phrases(page)]
-    assert len(found) <= MOST, found
+    phrases_found = [(page.name, *each) for page in PAGES if page.name not in GENERATED for each in phrases(page)]
+    assert len(phrases_found) <= MOST, phrases_found
 
 
 @pytest.mark.parametrize("text", ["It is no matter of taste.", "held against the formula", "the field's samplers"])

@@ -34,9 +34,9 @@ def table(first_header):
 def test_the_items_of_the_paper_are_counted():
     findings = list(recorded(ITEMS))
     counted = Counter((finding.item.kind, finding.verdict) for finding in findings if finding.item.kind != "own result")
-    own = [finding for finding in findings if finding.item.kind == "own result"]
-    assert f"{len(own)} more are results of our own" in README
-    assert all(finding.status == "holds" for finding in own)
+    own_results = [finding for finding in findings if finding.item.kind == "own result"]
+    assert f"{len(own_results)} more are results of our own" in README
+    assert all(finding.status == "holds" for finding in own_results)
     assert {kind for kind, _ in counted} == set().union(*GROUPS.values())
     assert {word for _, word in counted} <= set(VERDICTS)
     assert f"| items of the paper | {' | '.join(VERDICTS)} |" in README

@@ -30,8 +30,8 @@ def scripts(monkeypatch):
 
 def tables():
     text = (PROOFS / "ExponentialTables.v").read_text(encoding="utf-8")
-    found = re.findall(r"Definition table_(\d) : list Z :=\s*\[([^\]]*)\]", text)
-    return {int(p): [int(a) for a in entries.split(";")] for p, entries in found}
+    matches = re.findall(r"Definition table_(\d) : list Z :=\s*\[([^\]]*)\]", text)
+    return {int(p): [int(a) for a in entries.split(";")] for p, entries in matches}
 
 
 @pytest.mark.parametrize("p", range(1, 5))
@@ -145,7 +145,7 @@ def test_an_entry_that_stands_twice_is_refused(scripts):
     _, shipped = scripts
     twice = {"row": [0, 0], "col": [1, 1], "val": [1, 2], "shape": [1, 2]}
     with pytest.raises(SystemExit, match="an entry of embed twice"):
-        shipped._dense({f"embed.{part}": np.array(numbers) for part, numbers in twice.items()})
+        shipped._dense({f"embed.{name}": np.array(numbers) for name, numbers in twice.items()})
 
 
 @pytest.mark.parametrize(
@@ -185,8 +185,8 @@ def test_random_models_are_written_as_the_package_computes_them(tmp_path):
     import definitions
 
     weights = {
-        part: definitions.RandomWeights(np.random.default_rng(1), 2, loud=False).transformer(outputs)
-        for part, outputs in definitions.PARTS.items()
+        role: definitions.RandomWeights(np.random.default_rng(1), 2, loud=False).transformer(outputs)
+        for role, outputs in definitions.PARTS.items()
     }
     definitions.write_folder(tmp_path / "model", 2, weights)
     statements, errors = definitions.equations(tmp_path / "model", "model_1", 2)

@@ -74,11 +74,11 @@ def test_a_full_disk_leaves_the_old_folder(tmp_path, monkeypatch):
 @pytest.mark.parametrize("times", [1, 2])
 def test_a_place_that_is_refused_is_left_alone(tmp_path, times):
     """Before the work, or by the time that it is done."""
-    asked = []
+    targets = []
 
     def check(target):
-        asked.append(target)
-        if len(asked) == times:
+        targets.append(target)
+        if len(targets) == times:
             raise FolderError("taken")
 
     with pytest.raises(FolderError, match="taken"):
@@ -134,9 +134,9 @@ def test_a_file_that_is_not_earlier_output_stays(tmp_path):
     assert names(tmp_path) == ["x"]
 
 
-@pytest.mark.parametrize("there", [True, False])
-def test_a_link_stays_a_link(tmp_path, there):
-    if there:
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_link_stays_a_link(tmp_path, exists):
+    if exists:
         (tmp_path / "real").write_bytes(b"page 1")
     (tmp_path / "x").symlink_to("real")
     write_file(tmp_path / "x", b"page 2", earlier=re.compile(b"page"))

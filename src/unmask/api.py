@@ -432,15 +432,15 @@ def problem_states(model: Model) -> dict[str, str]:
     if automaton is None or model.kind not in ("cot", "pcot"):
         return {}
     words: dict[int, list[int]] = {automaton.start: []}
-    waiting = [automaton.start]
-    for state in waiting:
+    queue = [automaton.start]
+    for state in queue:
         for letter, following in enumerate(automaton.delta[state].tolist()):
             if following not in words:
                 words[following] = [*words[state], letter]
-                waiting.append(following)
+                queue.append(following)
     names = state_names(automaton)
-    found = {names[state]: automaton.spelled(word) for state, word in sorted(words.items())}
-    return found if set(found) <= set(model.vocabulary) else {}
+    word_to_state = {names[state]: automaton.spelled(word) for state, word in sorted(words.items())}
+    return word_to_state if set(word_to_state) <= set(model.vocabulary) else {}
 
 
 def compile_again(model: Model, kind: Kind) -> Model:

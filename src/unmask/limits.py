@@ -97,8 +97,8 @@ class Budget:
         self._before = resident()
         if outer._outer is not None:
             self.stages, self.show = outer.stages, self.show or outer.show
-            left = outer.left()
-            self.memory = min((size for size in (self.memory, left) if size is not None), default=None)
+            remaining = outer.left()
+            self.memory = min((size for size in (self.memory, remaining) if size is not None), default=None)
         self._outer = _current.set(self)
         return self
 
@@ -148,11 +148,11 @@ class Budget:
         """Return how far the open stages have come, as text."""
         return ", ".join(map(str, self.stages))
 
-    def foresee(self, size: int, what: str) -> None:
+    def foresee(self, size: int, subject: str) -> None:
         """Raise TooLarge if `size` bytes exceed the memory limit."""
         if self.memory is not None and size > self.memory:
             raise TooLarge(
-                f"{what} would take about {in_words(size)} of memory, beyond the limit of {in_words(self.memory)}; "
+                f"{subject} would take about {in_words(size)} of memory, beyond the limit of {in_words(self.memory)}; "
                 f"use a smaller model, or raise the limit with --limit {size}"
             )
 
@@ -161,7 +161,7 @@ _current: ContextVar[Budget] = ContextVar("budget", default=Budget())  # noqa: B
 
 
 def current() -> Budget:
-    """Return the budget that is open here."""
+    """Return the innermost open budget of this thread."""
     return _current.get()
 
 
@@ -170,9 +170,9 @@ def check() -> None:
     _current.get().check()
 
 
-def foresee(size: int, what: str) -> None:
-    """Raise TooLarge if `size` bytes, not allocated yet, exceed the budget. The message starts with `what`."""
-    _current.get().foresee(size, what)
+def foresee(size: int, subject: str) -> None:
+    """Raise TooLarge if `size` bytes, not allocated yet, exceed the budget. The message starts with `subject`."""
+    _current.get().foresee(size, subject)
 
 
 def fits(size: int) -> bool:
@@ -184,18 +184,18 @@ def fits(size: int) -> bool:
 def stage(label: str, items: Iterable[Item], total: int | None = None) -> Iterator[Item]:
     """Yield the items, with a line of progress and a `check` before each. `total` is for items without a length."""
     budget = _current.get()
-    here = Stage(label, len(items) if total is None and isinstance(items, Collection) else total)
-    budget.stages.append(here)
+    current_stage = Stage(label, len(items) if total is None and isinstance(items, Collection) else total)
+    budget.stages.append(current_stage)
     try:
         for item in items:
             budget.check()
             yield item
-            here.done += 1
+            current_stage.done += 1
     finally:
-        budget.stages.remove(here)
+        budget.stages.remove(current_stage)
 
 
-def foresee_time(work: Callable[[], Item], what: str, *, trial: int = 3, most: int = 60) -> Item:
+def foresee_time(work: Callable[[], Item], subject: str, *, trial: int = 3, most: int = 60) -> Item:
     """Return what the work returns, or raise TooLarge if it would take more than `most` seconds.
 
     The work runs for a few seconds, and the total time is estimated from the progress of its stages. It is never
@@ -222,7 +222,7 @@ def foresee_time(work: Callable[[], Item], what: str, *, trial: int = 3, most: i
     if share and trial > most * share:
         seconds = round(trial / share)
         raise TooLarge(
-            f"{what} would take about {seconds:,} seconds; allow it with --timeout {2 * seconds}, or use fewer steps"
+            f"{subject} would take about {seconds:,} seconds; allow it with --timeout {2 * seconds}, or use fewer steps"
         )
     return work()
 
@@ -231,12 +231,12 @@ def _share(stages: list[Stage]) -> "Fraction":
     """Return the fraction of the work that is done, according to the open stages, outermost first."""
     from fractions import Fraction
 
-    share, part = Fraction(0), Fraction(1)
-    for here in stages:
-        if not here.total:
+    share, stage_share = Fraction(0), Fraction(1)
+    for current_stage in stages:
+        if not current_stage.total:
             break
-        share += part * here.done / here.total
-        part /= here.total
+        share += stage_share * current_stage.done / current_stage.total
+        stage_share /= current_stage.total
     return share
 
 
@@ -307,7 +307,7 @@ def hear_interrupts() -> None:
     Do nothing outside the main thread.
     """
     global _state
-    if _state.depth:  # called by `start` before
+    if _state.depth:  # `start` has called this function before
         return
     _state = _State()
     if threading.current_thread() is not threading.main_thread():

@@ -21,17 +21,17 @@ from unmask.weights.storage import load, save
 def process(tmp_path):
     """Run the command in a process of its own."""
 
-    def call(*arguments, given=b""):
-        done = subprocess.run(
+    def call(*arguments, text=b""):
+        completed = subprocess.run(
             [sys.executable, "-m", "unmask", *map(str, arguments)],
-            input=given,
+            input=text,
             capture_output=True,
             cwd=tmp_path,
             check=False,
             timeout=60,
         )
-        assert b"Traceback" not in done.stdout + done.stderr
-        return done.returncode, done.stdout.decode(), done.stderr.decode()
+        assert b"Traceback" not in completed.stdout + completed.stderr
+        return completed.returncode, completed.stdout.decode(), completed.stderr.decode()
 
     return call
 
@@ -78,11 +78,11 @@ def test_exit_codes_follow_grep(unmask, hand, tmp_path):
 
 def test_an_answer_that_stands_for_another_symbol_is_said_to(unmask, hand):
     config = json.loads((hand / "config.json").read_text(encoding="utf-8"))
-    for meant, code, said in (("0", 1, "rejected"), ("a", 2, "the last symbol is '1', which means 'a', neither")):
+    for meant, code, answer in (("0", 1, "rejected"), ("a", 2, "the last symbol is '1', which means 'a', neither")):
         (hand / "config.json").write_text(json.dumps({**config, "aliases": {"1": meant}}), encoding="utf-8")
-        found, out, _ = unmask("run", hand, "bb")
-        assert found == code
-        assert said in out
+        exit_code, out, _ = unmask("run", hand, "bb")
+        assert exit_code == code
+        assert answer in out
 
 
 def test_json_is_one_document_and_nothing_else(process, hand, tmp_path):
@@ -181,11 +181,11 @@ def test_planners(unmask, tmp_path, hand):
 def test_sampling(unmask, tmp_path):
     folder = save(random_model(0, "cot", 2, precision=1), tmp_path / "m")
     runs = [unmask("run", folder, "ab", "--sample", "--seed", s, "--json") for s in range(6)]
-    drawn = [json.loads(out).get("output") for _, out, _ in runs]
-    assert drawn == [
+    samples = [json.loads(out).get("output") for _, out, _ in runs]
+    assert samples == [
         json.loads(unmask("run", folder, "ab", "--sample", "--seed", s, "--json")[1]).get("output") for s in range(6)
     ]
-    assert len({json.dumps(d) for d in drawn}) > 1
+    assert len({json.dumps(d) for d in samples}) > 1
     for seed in (-1, 2**64):
         refused(unmask("run", folder, "ab", "--sample", "--seed", seed), "a seed is an integer from 0 to 2^64 - 1")
 
@@ -228,14 +228,14 @@ def test_a_trace_into_a_pipe_is_written_there(unmask, hand, tmp_path):
 
 
 def test_words_from_standard_input(process, hand):
-    code, out, err = process("run", hand, "-", given=b"bb\nab\nbb")
+    code, out, err = process("run", hand, "-", text=b"bb\nab\nbb")
     assert (code, out, err) == (0, "accepted\nrejected\naccepted\n", "")
-    assert process("run", hand, "-", given=b"") == (0, "", "")
+    assert process("run", hand, "-", text=b"") == (0, "", "")
 
 
 def test_bad_lines_keep_their_place(process, hand):
     lines = "bb\nb\n\nab \nbb\r\nb\u2028\nab\n".encode() + b"\xff\xfe\n"
-    code, out, _ = process("run", hand, "-", "--json", given=lines)
+    code, out, _ = process("run", hand, "-", "--json", text=lines)
     documents = [json.loads(line) for line in out.splitlines()]
     assert code == 2
     assert [d.get("accepted", "error") for d in documents] == [
@@ -255,7 +255,7 @@ def test_bad_lines_keep_their_place(process, hand):
 
 
 def test_one_line_per_line_without_json(process, hand):
-    code, out, _ = process("run", hand, "-", given=b"bb\nxx\nab\n")
+    code, out, _ = process("run", hand, "-", text=b"bb\nxx\nab\n")
     assert code == 2
     assert [line.split(":")[0] for line in out.splitlines()] == ["accepted", "error", "rejected"]
 
@@ -280,8 +280,8 @@ def test_compile_random_models(unmask, tmp_path, kind):
 def test_a_compile_is_byte_identical(process, tmp_path):
     for name in ("one", "two"):
         assert process("compile", "random:5", "--length", 3, "--to", "mdm", "--out", name, "--precision", 3)[0] == 0
-    one, two = ({p.name: p.read_bytes() for p in (tmp_path / name).iterdir()} for name in ("one", "two"))
-    assert one == two
+    first, second = ({p.name: p.read_bytes() for p in (tmp_path / name).iterdir()} for name in ("one", "two"))
+    assert first == second
     assert load(tmp_path / "one").precision.p == 3
 
 
@@ -308,7 +308,7 @@ def test_compilations_that_fail_leave_nothing_behind(unmask, hand, tmp_path, mon
     (hand / "notes.txt").write_text("mine")
     before = {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
     settings = {"--length": 2, "--to": "mdm", "--out": "model", **options}
-    refused(unmask("compile", problem, *(part for pair in settings.items() for part in pair)), sentence)
+    refused(unmask("compile", problem, *(argument for pair in settings.items() for argument in pair)), sentence)
     assert {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()} == before
     assert [p.name for p in tmp_path.iterdir()] == ["hand"]
 
@@ -459,6 +459,6 @@ def test_what_is_a_problem_stays_one(unmask, tmp_path, monkeypatch, text):
 def test_a_reader_that_goes_away(hand, tmp_path):
     """`unmask run … - | head -1`: no traceback when standard output is closed."""
     command = f"yes bb | head -300 | {sys.executable} -m unmask run {hand} - | head -1"
-    done = subprocess.run(["bash", "-c", command], capture_output=True, cwd=tmp_path, check=False, timeout=60)
-    assert done.stdout == b"accepted\n"
-    assert done.stderr == b""
+    completed = subprocess.run(["bash", "-c", command], capture_output=True, cwd=tmp_path, check=False, timeout=60)
+    assert completed.stdout == b"accepted\n"
+    assert completed.stderr == b""

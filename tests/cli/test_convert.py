@@ -59,13 +59,13 @@ def test_a_flipped_weight_is_seen_from_outside(unmask, tmp_path):
     unmask("convert", source, "--to", "plt", "--out", target)
     expected = last_symbols(source)
     file = target / "model.safetensors"
-    content, found = file.read_bytes(), 0
+    content, differences = file.read_bytes(), 0
     start = 8 + int.from_bytes(content[:8], "little")
-    for place in range(start, len(content), max(1, (len(content) - start) // 40)):
-        file.write_bytes(content[:place] + bytes([content[place] ^ 4]) + content[place + 1 :])
+    for offset in range(start, len(content), max(1, (len(content) - start) // 40)):
+        file.write_bytes(content[:offset] + bytes([content[offset] ^ 4]) + content[offset + 1 :])
         with suppress(ValueError, ArithmeticError, IndexError):  # what is refused does not count
-            found += last_symbols(target) != expected
-    assert found > 0
+            differences += last_symbols(target) != expected
+    assert differences > 0
 
 
 @pytest.mark.parametrize(
@@ -121,9 +121,9 @@ def test_the_circuit_of_a_regex_model_answers_as_the_regex(unmask, tmp_path, kin
     assert not any(undefined)
     config = json.loads((model / "config.json").read_text())
     symbol = {c: next(t for low, high, t in config["characters"] if low <= ord(c) <= high) for c in "01x"}
-    number = {c: config["input_symbols"].index(symbol[c]) for c in symbol}  # two bits per place
+    number = {c: config["input_symbols"].index(symbol[c]) for c in symbol}  # two bits per position
     for word in map("".join, product("01x", repeat=5)):
-        index = sum(number[c] << 2 * place for place, c in enumerate(word))
+        index = sum(number[c] << 2 * position for position, c in enumerate(word))
         assert bool(answer[index]) == (re.fullmatch("(0|1)*011", word) is not None)
 
 
@@ -157,9 +157,9 @@ def test_a_file_that_cannot_be_written(unmask, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("out", "said"), [("nowhere/m.aag", "nowhere does not exist"), (".", "is a folder; name a file")]
+    ("out", "reason"), [("nowhere/m.aag", "nowhere does not exist"), (".", "is a folder; name a file")]
 )
-def test_a_file_that_cannot_be_written_is_refused_before_the_work(unmask, tmp_path, out, said):
+def test_a_file_that_cannot_be_written_is_refused_before_the_work(unmask, tmp_path, out, reason):
     code, _, err = unmask("extract", str(tmp_path / "no-model"), "--out", str(tmp_path / out))
     assert code == 2
-    assert said in err
+    assert reason in err

@@ -53,8 +53,8 @@ def test_columns_without_an_entry_cost_nothing(tmp_path):
 def test_canvases_that_do_not_fit_are_not_kept_and_the_result_says_so(tmp_path):
     folder = greedy_folder(tmp_path / "steps", "mdm", padding=1000, steps=4)
     with Budget(memory=96 << 20):
-        kept = run_word(load(folder), "a")
-    assert (len(kept.canvas), kept.left_out) == (4, None)
+        trace = run_word(load(folder), "a")
+    assert (len(trace.canvas), trace.left_out) == (4, None)
     folder = greedy_folder(tmp_path / "more", "mdm", padding=30_000, steps=200)
     code, printed = in_this_process(f"unmask run {folder} a --limit 170M --json", tmp_path)
     document = json.loads(printed)
@@ -98,14 +98,14 @@ def test_time_that_is_over_is_said_where_it_is_heard(first, ended):
     """Not inside a finalizer or a callback of the collector, which swallow exceptions; then in any loop at all."""
 
     def work():
-        first(done)
+        first(items)
         while True:
             pass
 
-    done = []
+    items = []
     with pytest.raises(OutOfTime), budgeted(None, limit=None, timeout=0.1):
         work()
-    assert done == ended
+    assert items == ended
 
 
 def test_memory_is_measured_where_no_size_tells_it(tmp_path):

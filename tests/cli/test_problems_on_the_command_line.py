@@ -29,7 +29,7 @@ def compiled(unmask, tmp_path):
 
     def call(problem, kind="mdm", length=4, **options):
         folder = tmp_path / f"{kind}-{length}-{len(list(tmp_path.iterdir()))}"
-        flags = [part for name, value in options.items() for part in (f"--{name}", value)]
+        flags = [argument for name, value in options.items() for argument in (f"--{name}", value)]
         code, _, err = unmask("compile", problem, "--to", kind, "--length", length, "--out", folder, *flags)
         assert (code, err) == (0, "")
         return folder
@@ -188,21 +188,21 @@ def test_words_through_standard_input(compiled):
     """Characters beyond the pattern, NUL, a lone surrogate, bytes that are no UTF-8: all are letters to reject."""
     folder = compiled("[ab]{2}", length=2)
     lines = [b"ab", b"a\0", "a□".encode(), b"\xff\xfea", b"\xed\xa0\x80", "\u2028a".encode(), b"a\r", b"abc", b""]
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-m", "unmask", "run", str(folder), "-", "--json"],
         input=b"\n".join(lines) + b"\n",
         capture_output=True,
         check=False,
         timeout=120,
     )
-    documents = [json.loads(line) for line in done.stdout.splitlines()]
+    documents = [json.loads(line) for line in completed.stdout.splitlines()]
     assert len(documents) == len(lines)
     assert [document.get("accepted") for document in documents[:3]] == [True, False, False]
     assert documents[5]["accepted"] is documents[6]["accepted"] is False
     assert "length 3" in documents[7]["error"]
     assert "length 0" in documents[8]["error"]
-    assert done.returncode == 2
-    assert b"Traceback" not in done.stderr
+    assert completed.returncode == 2
+    assert b"Traceback" not in completed.stderr
 
 
 def test_the_empty_word_on_the_command_line(unmask, compiled):

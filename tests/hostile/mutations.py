@@ -35,10 +35,10 @@ def json_of(draw, good, *, most=3):
     """The document with up to `most` places damaged."""
     document = copy.deepcopy(draw(good) if isinstance(good, st.SearchStrategy) else good)
     for _ in range(draw(st.integers(1, most))):
-        known = list(places(document))
-        if not known:
+        paths = list(places(document))
+        if not paths:
             break
-        *way, last = draw(st.sampled_from(known))
+        *way, last = draw(st.sampled_from(paths))
         holder = document
         for key in way:
             holder = holder[key]
@@ -50,7 +50,7 @@ def json_of(draw, good, *, most=3):
             case "nest":
                 holder[last] = [holder[last]]
             case "copy":
-                holder[last] = copy.deepcopy(value_at(document, draw(st.sampled_from(known))))
+                holder[last] = copy.deepcopy(value_at(document, draw(st.sampled_from(paths))))
             case "extra" if isinstance(holder, dict):
                 holder[draw(st.sampled_from(ODD_TEXTS))] = copy.deepcopy(draw(odd))
             case _:

@@ -50,8 +50,8 @@ def test_no_columns_are_refused(layers, tmp_path):
         shapes = {"w1": (0, 1), "b1": (1,), "w2": (1, 0), "b2": (0,)}
         stored |= {f"layers.0.mlp.{name}": np.zeros(shape, np.int8) for name, shape in shapes.items()}
     entry = {"model": folder_by_hand.config()["transformers"]["model"] | {"loop": [0, layers]}}
-    made = folder_by_hand.config() | {"transformers": entry}
-    folder = folder_by_hand.write(tmp_path / "m", config=lambda: made, tensors=lambda: stored)
+    config = folder_by_hand.config() | {"transformers": entry}
+    folder = folder_by_hand.write(tmp_path / "m", config=lambda: config, tensors=lambda: stored)
     with pytest.raises(FolderError, match="a width of at least 1"):
         load_model(folder)
 

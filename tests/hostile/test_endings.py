@@ -56,7 +56,7 @@ def in_a_process(arguments, folder, *, memory=None, **streams):
         if memory is not None:
             resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
 
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-m", "unmask", *arguments],
         cwd=folder,
         stderr=subprocess.PIPE,
@@ -65,7 +65,7 @@ def in_a_process(arguments, folder, *, memory=None, **streams):
         timeout=120,
         **{"stdout": subprocess.DEVNULL, **streams},
     )
-    return done.returncode, done.stderr.decode()
+    return completed.returncode, completed.stderr.decode()
 
 
 @pytest.mark.parametrize("name", PRINT)
@@ -74,17 +74,17 @@ def test_a_full_disk_behind_standard_output(name, models, monkeypatch, capfd):
     with open("/dev/full", "w") as full, monkeypatch.context() as patch:
         patch.setattr(sys, "stdout", full)
         assert ended(PRINT[name], patch) == 2
-    said = capfd.readouterr().err.splitlines()
-    assert len(said) == 1
-    assert said[0].startswith("unmask: ")
-    assert "No space left" in said[0] or name == "an error with --json"
+    message = capfd.readouterr().err.splitlines()
+    assert len(message) == 1
+    assert message[0].startswith("unmask: ")
+    assert "No space left" in message[0] or name == "an error with --json"
 
 
 def test_a_full_disk_in_a_process_of_its_own(models):
     """The interpreter's own end has nothing to add."""
     with open("/dev/full", "w") as full:
-        code, said = in_a_process(["run", "abb", "aabb"], models, stdout=full)
-    assert (code, said) == (
+        code, message = in_a_process(["run", "abb", "aabb"], models, stdout=full)
+    assert (code, message) == (
         2,
         "unmask: the output cannot be written: No space left on device; check the disk or the pipe\n",
     )
@@ -126,8 +126,8 @@ def test_nobody_reads(models):
         stderr=subprocess.PIPE,
     )
     process.stdout.close()
-    _, said = process.communicate(b"aabb\n" * 1000, timeout=60)
-    assert (process.returncode, said) == (141, b"")
+    _, message = process.communicate(b"aabb\n" * 1000, timeout=60)
+    assert (process.returncode, message) == (141, b"")
 
 
 @pytest.mark.parametrize(
@@ -149,9 +149,9 @@ def test_too_little_memory_to_start(models):
     least = next(m for m in range(20, 400, 10) if python_starts(m))
     codes = []
     for megabytes in (least + 10, least + 100, least + 190, least + 300):
-        code, said = in_a_process(["run", "abb", "aabb"], models, memory=megabytes << 20)
-        assert (code, said.count("\n")) in ((0, 0), (2, 1)), (megabytes, said)
-        assert code == 0 or "memory" in said
+        code, message = in_a_process(["run", "abb", "aabb"], models, memory=megabytes << 20)
+        assert (code, message.count("\n")) in ((0, 0), (2, 1)), (megabytes, message)
+        assert code == 0 or "memory" in message
         codes.append(code)
     assert set(codes) == {0, 2}
 
@@ -162,8 +162,8 @@ def python_starts(megabytes):
     def confined():
         resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))
 
-    done = subprocess.run([sys.executable, "-c", "import typing, mmap"], preexec_fn=confined, check=False)
-    return done.returncode == 0
+    completed = subprocess.run([sys.executable, "-c", "import typing, mmap"], preexec_fn=confined, check=False)
+    return completed.returncode == 0
 
 
 # the net under all commands
@@ -190,9 +190,9 @@ def breaks(monkeypatch, error):
 def test_what_has_no_sentence_of_its_own_still_ends_in_one(error, sentence, monkeypatch, capfd):
     breaks(monkeypatch, error)
     assert ended(["run", "abb", "aabb"], monkeypatch) == 2
-    said = capfd.readouterr().err
-    assert sentence in said
-    assert said.count("\n") == 1
+    message = capfd.readouterr().err
+    assert sentence in message
+    assert message.count("\n") == 1
 
 
 def test_a_mistake_of_ours_can_be_looked_at(monkeypatch):
@@ -226,10 +226,10 @@ def test_a_long_name_stays_a_short_sentence(models, monkeypatch, capfd):
         ["samplers", f"law:{long}", "--length", "3"],
     ):
         assert ended(arguments, monkeypatch) == 2, arguments[:3]
-        said = capfd.readouterr().err
-        assert "File name too long" in said or "…" in said
-        assert "should not happen" not in said
-        assert len(said) < 1200
+        message = capfd.readouterr().err
+        assert "File name too long" in message or "…" in message
+        assert "should not happen" not in message
+        assert len(message) < 1200
     assert sorted(os.listdir(models)) == before
 
 
@@ -248,9 +248,9 @@ def test_a_length_that_no_integer_of_the_machine_holds(length, tmp_path, monkeyp
         ["samplers", "a*", "--length", str(length)],
     ):
         assert ended(arguments, monkeypatch) == 2
-        said = capfd.readouterr().err
-        assert "take a shorter length" in said
-        assert said.count("\n") == 1
+        message = capfd.readouterr().err
+        assert "take a shorter length" in message
+        assert message.count("\n") == 1
     assert not (tmp_path / "m").exists()
 
 
@@ -261,10 +261,10 @@ def test_whatever_a_program_raises_is_said_in_a_sentence(how, tmp_path, monkeypa
     (tmp_path / "p.py").write_text(how)
     monkeypatch.chdir(tmp_path)
     assert ended(["compile", "program:p.py", "--to", "mdm", "--length", "2", "--out", "m"], monkeypatch) == 2
-    said = capfd.readouterr().err
-    assert "the program p.py raises" in said
-    assert "\x1b" not in said
-    assert said.count("\n") == 1
+    message = capfd.readouterr().err
+    assert "the program p.py raises" in message
+    assert "\x1b" not in message
+    assert message.count("\n") == 1
 
 
 def test_a_symbol_of_megabytes_stays_a_short_sentence_in_json_too(models, tmp_path, monkeypatch, capfd):

@@ -278,12 +278,12 @@ def test_the_checker_of_certificates(tmp_path, capsys):
         if content is not None:
             path.write_text(content)
         assert check_certificate([str(folder), str(path)]) == code
-        said = capsys.readouterr()
-        assert_plain(said.out + said.err)
+        output = capsys.readouterr()
+        assert_plain(output.out + output.err)
     assert check_certificate([str(tmp_path / "\x1b[2J"), str(path)]) == 2
-    said = capsys.readouterr()
-    assert r"\u{1b}[2J" in said.err
-    assert_plain(said.out + said.err)
+    output = capsys.readouterr()
+    assert r"\u{1b}[2J" in output.err
+    assert_plain(output.out + output.err)
 
 
 def test_a_document_is_ascii(tmp_path, unmask):
@@ -335,6 +335,6 @@ def test_a_name_with_a_newline_stays_in_one_line(evil, unmask):
         ["samplers", "a*b", "--length", "2", "--words", "2", "--budget", "2", "--out", evil / "page.html"],
     ):
         _, out, err = unmask(*line)
-        told = [one for one in (out + err).split("\n") if "u{1b}" in one or "u{a}" in one]
-        assert all(r"\u{a}\u{9}" in one for one in told), told
-        assert line[0] == "convert" or told
+        escaped_lines = [printed for printed in (out + err).split("\n") if "u{1b}" in printed or "u{a}" in printed]
+        assert all(r"\u{a}\u{9}" in printed for printed in escaped_lines), escaped_lines
+        assert line[0] == "convert" or escaped_lines

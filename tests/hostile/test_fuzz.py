@@ -222,7 +222,7 @@ def transformers(draw):
     for i in range(layers):
         for j in range(int(rng.integers(0, 3))):
             inner = int(rng.integers(0, 3))
-            stored |= {f"layers.{i}.heads.{j}.{part}": tensor(width, inner) for part in ("wq", "wk")}
+            stored |= {f"layers.{i}.heads.{j}.{matrix}": tensor(width, inner) for matrix in ("wq", "wk")}
             stored[f"layers.{i}.heads.{j}.wv"] = tensor(width, width)
         hidden = int(rng.integers(0, 4))
         stored |= {f"layers.{i}.mlp.w1": tensor(width, hidden), f"layers.{i}.mlp.b1": tensor(hidden)}
@@ -233,9 +233,9 @@ def transformers(draw):
     config = folder_by_hand.config() | {"transformers": {"model": entry}, "characters": characters}
     config |= draw(st.sampled_from([{}, {"problem": {"kind": "regex", "pattern": "a"}}, {"length": 0, "padding": 3}]))
     config |= draw(st.sampled_from([{}, {}, {"input_symbols": []}, {"aliases": {"a": "1"}}, {"steps": 0}]))
-    others = st.sampled_from(["mdm", "topk", "cot", "pcot"])
+    other_kinds = st.sampled_from(["mdm", "topk", "cot", "pcot"])
     if draw(st.booleans()):
-        kind = draw(others)
+        kind = draw(other_kinds)
         entry |= {"loop": None, "attention": "causal"}
         config |= {
             "reasoner": kind,

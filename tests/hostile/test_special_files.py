@@ -18,13 +18,13 @@ def pipe(path):
 
 
 def unix_socket(path):
-    here = os.getcwd()
+    working_folder = os.getcwd()
     os.chdir(path.parent)  # the name of a socket must be short
     try:
         with socket.socket(socket.AF_UNIX) as listener:
             listener.bind(path.name)
     finally:
-        os.chdir(here)
+        os.chdir(working_folder)
 
 
 def device(path):

@@ -50,8 +50,8 @@ class Client:
         """(status, document); a string is sent as it is."""
         body = question if isinstance(question, str | bytes) else json.dumps(question)
         sent = {**JSON, **{name.replace("_", "-"): value for name, value in headers.items()}}
-        status, got, answer = self.send("POST", f"/api/{task}", body, sent)
-        assert got["Content-Type"] == "application/json"
+        status, received, answer = self.send("POST", f"/api/{task}", body, sent)
+        assert received["Content-Type"] == "application/json"
         return status, json.loads(answer)
 
     def ask(self, task, problem, word, **options):

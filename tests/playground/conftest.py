@@ -24,9 +24,9 @@ def own_process(tmp_path):
     """Run Python code in a process of its own, in an empty folder: what it prints."""
 
     def run(code):
-        done = subprocess.run(
+        completed = subprocess.run(
             [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
         )
-        return done.stdout + done.stderr
+        return completed.stdout + completed.stderr
 
     return run

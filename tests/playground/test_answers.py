@@ -8,8 +8,8 @@ from urllib.parse import parse_qs
 import pytest
 
 from unmask.playground.answers import lengths_of
-from unmask.playground.asked_problem import PROGRAMS, PlaygroundQuestion, asked_problem
 from unmask.playground.programs import KNOWN
+from unmask.playground.requested_problem import PROGRAMS, PlaygroundQuestion, requested_problem
 
 ABB, WORD = "(a|b)*abb", "aababbabb"
 KINDS = ("mdm", "smdm", "topk", "plt", "cot", "pcot")
@@ -34,9 +34,9 @@ class Examples(HTMLParser):
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_framework_agrees_with_re(client, kind):
     for word in (WORD, WORD[::-1]):
-        right = "accepted" if re.fullmatch(ABB, word) else "rejected"
+        expected = "accepted" if re.fullmatch(ABB, word) else "rejected"
         answer = client.ask("run", ABB, word, kind=kind)
-        assert (answer["answer"], answer["right"]) == (right, right)
+        assert (answer["answer"], answer["right"]) == (expected, expected)
         assert answer["kind"] == kind
         assert answer["steps"] == (9 if kind == "cot" else 4)
 
@@ -95,8 +95,8 @@ def test_a_fixed_length_has_one_point_each(client):
 
 
 def test_a_family_skips_lengths_that_it_has_not():
-    assert list(lengths_of(asked_problem(PlaygroundQuestion("family:reachability", "0100")))) == [4, 16, 64]
-    assert list(lengths_of(asked_problem(PlaygroundQuestion("family:addition", "0100")))) == [2, 4, 8, 16, 32, 64]
+    assert list(lengths_of(requested_problem(PlaygroundQuestion("family:reachability", "0100")))) == [4, 16, 64]
+    assert list(lengths_of(requested_problem(PlaygroundQuestion("family:addition", "0100")))) == [2, 4, 8, 16, 32, 64]
 
 
 def test_the_proof_button_proves(client):

@@ -174,12 +174,12 @@ def test_more_than_it_takes_leave_it_responsive(client):
         return client.post("run", {**heavy, "seed": seed})
 
     with ThreadPoolExecutor(inside + 6) as pool:
-        asked = [pool.submit(ask, seed) for seed in range(inside + 6)]
-        wait(asked, return_when=FIRST_COMPLETED)  # somebody was told to come back: all the others are inside
+        requests = [pool.submit(ask, seed) for seed in range(inside + 6)]
+        wait(requests, return_when=FIRST_COMPLETED)  # somebody was told to come back: all the others are inside
         for _ in range(3):
             assert client.send("GET", "/")[0] == 200
-        assert not all(future.done() for future in asked), "the page came only after the work"
-        answers = [future.result() for future in asked]
+        assert not all(future.done() for future in requests), "the page came only after the work"
+        answers = [future.result() for future in requests]
     statuses = [status for status, _ in answers]
     assert set(statuses) == {200, 503}
     assert statuses.count(200) <= inside

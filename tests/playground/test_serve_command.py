@@ -11,8 +11,8 @@ from .client import Client, started
 
 
 def test_a_port_in_use_is_an_error_of_one_sentence(unmask):
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        code, _, err = unmask("serve", "--port", taken.getsockname()[1])
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        code, _, err = unmask("serve", "--port", listener.getsockname()[1])
     assert code == 2
     assert "choose another with --port" in err
 

@@ -35,10 +35,10 @@ def python_height(text):
 def expressions(operators=6):
     """Texts with at most this many operators; some parentheses matter, some are idle, some are missing."""
 
-    def joined(part):
-        whole = st.builds("{}{}{}".format, part, st.sampled_from("+-*"), part)
-        return st.one_of(whole, whole.map("({})".format), part.map("({})".format))
+    def joined(subexpression):
+        whole = st.builds("{}{}{}".format, subexpression, st.sampled_from("+-*"), subexpression)
+        return st.one_of(whole, whole.map("({})".format), subexpression.map("({})".format))
 
-    one = st.builds("{}{}{}".format, st.just("a"), st.sampled_from("+-*"), st.just("b"))
-    texts = st.recursive(st.one_of(st.sampled_from("abc"), one), joined, max_leaves=4)
+    operation = st.builds("{}{}{}".format, st.just("a"), st.sampled_from("+-*"), st.just("b"))
+    texts = st.recursive(st.one_of(st.sampled_from("abc"), operation), joined, max_leaves=4)
     return texts.filter(lambda text: 1 <= sum(text.count(sign) for sign in "+-*") <= operators)

@@ -12,7 +12,7 @@ ASKING = {"isinstance", "issubclass", "hasattr", "type", "getattr"}
 A_PROBLEM = re.compile(r"\b[pP]roblem\b|\w+Problem\b|\b[cC]ompiler\b|\w+Compiler\b")
 
 
-def asked(root):
+def isinstance_checks(root):
     """Every call that looks at the kind of a problem or of a compiler, and every case of a `match` that does."""
     for path in sorted(root.rglob("*.py")):
         place = path.relative_to(root).as_posix()
@@ -25,7 +25,7 @@ def asked(root):
 
 
 def test_nobody_asks():
-    assert list(asked(SOURCE)) == []
+    assert list(isinstance_checks(SOURCE)) == []
 
 
 @pytest.mark.parametrize(
@@ -42,11 +42,11 @@ def test_nobody_asks():
 def test_asking_is_caught(tmp_path, text):
     (tmp_path / "verification").mkdir()
     (tmp_path / "verification" / "x.py").write_text(text)
-    assert len(list(asked(tmp_path))) >= 1
+    assert len(list(isinstance_checks(tmp_path))) >= 1
 
 
 def test_the_chooser_may_ask(tmp_path):
-    for place in ("problems/x.py", "compilers/compiler.py"):
-        (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / place).write_text("isinstance(problem, FamilyProblem)")
-    assert list(asked(tmp_path)) == []
+    for module in ("problems/x.py", "compilers/compiler.py"):
+        (tmp_path / module).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / module).write_text("isinstance(problem, FamilyProblem)")
+    assert list(isinstance_checks(tmp_path)) == []

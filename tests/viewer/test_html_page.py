@@ -112,20 +112,20 @@ def test_pages_stay_small_at_length_64(problem):
 def test_what_does_not_fit_is_left_out_and_said(abb):
     view = view_of(abb, "abbaabbababababb", ["cot"])
     whole = len(html_page.render(view))
-    seen = set()
+    notes = set()
     for at_most in range(whole, whole - 14_000, -300):
         for panel in data_of(html_page.render(view, at_most=at_most))["panels"]:
-            said = panel["leftOut"][0] if panel["leftOut"] else None
-            seen.add(said)
+            note = panel["leftOut"][0] if panel["leftOut"] else None
+            notes.add(note)
             stages = sum(len(t["stages"]) for t in panel["transformers"])
-            if said == LEFT_OUT[Detail.no_registers]:
+            if note == LEFT_OUT[Detail.no_registers]:
                 assert stages == 0
                 assert panel["heads"]
-            if said == LEFT_OUT[Detail.canvas_only]:
+            if note == LEFT_OUT[Detail.canvas_only]:
                 assert stages == 0
                 assert not panel["heads"]
             assert unpacked(panel["tokens"]).shape[1] >= 31
-    assert seen == set(LEFT_OUT.values())
+    assert notes == set(LEFT_OUT.values())
 
 
 def test_a_run_too_large_to_watch_shows_its_canvas(abb, monkeypatch):
@@ -162,7 +162,7 @@ def test_text_is_cut_in_the_middle():
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "cell"),
     [
         ("abb", "abb"),
         ("\u202ea", "\\u{202e}a"),
@@ -172,5 +172,5 @@ def test_text_is_cut_in_the_middle():
         ("\ud800", "\\u{d800}"),
     ],
 )
-def test_every_character_shows(text, shown):
-    assert in_a_cell(text) == shown
+def test_every_character_shows(text, cell):
+    assert in_a_cell(text) == cell

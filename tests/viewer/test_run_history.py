@@ -58,11 +58,11 @@ def test_a_looped_model_shows_the_register_that_folds_the_word():
     panel = panel_of(compile_problem("(a|b)*abb", "plt", length=4), "babb")
     history = panel.history
     assert history.register == "product"
-    shown = [[history.symbols[t] if t != NOTHING else "" for t in line] for line in history.tokens]
-    assert shown[0][:4] == ["b", "a", "b", "b"]
-    assert shown[1][:2] == ["a", "bb"]  # ba is like a, and bb is itself
-    assert shown[2][0] == "abb"
-    assert shown[3] == ["", "", "", "", "1"]
+    cells = [[history.symbols[t] if t != NOTHING else "" for t in line] for line in history.tokens]
+    assert cells[0][:4] == ["b", "a", "b", "b"]
+    assert cells[1][:2] == ["a", "bb"]  # ba is like a, and bb is itself
+    assert cells[2][0] == "abb"
+    assert cells[3] == ["", "", "", "", "1"]
 
 
 # Edges are read off the attention: trees, circuits, chains, and random weights.
@@ -70,10 +70,10 @@ def test_a_looped_model_shows_the_register_that_folds_the_word():
 
 def sources(panel):
     """column → the columns it was made from, for a run that writes every slot at most once."""
-    found = {}
+    sources_of = {}
     for edge in panel.edges:
-        found.setdefault(edge.column, []).append(edge.source)
-    return found
+        sources_of.setdefault(edge.column, []).append(edge.source)
+    return sources_of
 
 
 def leaves(column, made_from):

@@ -40,8 +40,8 @@ def test_a_page_with_the_chain_beside_it(unmask, folders, tmp_path):
 def test_options(unmask, folders, tmp_path, options, kinds):
     code, out, _ = unmask("view", folders / "abb", WORD, "--svg", tmp_path / "run.svg", "--text", *options)
     assert code == 0
-    told = out.splitlines()[-1].split(": ")[1].split(", ")
-    assert [part.split()[0] for part in told] == kinds
+    runs = out.splitlines()[-1].split(": ")[1].split(", ")
+    assert [run.split()[0] for run in runs] == kinds
     assert "step 1   a   a   b   b  |" in out
     assert (tmp_path / "run.svg").read_text(encoding="utf-8").startswith("<svg ")
 
@@ -122,7 +122,7 @@ def test_what_cannot_be_compared_is_left_out_and_said(unmask, folders, tmp_path,
     ],
 )
 def test_errors_are_one_sentence_and_leave_nothing(unmask, folders, tmp_path, arguments, sentence):
-    code, out, err = unmask("view", folders / "abb", *(part.format(here=tmp_path) for part in arguments))
+    code, out, err = unmask("view", folders / "abb", *(argument.format(here=tmp_path) for argument in arguments))
     assert (code, out) == (2, "")
     assert sentence in err
     assert err.count("\n") == 1
@@ -132,10 +132,10 @@ def test_errors_are_one_sentence_and_leave_nothing(unmask, folders, tmp_path, ar
 def test_a_page_is_written_whole_or_not_at_all(unmask, folders, tmp_path, monkeypatch):
     from unmask.viewer import html_page
 
-    kept = tmp_path / "trace.html"
-    kept.write_text("before")
+    page = tmp_path / "trace.html"
+    page.write_text("before")
     monkeypatch.setattr(html_page, "safe_json", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
-    code, _, _ = unmask("view", folders / "abb", WORD, "--out", kept)
+    code, _, _ = unmask("view", folders / "abb", WORD, "--out", page)
     assert code != 0
-    assert kept.read_text() == "before"
-    assert list(tmp_path.iterdir()) == [kept]
+    assert page.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [page]

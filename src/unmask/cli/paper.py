@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from unmask.cli.options import DEFAULT_LIMIT, Json, LimitOption, TimeoutOption, budgeted, complete_label, leave_if_over
-from unmask.cli.terminal import console, is_quiet, literal, say, show_table
+from unmask.cli.terminal import console, is_quiet, literal, print_document, say, show_table
 from unmask.errors import OutOfTime
 from unmask.limits import stage
 from unmask.paper.findings import Finding
@@ -33,7 +33,6 @@ def paper(
 
     Example: [bold]unmask paper 'Theorem 3.1' --check[/bold]
     """
-    from unmask.cli.terminal import print_document
     from unmask.paper.all_items import ITEMS, search
     from unmask.paper.checks.evidence import Effort
     from unmask.paper.findings import examine_all, recorded
@@ -41,9 +40,9 @@ def paper(
     items = ITEMS if item is None else search(item)
     findings, end = [], None
     with budgeted("checking", limit=limit, timeout=timeout):
-        found = stage("checking", examine_all(items, Effort()), len(items)) if check else recorded(items)
+        examined = stage("checking", examine_all(items, Effort()), len(items)) if check else recorded(items)
         try:
-            for finding in found:
+            for finding in examined:
                 findings.append(finding)
         except OutOfTime as over:
             end = over

@@ -86,7 +86,7 @@ def _measured(cell: SweepCell, run: Any) -> dict[str, Any]:
     from unmask.lab.task_layouts import PLACES
     from unmask.lab.task_sources import Stream
     from unmask.lab.trained_model import accuracy
-    from unmask.lab.trained_sampling import planned
+    from unmask.lab.trained_sampling import measure_samplers
 
     trained, found = run.trained, {}
     if "operands" in cell.measures:
@@ -105,7 +105,7 @@ def _measured(cell: SweepCell, run: Any) -> dict[str, Any]:
                 judged = accuracy(at, LONGER_WORDS, seed=cell.config.seed, stream=Stream.judging)
                 found["longer"][str(length)] = judged.right
     if "planners" in cell.measures:
-        found["planners"] = planned(trained, count=PLANNED_WORDS, seed=cell.config.seed)
+        found["planners"] = measure_samplers(trained, count=PLANNED_WORDS, seed=cell.config.seed)
     return found
 
 

@@ -19,7 +19,7 @@ from unmask.lab.task_layouts import FETCHES, MASK, MOST_FETCHES, NO_OPERAND, Tas
 from unmask.lab.task_sources import ProgramSource, TaskSource
 from unmask.limits import check, foresee
 from unmask.recurrences.interpreter import Interpreter
-from unmask.recurrences.unfolding import Fixed, Found, FromLetter, FromSlot, Key, Operand, SlotStep, Through
+from unmask.recurrences.unfolding import Fixed, FromLetter, FromSlot, Key, Operand, OverRange, SlotStep, Through
 from unmask.weights.kinds import Kind
 
 KEPT, KEPT_BYTES = 1024, 1 << 24  # most words whose canvases are kept, and most bytes of them: short words recur
@@ -95,12 +95,12 @@ class ProgramSlots:
 
     def _rows_of(self, operand: Operand) -> list[int]:
         if isinstance(operand, FromLetter):
-            return [operand.place]
+            return [operand.position]
         if isinstance(operand, FromSlot):
             return [self._row[operand.key]]
         if isinstance(operand, Through):
             return self._rows_of(operand.operand)
-        if isinstance(operand, Found):
+        if isinstance(operand, OverRange):
             if not operand.operands:
                 return [NO_OPERAND] * (2 * len(operand.over.reads))
             ends = zip(operand.operands[0], operand.operands[-1], strict=True)

@@ -33,15 +33,15 @@ def chart(grammar: BinaryGrammar, *, sets: bool | None = None) -> System:
     if sets is None:
         sets = len(grammar.nonterminals) <= MOST_IN_SETS
     groups, whole = _in_sets(grammar) if sets else _one_by_one(grammar)
-    taken = {group.name for group in groups}
-    accepted = Slots(next(name for name in _others("accepted") if name not in taken), (), BOOLEAN)
+    used_names = {group.name for group in groups}
+    accepted = Slots(next(name for name in _primed_names("accepted") if name not in used_names), (), BOOLEAN)
     accepted.rule((), lambda: grammar.empty, where=N.equals(0))
     accepted.rule(whole[0, N - 1], (lambda derived: grammar.start in derived) if sets else (lambda derived: derived))
     return System(tuple(grammar.letters), (*groups, accepted), answer=accepted[()])
 
 
-def _others(name: str) -> Iterator[str]:
-    """The name, then others for one that a nonterminal has."""
+def _primed_names(name: str) -> Iterator[str]:
+    """Yield the name, then the name with 1, 2, … primes."""
     return (name + "'" * primes for primes in count())
 
 
@@ -62,7 +62,7 @@ def _one_by_one(grammar: BinaryGrammar) -> tuple[list[Slots], Slots]:
             for (left, right), derived in grammar.pairs.items()
             if name in derived
         ]
-        group.rule(splits, lambda *found: reduce(or_, found, False))
+        group.rule(splits, lambda *derivations: reduce(or_, derivations, False))
     return list(groups.values()), groups[grammar.start]
 
 

@@ -29,7 +29,7 @@ from unmask.engines.reference import ReferenceSession
 from unmask.errors import UnmaskError
 from unmask.limits import check
 from unmask.reasoners.decoding import confidence, decode
-from unmask.reasoners.planners import surest
+from unmask.reasoners.planners import choose_surest
 from unmask.weights.kinds import DIFFUSION
 from unmask.weights.model import Model
 from unmask.weights.transformer import Head
@@ -296,7 +296,7 @@ class _Run:
             if model.k is None:
                 chosen = (sure > -model.precision.bound) & allowed
             else:
-                chosen = surest(sure[None], allowed[None], model.k)[0]
+                chosen = choose_surest(sure[None], allowed[None], model.k)[0]
         return np.where(chosen, decode(predicted, model.precision, without=mask), self.canvas)
 
     def _read(self, name: str, fresh: np.ndarray | None, compare: np.ndarray | None) -> np.ndarray:

@@ -35,7 +35,7 @@ PER_STEP = 400  # further bytes of a kept canvas: two arrays and their step
 def run_cost(model: Model, engine: Engine, batch: int, *, watched: bool = False) -> int:
     """Return the bytes of a run, without its canvases. `watched`: everything computed is recorded."""
     sessions = (engine.footprint(t, batch, watched=watched) for t in model.transformers.values())
-    return Footprint.together(sessions) + batch * (PER_ROW * model.rows + PER_LETTER * model.length)
+    return Footprint.combined(sessions) + batch * (PER_ROW * model.rows + PER_LETTER * model.length)
 
 
 def canvas_cost(model: Model, *, planned: bool = False) -> int:

@@ -127,7 +127,7 @@ def _planner(source: Model, mask: str) -> Program:
     program.embed(len(source.vocabulary), masked)
     layer = program.layer()
     # a row that looks at itself is never chosen here: workspace, and the first block, which is added below
-    select_block(layer, masked, own=own, previous=previous, before=before, chosen=chosen)
+    select_block(layer, masked, row_code=own, previous=previous, before=before, chosen=chosen)
     layer.mlp.write(conjunction(layer.mlp, masked, [later]), chosen)
     planner_logits(program, chosen)
     return program

@@ -329,7 +329,7 @@ class LoopPredictor:
             empty(head, layer.mlp, self.sentinel, share[None], self.blind)
 
     def _store(self, first: LayerBuilder, second: LayerBuilder) -> None:
-        program, others = self.program, self.at.others[self.shape.stream_entries]
+        program, others = self.program, self.at.other_entries[self.shape.stream_entries]
         copied = program.register("copied", self.shape.width)
         signs = program.register("dumped +"), program.register("dumped -")
         dumped = program.register("dumped")
@@ -370,7 +370,7 @@ class LoopPredictor:
             if len(last) > 1:
                 veto(first.mlp, wrong, code)
             for j, entry in enumerate(spread.carriers):
-                negated = [self.at.others[entry], self.elsewhere[0]]
+                negated = [self.at.other_entries[entry], self.elsewhere[0]]
                 digit = np.array([digits.digit(v, j) for v in numbers])
                 for value, column_of_digit in zip(digits.values, rest, strict=True):
                     units = conjunction(second.mlp, code[digit == value], [negated] * int((digit == value).sum()))

@@ -1,4 +1,4 @@
-"""Trace × Recording → RunHistory: the canvas after every step, what each step wrote, and what it was made from.
+"""Trace × Recording → RunHistory: the canvas after every step, what each step wrote, and from which sources.
 
 Line 0 is the canvas before the first step, line t + 1 the one after step t. A column is a row of the transformer:
 begin symbol, input, slots. A looped model has no canvas: its line 0 is the residual stream after the layers before the
@@ -25,7 +25,7 @@ from unmask.viewer.run_recording import AttentionReads, Recording
 
 NOTHING = -1
 KEPT, WRITTEN, EDITED, REPEATED = range(4)
-"""What a step did to a slot: it left it alone, or wrote the first symbol, another symbol, or the same symbol again."""
+"""What a step did to a slot: nothing, or it wrote the first symbol, another symbol, or the same symbol again."""
 RegisterBlocks = Sequence[tuple[str, Sequence[str]]]
 """(register, labels of its columns), in column order."""
 
@@ -144,7 +144,7 @@ def _after_each_loop(recording: Recording, loops: int) -> np.ndarray | None:
 
 
 def _most_telling(streams: np.ndarray, blocks: RegisterBlocks) -> tuple[str | None, Sequence[str], np.ndarray]:
-    """Return (name, labels, label in each row after each loop) of one one-hot register that changes.
+    """Return (name, labels, label of each row after each loop) of a one-hot register that changes.
 
     Of the registers that are not empty in most rows before the first loop, choose the one that changes most.
     """
@@ -170,7 +170,7 @@ MOST_EDGES = 20_000
 
 @dataclass(frozen=True)
 class Edge:
-    """What was written at (line, column) was made from what was at `source`, which was written at `source_line`.
+    """The symbol written at (line, column) was computed from column `source`, which was written in `source_line`.
 
     `head` indexes the heads of the run, or is CONTINUES: a chain of thought continues from its last symbol.
     """
@@ -265,8 +265,8 @@ def positions_over_input(history: RunHistory, edges: Sequence[Edge]) -> dict[tup
                 for e in sources[line, column]
                 if (e.source_line, e.source) in position
             ]
-            own = column if history.looped else (column - history.first_slot) * width / history.tokens.shape[1]
-            wished.append((own if history.looped or not read else sum(read) / len(read), column))
+            own_position = column if history.looped else (column - history.first_slot) * width / history.tokens.shape[1]
+            wished.append((own_position if history.looped or not read else sum(read) / len(read), column))
         for x, (_, column) in zip(_spread([w for w, _ in sorted(wished)], width), sorted(wished), strict=True):
             position[line, column] = x
     return position
@@ -275,12 +275,12 @@ def positions_over_input(history: RunHistory, edges: Sequence[Edge]) -> dict[tup
 def _spread(wished: list[float], width: int) -> list[float]:
     """Return the nearest positions that keep the order and a gap, within the width of the input if they fit."""
     gap = min(GAP, (width - 1) / max(1, len(wished) - 1)) if len(wished) > 1 else 0
-    left, right = list(wished), list(wished)
-    for i in range(1, len(left)):
-        left[i] = max(left[i], left[i - 1] + gap)
-    for i in range(len(right) - 2, -1, -1):
-        right[i] = min(right[i], right[i + 1] - gap)
-    middle = [(a + b) / 2 for a, b in zip(left, right, strict=True)]
+    forward, backward = list(wished), list(wished)
+    for i in range(1, len(forward)):
+        forward[i] = max(forward[i], forward[i - 1] + gap)
+    for i in range(len(backward) - 2, -1, -1):
+        backward[i] = min(backward[i], backward[i + 1] - gap)
+    middle = [(a + b) / 2 for a, b in zip(forward, backward, strict=True)]
     for i in range(len(middle)):
         middle[i] = max(middle[i], i * gap if not i else middle[i - 1] + gap)
     shift = max(0.0, middle[-1] - (width - 1)) if middle else 0.0

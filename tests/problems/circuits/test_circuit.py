@@ -44,19 +44,19 @@ def every_input(circuit):
 def test_every_shape_computes_the_same(seed):
     circuit = random_circuit(seed)
     bits = every_input(circuit)
-    right = circuit.evaluate(bits)
+    expected = circuit.evaluate(bits)
     flat = collapsed(circuit)
-    assert np.array_equal(flat.evaluate(bits), right)
+    assert np.array_equal(flat.evaluate(bits), expected)
     assert flat.depth <= circuit.depth
     narrow = binary(circuit)
-    assert np.array_equal(narrow.evaluate(bits), right)
+    assert np.array_equal(narrow.evaluate(bits), expected)
     assert all(len(gate.inputs) == 2 for gate in narrow.gates)
     inner, outputs = with_output_gates(circuit)
     first = circuit.first_gate + len(inner)
     rebuilt = Circuit(
         circuit.inputs, (*inner, *outputs), tuple(2 * (first + i) for i in range(len(outputs))), circuit.output_names
     )
-    assert np.array_equal(rebuilt.evaluate(bits), right)
+    assert np.array_equal(rebuilt.evaluate(bits), expected)
     assert rebuilt.depth <= max(1, circuit.depth)
 
 

@@ -47,17 +47,17 @@ def random_text(seed):
     return "\n".join([".model m", f".inputs {' '.join(inputs)}", f".outputs {' '.join(outputs)}", *tables, ".end"])
 
 
-def value_of(text, signal, given):
+def value_of(text, signal, inputs):
     """What a signal of a text without comments and continuations is, looked up row by row."""
-    if signal in given:
-        return given[signal]
+    if signal in inputs:
+        return inputs[signal]
     blocks = [block.split("\n") for block in text.split("\n.")]
     head, *rows = next(b for b in blocks if b[0].split()[0].endswith("names") and b[0].split()[-1] == signal)
-    found = [value_of(text, read, given) for read in head.split()[1:-1]]
+    values = [value_of(text, read, inputs) for read in head.split()[1:-1]]
     rows = [row.split() if head.split()[1:-1] else ["", row.strip()] for row in rows if row]
     if not rows:
         return False
-    hit = any(all(c in ("-", str(int(v))) for c, v in zip(cube, found, strict=True)) for cube, _ in rows)
+    hit = any(all(c in ("-", str(int(v))) for c, v in zip(cube, values, strict=True)) for cube, _ in rows)
     return hit == (rows[0][1] == "1")
 
 
@@ -66,8 +66,8 @@ def differing_inputs(text):
     circuit = parse_blif(text)
     count = 0
     for bits, row in zip(every_input(circuit), circuit.evaluate(every_input(circuit)), strict=True):
-        given = dict(zip(circuit.inputs, bits.tolist(), strict=True))
-        count += [value_of(text, signal, given) for signal in circuit.output_names] != row.tolist()
+        inputs = dict(zip(circuit.inputs, bits.tolist(), strict=True))
+        count += [value_of(text, signal, inputs) for signal in circuit.output_names] != row.tolist()
     return count
 
 

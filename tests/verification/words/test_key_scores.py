@@ -33,8 +33,8 @@ def check(head, precision, batches):
     """Queries and keys of all batches so far, after each."""
     compact = Compact(precision)
     prepared = PreparedHead(head, compact, np.arange(head.wq.shape[0]))
-    places = prepared.query.place, prepared.key.place
-    scores = KeyScores((prepared.query.place, prepared.key.place), compact)
+    places = prepared.query.score_rows, prepared.key.score_rows
+    scores = KeyScores((prepared.query.score_rows, prepared.key.score_rows), compact)
     restarts, rows = 0, []
     for batch in batches:
         H = batch.astype(compact.narrow)
@@ -91,7 +91,7 @@ def test_heads_without_columns_see_everything():
     head = Head(Matrix.zeros((2, 0)), Matrix.zeros((2, 0)), Matrix.zeros((2, 2)))
     compact = Compact(Precision(2))
     prepared = PreparedHead(head, compact, np.arange(2))
-    scores = KeyScores((prepared.query.place, prepared.key.place), compact)
+    scores = KeyScores((prepared.query.score_rows, prepared.key.score_rows), compact)
     H = np.zeros((2, 3), dtype=compact.narrow)
     keys = scores.keys(prepared.key(H, slice(0, 3)))
     (query,) = set(scores.effective_queries(scores.queries(prepared.query(H, slice(0, 3)))))

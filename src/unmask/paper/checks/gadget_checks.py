@@ -119,7 +119,7 @@ def encoding(_: Effort) -> Evidence:
         program = blank(rows, ("0", "1", "&"))
         own = program.code("own", n)
         previous = program.code("previous", (n - 1).positive_part())
-        pointer = whole_layers.binary_encoding(program, size, marker=2, digit_one=1, own=own, previous=previous)
+        pointer = whole_layers.binary_encoding(program, size, marker=2, digit_one=1, row_code=own, previous=previous)
         words = np.concatenate([np.full((2**size, 1), 2), bits(size)], axis=1)
         for loops in (size, size + 3):
             held = run_words(program, precision, words, loops=loops)[:, size, pointer.bits]

@@ -289,7 +289,7 @@ class WireMedium:
         tokens: SlotWires,
         last: int,
         *,
-        asked: list[int] | None = None,  # noqa: ARG002
+        requested: list[int] | None = None,  # noqa: ARG002
     ) -> list[OneHotRow]:
         wired = self._transformers[name]
         residual = wired.layers(wired.embed(self._input + tokens), 0, len(wired.transformer.layers))
@@ -298,10 +298,10 @@ class WireMedium:
     def decode(self, logits: Sequence[OneHotRow], *, without: int | None = None) -> SlotWires:
         return [argmax(self.builder, row, without=without) for row in logits]
 
-    def taken(self, decisions: Sequence[OneHotRow]) -> list[int]:
+    def chosen_slots(self, decisions: Sequence[OneHotRow]) -> list[int]:
         return [decision.get(1, FALSE) for decision in self.decode(decisions)]
 
-    def masks_alone(self, step: int, choice: list[int], canvas: SlotWires) -> list[int]:  # noqa: ARG002
+    def require_masked(self, step: int, choice: list[int], canvas: SlotWires) -> list[int]:  # noqa: ARG002
         mask = self._model.token[self._model.mask or ""]
         edits = (self.builder.and_(u, y.get(mask, FALSE) ^ 1) for u, y in zip(choice, canvas, strict=True))
         self._edits.append(self.builder.or_(*edits))
@@ -323,7 +323,7 @@ class WireMedium:
     def joined(self, left: SlotWires, right: SlotWires) -> SlotWires:
         return left + right
 
-    def written(self, symbols: SlotWires) -> SlotWires:
+    def as_tokens(self, symbols: SlotWires) -> SlotWires:
         return symbols
 
     def embed(self, tokens: SlotWires) -> list[OneHotRow]:

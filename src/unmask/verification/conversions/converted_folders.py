@@ -22,8 +22,7 @@ from unmask.programs.declarations import Declaration, Flag, OneHot, SignedBits, 
 from unmask.programs.program import Edges, HeadBuilder, LayerBuilder, MlpBuilder, Program
 from unmask.reasoners.run_words import run_batch
 from unmask.testing.draws import Draws
-from unmask.testing.random_model import sample_words
-from unmask.testing.saturating_weights import SaturatingWeights
+from unmask.testing.random_model import SaturatingWeights, sample_words
 from unmask.theorems.alignment import aligned_difference
 from unmask.theorems.theorem import Conversion, ConversionSource, programs_at
 from unmask.traces.trace import Trace

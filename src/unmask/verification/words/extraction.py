@@ -243,12 +243,12 @@ class Labelled(NamedTuple):
 class Choices:
     """For each slot, the cases in which it is chosen (label 1).
 
-    `masks_alone_in` is the step, if choosing an unmasked slot is an error. `slots` may be a generator, so that a slot
-    is written before the next is computed.
+    `require_masked_in` is the step, if choosing an unmasked slot is an error. `slots` may be a generator, so that a
+    slot is written before the next is computed.
     """
 
     slots: Iterable[Labelled]
-    masks_alone_in: int | None = None
+    require_masked_in: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -305,15 +305,15 @@ class TableMedium:
         tokens: list[Token],
         last: int,
         *,
-        asked: Choices | None = None,
+        requested: Choices | None = None,
     ) -> list[Labelled | None]:
         """Return the logits of each slot; None for a slot that is never chosen."""
         if name not in self._passes:
             self._passes[name] = self._pass(name, range(len(self._model.transformers[name].layers)))
         all_tokens = self._input + tokens
         row_indices = range(len(all_tokens) - last, len(all_tokens))
-        if asked is not None:
-            row_indices = [index for index, slot in zip(row_indices, asked.slots, strict=True) if slot.labels.any()]
+        if requested is not None:
+            row_indices = [index for index, slot in zip(row_indices, requested.slots, strict=True) if slot.labels.any()]
         symbolic = self._passes[name]
         logits = {
             index: Labelled(row.cases, symbolic.logits(row))
@@ -324,12 +324,12 @@ class TableMedium:
     def decode(self, logits: Sequence[Labelled | None], *, without: int | None = None) -> list[Labelled | None]:
         return [None if row is None else self._decoded(row, without) for row in logits]
 
-    def taken(self, decisions: Sequence[Labelled | None]) -> Choices:
+    def chosen_slots(self, decisions: Sequence[Labelled | None]) -> Choices:
         return Choices([slot for slot in self.decode(decisions) if slot is not None])
 
-    def masks_alone(self, step: int, choice: Choices, canvas: list[Token]) -> Choices:  # noqa: ARG002
+    def require_masked(self, step: int, choice: Choices, canvas: list[Token]) -> Choices:  # noqa: ARG002
         """Return the choice; errors are reported by `overwrite`, which joins choice and canvas."""
-        return replace(choice, masks_alone_in=step)
+        return replace(choice, require_masked_in=step)
 
     def surest(self, logits: Sequence[Labelled | None], k: int, *, without: int) -> Choices:
         confidences = self._confidences(logits, without)
@@ -345,11 +345,11 @@ class TableMedium:
         for slot, (chosen, symbol, old) in enumerate(zip(choice.slots, symbols, canvas, strict=True)):
             if symbol is None or not chosen.labels.any():
                 continue
-            if not chosen.cases.constant or choice.masks_alone_in is not None:
+            if not chosen.cases.constant or choice.require_masked_in is not None:
                 basis, labels = self._joined_labels([chosen, symbol, Labelled(old.cases, old.symbols)])
                 is_chosen, new_symbols, old_symbols = labels[0] == 1, labels[1], labels[2]
-                if choice.masks_alone_in is not None:
-                    self._report_edits(choice.masks_alone_in, slot, basis, is_chosen & (old_symbols != self._mask))
+                if choice.require_masked_in is not None:
+                    self._report_edits(choice.require_masked_in, slot, basis, is_chosen & (old_symbols != self._mask))
                 symbol = Labelled(*self.network.cases(basis, np.where(is_chosen, new_symbols, old_symbols)))
             token = self._token(symbol)
             after[slot] = old if token.same(old) else token
@@ -358,7 +358,7 @@ class TableMedium:
     def joined(self, left: list[Token], right: list[Token]) -> list[Token]:
         return left + right
 
-    def written(self, symbols: Sequence[Labelled | None]) -> list[Token]:
+    def as_tokens(self, symbols: Sequence[Labelled | None]) -> list[Token]:
         return [self._token(symbol) for symbol in symbols if symbol is not None]
 
     def embed(self, tokens: list[Token]) -> Unrolled:

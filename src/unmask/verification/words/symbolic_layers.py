@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from unmask.engines.prepared_weights import Projection, SparseProduct, telling
+from unmask.engines.prepared_weights import Projection, SparseProduct, without_zero_scores
 from unmask.engines.visible_keys import Places
 from unmask.limits import check
 from unmask.numerics.compact import Compact
@@ -143,12 +143,12 @@ class Projections:
     """[Wq | Wk | Wq' | Wk' | …] of some heads; score_rows[h] has the rows of Q and K whose products form a score."""
 
     def __init__(self, heads: Sequence[Head], compact: Compact, width: int) -> None:
-        matrices = [matrix for head in map(telling, heads) for matrix in (head.wq, head.wk)]
+        matrices = [matrix for head in map(without_zero_scores, heads) for matrix in (head.wq, head.wk)]
         self._product = Projection(_side_by_side(matrices, width), compact, np.arange(width))
         self._rows: list[np.ndarray] = []
         local, first = [], 0
         for matrix in matrices:
-            positions = self._product.place[first : first + matrix.shape[1]]
+            positions = self._product.score_rows[first : first + matrix.shape[1]]
             rows, local_index = np.unique(positions, return_inverse=True)
             self._rows.append(rows)
             local.append(local_index)
