@@ -464,13 +464,13 @@ def sample_law(model: Model, *, engine: Engine | None = None) -> dict[str, Fract
         (['000', '011', '101', '110'], Fraction(1, 1))
     """
     from unmask.reasoners.sampled_law import sampled_law
-    from unmask.reasoners.typed_words import written
+    from unmask.reasoners.typed_words import join_symbols
 
     if model.length:
         raise UnmaskError(f"the law of samples is that of a model without input; this one reads {model.length} letters")
     law: dict[str, Fraction] = {}
     for tokens, chance in sampled_law(model, engine=engine or ENGINES["fast"]()).items():
         symbols = [model.vocabulary[token] for token in tokens]
-        text = written(model, [model.aliases.get(symbol, symbol) for symbol in sample_in(model, symbols)])
+        text = join_symbols(model, [model.aliases.get(symbol, symbol) for symbol in sample_in(model, symbols)])
         law[text] = law.get(text, Fraction(0)) + chance
     return law

@@ -531,7 +531,7 @@ def _show_cached_run(run: "CachedRun", longest: int | None) -> None:
     for change in run.changed[:MOST_CHANGES]:
         out.print(
             literal(
-                f"changed decision: pass {change.step + 1}, slot {change.slot}: {change.got} instead of "
+                f"changed decision: pass {change.step + 1}, slot {change.slot}: {change.actual} instead of "
                 f"{change.expected}"
             )
         )
@@ -569,7 +569,7 @@ def sample(
             _print_law(folder, engine_named(engine), as_json=as_json)
         return
     from unmask.api import generate, load_model, sample_in
-    from unmask.reasoners.typed_words import written
+    from unmask.reasoners.typed_words import join_symbols
 
     samples = []
     with budgeted("sampling" if as_json else None, limit=limit, timeout=timeout):
@@ -579,7 +579,7 @@ def sample(
             if as_json:
                 samples.append({"seed": seed + i, "output": output})
             else:
-                say(written(model, output))
+                say(join_symbols(model, output))
     if as_json:
         print_document({"samples": samples})
 
