@@ -17,7 +17,7 @@ from unmask.export.torch_engine import TorchEngine
 from unmask.numerics.compact import Compact
 from unmask.testing import random_model
 from unmask.testing.random_model import all_words
-from unmask.verification.answer_tables import tabled_answers
+from unmask.verification.answer_tables import answer_many_words
 from unmask.weights.kinds import KINDS
 
 
@@ -54,9 +54,9 @@ HERE = [
 
 def outcome(model, words, engine, *, by_tables):
     """Return the slots of every word, and the errors of words whose run fails."""
-    tabled = tabled_answers(model, words, engine=engine, tables=by_tables)
-    assert tabled.by == ("tables" if by_tables else "engine")
-    return tabled.answers.slots.tolist(), {i: str(error) for i, error in tabled.failed.items()}
+    answered = answer_many_words(model, words, engine=engine, tables=by_tables)
+    assert answered.by == ("tables" if by_tables else "engine")
+    return answered.answers.slots.tolist(), {i: str(error) for i, error in answered.failed.items()}
 
 
 def disagreeing(model, monkeypatch):

@@ -229,14 +229,14 @@ def decide_words(
         >>> decide_words(model, ["aabb", "abab"]).accepted
         [True, False]
     """
-    from unmask.verification.answer_tables import tabled_answers
+    from unmask.verification.answer_tables import answer_many_words
 
     tokens, which, unreadable = read_words(model, words)
-    tabled = tabled_answers(model, tokens, engine=engine or FastEngine(), tables=tables, expected=expected)
-    slots = np.zeros((len(words), tabled.answers.slots.shape[1]), dtype=np.int64)
-    slots[which] = tabled.answers.slots
-    errors: dict[int, UnmaskError] = {int(which[i]): error for i, error in tabled.failed.items()}
-    return Decided(model, slots, {**unreadable, **errors}, tabled.by)
+    answered = answer_many_words(model, tokens, engine=engine or FastEngine(), tables=tables, expected=expected)
+    slots = np.zeros((len(words), answered.answers.slots.shape[1]), dtype=np.int64)
+    slots[which] = answered.answers.slots
+    errors: dict[int, UnmaskError] = {int(which[i]): error for i, error in answered.failed.items()}
+    return Decided(model, slots, {**unreadable, **errors}, answered.by)
 
 
 def run_both(model: Model, word: str | Sequence[str], **options: Any) -> Trace:
@@ -377,10 +377,10 @@ def prove_conversion(
         >>> prove_conversion("cot_to_pcot").status
         'proved'
     """
-    from unmask.verification.conversions.prove_conversions import every_source
+    from unmask.verification.conversions.prove_conversions import prove_theorem
 
     shaped = load_model(like) if isinstance(like, Path) else like
-    return every_source(stem, precision, engine or FastEngine(), to=kind, like=shaped, lengths=lengths)
+    return prove_theorem(stem, precision, engine or FastEngine(), to=kind, like=shaped, lengths=lengths)
 
 
 def compare_frameworks(
