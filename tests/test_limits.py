@@ -16,7 +16,7 @@ from command_line import in_this_process
 from unmask import limits
 from unmask.cli.options import PATIENCE, budgeted, read_bytes
 from unmask.errors import OutOfTime, TooLarge
-from unmask.limits import DEFAULT_MEMORY, Budget, check, current, foresee, in_words, stage
+from unmask.limits import DEFAULT_MEMORY, Budget, check, check_memory, current, size_text, stage
 
 
 def test_work_without_an_end_ends_with_its_time():
@@ -62,7 +62,7 @@ def test_memory_is_measured_while_work_goes_on():
     def work():
         for _ in stage("filling", range(1000)):
             blocks.append(np.ones(1 << 20))
-            current().look(0)
+            current().measure(0)
 
     with (
         Budget(memory=64 << 20),
@@ -74,12 +74,12 @@ def test_memory_is_measured_while_work_goes_on():
 
 def test_a_size_beyond_the_limit_is_refused_with_the_number_and_the_flag():
     with Budget(memory=1 << 20):
-        foresee(1 << 20, "a run")
+        check_memory(1 << 20, "a run")
         with pytest.raises(TooLarge, match=r"a run would take about 1\.1 MB .* 1\.0 MB; .* --limit 1048577"):
-            foresee((1 << 20) + 1, "a run")
-    foresee(DEFAULT_MEMORY, "without a budget, the default")
+            check_memory((1 << 20) + 1, "a run")
+    check_memory(DEFAULT_MEMORY, "without a budget, the default")
     with pytest.raises(TooLarge):
-        foresee(DEFAULT_MEMORY + 1, "without a budget, the default")
+        check_memory(DEFAULT_MEMORY + 1, "without a budget, the default")
 
 
 def test_stages_are_shown_as_they_open_and_close():
@@ -87,8 +87,8 @@ def test_stages_are_shown_as_they_open_and_close():
     with Budget(show=lambda stages: lines.append([(s.label, s.done, s.total) for s in stages])):
         for _ in stage("outer", [1, 2]):
             for _ in stage("inner", iter("ab")):
-                current().look(0)
-        current().look(0)
+                current().measure(0)
+        current().measure(0)
     assert [("outer", 1, 2), ("inner", 1, None)] in lines
     assert lines[-1] == []
 
@@ -106,7 +106,7 @@ def test_other_numbers_are_refused(text):
 
 @pytest.mark.parametrize(("size", "text"), [(1, "1 bytes"), (1024, "1.0 KB"), (1025, "1.1 KB"), (1 << 40, "1,024 GB")])
 def test_sizes_are_rounded_up(size, text):
-    assert in_words(size) == text
+    assert size_text(size) == text
 
 
 def test_a_sample_without_end_is_unknown_when_the_time_is_over(tmp_path):
@@ -159,7 +159,7 @@ def test_the_end_of_time_is_not_lost_in_a_callback_of_a_weak_reference():
     """In such a callback an exception is printed and ignored, so the alarm waits until the callback ends."""
     from weakref import WeakKeyDictionary
 
-    from unmask.limits import must_wait
+    from unmask.limits import must_postpone
 
     events = []
 
@@ -170,7 +170,7 @@ def test_the_end_of_time_is_not_lost_in_a_callback_of_a_weak_reference():
 
     class Watching(dict):
         def __delitem__(self, entry):
-            events.append(must_wait(sys._getframe()))
+            events.append(must_postpone(sys._getframe()))
             super().__delitem__(entry)
 
     table.data = Watching()
@@ -178,19 +178,19 @@ def test_the_end_of_time_is_not_lost_in_a_callback_of_a_weak_reference():
     del key
     gc.collect()
     assert events == [True]
-    assert not must_wait(sys._getframe())
+    assert not must_postpone(sys._getframe())
 
 
 def test_a_signal_waits_for_the_callback_of_an_import_lock():
     """Python prints and ignores exceptions of such a callback: the signal would be lost and print a traceback."""
     from importlib import _bootstrap  # ty: ignore[unresolved-import]
 
-    from unmask.limits import must_wait
+    from unmask.limits import must_postpone
 
     events = []
     lock = _bootstrap._get_module_lock("no module of this name")
     before = sys.getprofile()
-    sys.setprofile(lambda frame, *_: events.append(must_wait(frame)) if frame.f_code.co_name == "cb" else None)
+    sys.setprofile(lambda frame, *_: events.append(must_postpone(frame)) if frame.f_code.co_name == "cb" else None)
     try:
         del lock
     finally:
@@ -253,7 +253,7 @@ def test_work_that_would_take_minutes_is_refused_with_an_estimate(monkeypatch, t
     with limits.Budget(seconds=seconds):
         if refused:
             with pytest.raises(TooLarge, match=r"a run would take about 5\d\d seconds; allow it with --timeout 1"):
-                limits.foresee_time(work, "a run")
+                limits.run_unless_long(work, "a run")
         else:
-            assert limits.foresee_time(work, "a run") == "done"
-    assert limits.foresee_time(work, "a run") == "done"  # outside a budget nothing is refused
+            assert limits.run_unless_long(work, "a run") == "done"
+    assert limits.run_unless_long(work, "a run") == "done"  # outside a budget nothing is refused

@@ -79,7 +79,7 @@ def check_file(path: str | Path, subject: str, *, most: int, error: type[UnmaskE
         raise error(f"{subject} cannot be read: its name is not a valid file name") from None
 
 
-def is_there(path: str | Path) -> bool:
+def path_exists(path: str | Path) -> bool:
     """Return whether anything exists at a path, readable or not. A name that is too long or invalid does not exist."""
     try:
         os.lstat(path)
@@ -324,7 +324,7 @@ def is_partial(path: Path, name: str) -> bool:
     return path.name.startswith(_hidden(name)) and path.name.endswith(PARTIAL) and path.is_file()
 
 
-def listed(names: Collection[str], most: int = 8) -> str:
+def joined_names(names: Collection[str], most: int = 8) -> str:
     """Return `a, b, c and 4 more`."""
     first = ", ".join(sorted(names)[:most])
     return first if len(names) <= most else f"{first} and {len(names) - most:,} more"

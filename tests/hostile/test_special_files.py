@@ -10,7 +10,7 @@ import folder_by_hand
 from unmask.api import compile_problem, save_model
 from unmask.checker.__main__ import main as check_certificate
 from unmask.errors import ProblemError, TooLarge
-from unmask.files import is_there, read_file
+from unmask.files import path_exists, read_file
 
 
 def pipe(path):
@@ -125,9 +125,9 @@ def test_any_name_may_be_asked_for(tmp_path):
     (tmp_path / "f").touch()
     (tmp_path / "nowhere").symlink_to("nothing")
     for name in (tmp_path / "f", tmp_path / "nowhere", tmp_path):
-        assert is_there(name)
+        assert path_exists(name)
     for name in (tmp_path / "f" / "g", "x" * 10_000, "a\0b", ""):
-        assert not is_there(name)
+        assert not path_exists(name)
 
 
 @pytest.mark.parametrize("kind", SPECIAL)

@@ -19,7 +19,7 @@ from functools import cached_property
 
 import numpy as np
 
-from unmask.limits import foresee
+from unmask.limits import check_memory
 from unmask.traces.trace import Trace
 from unmask.viewer.run_recording import AttentionReads, Recording
 
@@ -109,7 +109,7 @@ def _written(trace: Trace, first_slot: int) -> RunHistory:
 
 def _looped(trace: Trace, recording: Recording, blocks: RegisterBlocks) -> RunHistory:
     columns = recording.first_slot + trace.padding
-    foresee(16 * columns * (trace.steps_taken + 2), f"the page of a run with {trace.steps_taken:,} loops")
+    check_memory(16 * columns * (trace.steps_taken + 2), f"the page of a run with {trace.steps_taken:,} loops")
     tokens = np.full((trace.steps_taken + 2, columns), NOTHING)
     change = np.full(tokens.shape, KEPT)
     streams = _after_each_loop(recording, trace.steps_taken)
