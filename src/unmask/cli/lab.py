@@ -12,13 +12,13 @@ from unmask.cli.options import (
     CONTEXT,
     DEFAULT_LIMIT,
     Command,
-    Commands,
     Json,
     LimitOption,
     PageOption,
     TextOption,
     TimeoutOption,
     budgeted,
+    command_group,
     exit_if_out_of_time,
 )
 from unmask.cli.output_files import PAGE, check_writable, write_text
@@ -32,13 +32,6 @@ if TYPE_CHECKING:
     from unmask.lab.settings import Config
     from unmask.lab.sweep import Done
     from unmask.problems.program_problems import ProgramProblem
-
-app = typer.Typer(
-    name="lab",
-    cls=Commands,
-    context_settings=CONTEXT,
-    invoke_without_command=True,
-)
 
 OVERVIEW = """\
 [bold]unmask lab[/bold] trains networks on the tasks that unmask compiles models for,
@@ -54,12 +47,8 @@ Train a table of networks:
 [dim]unmask lab --help[/dim]           all commands
 [dim]unmask lab COMMAND --help[/dim]   one command with its options"""
 
-
-@app.callback()
-def overview(context: typer.Context) -> None:
-    """Train networks on the same tasks in the same frameworks (needs the extra `lab`)."""
-    if context.invoked_subcommand is None:
-        console().print(OVERVIEW)
+HELP = "Train networks on the same tasks in the same frameworks (needs the extra `lab`)."
+app = command_group("lab", HELP, OVERVIEW)
 
 
 MOST_SEED = 1 << 32

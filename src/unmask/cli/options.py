@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
-from unmask.cli.terminal import bars, escaped_streams, say
+from unmask.cli.terminal import bars, console, escaped_streams, say
 from unmask.errors import OutOfTime, ProblemError, shortened
 from unmask.limits import DEFAULT_MEMORY, SECOND, Budget, must_postpone
 from unmask.weights.kinds import KINDS
@@ -225,6 +225,18 @@ class Commands(TyperGroup):
         options, words = args[:end], args[end:]
         quiet = [option for option in options if option in QUIET][:1]
         return super().parse_args(ctx, [*quiet, *(option for option in options if option not in QUIET), *words])
+
+
+def command_group(name: str, help: str, overview: str) -> typer.Typer:
+    """Return a command with subcommands; without a subcommand it prints an overview."""
+    group = typer.Typer(name=name, cls=Commands, context_settings=CONTEXT, invoke_without_command=True)
+
+    @group.callback(help=help)
+    def show_overview(context: typer.Context) -> None:
+        if context.invoked_subcommand is None:
+            console().print(overview)
+
+    return group
 
 
 # Name of an engine → the engine; torch is imported only for the torch engine.
