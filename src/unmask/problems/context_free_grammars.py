@@ -226,7 +226,7 @@ def _split_rules(grammar: Grammar) -> dict[str, set[Alternative]]:
 
 
 def _nullable(short: dict[str, set[Alternative]]) -> set[str]:
-    """The nonterminals that derive ε. `derive_empty` is separate, because the oracle shares nothing with this grammar."""
+    """The nonterminals that derive ε. It is separate from `derive_empty`: the oracle shares nothing with this code."""
     nullable: set[str] = set()
     while True:
         more = {name for name, listed in short.items() if any(all(s in nullable for s in rhs) for rhs in listed)}
