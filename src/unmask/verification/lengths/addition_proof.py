@@ -189,7 +189,7 @@ class _AdditionPredictor(_AdditionTransformer):
         flags = self.rows.flags(self.arithmetic, self.kinds.letter, ())
         found = []
         for head, token in enumerate(tokens):
-            added = self.rows.fetched(0, head, self.rows.start(np.array([token]), flags))
+            added = self.rows.head_output(0, head, self.rows.start(np.array([token]), flags))
             if (added.values != added.values[:, :1]).any():
                 raise ObligationFailed("the output of a head does not depend on the letter alone")
             found.append(added[slice(0, 1)])
@@ -199,7 +199,7 @@ class _AdditionPredictor(_AdditionTransformer):
         """The numbers that rows of a kind give to the third head."""
         found: set[int] = set()
         for start in self.start(row, own):
-            added = self.rows.fetched(LATEST_LAYER, 0, self.rows.layer(0, start, self._added(tokens)))
+            added = self.rows.head_output(LATEST_LAYER, 0, self.rows.layer(0, start, self._added(tokens)))
             if added.columns.size != 1:
                 raise ObligationFailed("the third head writes other than one column")
             found.add(int(added.values[0, 0]))
@@ -235,7 +235,7 @@ class _AdditionPredictor(_AdditionTransformer):
     def _sums(self) -> str:
         """The symbol of a slot, for all bits and all outputs of the third head."""
         verdicts, cases = self.vocabulary.verdicts, 0
-        written = self.rows.fetched(
+        written = self.rows.head_output(
             LATEST_LAYER, 0, np.zeros((self.rows.width, 1), dtype=self.rows.compact.narrow)
         ).columns
         for name, row in (("slot i", self.kinds.bit), ("the last slot", self.kinds.last)):

@@ -37,7 +37,7 @@ from unmask.verification.lengths.head_reads import (
     weights_among_any,
 )
 from unmask.verification.lengths.obligations import ObligationFailed, Term, reachable_closure
-from unmask.verification.lengths.row_tables import NEVER, RowVectors, in_parts
+from unmask.verification.lengths.row_tables import NEVER, RowVectors, chunks
 from unmask.verification.lengths.system_slots import AnySlot, BranchRows, Operand, Search, SystemClaim, impossible
 from unmask.verification.transformer_layer import SomeColumns
 
@@ -417,7 +417,7 @@ class SystemTransformer:
         claim, rows = self.claim, self.rows
         flags = [rows.flags(claim.arithmetic, slot.row, ()) for slot in claim.everywhere]
         symbols = len(claim.family.design.vocabulary.symbols)
-        added = rows.fetched(0, head, rows.start(np.arange(symbols), np.concatenate(flags, axis=1)))
+        added = rows.head_output(0, head, rows.start(np.arange(symbols), np.concatenate(flags, axis=1)))
         first, inverse = distinct(added.values)
         classes = inverse.reshape(symbols, -1)
         if (classes != classes[:, :1]).any():
@@ -435,7 +435,7 @@ class SystemTransformer:
         """(what is chosen, its logit) for rows [columns, cases] that read these symbols and receive these signs."""
         count = own.shape[1]
         chosen, largest = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
-        for part in in_parts(count, self.rows.step):
+        for part in chunks(count, self.rows.step):
             state = self._first_layer(own[:, part], [symbols[part] for symbols in heads])
             done = 1
             if self.gathers is not None:
@@ -458,7 +458,7 @@ class SystemTransformer:
             found = [self._found(search, cases, k) for k in range(cases.count)]
             for own, heads in self._starts(cases, [self.claim.mask]):
                 state = self._first_layer(own, heads)
-                signs = self.gathers.shares[head].signs(self.rows.fetched(LAYER, head, state))
+                signs = self.gathers.shares[head].signs(self.rows.head_output(LAYER, head, state))
                 for sign, items, waits in zip(signs.T.tolist(), found, cases.waits.tolist(), strict=True):
                     yield RowReport(tuple(sign), items, waits)
 
