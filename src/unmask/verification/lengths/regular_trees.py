@@ -258,19 +258,15 @@ def _slot_cases(node: ProductRow) -> Iterator[tuple[np.ndarray, bool, np.ndarray
         slots += [(vectors[:, k], masked) for k in distinct(vectors[node.rows.live()])[0]]
     outputs = []
     for _, output_of in node.outputs:
-        masked_outputs, written_outputs = np.unique(output_of[node.mask]), np.unique(output_of[read])
-        outputs.append(
-            (
-                np.concatenate([masked_outputs, written_outputs]),
-                np.arange(masked_outputs.size + written_outputs.size) < masked_outputs.size,
-            )
-        )
+        masked_outputs = np.unique(output_of[node.mask])
+        all_outputs = np.concatenate([masked_outputs, np.unique(output_of[read])])
+        outputs.append((all_outputs, np.arange(all_outputs.size) < masked_outputs.size))
     (left, left_masked), (right, right_masked) = outputs
     if len(slots) * left.size * right.size > MOST_CASES:
         raise ObligationFailed("there are too many cases of a slot and its factors")
     i, j = (axis.ravel() for axis in np.indices((left.size, right.size)))
-    for vectors, masked in slots:
-        yield vectors, masked, left[i], right[j], left_masked[i] | right_masked[j]
+    for slot, masked in slots:
+        yield slot, masked, left[i], right[j], left_masked[i] | right_masked[j]
 
 
 # Parallel chain of thought (pcot), for every N >= 2: step t writes the W = ⌈N/2⌉ entries of level t, row by row.
