@@ -12,7 +12,7 @@ x_i + y_i + c_i = sum_i + 2·c_{i+1} for all bits. So by induction
 Σ_{k<i} (x_k + y_k)·2^k = Σ_{k<i} sum_k·2^k + c_i·2^i, and sum_h = c_h.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import product
 
@@ -113,8 +113,8 @@ class _AdditionTransformer:
             raise ObligationFailed("a kind of rows does not occur")
         return (rows[:, k : k + 1] for k in range(rows.shape[1]))
 
-    def settle(self, name: str, method: str, show) -> None:
-        self.arithmetic.ledger.settle(name, method, show)
+    def settle(self, name: str, method: str, prove: Callable[[], str]) -> None:
+        self.arithmetic.ledger.settle(name, method, prove)
 
 
 class _AdditionPlanner(_AdditionTransformer):

@@ -1,6 +1,6 @@
 """The rows of a system for every N: which rows a head reads, all cases of their contents, and the result in each case.
 
-Reads over a range (`Gathers`): a slot attends to any number of rows of a search, and its result depends on a summary.
+Reads over a range (`SearchHeads`): a slot attends to any number of rows of a search; its result depends on a summary.
 
     score     all rows of the search for this slot have equal weight, and no others have any     closure over bits, HIDE
     Z         e + e + …, one term for every row with weight, clipped                             closure over rows
@@ -127,7 +127,7 @@ class Shares:
         return SomeColumns(written, values)
 
 
-class Gathers:
+class SearchHeads:
     """The heads of one transformer by which slots attend to the rows of their searches."""
 
     def __init__(self, claim: SystemClaim, program: Program, rows: RowVectors, name: str) -> None:
@@ -345,8 +345,8 @@ def _entries(
 # The results of the rows of a system, branch by branch: the rows that the heads read, and one finite table.
 
 
-SELF, UNDECIDED, FIRST_LETTER = -1, -2, -3
-"""Sources of a head that are not an operand: the row itself, different rows in different cases, letter 0."""
+SELF, FIRST_LETTER = -1, -2
+"""Sources of a head that are not operands: the row itself, and letter 0."""
 
 
 class SystemTransformer:
@@ -357,22 +357,20 @@ class SystemTransformer:
         arithmetic, program = claim.arithmetic, claim.family.design.programs[name]
         self.rows = RowVectors(program, claim.precision, claim.family.least)
         self.reads = comparisons_of(program, 0, claim.precision, arithmetic, name)
-        gathers = len(program.layers[LAYER].heads) if claim.search_branches and len(program.layers) > LAYER else 0
-        self.rows.check_heads([len(self.reads), gathers] if gathers else [len(self.reads)])
+        count = len(program.layers[LAYER].heads) if claim.search_branches and len(program.layers) > LAYER else 0
+        self.rows.check_heads([len(self.reads), count] if count else [len(self.reads)])
         for read in self.reads:
             self._require_codes(read)
-        self.sources = {
-            branch_rows: self._sources(branch_rows) for branch_rows in (*claim.slot_branches, *claim.search_branches)
-        }
+        self.sources = {rows: self._sources(rows) for rows in (*claim.slot_branches, *claim.search_branches)}
         self.outputs = [self._distinct_outputs(h) for h in range(len(self.reads))]
-        self.gathers = Gathers(claim, program, self.rows, name) if gathers else None
-        if self.gathers is not None:
-            self.gathers.collect_reports(self._reports_of)
+        self.search_heads = SearchHeads(claim, program, self.rows, name) if count else None
+        if self.search_heads is not None:
+            self.search_heads.collect_reports(self._reports_of)
         elif claim.search_branches:
             raise ObligationFailed(f"the {name} does not look at the rows of reads over a range")
 
-    def settle(self, name: str, show) -> None:
-        self.claim.arithmetic.ledger.settle(name, "enumeration", show)
+    def settle(self, name: str, prove: Callable[[], str]) -> None:
+        self.claim.arithmetic.ledger.settle(name, "enumeration", prove)
 
     def _require_codes(self, read: HeadRead) -> None:
         """Settle that the code of a row is the number of its slot, and that the code it asks for exists."""
@@ -394,30 +392,29 @@ class SystemTransformer:
 
     def _sources(self, branch_rows: BranchRows) -> list[int]:
         """Return for each head the operand whose row it reads in a branch, SELF or FIRST_LETTER."""
-        arithmetic, sources = self.claim.arithmetic, []
-        goals = []
+        arithmetic, sources, goals = self.claim.arithmetic, [], []
         for read in self.reads:
             address = arithmetic.at(read.address, branch_rows.slot.row)
             numbers = {k: o.number for k, o in enumerate(branch_rows.operands) if o.number is not None}
             options = {**numbers, SELF: branch_rows.slot.number}
             if isinstance(branch_rows.slot.group, Search) and not numbers:
                 options[FIRST_LETTER] = arithmetic.z3.IntVal(0)
-            for source, number in options.items():
-                if impossible(arithmetic, [*branch_rows.facts, address != number]):
-                    sources.append(source)
-                    goals.append(address == number)
-                    break
-            else:
+            differs = {source: [*branch_rows.facts, address != number] for source, number in options.items()}
+            source = next((source for source in options if impossible(arithmetic, differs[source])), None)
+            if source is None:
                 goals.append(arithmetic.z3.Or(*(address == number for number in options.values())))
-                sources.append(UNDECIDED)
+            else:
+                goals.append(address == options[source])
+                sources.append(source)
         if goals:
             arithmetic.require(
                 f"{self.name}: the heads of {branch_rows.name} read what its rule reads",
                 arithmetic.z3.And(*goals),
                 branch_rows.facts,
             )
-        if UNDECIDED in sources:
-            arithmetic.ledger.settle(f"{self.name}: every head of {branch_rows.name} reads one row", "search", _open)
+        if len(sources) < len(self.reads):
+            name = f"{self.name}: every head of {branch_rows.name} reads one row"
+            arithmetic.ledger.settle(name, "search", _raise_different_rows)
         return sources
 
     def _distinct_outputs(self, head: int) -> tuple[SomeColumns, np.ndarray]:
@@ -425,12 +422,12 @@ class SystemTransformer:
         claim, rows = self.claim, self.rows
         flags = [rows.flags(claim.arithmetic, slot.row, ()) for slot in claim.all_rows]
         symbols = len(claim.family.design.vocabulary.symbols)
-        added = rows.head_output(0, head, rows.start(np.arange(symbols), np.concatenate(flags, axis=1)))
-        first, inverse = distinct(added.values)
-        classes = inverse.reshape(symbols, -1)
-        if (classes != classes[:, :1]).any():
+        outputs = rows.head_output(0, head, rows.start(np.arange(symbols), np.concatenate(flags, axis=1)))
+        first, inverse = distinct(outputs.values)
+        output_of = inverse.reshape(symbols, -1)
+        if (output_of != output_of[:, :1]).any():
             raise ObligationFailed("the output of a head does not depend on the symbol alone")
-        return added[first], classes[:, 0]
+        return outputs[first], output_of[:, 0]
 
     def _first_layer(self, rows: np.ndarray, head_symbols: Sequence[np.ndarray]) -> np.ndarray:
         """Return the rows [columns, cases] that read these symbols, after the first layer."""
@@ -449,8 +446,8 @@ class SystemTransformer:
         for chunk in chunks(count, self.rows.step):
             state = self._first_layer(rows[:, chunk], [symbols[chunk] for symbols in head_symbols])
             next_layer = 1
-            if self.gathers is not None:
-                state = self.gathers.layer(state, [sign[:, chunk] for sign in signs])
+            if self.search_heads is not None:
+                state = self.search_heads.layer(state, [sign[:, chunk] for sign in signs])
                 next_layer += 1
             logits, which = self.rows.last_layers(state, next_layer)
             logits = logits.astype(np.int64)
@@ -461,15 +458,15 @@ class SystemTransformer:
 
     def _reports_of(self, search: Search, head: int) -> Iterable[RowReport]:
         """Yield the possible reports of one row of a search, for all symbols that it may read, including masks."""
-        assert self.gathers is not None
+        assert self.search_heads is not None
         for branch_rows in self.claim.search_branches:
             if branch_rows.slot.group is not search:
                 continue
             cases = BranchCases(branch_rows, self._operand_axes(branch_rows, waiting=True))
             results = [self._results(search, cases, k) for k in range(cases.count)]
-            for rows, head_symbols in self._start_rows(cases, [self.claim.mask]):
+            for rows, head_symbols in self._start_rows(cases, self.claim.mask):
                 state = self._first_layer(rows, head_symbols)
-                signs = self.gathers.shares[head].signs(self.rows.head_output(LAYER, head, state))
+                signs = self.search_heads.shares[head].signs(self.rows.head_output(LAYER, head, state))
                 for sign, its_results, waits in zip(signs.T.tolist(), results, cases.waits.tolist(), strict=True):
                     yield RowReport(tuple(sign), its_results, waits)
 
@@ -488,42 +485,38 @@ class SystemTransformer:
             if operand.search is None:
                 axes.append(read_axis(claim, operand, waiting=waiting))
             else:
-                assert self.gathers is not None
-                reports = self.gathers.reports(operand.search, waiting=waiting)
+                assert self.search_heads is not None
+                reports = self.search_heads.reports(operand.search, waiting=waiting)
                 axes.append(reports_axis(reports, operand.search, claim.mask))
         return [*axes, letter_axis(claim)] if FIRST_LETTER in self.sources[branch_rows] else axes
 
-    def _start_rows(
-        self, cases: BranchCases, own_symbols: Sequence[int]
-    ) -> Iterator[tuple[np.ndarray, list[np.ndarray]]]:
-        """Yield (rows before the first layer, symbols that each head reads) for all flags and own symbols."""
+    def _start_rows(self, cases: BranchCases, own_symbol: int) -> Iterator[tuple[np.ndarray, list[np.ndarray]]]:
+        """Yield (rows before the first layer, symbols that each head reads) for all flags of the branch."""
         branch_rows, tokens = cases.branch_rows, cases.tokens
         flags = self.rows.flags(self.claim.arithmetic, branch_rows.slot.row, branch_rows.branch.conditions)
         if not flags.shape[1]:
             raise ObligationFailed(f"{branch_rows.name} does not occur")
-        if cases.count * len(own_symbols) * flags.shape[1] > MOST_CASES:
+        if cases.count * flags.shape[1] > MOST_CASES:
             raise ObligationFailed(f"there are too many cases of {branch_rows.name}")
-        for own_symbol in own_symbols:
-            start = self.rows.start(np.array([own_symbol]), flags)
-            other_sources = {SELF: lambda own_symbol=own_symbol: np.full(cases.count, own_symbol)}
-            other_sources[FIRST_LETTER] = lambda: tokens[len(branch_rows.operands)]
-            head_symbols = [
-                other_sources[source]() if source in other_sources else tokens[source]
-                for source in self.sources[branch_rows]
-            ]
-            for k in range(flags.shape[1]):
-                yield np.broadcast_to(start[:, k : k + 1], (start.shape[0], cases.count)), head_symbols
+        start = self.rows.start(np.array([own_symbol]), flags)
+        own_symbols, operands = np.full(cases.count, own_symbol), len(branch_rows.operands)
+        head_symbols = [
+            own_symbols if source == SELF else tokens[operands if source == FIRST_LETTER else source]
+            for source in self.sources[branch_rows]
+        ]
+        for k in range(flags.shape[1]):
+            yield np.broadcast_to(start[:, k : k + 1], (start.shape[0], cases.count)), head_symbols
 
     def _every_case(self, branch_rows: BranchRows, *, waiting: bool) -> tuple[BranchCases, list[np.ndarray]]:
         """Return all cases of a branch, and the signs that each head of the second layer receives in each case."""
         axes = self._operand_axes(branch_rows, waiting=waiting)
         axis_of_head: list[int] = []  # per head of the second layer
-        if self.gathers is not None:
+        if self.search_heads is not None:
             axis_of_search = {o.search: k for k, o in enumerate(branch_rows.operands) if o.search is not None}
-            for head, shown in enumerate(self.gathers.searches):
-                axis = next((axis_of_search[search] for search in shown if search in axis_of_search), None)
+            for head, searches in enumerate(self.search_heads.searches):
+                axis = next((axis_of_search[search] for search in searches if search in axis_of_search), None)
                 if axis is None:
-                    axes.append(reports_axis(self.gathers.reports_of_any(head), None, self.claim.mask))
+                    axes.append(reports_axis(self.search_heads.reports_of_any(head), None, self.claim.mask))
                 axis_of_head.append(len(axes) - 1 if axis is None else axis)
         cases = BranchCases(branch_rows, axes)
         return cases, [cases.signs(axis) for axis in axis_of_head]
@@ -538,7 +531,7 @@ class SystemTransformer:
         if waiting and isinstance(group, Slots):
             own_symbols += [claim.tokens[value] for value in group.values]
         for own_symbol in own_symbols:
-            for start, head_symbols in self._start_rows(cases, [own_symbol]):
+            for start, head_symbols in self._start_rows(cases, own_symbol):
                 yield cases, own_symbol, *self.outcomes(start, head_symbols, signs)
 
     def check_values(self) -> str:
@@ -589,5 +582,5 @@ class SystemTransformer:
         return ~cases.waits & is_masked_slot
 
 
-def _open() -> str:
+def _raise_different_rows() -> str:
     raise ObligationFailed("a head reads different rows in different cases")
