@@ -14,7 +14,7 @@ from unmask.cli.options import (
     PrecisionOption,
     TimeoutOption,
     budgeted,
-    leave_if_over,
+    exit_if_out_of_time,
     not_a_bare_path,
 )
 from unmask.cli.output_files import PAGE, check_writable, write_text
@@ -143,7 +143,7 @@ def samplers(
     elif report.results:
         table = report.everything() if every else report.summary()
         _show_report(report.title, table, [report.facts], out if end is None else None)
-    leave_if_over(end)
+    exit_if_out_of_time(end)
 
 
 def _show_report(title: str, table: Any, facts: Iterable[str], out: Path | None) -> None:
@@ -168,8 +168,8 @@ def _examine_problem(
 ) -> tuple[Any, Iterator[Any]]:
     """Return an empty report, and the results that fill it."""
     from unmask.bench.own_function import is_function, own_function
-    from unmask.samplers.benchmark_subject import Subject
-    from unmask.samplers.sampler_benchmark import ExamReport, budgets_for, examine
+    from unmask.samplers.problem_comparison import ExamReport, budgets_for, examine
+    from unmask.samplers.problem_subject import Subject
     from unmask.samplers.sampler_names import EDITING_ZOO, ZOO, zoo
 
     functions = {name: own_function(name) for name in names if is_function(name)}

@@ -10,7 +10,7 @@ domains:
     CaseVectors                 vectors over finite cases, for words of one length (`words.symbolic_layers`) and for
                                 rows of every N (`lengths.row_tables`)
     WiredTransformer            one-hot wires (`circuits.constant_depth`)
-    Sums                        numbers, and names for the cells of an unknown source (`conversions.unknown_source`)
+    UnknownSums                 numbers, and names for the cells of an unknown source (`conversions.unknown_source`)
 
 The reference engine, the fast engine and the checker have their own code for a layer, so that they do not share a
 fault. `CaseVectors` multiplies with the prepared matrices of the fast engine.
