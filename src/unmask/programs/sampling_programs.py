@@ -74,14 +74,14 @@ class _Bits:
         steps: Sequence[Step],
         operands: tuple[tuple[Columns, ...], tuple[Columns, ...]],
         blocked: Sequence[Columns],
-        says: tuple[Columns, Columns],
+        value_flags: tuple[Columns, Columns],
     ) -> None:
-        """Add to `says` the value of the gate of every row; 0 if the row has no gate or is blocked.
+        """Add to `value_flags` the value of the gate of every row; 0 if the row has no gate or is blocked.
 
         unit of ab = ReLU([table(ab)] - [left ≠ a] - [right ≠ b] - blocked), for the value 1, and likewise for 0.
         """
         (left_zero, left_unit, _), (right_zero, right_unit, _) = operands
-        for value, column in zip((False, True), says, strict=True):
+        for value, column in zip((False, True), value_flags, strict=True):
             for a in (False, True):
                 for b in (False, True):
                     entries = np.array([isinstance(step, TableGate) and step.value(a, b) == value for step in steps])
@@ -95,11 +95,11 @@ class _Bits:
                     mlp.write(unit, column)
 
 
-def value_logits(bits: _Bits, says_zero: Columns, says_unit: Columns) -> None:
+def value_logits(bits: _Bits, zero_flag: Columns, one_flag: Columns) -> None:
     """Set the logits: B·says one - B·says zero for 1, the negative for 0. If neither is set, the slot is a coin."""
     for role, sign in (("accept", B), ("reject", -B)):
-        bits.program.read_out(bits.vocabulary[role], says_unit, sign)
-        bits.program.read_out(bits.vocabulary[role], says_zero, -sign)
+        bits.program.read_out(bits.vocabulary[role], one_flag, sign)
+        bits.program.read_out(bits.vocabulary[role], zero_flag, -sign)
 
 
 def write_once_programs(nodes: Sequence[Coin | TableGate]) -> dict[str, Program]:
@@ -118,9 +118,9 @@ def write_once_programs(nodes: Sequence[Coin | TableGate]) -> dict[str, Program]
     bits = _Bits(len(nodes), 3)
     layer = bits.program.layer()
     operands = bits.fetch(layer, "left", left), bits.fetch(layer, "right", right)
-    says = bits.program.register("says 0"), bits.program.register("says 1")
-    bits.gates(layer.mlp, "", nodes, operands, [operands[0][2], operands[1][2]], says)
-    value_logits(bits, *says)
+    value_flags = bits.program.register("says 0"), bits.program.register("says 1")
+    bits.gates(layer.mlp, "", nodes, operands, [operands[0][2], operands[1][2]], value_flags)
+    value_logits(bits, *value_flags)
 
     planner = _Bits(len(nodes), 2)
     coin = planner.program.flag("coin", np.array([isinstance(node, Coin) for node in nodes], dtype=np.int64))
@@ -186,17 +186,17 @@ def in_place_programs(layout: Layout) -> dict[str, Program]:
             layer.mlp.read(unit, zero if passed >> j & 1 else one, -ONE)
         layer.mlp.write(unit, not_this_pass, -ONE)
         layer.mlp.offset(not_this_pass, ONE)
-    says = program.register("says 0"), program.register("says 1")
+    value_flags = program.register("says 0"), program.register("says 1")
     table = program.layer()
     start = program.flag("starts with 0", np.array([step is None for step in first], dtype=np.int64))
     unit = table.mlp.units(1, bias=-ONE)
     table.mlp.read(unit, start)
     table.mlp.read(unit, bits.masked)
-    table.mlp.write(unit, says[0])
+    table.mlp.write(unit, value_flags[0])
     for t, (steps, gate_operands, not_this_pass) in enumerate(zip(later, operands, not_in_pass, strict=True), 1):
         always = [TableGate(constant_table(False), k, k) if step is None else step for k, step in enumerate(steps)]
-        bits.gates(table.mlp, f"{t}: ", always, gate_operands, [not_this_pass], says)
-    value_logits(bits, *says)
+        bits.gates(table.mlp, f"{t}: ", always, gate_operands, [not_this_pass], value_flags)
+    value_logits(bits, *value_flags)
 
     planner = Program(bits.vocabulary.symbols, 2, 0, len(first))
     symmetric_planner_logits(planner, planner.flag("take", np.ones(len(first), dtype=np.int64), copies=2))

@@ -17,24 +17,24 @@ from unmask.recurrences.rule_functions import LONGEST_REASON, arguments_text, at
 from unmask.recurrences.slots import Case, Each, Mapped, Over, Read, Slots
 from unmask.recurrences.system import System
 from unmask.recurrences.unfolding import (
-    Fixed,
-    FromLetter,
-    FromSlot,
+    ConstantOperand,
     Key,
+    LetterOperand,
+    MappedOperand,
     Operand,
-    OverRange,
+    RangeOperand,
+    SlotOperand,
     SlotStep,
-    Through,
     Unfolding,
     slot_name,
 )
 
-ASKED_AGAIN = 16
+REPEATED_CALLS = 16
 """The number of combinations of values for which an interpreter calls a rule twice, to check that it is pure."""
 
 
 @dataclass(frozen=True, eq=False)
-class Interpreted:
+class SlotValues:
     """Slot values after the last step and, for a system that edits, after every step."""
 
     unfolding: Unfolding
@@ -101,7 +101,7 @@ class Interpreter:
             _ = self.unfolding.order
         _ = self.unfolding.answers
 
-    def run(self, word: Sequence[str]) -> Interpreted:
+    def run(self, word: Sequence[str]) -> SlotValues:
         """Return the value of every slot."""
         unfolding = self.unfolding
         letters = unfolding.system.letters
@@ -111,7 +111,7 @@ class Interpreter:
         if unknown is not None:
             raise WordError(f"{shortened(unknown)!r} is not a letter; use {shortened(' '.join(letters))}")
         history = list(self.evaluate(word, PlainValues()))
-        return Interpreted(unfolding, history[-1], history if unfolding.system.edits else [])
+        return SlotValues(unfolding, history[-1], history if unfolding.system.edits else [])
 
     def evaluate(self, word: Sequence[Content], domain: ValueDomain[Content]) -> Iterator[dict[Key, Content]]:
         """Yield the values of all slots: once or, for a system with steps, before the first and after every step."""
@@ -141,20 +141,20 @@ class Interpreter:
         group, case = self.unfolding.groups[key[0]], step.case
 
         def value(operand: Operand) -> Content:
-            if isinstance(operand, FromSlot):
+            if isinstance(operand, SlotOperand):
                 return values[operand.key]
-            if isinstance(operand, FromLetter):
+            if isinstance(operand, LetterOperand):
                 return word[operand.position]
-            if isinstance(operand, Fixed):
+            if isinstance(operand, ConstantOperand):
                 return domain.constant(operand.value)
-            if isinstance(operand, Through):
+            if isinstance(operand, MappedOperand):
                 content, read = value(operand.operand), operand.read
                 if isinstance(read, Each):  # the function of a read over a range iterates over the members itself
                     return content
                 return domain.apply(lambda arguments: mapped(read, *arguments), [content], key)
             return over_range(operand)
 
-        def over_range(operand: OverRange) -> Content:
+        def over_range(operand: RangeOperand) -> Content:
             over = operand.over
 
             def items(arguments: tuple[Any, ...]) -> frozenset:
@@ -172,8 +172,8 @@ class Interpreter:
         call = id(rule), arguments
         if call not in self._called:
             result = compute()
-            if len(self._called) < ASKED_AGAIN:
-                check_function(lambda _: compute(), [(arguments, result)], what_gives(rule, _where(key)))
+            if len(self._called) < REPEATED_CALLS:
+                check_function(lambda _: compute(), [(arguments, result)], rule_description(rule, _where(key)))
             self._called[call] = result
         return self._called[call]
 
@@ -260,7 +260,7 @@ def result_of(group: Slots, case: Case, arguments: tuple[Any, ...], where: Key |
         ) from None
 
 
-def what_gives(rule: Case | Over, where: str) -> str:
+def rule_description(rule: Case | Over, where: str) -> str:
     """Return the name of the function of a rule, for error messages."""
     function = rule.rule if isinstance(rule, Case) else rule.function
     return f"the rule of {where}{in_line(function, rule.line)}"

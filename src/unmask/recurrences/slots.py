@@ -52,7 +52,7 @@ class Read:
 
     def map(self, function: Callable[[Any], Value]) -> "Read":
         """Apply a function to the value."""
-        return Mapped(self, _function(function), line_of_caller())
+        return Mapped(self, _require_function(function), line_of_caller())
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +63,7 @@ class Letter(Read):
     default: Any = _NOTHING
 
     def or_else(self, value: Value) -> "Letter":
-        return replace(self, default=_default(self, value))
+        return replace(self, default=_checked_default(self, value))
 
     @property
     def places(self) -> tuple[Expression, ...]:
@@ -85,7 +85,7 @@ class Slot(Read):
     default: Any = _NOTHING
 
     def or_else(self, value: Value) -> "Slot":
-        return replace(self, default=_default(self, value))
+        return replace(self, default=_checked_default(self, value))
 
     def accept(self, visitor: "ReadVisitor[Context, Result]", context: "Context") -> "Result":
         return visitor.slot(self, context)
@@ -285,7 +285,7 @@ def _instead_of_read(value: object) -> str:
     return ""
 
 
-def _default(read: Read, value: Value) -> Value:
+def _checked_default(read: Read, value: Value) -> Value:
     """Check and return the value of `or_else`, a constant that is used where nothing can be read."""
     if isinstance(value, Read | Expression):
         raise ProblemError(
@@ -293,7 +293,7 @@ def _default(read: Read, value: Value) -> Value:
             f"write pick(condition, {read}, {value if isinstance(value, Read) else f'number({value})'}), "
             "where the condition says for which indices the first one exists"
         )
-    return _fixed(value, f"{read}.or_else(…)")
+    return _require_hashable(value, f"{read}.or_else(…)")
 
 
 def subsets(items: Iterable[Value]) -> tuple[frozenset, ...]:
@@ -351,7 +351,7 @@ class Slots:
             raise TooLarge(f"{name} has more than {MOST_VALUES:,} values; split them among several groups of slots")
         self.rules, self.starts = [], []
         for value in self.values:
-            if isinstance(_fixed(value, name), Expression):
+            if isinstance(_require_hashable(value, name), Expression):
                 raise ProblemError(f"{_VALUES.format(name)}, and {value} is a formula; store a number as its digits")
         if not self.values or len(set(self.values)) < len(self.values):
             raise ProblemError(f"the values of {name} must be distinct, and at least one, not {list(self.values)!r}")
@@ -379,7 +379,7 @@ class Slots:
 
 
 def _case(reads: Reads, rule: Rule, where: Expression | None, line: str) -> Case:
-    return Case(as_reads(reads), _function(rule), _condition(where), line)
+    return Case(as_reads(reads), _require_function(rule), _condition(where), line)
 
 
 def _over(
@@ -392,7 +392,7 @@ def _over(
 ) -> Over:
     if not isinstance(over, Range):
         raise ProblemError(f"{kind}(…) needs a range such as k.range(N); {over} is not a range")
-    return Over(kind, over, as_reads(reads), _function(function), _condition(where), line)
+    return Over(kind, over, as_reads(reads), _require_function(function), _condition(where), line)
 
 
 def _condition(where: Expression | None) -> Expression | None:
@@ -403,7 +403,7 @@ def _condition(where: Expression | None) -> Expression | None:
     return lifted(False) if condition.operator == "constant" and condition.value < 0 else condition
 
 
-def _function(function: Rule) -> Rule:
+def _require_function(function: Rule) -> Rule:
     if not callable(function):
         raise ProblemError(
             f"a rule must be a function of the values that are read, and {shown_value(function)} is not a function; "
@@ -490,7 +490,7 @@ def _as_ranges(ranges: Range | Sequence[Range], name: str) -> tuple[Range, ...]:
     return listed
 
 
-def _fixed(value: Any, of: str) -> Value:
+def _require_hashable(value: Any, of: str) -> Value:
     """Return the value if it is hashable, so that it can be looked up in a table; else raise."""
     try:
         hash(value)

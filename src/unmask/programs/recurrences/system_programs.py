@@ -39,7 +39,7 @@ from unmask.programs.recurrences.slot_registers import (
     target_of,
 )
 from unmask.programs.recurrences.string_placement import Placement
-from unmask.programs.recurrences.system_plan import Planned, SystemPlan
+from unmask.programs.recurrences.system_plan import PlannedRegion, SystemPlan
 from unmask.recurrences.slots import Slots
 
 
@@ -90,11 +90,11 @@ def _choose(
     Slots of one kind read over the same ranges. A share of masked rows is 0 or at least 2^-p: twice 2^(p-1) times the
     share outweighs `masked`.
     """
-    alike: dict[tuple[Any, ...], list[Planned]] = {}
+    kinds: dict[tuple[Any, ...], list[PlannedRegion]] = {}
     for region in plan.regions:
         if region.group is not None:
-            alike.setdefault((bool(region.heads), region.channels), []).append(region)
-    for number, ((reads, channels), regions) in enumerate(alike.items()):
+            kinds.setdefault((bool(region.heads), region.channels), []).append(region)
+    for number, ((reads, channels), regions) in enumerate(kinds.items()):
         unit = mlp.units(1)
         mlp.read(unit, masked)
         for flag in absent if reads else ():  # a slot without a read looks up itself
@@ -102,7 +102,7 @@ def _choose(
         for c in channels:
             for column in shares[c]:
                 mlp.read(unit, np.array([column]), -TOP)
-        if plan.channels or len(alike) > 1:
+        if plan.channels or len(kinds) > 1:
             mlp.read(unit, program.flag(f"not of kind {number}", plan.not_in(regions)), -ONE)
         mlp.write(unit, take)
 
@@ -133,30 +133,30 @@ def predictor_of(
     if plan.system.edits:
         _start(program, registers)
 
-    def bring(head: HeadBuilder, h: int) -> None:
+    def copy_features(head: HeadBuilder, h: int) -> None:
         head.copy(registers.as_read[h].all, registers.fetched[h].all)
         if waits:
             head.copy(masked, absent[h])
 
-    def unread(region: Planned) -> list[Columns]:
+    def masked_reads(region: PlannedRegion) -> list[Columns]:
         return [absent[h] for h in region.heads] if waits else []
 
     layer = program.layer()
-    registers.fetch(layer, bring)
-    unknown: list[Columns] = []
+    registers.fetch(layer, copy_features)
+    waiting: list[Columns] = []
     if plan.channels:
-        registers.find(layer.mlp, unread)
+        registers.find(layer.mlp, masked_reads)
         layer = program.layer()
         heads = registers.gather(layer)
         if waits:
-            unknown = _unknown(program, heads, absent, layer.mlp)
+            waiting = _waiting_flags(program, heads, absent, layer.mlp)
         layer = program.layer()
-    outcome.decide(layer.mlp, registers, unread, unknown, filled)
+    outcome.decide(layer.mlp, registers, masked_reads, waiting, filled)
     outcome.read_out()
     return program
 
 
-def _unknown(program: Program, heads: list, absent: list[Columns], mlp: MlpBuilder) -> list[Columns]:
+def _waiting_flags(program: Program, heads: list, absent: list[Columns], mlp: MlpBuilder) -> list[Columns]:
     """Return flags per channel: a finder row of the slot reads a masked row."""
     flags = []
     for c, head in enumerate(heads):
@@ -244,14 +244,14 @@ class SlotResults:
         return self
 
     def decide(
-        self, mlp: MlpBuilder, registers: SlotRegisters, unread, unknown: list[Columns], filled: Columns | None
+        self, mlp: MlpBuilder, registers: SlotRegisters, masked_reads, waiting: list[Columns], filled: Columns | None
     ) -> None:
         """Add the units of every rule, and the flag that a slot is ready; both are 0 in slots that are `filled`."""
         for region in self.plan.regions:
             group = region.group
             if group is None:
                 continue
-            vetoes = [*unread(region), *(unknown[c] for c in region.channels if unknown)]
+            vetoes = [*masked_reads(region), *(waiting[c] for c in region.channels if waiting)]
             first = mlp.size
             copies = self.results[self.plan.coded_as_sets(group)]
             registers.add_terms(mlp, region, vetoes, lambda f, c=copies: [copy.columns[f] for copy in c])
@@ -306,22 +306,22 @@ def system_loop(plan: SystemPlan) -> Program:
     if plan.system.edits:
         start_layer(program, registers, [], lambda feature: [result.columns[feature]])
 
-    def bring(head: HeadBuilder, h: int) -> None:
+    def copy_features(head: HeadBuilder, h: int) -> None:
         head.copy(registers.as_read[h].all, registers.fetched[h].all)
-        source, target = _brought(plan, h, result, registers.fetched[h])
+        source, target = _result_map(plan, h, result, registers.fetched[h])
         head.copy(source, target)
 
-    def nothing(region: Planned) -> list[Columns]:  # noqa: ARG001
+    def no_vetoes(region: PlannedRegion) -> list[Columns]:  # noqa: ARG001
         return []
 
     first = len(program.layers)
     layer = program.layer()
-    registers.fetch(layer, bring)
+    registers.fetch(layer, copy_features)
     own_row = itself(layer, registers.row_code)
     clear(own_row, *(read.all for read in registers.fetched))
     if plan.channels:
         clear(own_row, *(items.all for items in registers.items_found))
-        registers.find(layer.mlp, nothing)
+        registers.find(layer.mlp, no_vetoes)
         layer = program.layer()
         registers.gather(layer)
         clear(
@@ -339,7 +339,7 @@ def system_loop(plan: SystemPlan) -> Program:
     return program
 
 
-def _brought(plan: SystemPlan, h: int, result: Features, fetched: Features) -> tuple[Columns, Columns]:
+def _result_map(plan: SystemPlan, h: int, result: Features, fetched: Features) -> tuple[Columns, Columns]:
     """Return the columns (result, feature) of the map from the results of a slot to the features that head h reads."""
     pairs: dict[tuple[int, int], None] = {}
     head = plan.heads[h]
