@@ -1,11 +1,13 @@
 """Random circuit → programs that sample its outputs: they write each slot once, or rewrite slots in place.
 
 Both have the logits of `value_logits`: (B, -B) for a decided bit, (0, 0) for a coin. From p = 2 on, Gumbel noise cannot
-change a decided bit. A coin is 1 with probability `heads(p)`, slightly below 1/2: equal scores go to the lowest symbol.
+change a decided bit. A coin is 1 with probability `coin_probability(p)`, slightly below 1/2: equal scores go to the
+lowest symbol.
 """
 
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 
@@ -30,7 +32,7 @@ from unmask.programs.program import (
 LEAST_PRECISION = 2
 
 
-def heads(precision: Precision) -> Fraction:
+def coin_probability(precision: Precision) -> Fraction:
     """The probability that a coin is 1: (1 - P(equal noise))/2."""
     return gumbel_law([0, 0], precision)[1]
 
@@ -82,21 +84,20 @@ class _Bits:
         """
         (left_zero, left_unit, _), (right_zero, right_unit, _) = operands
         for value, column in zip((False, True), value_flags, strict=True):
-            for a in (False, True):
-                for b in (False, True):
-                    entries = np.array([isinstance(step, TableGate) and step.value(a, b) == value for step in steps])
-                    flag = self.program.flag(f"{name}{int(a)}{int(b)} is {int(value)}", entries.astype(np.int64))
-                    unit = mlp.units(1)
-                    mlp.read(unit, flag)
-                    mlp.read(unit, left_zero if a else left_unit, -ONE)
-                    mlp.read(unit, right_zero if b else right_unit, -ONE)
-                    for columns in blocked:
-                        mlp.read(unit, columns, -ONE)
-                    mlp.write(unit, column)
+            for a, b in product((False, True), repeat=2):
+                entries = np.array([isinstance(step, TableGate) and step.value(a, b) == value for step in steps])
+                flag = self.program.flag(f"{name}{int(a)}{int(b)} is {int(value)}", entries.astype(np.int64))
+                unit = mlp.units(1)
+                mlp.read(unit, flag)
+                mlp.read(unit, left_zero if a else left_unit, -ONE)
+                mlp.read(unit, right_zero if b else right_unit, -ONE)
+                for columns in blocked:
+                    mlp.read(unit, columns, -ONE)
+                mlp.write(unit, column)
 
 
 def value_logits(bits: _Bits, zero_flag: Columns, one_flag: Columns) -> None:
-    """Set the logits: B·says one - B·says zero for 1, the negative for 0. If neither is set, the slot is a coin."""
+    """Set the logits: B·one_flag - B·zero_flag for 1, the negative for 0. If neither is set, the slot is a coin."""
     for role, sign in (("accept", B), ("reject", -B)):
         bits.program.read_out(bits.vocabulary[role], one_flag, sign)
         bits.program.read_out(bits.vocabulary[role], zero_flag, -sign)
@@ -110,7 +111,7 @@ def write_once_programs(nodes: Sequence[Coin | TableGate]) -> dict[str, Program]
     Construction: a slot looks up its two operands; the MLP holds the table. The planner chooses coins immediately,
                   and gates when no operand is masked.
     Bounds:       T = d, P = g; predictor 1 layer, 2 heads; planner 1 layer, 2 heads; width O(log g).
-    Exactness:    p >= 2: exactly the law of the circuit with coins that are 1 with probability `heads(p)`.
+    Exactness:    p >= 2: exactly the law of the circuit with coins that are 1 with probability `coin_probability(p)`.
     """
     left = [node.left if isinstance(node, TableGate) else k for k, node in enumerate(nodes)]
     right = [node.right if isinstance(node, TableGate) else k for k, node in enumerate(nodes)]
