@@ -55,7 +55,7 @@ LEAST_REPEATED_CALLS = 32  # repeated calls of the rule of a small table
 MOST_REPEATED_CALLS = 1024  # entries of a large table for which the rule is called again
 
 
-def called(function: Callable[..., Any], arguments: tuple[Any, ...], where: str, line: str = "") -> Any:
+def call_rule(function: Callable[..., Any], arguments: tuple[Any, ...], where: str, line: str = "") -> Any:
     """Return the result of a function of the program; its exceptions become error messages."""
     try:
         return function(*arguments)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from unmask.expressions import Expression, N, both, choose, constant, substituted
-from unmask.recurrences.interpreter import gathered, mapped
+from unmask.recurrences.interpreter import apply_map, range_result
 from unmask.recurrences.slots import (
     Case,
     Choice,
@@ -162,7 +162,7 @@ class _Alternatives(ReadVisitor[None, Alternatives]):
 
     def over(self, read: Over, context: None) -> Alternatives:  # noqa: ARG002
         empty = read.range.last <= read.range.first
-        return [((_not(empty),), RangeLeaf(read)), ((empty,), ConstantLeaf(gathered(read, frozenset())))]
+        return [((_not(empty),), RangeLeaf(read)), ((empty,), ConstantLeaf(range_result(read, frozenset())))]
 
 
 def _in_range(read: Slot) -> list[Expression]:
@@ -177,7 +177,7 @@ def _in_range(read: Slot) -> list[Expression]:
 
 def _mapped(leaf: Leaf, read: Mapped) -> Leaf:
     def apply(value: Any) -> Any:
-        return mapped(read, value)
+        return apply_map(read, value)
 
     if isinstance(leaf, ConstantLeaf):
         return replace(leaf, value=apply(leaf.value))

@@ -19,7 +19,7 @@ import numpy as np
 
 from unmask.errors import TooLarge
 from unmask.programs.recurrences.regions import ConstantLeaf, FetchLeaf, Leaf, RangeLeaf
-from unmask.recurrences.interpreter import gathered
+from unmask.recurrences.interpreter import range_result
 from unmask.recurrences.rule_functions import MOST_REPEATED_CALLS, check_function, value_name
 from unmask.recurrences.slots import Over, subsets
 
@@ -202,7 +202,7 @@ class ReadValues:
             sets = values
         else:
             items, sets = [True], [frozenset(), frozenset([True])]
-            values = [gathered(over, union) for union in sets]
+            values = [range_result(over, union) for union in sets]
         variables = [ReadVariable((("found", channel, ("out", x)), ("found", channel, ("in", x)))) for x in items]
         self.add(values, variables, [tuple(int(x in union) for x in items) for union in sets])
 

@@ -53,7 +53,7 @@ from unmask.programs.recurrences.slot_rows import (
     formula,
     sampled,
 )
-from unmask.recurrences.interpreter import as_set, found_by, result_of, rule_description
+from unmask.recurrences.interpreter import as_set, range_items, rule_description, rule_result
 from unmask.recurrences.rule_functions import MOST_REPEATED_CALLS, at_line, check_function
 from unmask.recurrences.slots import Case, Mapped, Slot, Slots, read_parts
 from unmask.recurrences.system import System, cases_of, symbol_names, truth_names
@@ -286,14 +286,14 @@ class SystemPlan(SlotRows):
                 whole = tuple(
                     frozenset([v]) if is_each(leaf) else v for leaf, v in zip(region.leaves, values, strict=True)
                 )
-                entries.append((whole, found_by(over, whole, name)))
+                entries.append((whole, range_items(over, whole, name)))
                 results = items_of([entries[-1][1]])
                 if results:
                     items.update(dict.fromkeys(results))
                     cube = read_values.cube(region.leaves, numbers, values)
                     terms.append(Term(cube, tuple(("in", item) for item in results)))
             check_function(
-                lambda whole, name=name: found_by(over, whole, name),
+                lambda whole, name=name: range_items(over, whole, name),
                 entries[:MOST_REPEATED_CALLS],
                 rule_description(over, name),
             )
@@ -346,10 +346,10 @@ class SystemPlan(SlotRows):
         results = read_values.table()
         results_by_values: list[tuple[tuple[Any, ...], Any]] = []
         for numbers, values in all_combinations(read_values.values):
-            results_by_values.append((values, result_of(group, case, values, group.name)))
+            results_by_values.append((values, rule_result(group, case, values, group.name)))
             results[read_values.index(numbers)] = number_of[results_by_values[-1][1]]
         check_function(
-            lambda values: result_of(group, case, values, group.name),
+            lambda values: rule_result(group, case, values, group.name),
             results_by_values[:MOST_REPEATED_CALLS],
             rule_description(case, group.name),
         )

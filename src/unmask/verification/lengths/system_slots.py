@@ -22,7 +22,7 @@ from unmask.expressions import Expression, Range
 from unmask.numerics.arithmetic import Precision
 from unmask.programs.recurrences.slot_rows import Block, in_length
 from unmask.programs.recurrences.slot_rows import product as product_of
-from unmask.recurrences.interpreter import mapped
+from unmask.recurrences.interpreter import apply_map
 from unmask.recurrences.slots import (
     Case,
     Choice,
@@ -279,7 +279,7 @@ class _BranchesOfRead(ReadVisitor[AnySlot, list[Branch]]):
 
     def mapped(self, read: Mapped, context: AnySlot) -> list[Branch]:
         return [
-            replace(o, operands=(_mapped(o.operands[0], partial(mapped, read)),))
+            replace(o, operands=(_mapped(o.operands[0], partial(apply_map, read)),))
             for o in self.visit(read.read, context)
         ]
 
