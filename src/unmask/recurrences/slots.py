@@ -41,10 +41,6 @@ class Read:
         """The reads inside this read."""
         return ()
 
-    def accept(self, visitor: "ReadVisitor[Context, Result]", context: "Context") -> "Result":
-        """Call the visitor's method for this kind of read."""
-        raise NotImplementedError
-
     def or_else(self, value: Value) -> "Read":  # noqa: ARG002
         """Set the value for a letter or slot that does not exist; without it, a read out of range is an error."""
         hint = "; put it before .map(…)" if isinstance(self, Mapped) else ""
@@ -69,9 +65,6 @@ class Letter(Read):
     def places(self) -> tuple[Expression, ...]:
         return (self.at,)
 
-    def accept(self, visitor: "ReadVisitor[Context, Result]", context: "Context") -> "Result":
-        return visitor.letter(self, context)
-
     def __str__(self) -> str:
         return f"letter({self.at})"
 
@@ -87,9 +80,6 @@ class Slot(Read):
     def or_else(self, value: Value) -> "Slot":
         return replace(self, default=_checked_default(self, value))
 
-    def accept(self, visitor: "ReadVisitor[Context, Result]", context: "Context") -> "Result":
-        return visitor.slot(self, context)
-
     def __str__(self) -> str:
         return f"{self.group.name}[{', '.join(map(str, self.places))}]"
 
@@ -100,9 +90,6 @@ class Number(Read):
 
     expression: Expression
     among: tuple[int, ...]
-
-    def accept(self, visitor: "ReadVisitor[Context, Result]", context: "Context") -> "Result":
-        return visitor.number(self, context)
 
     def __str__(self) -> str:
         return f"number({self.expression})"
@@ -120,9 +107,6 @@ class Choice(Read):
     def parts(self) -> tuple[Read, ...]:
         return (self.then, self.otherwise)
 
-    def accept(self, visitor: "ReadVisitor[Context, Result]", context: "Context") -> "Result":
-        return visitor.choice(self, context)
-
     def __str__(self) -> str:
         return f"(if {self.condition} then {self.then} else {self.otherwise})"
 
@@ -139,9 +123,6 @@ class Mapped(Read):
     def parts(self) -> tuple[Read, ...]:
         return (self.read,)
 
-    def accept(self, visitor: "ReadVisitor[Context, Result]", context: "Context") -> "Result":
-        return visitor.mapped(self, context)
-
     def __str__(self) -> str:
         return f"{self.read}.map(…)"
 
@@ -155,9 +136,6 @@ class Each(Read):
     @property
     def parts(self) -> tuple[Read, ...]:
         return (self.read,)
-
-    def accept(self, visitor: "ReadVisitor[Context, Result]", context: "Context") -> "Result":
-        return visitor.each(self, context)
 
     def __str__(self) -> str:
         return f"each({self.read})"
@@ -178,39 +156,15 @@ class Over(Read):
     def parts(self) -> tuple[Read, ...]:
         return self.reads
 
-    def accept(self, visitor: "ReadVisitor[Context, Result]", context: "Context") -> "Result":
-        return visitor.over(self, context)
-
     def __str__(self) -> str:
         return f"{self.kind}({self.range})"
 
 
 class ReadVisitor(Generic[Context, Result]):
-    """A function of a read and a context, with one method for every kind of read."""
+    """A function of a read and a context, with one method for every kind of read: `letter` for `Letter`, and so on."""
 
     def visit(self, read: Read, context: Context) -> Result:
-        return read.accept(self, context)
-
-    def letter(self, read: Letter, context: Context) -> Result:
-        raise NotImplementedError
-
-    def slot(self, read: Slot, context: Context) -> Result:
-        raise NotImplementedError
-
-    def number(self, read: Number, context: Context) -> Result:
-        raise NotImplementedError
-
-    def choice(self, read: Choice, context: Context) -> Result:
-        raise NotImplementedError
-
-    def mapped(self, read: Mapped, context: Context) -> Result:
-        raise NotImplementedError
-
-    def each(self, read: Each, context: Context) -> Result:
-        raise NotImplementedError
-
-    def over(self, read: Over, context: Context) -> Result:
-        raise NotImplementedError
+        return getattr(self, type(read).__name__.lower())(read, context)
 
 
 def read_parts(reads: "Sequence[Read]") -> Iterator[Read]:
