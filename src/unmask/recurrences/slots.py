@@ -61,10 +61,6 @@ class Letter(Read):
     def or_else(self, value: Value) -> "Letter":
         return replace(self, default=_checked_default(self, value))
 
-    @property
-    def places(self) -> tuple[Expression, ...]:
-        return (self.at,)
-
     def __str__(self) -> str:
         return f"letter({self.at})"
 
@@ -74,14 +70,14 @@ class Slot(Read):
     """The value of a slot: `cell[i, j]`."""
 
     group: "Slots"
-    places: tuple[Expression, ...]
+    indices: tuple[Expression, ...]
     default: Any = _NOTHING
 
     def or_else(self, value: Value) -> "Slot":
         return replace(self, default=_checked_default(self, value))
 
     def __str__(self) -> str:
-        return f"{self.group.name}[{', '.join(map(str, self.places))}]"
+        return f"{self.group.name}[{', '.join(map(str, self.indices))}]"
 
 
 @dataclass(frozen=True, eq=False)
@@ -312,13 +308,13 @@ class Slots:
         self.shown = _symbols_of_values(name, self.values, show)
 
     def __getitem__(self, at: Expression | int | tuple[Expression | int, ...]) -> Slot:
-        places = at if isinstance(at, tuple) else (at,)
-        if len(places) != len(self.ranges):
+        indices = at if isinstance(at, tuple) else (at,)
+        if len(indices) != len(self.ranges):
             raise ProblemError(
-                f"{self.name} has {len(self.ranges)} indices, but {len(places)} are given; give one value "
+                f"{self.name} has {len(self.ranges)} indices, but {len(indices)} are given; give one value "
                 "for each index"
             )
-        return Slot(self, tuple(lifted(index) for index in places))
+        return Slot(self, tuple(map(lifted, indices)))
 
     def rule(self, reads: Reads, rule: Rule, *, where: Expression | None = None) -> None:
         """Add a rule for the value of a slot; the first rule whose condition holds counts."""

@@ -93,7 +93,7 @@ class System:
             raise ProblemError(f"the answer is in {self.answer_group.name}, which is not among the groups; list it")
         if not isinstance(self.answers, Slots):
             for slot in self.answers:
-                _check_names(slot.places, set(), f"the answer {slot}")
+                _check_names(slot.indices, set(), f"the answer {slot}")
         for group in self.groups:
             self._check_group(group)
 
@@ -151,7 +151,7 @@ class _ReadCheck(ReadVisitor[_Scope, None]):
     def slot(self, read: Slot, context: _Scope) -> None:
         if read.group not in self.system.groups:
             raise ProblemError(f"{context.where} reads {read.group.name}, which is not among the groups; list it")
-        self._check_names(context, *read.places)
+        self._check_names(context, *read.indices)
 
     def number(self, read: Number, context: _Scope) -> None:
         self._check_names(context, read.expression)

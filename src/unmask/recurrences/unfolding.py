@@ -264,7 +264,7 @@ class Unfolding:
             )
 
     def _answer(self, slot: Slot) -> Key:
-        key = (slot.group.name, tuple(int(index.evaluate({"N": self.length})) for index in slot.places))
+        key = (slot.group.name, tuple(int(index.evaluate({"N": self.length})) for index in slot.indices))
         if not self.exists(key):
             raise self._system_error(
                 f"has no answer at N = {self.length}: there is no {slot_name(key)}; "
@@ -296,7 +296,7 @@ class _OperandOf(ReadVisitor[_SlotIndices, Operand]):
         return self._default_or_raise(read, f"letter {position} of a word of {length}", context)
 
     def slot(self, read: Slot, context: _SlotIndices) -> Operand:
-        source = (read.group.name, tuple(int(index.evaluate(context.values)) for index in read.places))
+        source = (read.group.name, tuple(int(index.evaluate(context.values)) for index in read.indices))
         if self.unfolding.exists(source):
             return SlotOperand(source)
         return self._default_or_raise(read, slot_name(source), context)

@@ -33,7 +33,7 @@ class FetchLeaf:
     """A letter (`source` is None) or a slot, with these indices, and a function that is applied to its value."""
 
     source: Slots | None
-    places: tuple[Expression, ...]
+    indices: tuple[Expression, ...]
     mapping: Callable[[Any], Any] | None = None
     each: bool = False
     name: str = ""  # for a read with a function, and its line
@@ -134,7 +134,7 @@ class _Alternatives(ReadVisitor[None, Alternatives]):
         return self._existing(read, [read.at >= 0, read.at < N], FetchLeaf(None, (read.at,)))
 
     def slot(self, read: Slot, context: None) -> Alternatives:  # noqa: ARG002
-        return self._existing(read, _in_range(read), FetchLeaf(read.group, read.places))
+        return self._existing(read, _in_range(read), FetchLeaf(read.group, read.indices))
 
     def _existing(self, read: Letter | Slot, conditions: list[Expression], fetch: FetchLeaf) -> Alternatives:
         if not has_default(read) or not conditions:
@@ -169,7 +169,7 @@ def _in_range(read: Slot) -> list[Expression]:
     """Return the conditions under which the slot exists."""
     conditions: list[Expression] = []
     earlier: dict[str, Expression] = {}
-    for over, index in zip(read.group.ranges, read.places, strict=True):
+    for over, index in zip(read.group.ranges, read.indices, strict=True):
         conditions += [index >= substituted(over.first, earlier), index < substituted(over.last, earlier)]
         earlier[over.name] = index
     return conditions

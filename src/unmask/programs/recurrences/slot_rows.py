@@ -92,9 +92,9 @@ class Box:
             total = plus(times(total, size), minus(index, first))
         return total
 
-    def code(self, places: Sequence[Expression]) -> Expression:
+    def code(self, indices: Sequence[Expression]) -> Expression:
         """Return the code of the slot with these indices."""
-        return plus(self.base, self.offset(places))
+        return plus(self.base, self.offset(indices))
 
 
 @dataclass(frozen=True, eq=False)
@@ -432,7 +432,7 @@ class SlotRows:
             return Block(first, constant(indices["N"].size), indices, None)
         if permuted and not isinstance(answers, Slots):
             answer_offset, last_offset = (
-                self.sized(box.offset(answers[0].places)),
+                self.sized(box.offset(answers[0].indices)),
                 self.sized(minus(box.size, constant(1))),
             )
             offset = choose(

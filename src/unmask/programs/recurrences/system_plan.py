@@ -326,7 +326,7 @@ class SystemPlan(SlotRows):
                     heads.append(ReadHead())
                 heads[number].meaning.update(meaning)
                 self.waits |= leaf.source is not None
-                code = leaf.places[0] if leaf.source is None else self.boxes[leaf.source].code(leaf.places)
+                code = leaf.indices[0] if leaf.source is None else self.boxes[leaf.source].code(leaf.indices)
                 addresses[number] = code
                 read_values.add(values, *variables_of(("read", number), values))
         return addresses, read_values
