@@ -147,7 +147,7 @@ def test_pages_examples_and_notebooks_import_public_names_alone():
 
 
 def test_a_deep_import_is_found(tmp_path):
-    (tmp_path / "README.md").write_text("```python\nfrom unmask.samplers.benchmark_subject import Subject\n```\n")
+    (tmp_path / "README.md").write_text("```python\nfrom unmask.samplers.problem_subject import Subject\n```\n")
     (tmp_path / "docs" / "how-to").mkdir(parents=True)
     (tmp_path / "docs" / "how-to" / "x.md").write_text(
         "import unmask.weights.model\nfrom unmask.samplers import sample\n"

@@ -7,7 +7,7 @@ import pytest
 
 import folder_by_hand
 from unmask.api import compile_problem, load_model, save_model
-from unmask.checker.certificate import Refused, parsed
+from unmask.checker.certificate import Refused, parse_json
 from unmask.errors import FolderError, UnmaskError
 from unmask.problems.catalogue import parse_problem
 from unmask.samplers.string_law import read_law
@@ -107,7 +107,7 @@ def test_a_certificate(tmp_path, unmask):
     document = json.loads((tmp_path / "c.induction.json").read_text())
     for text in (doubled(document, "model"), json.dumps(document).replace('"table":', '"table": [], "table":', 1)):
         with pytest.raises(Refused, match="twice"):
-            parsed(text.encode())
+            parse_json(text.encode())
 
 
 def test_settings_and_results_of_the_lab(tmp_path):

@@ -185,9 +185,9 @@ def test_a_predictor_alone_writes_what_the_exact_order_writes(objective):
     mask = trained.task.mask
     medium = NetworkMedium(trained, drawn(trained))
     for best in (mask, 0):
-        taken = [medium.taken(reading(trained, best, [mask] * 7, step))[0].tolist() for step in range(3)]
+        taken = [medium.chosen_slots(reading(trained, best, [mask] * 7, step))[0].tolist() for step in range(3)]
         assert np.array(taken).astype(int).tolist() == [[1, 1, 1, 1, 0, 0, 0], [0, 0, 0, 0, 1, 1, 0], [0] * 6 + [1]]
-    assert medium.taken(reading(trained, 0, [1, mask, 1, mask, mask, mask, mask], 0))[0].tolist() == [
+    assert medium.chosen_slots(reading(trained, 0, [1, mask, 1, mask, mask, mask, mask], 0))[0].tolist() == [
         *(False, True, False, True),
         *(False, False, False),
     ]
@@ -206,4 +206,4 @@ def test_a_planner_writes_what_is_no_mask():
         best = [0, 1, mask, mask][: trained.padding]
         tokens = [mask, 1, mask, 0][: trained.padding]
         medium = NetworkMedium(trained, drawn(trained, 1))
-        assert medium.taken(reading(trained, best, tokens, 0))[0].tolist() == expected
+        assert medium.chosen_slots(reading(trained, best, tokens, 0))[0].tolist() == expected

@@ -17,11 +17,13 @@ from unmask.api import compare_frameworks, compile_problem, load_model, run_word
 from unmask.cli.options import ProblemArgument, complete_problem
 from unmask.compilers.compiler import compiler_for
 from unmask.errors import ProblemError
+from unmask.numerics.arithmetic import Precision
 from unmask.playground.answers import answer_run
 from unmask.playground.requested_problem import PlaygroundQuestion, requested_problem
 from unmask.problems import catalogue
 from unmask.problems.catalogue import parse_problem, problem_from_json
 from unmask.problems.problem import Outcome, Problem
+from unmask.recurrences import BOOLEAN, N, Slots, System, indices, letter
 from unmask.weights.kinds import KINDS
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "add-a-problem.md"
@@ -121,14 +123,36 @@ class Silent(Problem):
 
 def test_the_defaults_of_a_problem():
     problem = Silent()
-    assert (problem.length, problem.automaton, problem.characters, problem.specification(3)) == (None, None, None, None)
+    assert (problem.length, problem.automaton, problem.system, problem.characters) == (None, None, None, None)
+    assert problem.specification(3) is None
     assert (problem.outputs(3), problem.has_length(7), problem.every_word(3), problem.to_json()) == (1, True, None, {})
     assert problem.symbols_in("x yy x") == 3
     assert {len(word.split()) for word in islice(problem.words(4, random.Random(1)), 9)} == {4}
 
 
+class Palindromes(Silent):
+    """A problem with a system of recurrences."""
+
+    name = "palindromes:"
+    letters = ("a", "b")
+
+    @property
+    def system(self):
+        i, j = indices("i j")
+        same = Slots("same", (i.range(N), j.range(i, N)), BOOLEAN)
+        same.rule((same[i + 1, j - 1].or_else(True), letter(i), letter(j)), lambda inside, a, b: inside and a == b)
+        return System(self.letters, same, answer=same[0, N - 1])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_problem_with_a_system_needs_no_compiler(kind):
+    model = compiler_for(Palindromes()).compile(kind, 4, Precision(2))
+    for word in map("".join, product("ab", repeat=4)):
+        assert run_word(model, word).accepted is (word == word[::-1])
+
+
 def test_a_problem_without_automaton_needs_a_compiler():
-    with pytest.raises(ProblemError, match="silent: has neither an automaton nor a compiler"):
+    with pytest.raises(ProblemError, match="silent: has no automaton, no system and no compiler"):
         compiler_for(Silent())
     with pytest.raises(Exception, match="proofs about silent: are not supported"):
         verify_model(compile_problem("group:gens:(1 2)", "mdm", length=2), against=Renamed(), method="prove")

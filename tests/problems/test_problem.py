@@ -9,6 +9,8 @@ from unmask.errors import ProblemError
 from unmask.problems.catalogue import CATALOGUE, Row, parse_problem, problem_from_json
 from unmask.problems.problem import ACCEPTED, REJECTED, Outcome
 
+STORED_KINDS = list(dict.fromkeys(row.stored.__struct_config__.tag for row in CATALOGUE if row.stored is not None))
+
 
 @pytest.mark.parametrize(
     ("text", "name", "yes", "no"),
@@ -84,7 +86,7 @@ def test_stored_problems_are_checked(document: object):
 @pytest.mark.parametrize(
     ("document", "sentence"),
     [
-        ([], "needs a kind among regex, dfa, group, circuit, family, expression, program, cfg, not None"),
+        ([], f"needs a kind among {', '.join(STORED_KINDS)}, not None"),
         ({"kind": "random"}, "needs a kind among .*, not 'random'"),
         ({"kind": "group", "spec": 5}, "a stored problem of kind group: its spec must be a string, not 5"),
         ({"kind": "group"}, "a stored problem of kind group lacks the field 'spec'"),

@@ -168,8 +168,8 @@ def _examine_problem(
 ) -> tuple[Any, Iterator[Any]]:
     """Return an empty report, and the results that fill it."""
     from unmask.bench.own_function import is_function, own_function
-    from unmask.samplers.benchmark_subject import Subject
-    from unmask.samplers.sampler_benchmark import ExamReport, budgets_for, examine
+    from unmask.samplers.problem_comparison import ExamReport, budgets_for, examine
+    from unmask.samplers.problem_subject import Subject
     from unmask.samplers.sampler_names import EDITING_ZOO, ZOO, zoo
 
     functions = {name: own_function(name) for name in names if is_function(name)}

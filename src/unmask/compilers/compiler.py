@@ -17,9 +17,8 @@ from unmask.numerics.arithmetic import Precision
 from unmask.problems.catalogue import RandomProblem
 from unmask.problems.circuit_problems import CircuitProblem, FamilyProblem
 from unmask.problems.expression_problems import ExpressionProblem
-from unmask.problems.grammar_problems import GrammarProblem
 from unmask.problems.problem import Problem
-from unmask.problems.program_problems import AbsentProgram, ProgramProblem
+from unmask.problems.program_problems import AbsentProgram
 from unmask.weights.kinds import KINDS, Kind
 from unmask.weights.model import Extent, Model
 
@@ -99,7 +98,7 @@ class Compiler(Protocol):
 
 
 def compiler_for(problem: Problem) -> Compiler:
-    """Return the compiler for this kind of problem, by default the compiler for problems with an automaton."""
+    """Return the compiler for this kind of problem, by default the one for its system or for its automaton."""
     if isinstance(problem, RandomProblem):
         return RandomCompiler(problem.seed)
     if isinstance(problem, FamilyProblem):
@@ -108,13 +107,13 @@ def compiler_for(problem: Problem) -> Compiler:
         return CircuitCompiler(problem.circuit, problem.to_json())
     if isinstance(problem, ExpressionProblem):
         return ExpressionCompiler(problem)
-    if isinstance(problem, ProgramProblem | GrammarProblem):
-        return SystemCompiler(problem.system, problem.to_json())
     if isinstance(problem, AbsentProgram):
         raise ProblemError(problem.why_no_answers)
-    if problem.automaton is None:
-        raise ProblemError(f"{shortened(problem.name)} has neither an automaton nor a compiler; define one of them")
-    return RegularCompiler.of(problem.automaton, problem.group, problem.to_json())
+    if problem.system is not None:
+        return SystemCompiler(problem.system, problem.to_json())
+    if problem.automaton is not None:
+        return RegularCompiler.of(problem.automaton, problem.group, problem.to_json())
+    raise ProblemError(f"{shortened(problem.name)} has no automaton, no system and no compiler; define one of them")
 
 
 def compiler_with_hops(problem: Problem, compiler: Compiler, hops: int) -> Compiler:

@@ -113,10 +113,10 @@ class Trained:
 
 # NetworkMedium: runs a batch of words through the loops of `reasoners/` with a trained network.
 #
-# read        one pass over input · canvas; the planner's and the predictor's reading of a canvas are the same pass
-# taken       the slots whose likeliest symbol is not the mask; of a mask-dominated model, among those still masked;
-#             of a predictor alone (random masking), those that the exact order writes in this step
-# layers      one loop: of a stream, or, where symbols are between loops, of what the stream reads out to
+# read           one pass over input · canvas; the planner's and the predictor's reading of a canvas are the same pass
+# chosen_slots   the slots whose likeliest symbol is not the mask; of a mask-dominated model, among those still masked;
+#                of a predictor alone (random masking), those that the exact order writes in this step
+# layers         one loop: of a stream, or, where symbols are between loops, of what the stream reads out to
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +152,7 @@ class NetworkMedium(TokenArrays):
         tokens: np.ndarray,
         last: int,
         *,
-        asked: np.ndarray | None = None,  # noqa: ARG002
+        requested: np.ndarray | None = None,  # noqa: ARG002
     ) -> NetworkReading:
         whole = np.concatenate([self.words, tokens], axis=1)
         known = self._read
@@ -182,7 +182,7 @@ class NetworkMedium(TokenArrays):
             scores[..., without] = -np.inf
         return scores.argmax(axis=-1)
 
-    def taken(self, decisions: NetworkReading) -> np.ndarray:
+    def chosen_slots(self, decisions: NetworkReading) -> np.ndarray:
         masked = decisions.tokens == self.trained.task.mask
         if self.trained.config.objective != "canvas":
             return masked & self.trained.order[decisions.step]

@@ -12,7 +12,7 @@ from unmask.api import problem_name, run_word, verify_model
 from unmask.errors import PlannerError, TooLarge, UnmaskError
 from unmask.playground.requested_problem import PLANNERS, RequestedProblem
 from unmask.problems.problem import Outcome
-from unmask.samplers.sampled_predictors import CompiledPredictor
+from unmask.samplers.predictors import CompiledPredictor
 from unmask.samplers.sampler_names import zoo
 from unmask.samplers.sampling_loop import masks, sample
 from unmask.traces.trace import Trace

@@ -18,6 +18,7 @@ from unmask.problems.circuits.circuit import Circuit
 from unmask.problems.context_free_grammars import Grammar
 from unmask.problems.expression_shapes import ExpressionShape
 from unmask.recurrences.interpreter import Interpreter
+from unmask.recurrences.system import System
 
 # Outcome: the answer for a word, given by a problem (the correct answer) or by the run of a model.
 
@@ -222,6 +223,11 @@ class Problem(Protocol):
     @property
     def automaton(self) -> Automaton | None:
         """The minimal automaton of the accepted words if they form a regular language."""
+        return None
+
+    @property
+    def system(self) -> System | None:
+        """The system of recurrences that is compiled, if the problem is defined by one."""
         return None
 
     @property

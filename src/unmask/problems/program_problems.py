@@ -28,11 +28,16 @@ class ProgramProblem(Problem):
     """What are the answers of the program? Oracle: its interpreter, which does not use transformers."""
 
     title: str
-    system: System
+    program: System
     sha256: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "interpreter", lru_cache(maxsize=KEPT)(self._interpreter))
+
+    @property
+    def system(self) -> System:
+        """The program itself."""
+        return self.program
 
     def interpreter(self, length: int) -> Interpreter:
         """The interpreter for words of one length; raise ProblemError if the program is wrong at this length."""

@@ -100,7 +100,7 @@ class TokenArrays(ABC):
     @abstractmethod
     def model(self) -> Lettered: ...
 
-    def masks_alone(self, step: int, choice: np.ndarray, canvas: np.ndarray) -> np.ndarray:
+    def require_masked(self, step: int, choice: np.ndarray, canvas: np.ndarray) -> np.ndarray:
         edits = choice & (canvas != self.model.token[self.model.mask or ""])
         if edits.any():
             word, slot = np.argwhere(edits)[0]
@@ -113,7 +113,7 @@ class TokenArrays(ABC):
     def joined(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
         return np.concatenate([left, right], axis=1)
 
-    def written(self, symbols: np.ndarray) -> np.ndarray:
+    def as_tokens(self, symbols: np.ndarray) -> np.ndarray:
         return symbols
 
 
@@ -149,7 +149,7 @@ class Arrays(TokenArrays):
         tokens: np.ndarray,
         last: int,
         *,
-        asked: np.ndarray | None = None,  # noqa: ARG002
+        requested: np.ndarray | None = None,  # noqa: ARG002
     ) -> RowLogits:
         """Compute all rows: the cost in a session depends on what changed, not on which rows are requested."""
         whole = self.frame.before(tokens)
@@ -161,12 +161,12 @@ class Arrays(TokenArrays):
     def decode(self, logits: RowLogits, *, without: int | None = None) -> np.ndarray:
         return decode(logits.logits, self.model.precision, noise=logits.noise, without=without)
 
-    def taken(self, decisions: RowLogits) -> np.ndarray:
+    def chosen_slots(self, decisions: RowLogits) -> np.ndarray:
         return self.decode(decisions) == 1
 
     def surest(self, logits: RowLogits, k: int, *, without: int) -> np.ndarray:
-        sure = confidence(logits.logits, self.model.precision, without=without)
-        return choose_surest(sure, np.ones(sure.shape, dtype=bool), k)
+        confidences = confidence(logits.logits, self.model.precision, without=without)
+        return choose_surest(confidences, np.ones(confidences.shape, dtype=bool), k)
 
     def above_least(self, logits: RowLogits, *, without: int) -> np.ndarray:
         return confidence(logits.logits, self.model.precision, without=without) > -self.model.precision.bound
@@ -181,9 +181,9 @@ class Arrays(TokenArrays):
         residual = residual.copy()
         streams = ((noise.planner, PLANNER, 2), (noise.predictor, OTHER, len(self.model.vocabulary)))
         for columns, stream, symbols in streams:
-            drawn = tape.noise(step, stream, (0, residual.shape[1]), symbols, self.model.precision)
+            noise_values = tape.noise(step, stream, (0, residual.shape[1]), symbols, self.model.precision)
             for symbol, column in enumerate(columns):
-                residual[:, :, column] = add(residual[:, :, column], drawn[:, symbol], self.model.precision)
+                residual[:, :, column] = add(residual[:, :, column], noise_values[:, symbol], self.model.precision)
         return residual
 
     def layers(self, moment: Moment, residual: np.ndarray, first: int, last: int) -> np.ndarray:
@@ -208,7 +208,7 @@ def planned_from_outside(frame: RunSetup, planner: Planner) -> OutsidePlanner[np
         return bool((canvas == mask).any())
 
     def choose(step: int, canvas: np.ndarray, logits: RowLogits) -> np.ndarray:
-        sure = confidence(logits.logits, frame.precision, without=mask)
-        return planner.choose(Situation(step, frame.first_row, canvas == mask, sure, frame.precision.one))
+        confidences = confidence(logits.logits, frame.precision, without=mask)
+        return planner.choose(Situation(step, frame.first_row, canvas == mask, confidences, frame.precision.one))
 
     return OutsidePlanner(goes_on, choose)

@@ -88,7 +88,7 @@ class Medium(Protocol[Tokens, Logits, Symbols, Choice, Residual]):
         """symbol^count; if the model does not have the symbol, the count is 0."""
         ...
 
-    def read(self, step: int, name: str, tokens: Tokens, last: int, *, asked: Choice | None = None) -> Logits:
+    def read(self, step: int, name: str, tokens: Tokens, last: int, *, requested: Choice | None = None) -> Logits:
         """A whole pass of the named transformer over input · tokens: the logits of the last rows.
 
         Of these rows, only those of the slots `asked` need to be computed.
@@ -101,11 +101,11 @@ class Medium(Protocol[Tokens, Logits, Symbols, Choice, Residual]):
 
     # masked diffusion
 
-    def taken(self, decisions: Logits) -> Choice:
+    def chosen_slots(self, decisions: Logits) -> Choice:
         """The slots whose planner row decodes to 1."""
         ...
 
-    def masks_alone(self, step: int, choice: Choice, canvas: Tokens) -> Choice:
+    def require_masked(self, step: int, choice: Choice, canvas: Tokens) -> Choice:
         """The same choice, but choosing an unmasked slot is an error of this step."""
         ...
 
@@ -127,7 +127,7 @@ class Medium(Protocol[Tokens, Logits, Symbols, Choice, Residual]):
         """left · right."""
         ...
 
-    def written(self, symbols: Symbols) -> Tokens:
+    def as_tokens(self, symbols: Symbols) -> Tokens:
         """Symbols as tokens that can be read."""
         ...
 
@@ -182,7 +182,7 @@ def masked_diffusion(
     step = 0
     while step < model.steps if outside is None else outside.goes_on(canvas):
         plan = None if outside or model.kind == "topk" else _planned(medium, step, canvas)
-        logits = medium.read(step, name, canvas, model.padding, asked=plan)
+        logits = medium.read(step, name, canvas, model.padding, requested=plan)
         if outside is not None:
             plan = outside.choose(step, canvas, logits)
         choice = _by_confidence(medium, logits, mask) if plan is None else plan
@@ -193,8 +193,8 @@ def masked_diffusion(
 
 def _planned(medium: Medium[Tokens, Logits, Symbols, Choice, Residual], step: int, canvas: Tokens) -> Choice:
     """u, computed by the model's own planner."""
-    choice = medium.taken(medium.read(step, "planner", canvas, medium.model.padding))
-    return medium.masks_alone(step, choice, canvas) if medium.model.kind == "smdm" else choice
+    choice = medium.chosen_slots(medium.read(step, "planner", canvas, medium.model.padding))
+    return medium.require_masked(step, choice, canvas) if medium.model.kind == "smdm" else choice
 
 
 def _by_confidence(medium: Medium[Tokens, Logits, Symbols, Choice, Residual], logits: Logits, mask: int) -> Choice:
@@ -220,7 +220,7 @@ def looped(medium: Medium[Tokens, Logits, Symbols, Choice, Residual]) -> Tokens:
     for step in stage("loops", range(model.steps)):
         residual = medium.layers(step, medium.noisy(step, residual), first, last)
     residual = medium.layers("final", residual, last, count)
-    return medium.written(medium.decode(medium.last_rows(residual, model.answer_rows)))
+    return medium.as_tokens(medium.decode(medium.last_rows(residual, model.answer_rows)))
 
 
 # Chain of thought, one symbol at a time or a block at a time (kinds cot, pcot).
@@ -238,7 +238,7 @@ def chain_of_thought(medium: Medium[Tokens, Logits, Symbols, Choice, Residual]) 
     generated = medium.copies(None, 0)
     for step in range(model.steps):
         logits = medium.read(step, "model", medium.joined(generated, masks), model.block or 1)
-        generated = medium.joined(generated, medium.written(medium.decode(logits)))
+        generated = medium.joined(generated, medium.as_tokens(medium.decode(logits)))
         yield generated
 
 

@@ -13,8 +13,8 @@ from typing import Any
 
 from unmask.errors import shortened
 from unmask.reasoners.planners import parse_planner
-from unmask.samplers.benchmark_subject import Subject
 from unmask.samplers.editing_rules import BlockRefinement, DiffusionGemma, JointThreshold, Llada21
+from unmask.samplers.problem_subject import Subject
 from unmask.samplers.remasking_rules import P2, Remdm
 from unmask.samplers.rule_interface import Sampler, SamplerError, block_count, starts_from_noise
 from unmask.samplers.sampling_loop import Sample, sample
@@ -94,8 +94,8 @@ class ZooEntry:
     def make(self, steps: int = 1, **defaults: Any) -> Sampler:
         """Return the sampler; `defaults` are used for parameters that its name does not set."""
         names = {field.name for field in fields(self.rule)}
-        given = {name: value for name, value in {**dict.fromkeys(STEPS, steps), **defaults}.items() if name in names}
-        return self.rule(**{**given, **self.parameters})
+        values = {name: value for name, value in {**dict.fromkeys(STEPS, steps), **defaults}.items() if name in names}
+        return self.rule(**{**values, **self.parameters})
 
     @property
     def label(self) -> str:
@@ -138,20 +138,21 @@ def parse_sampler(text: str) -> ZooEntry:
         raise SamplerError(f"unknown sampler {shortened(name)!r}; use one of {', '.join(RULES)}")
     if name == PLANNED:
         return ZooEntry(PlannedSampler, {"planner": parse_planner(rest, tape=None), "label": f"planner {rest}"})
-    known = [field.name for field in fields(RULES[name]) if field.name not in NOT_TYPED]
-    entry = ZooEntry(RULES[name], named_parameters(name, rest, known, number_or_text))
+    parameter_names = [field.name for field in fields(RULES[name]) if field.name not in NOT_TYPED]
+    entry = ZooEntry(RULES[name], named_parameters(name, rest, parameter_names, number_or_text))
     entry.make()  # an invalid parameter is refused here
     return entry
 
 
-def named_parameters(name: str, text: str, known: Sequence[str], read: Callable[[str], Any]) -> dict[str, Any]:
+def named_parameters(name: str, text: str, names: Sequence[str], read: Callable[[str], Any]) -> dict[str, Any]:
     """Parse PARAMETER=VALUE,… of the sampler `name`; refuse unknown and repeated parameters."""
     parameters: dict[str, Any] = {}
-    for part in text.split(",") if text else ():
-        key, equals, value = part.partition("=")
-        if not equals or key not in known:
+    for assignment in text.split(",") if text else ():
+        key, equals, value = assignment.partition("=")
+        if not equals or key not in names:
             raise SamplerError(
-                f"{name} has no parameter {shortened(part)!r}; write PARAMETER=VALUE with one of {', '.join(known)}"
+                f"{name} has no parameter {shortened(assignment)!r}; "
+                f"write PARAMETER=VALUE with one of {', '.join(names)}"
             )
         if key in parameters:
             raise SamplerError(f"{name} is given {key} twice; give it once")

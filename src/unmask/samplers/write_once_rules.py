@@ -107,13 +107,13 @@ class Llada:
             raise SamplerError(
                 f"gen_length of llada is {self.gen_length} and the canvas has {len(state.first)} slots; leave it out"
             )
-        return self._turn(state) is None
+        return self._block_and_quota(state) is None
 
     def next(self, state: State, beliefs: Beliefs, chance: Chance) -> State:
-        turn = self._turn(state)
-        assert turn is not None
-        here, quota = turn
-        slots = np.flatnonzero(state.masked & here)
+        block_and_quota = self._block_and_quota(state)
+        assert block_and_quota is not None
+        in_block, quota = block_and_quota
+        slots = np.flatnonzero(state.masked & in_block)
         if self.remasking == "random":
             chosen = chance.subset(slots, quota)
             return state.written(chosen, beliefs.at(chosen).draw(self.temperature, chance))
@@ -122,16 +122,16 @@ class Llada:
         chosen = surest(np.arange(len(slots)), of_slots.probability(symbols), quota)
         return state.written(slots[chosen], symbols[chosen])
 
-    def _turn(self, state: State) -> tuple[np.ndarray, int] | None:
+    def _block_and_quota(self, state: State) -> tuple[np.ndarray, int] | None:
         """Return (the slots of the current block, how many of them this pass writes); None after the last pass."""
         blocks = block_count(len(state.first), self.block_length)
-        passed = 0
+        passes_before = 0
         for number in range(blocks):
-            here = block(len(state.first), self.block_length, number)
-            plan = quotas(self.scheduler, int((state.to_fill & here).sum()), ceil(self.steps / blocks))
-            if state.step < passed + len(plan):
-                return here, plan[state.step - passed]
-            passed += len(plan)
+            in_block = block(len(state.first), self.block_length, number)
+            plan = quotas(self.scheduler, int((state.to_fill & in_block).sum()), ceil(self.steps / blocks))
+            if state.step < passes_before + len(plan):
+                return in_block, plan[state.step - passes_before]
+            passes_before += len(plan)
         return None
 
 
@@ -320,12 +320,12 @@ class EntropyBound:
     def next(self, state: State, beliefs: Beliefs, chance: Chance) -> State:
         slots = np.flatnonzero(state.masked)
         of_slots = beliefs.at(slots)
-        sure = {
+        scores = {
             "entropy": lambda: -of_slots.entropy,
             "confidence": lambda: of_slots.probability(of_slots.best),
             "margin": lambda: of_slots.margin,
         }[self.order]()
-        order = surest(np.arange(len(slots)), sure, len(slots))
+        order = surest(np.arange(len(slots)), scores, len(slots))
         entropy = of_slots.entropy[order]
         within = np.cumsum(entropy) - np.maximum.accumulate(entropy) <= self.gamma
         chosen = order[: max(1, int(np.argmin(np.append(within, False))))]

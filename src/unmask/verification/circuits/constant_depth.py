@@ -281,7 +281,7 @@ class Wires:
         tokens: Slots,
         last: int,
         *,
-        asked: list[int] | None = None,  # noqa: ARG002
+        requested: list[int] | None = None,  # noqa: ARG002
     ) -> list[OneHotRow]:
         wired = self._transformers[name]
         residual = wired.layers(wired.embed(self._input + tokens), 0, len(wired.transformer.layers))
@@ -290,10 +290,10 @@ class Wires:
     def decode(self, logits: Sequence[OneHotRow], *, without: int | None = None) -> Slots:
         return [argmax(self.builder, row, without=without) for row in logits]
 
-    def taken(self, decisions: Sequence[OneHotRow]) -> list[int]:
+    def chosen_slots(self, decisions: Sequence[OneHotRow]) -> list[int]:
         return [decision.get(1, FALSE) for decision in self.decode(decisions)]
 
-    def masks_alone(self, step: int, choice: list[int], canvas: Slots) -> list[int]:  # noqa: ARG002
+    def require_masked(self, step: int, choice: list[int], canvas: Slots) -> list[int]:  # noqa: ARG002
         mask = self._model.token[self._model.mask or ""]
         edits = (self.builder.and_(u, y.get(mask, FALSE) ^ 1) for u, y in zip(choice, canvas, strict=True))
         self._edits.append(self.builder.or_(*edits))
@@ -315,7 +315,7 @@ class Wires:
     def joined(self, left: Slots, right: Slots) -> Slots:
         return left + right
 
-    def written(self, symbols: Slots) -> Slots:
+    def as_tokens(self, symbols: Slots) -> Slots:
         return symbols
 
     def embed(self, tokens: Slots) -> list[OneHotRow]:

@@ -299,15 +299,15 @@ class Tables:
         tokens: list[Token],
         last: int,
         *,
-        asked: Choices | None = None,
+        requested: Choices | None = None,
     ) -> list[Labelled | None]:
         """None for a slot that is taken in no case."""
         if name not in self._passes:
             self._passes[name] = self._pass(name, range(len(self._model.transformers[name].layers)))
         whole = self._input + tokens
         places = range(len(whole) - last, len(whole))
-        if asked is not None:
-            places = [place for place, taken in zip(places, asked.slots, strict=True) if taken.labels.any()]
+        if requested is not None:
+            places = [place for place, taken in zip(places, requested.slots, strict=True) if taken.labels.any()]
         symbolic = self._passes[name]
         logits = {
             place: Labelled(row.cases, symbolic.logits(row))
@@ -318,10 +318,10 @@ class Tables:
     def decode(self, logits: Sequence[Labelled | None], *, without: int | None = None) -> list[Labelled | None]:
         return [None if row is None else self._decoded(row, without) for row in logits]
 
-    def taken(self, decisions: Sequence[Labelled | None]) -> Choices:
+    def chosen_slots(self, decisions: Sequence[Labelled | None]) -> Choices:
         return Choices([slot for slot in self.decode(decisions) if slot is not None])
 
-    def masks_alone(self, step: int, choice: Choices, canvas: list[Token]) -> Choices:  # noqa: ARG002
+    def require_masked(self, step: int, choice: Choices, canvas: list[Token]) -> Choices:  # noqa: ARG002
         """Reported by `overwrite`, where choice and canvas meet in one table."""
         return replace(choice, masks_alone_in=step)
 
@@ -351,7 +351,7 @@ class Tables:
     def joined(self, left: list[Token], right: list[Token]) -> list[Token]:
         return left + right
 
-    def written(self, symbols: Sequence[Labelled | None]) -> list[Token]:
+    def as_tokens(self, symbols: Sequence[Labelled | None]) -> list[Token]:
         return [self._token(symbol) for symbol in symbols if symbol is not None]
 
     def embed(self, tokens: list[Token]) -> Unrolled:
