@@ -55,13 +55,13 @@ def system_planner(plan: SystemPlan) -> Program:
     program.embed(vocabulary["mask"], masked)
     take = program.register("take", 2)
     first = program.layer()
-    absent: list[Columns] = []
+    read_is_masked: list[Columns] = []
     if plan.heads and plan.waits:
         row_code = program.code("here", plan.row_codes(), room=plan.room)
         for h in range(len(plan.heads)):
             address = program.code(f"address {h}", plan.address(h, plan.regions), room=plan.room)
-            absent.append(program.register(f"masked {h}"))
-            lookup(first, address, row_code).copy(masked, absent[h])
+            read_is_masked.append(program.register(f"masked {h}"))
+            lookup(first, address, row_code).copy(masked, read_is_masked[h])
     layer, shares = first, []
     if plan.channels:
         layer = program.layer()
@@ -69,9 +69,9 @@ def system_planner(plan: SystemPlan) -> Program:
             target = target_of(program, plan, c)
             head = attend(layer, target, program.flag(f"finds nothing {c}", plan.in_blocks(channel.blocks, 0)))
             shares.append(program.register(f"share of masked {c}", 2))
-            for flag in absent:
+            for flag in read_is_masked:
                 head.copy(flag, shares[c])
-    _choose(program, plan, layer.mlp, masked, absent, shares, take)
+    _choose(program, plan, layer.mlp, masked, read_is_masked, shares, take)
     symmetric_planner_logits(program, take)
     return program
 
@@ -81,7 +81,7 @@ def _choose(
     plan: SystemPlan,
     mlp: MlpBuilder,
     masked: Columns,
-    absent: list[Columns],
+    read_is_masked: list[Columns],
     shares: list[Columns],
     take: Columns,
 ) -> None:
@@ -97,7 +97,7 @@ def _choose(
     for number, ((reads, channels), regions) in enumerate(kinds.items()):
         unit = mlp.units(1)
         mlp.read(unit, masked)
-        for flag in absent if reads else ():  # a slot without a read looks up itself
+        for flag in read_is_masked if reads else ():  # a slot without a read looks up itself
             mlp.read(unit, flag, -ONE)
         for c in channels:
             for column in shares[c]:
@@ -122,11 +122,11 @@ def predictor_of(
     outcome = SlotResults.of(program, plan, placement, own_slot=own_slot)
     registers = SlotRegisters.of(program, plan, placement)
     registers.embed_own(range(len(vocabulary.symbols)))
-    masked, absent, filled = program.one, [], None
+    masked, read_is_masked, filled = program.one, [], None
     if waits:
         masked = program.register("masked")
         program.embed(vocabulary["mask"], masked)
-        absent = [program.register(f"masked {h}") for h in range(len(plan.heads))]
+        read_is_masked = [program.register(f"masked {h}") for h in range(len(plan.heads))]
     if own_slot:
         filled = program.register("full")
         program.embed(np.setdiff1d(vocabulary.everything, vocabulary["mask"]), filled)
@@ -136,10 +136,10 @@ def predictor_of(
     def copy_features(head: HeadBuilder, h: int) -> None:
         head.copy(registers.as_read[h].all, registers.fetched[h].all)
         if waits:
-            head.copy(masked, absent[h])
+            head.copy(masked, read_is_masked[h])
 
     def masked_reads(region: PlannedRegion) -> list[Columns]:
-        return [absent[h] for h in region.heads] if waits else []
+        return [read_is_masked[h] for h in region.heads] if waits else []
 
     layer = program.layer()
     registers.fetch(layer, copy_features)
@@ -149,19 +149,19 @@ def predictor_of(
         layer = program.layer()
         heads = registers.gather(layer)
         if waits:
-            waiting = _waiting_flags(program, heads, absent, layer.mlp)
+            waiting = _waiting_flags(program, heads, read_is_masked, layer.mlp)
         layer = program.layer()
     outcome.decide(layer.mlp, registers, masked_reads, waiting, filled)
     outcome.read_out()
     return program
 
 
-def _waiting_flags(program: Program, heads: list, absent: list[Columns], mlp: MlpBuilder) -> list[Columns]:
+def _waiting_flags(program: Program, heads: list, read_is_masked: list[Columns], mlp: MlpBuilder) -> list[Columns]:
     """Return flags per channel: a finder row of the slot reads a masked row."""
     flags = []
     for c, head in enumerate(heads):
         share, flag = program.register(f"share of masked {c}"), program.register(f"waits {c}")
-        for column in absent:
+        for column in read_is_masked:
             head.copy(column, share)
         threshold(mlp, share, flag)
         flags.append(flag)
@@ -179,12 +179,11 @@ def _start(program: Program, registers: SlotRegisters) -> None:
         """The columns in which heads find a feature of a slot, according to its meaning for each head."""
         sort, value = feature
         if sort != "is":
-            return sorted({columns.columns[feature] for columns in registers.as_read if feature in columns.columns})
+            return sorted({read.columns[feature] for read in registers.as_read if feature in read.columns})
         token = plan.symbols.token[value]
         meanings = [sorted(head.meaning.get(token, ()), key=str) for head in plan.heads]
-        return sorted(
-            {columns.columns[f] for columns, meaning in zip(registers.as_read, meanings, strict=True) for f in meaning}
-        )
+        reads = zip(registers.as_read, meanings, strict=True)
+        return sorted({read.columns[f] for read, meaning in reads for f in meaning})
 
     start_layer(program, registers, [written], columns_of)
 
