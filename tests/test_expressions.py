@@ -1,4 +1,4 @@
-"""Expressions: what is evaluated is what is printed."""
+"""Expressions: the value of an expression is that of its printed formula."""
 
 import doctest
 

@@ -104,7 +104,7 @@ def slots_by_name(compiler, kind, length, output):
 
 
 def check_canvas(system, kind, length, words, precision=2):
-    """Every slot of the last canvas holds the interpreter's value; the answer is the interpreter's, in its steps."""
+    """Check that every slot of the last canvas has the interpreter's value, and that the answer takes its steps."""
     compiler, interpreter = SystemCompiler(system, {}), Interpreter(system, length)
     model = compiler.compile(kind, length, Precision(precision))
     plan = compiler.plan(kind, length)
