@@ -1,4 +1,4 @@
-"""Expressions: the value of an expression is that of its printed formula."""
+"""Expressions: evaluation agrees with the printed form."""
 
 import doctest
 

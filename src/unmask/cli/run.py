@@ -30,7 +30,7 @@ from unmask.cli.options import (
 from unmask.cli.output_files import TRACE, check_writable, write_text
 from unmask.cli.terminal import console, json_line, literal, print_document, say, say_lines
 from unmask.errors import UnmaskError, WordError, visible
-from unmask.limits import foresee_time, stage
+from unmask.limits import run_unless_long, stage
 
 if TYPE_CHECKING:
     import numpy as np
@@ -321,7 +321,7 @@ class _Runner:
         else:
             work = partial(run_word, self.model, word, engine=engine_named(self.engine), record=record, **options)
             is_slow = self.engine is RunEngineName.reference
-            trace = foresee_time(work, "a run of the reference engine") if is_slow else work()
+            trace = run_unless_long(work, "a run of the reference engine") if is_slow else work()
         return trace, time.perf_counter() - start
 
     def outcomes(self, words: Iterable[str | UnmaskError]) -> Iterator[tuple["Trace | UnmaskError", float]]:
@@ -531,7 +531,7 @@ def _show_cached_run(run: "CachedRun", longest: int | None) -> None:
     for change in run.changed[:MOST_CHANGES]:
         out.print(
             literal(
-                f"changed decision: pass {change.step + 1}, slot {change.slot}: {change.got} instead of "
+                f"changed decision: pass {change.step + 1}, slot {change.slot}: {change.actual} instead of "
                 f"{change.expected}"
             )
         )
@@ -569,7 +569,7 @@ def sample(
             _print_law(folder, engine_named(engine), as_json=as_json)
         return
     from unmask.api import generate, load_model, sample_in
-    from unmask.reasoners.typed_words import written
+    from unmask.reasoners.typed_words import join_symbols
 
     samples = []
     with budgeted("sampling" if as_json else None, limit=limit, timeout=timeout):
@@ -579,7 +579,7 @@ def sample(
             if as_json:
                 samples.append({"seed": seed + i, "output": output})
             else:
-                say(written(model, output))
+                say(join_symbols(model, output))
     if as_json:
         print_document({"samples": samples})
 

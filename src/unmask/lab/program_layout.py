@@ -17,7 +17,7 @@ import numpy as np
 from unmask.errors import TooLarge
 from unmask.lab.task_layouts import FETCHES, MASK, MOST_FETCHES, NO_OPERAND, TaskRows
 from unmask.lab.task_sources import ProgramSource, TaskSource
-from unmask.limits import check, foresee
+from unmask.limits import check, check_memory
 from unmask.recurrences.interpreter import Interpreter
 from unmask.recurrences.unfolding import (
     ConstantOperand,
@@ -82,7 +82,7 @@ class ProgramSlots:
                 f"read {width} (a read over a range counts as two: its first and its last); split its rules"
             )
         shape = self.steps, self.length + self.padding, width
-        foresee(8 * prod(shape), f"what {shape[1]:,} rows read in {shape[0]:,} steps")
+        check_memory(8 * prod(shape), f"what {shape[1]:,} rows read in {shape[0]:,} steps")
         pointers = np.full(shape, NO_OPERAND)
         pointers[:, self.length :, : rules.shape[1]] = rules
         if self.edits:
