@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from unmask.problems.automata.automaton import Automaton
-from unmask.recurrences.interpreter import found_by, gathered, result_of
+from unmask.recurrences.interpreter import range_items, range_result, rule_result
 from unmask.recurrences.slots import Slots
 from unmask.verification.lengths.letter_coverage import require_entries, require_levels
 from unmask.verification.lengths.obligations import ObligationFailed, Term, reachable_closure
@@ -73,7 +73,7 @@ def _check_pairs(claim: SystemClaim, group: Slots) -> str:
             pools = [start if o.group is None else list(pairs) for o in branch_rows.operands]
             for (a, f), (b, g) in product(*pools):
                 arguments = tuple(o.mapping(x) for o, x in zip(branch_rows.operands, (a, b), strict=True))
-                value = result_of(group, branch_rows.branch.case, arguments, group.name)
+                value = rule_result(group, branch_rows.branch.case, arguments, group.name)
                 reached[value, int(maps.product_table[f, g])] = None
         if len(reached) == len(pairs):
             break
@@ -172,7 +172,7 @@ def _check_values(claim: SystemClaim, root: Slots) -> str:
             a, b = arguments[:2]
             if a is None and (b is not None or group is root):
                 continue  # the right child begins after the left one, and the root with letter 0
-            answer = result_of(group, branch_rows.branch.case, arguments, group.name)
+            answer = rule_result(group, branch_rows.branch.case, arguments, group.name)
             expected = _value(a, b, odd=odd)
             if group is not root and expected is not None:
                 expected = expected != odd
@@ -254,9 +254,9 @@ def _answers(claim: SystemClaim, branch_rows: BranchRows, *, matched: bool) -> I
     """Yield the answers of the only slot for all its reads, given whether its search has a result."""
     (search,), group, case = claim.space.searches, branch_rows.slot.group, branch_rows.branch.case
     assert isinstance(group, Slots)
-    search_result = gathered(search.over, frozenset([True] if matched else []))
+    search_result = range_result(search.over, frozenset([True] if matched else []))
     for arguments in product(*([search_result] if o.search else _arguments(o) for o in branch_rows.operands)):
-        yield bool(result_of(group, case, arguments, group.name))
+        yield bool(rule_result(group, case, arguments, group.name))
 
 
 def _equal_halves(claim: SystemClaim) -> None:
@@ -323,7 +323,7 @@ def _results_of_letters(branch_rows: BranchRows, letters: Sequence[str]) -> froz
     search = branch_rows.slot.group
     assert isinstance(search, Search)
     arguments = tuple(o.mapping(x) for o, x in zip(branch_rows.operands, letters, strict=True))
-    return found_by(search.over, arguments, search.group.name)
+    return range_items(search.over, arguments, search.group.name)
 
 
 MEANINGS: dict[str, Callable[[SystemClaim], None]] = {

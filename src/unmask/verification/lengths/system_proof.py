@@ -238,7 +238,7 @@ def _require_frame(claim: SystemClaim) -> None:
         )
     else:
         for k, answer in enumerate(reversed(answers)):
-            places = [space.term(index) for index in answer.places]
+            places = [space.term(index) for index in answer.indices]
             is_in_row = z3.And(space.exists(group, places), space.row(group, places) == space.rows - 1 - k)
             arithmetic.require(f"frame: the answer {answer} stands in row {-1 - k}", is_in_row)
     for group, slot in (*claim.slots.items(), *claim.search_rows.items()):

@@ -27,8 +27,8 @@ import numpy as np
 from unmask.engines.visible_keys import distinct
 from unmask.numerics.arithmetic import Precision, multiply
 from unmask.programs.program import Program
-from unmask.recurrences.interpreter import found_by, gathered, result_of
-from unmask.recurrences.rule_functions import called
+from unmask.recurrences.interpreter import range_items, range_result, rule_result
+from unmask.recurrences.rule_functions import call_rule
 from unmask.recurrences.slots import Slots
 from unmask.verification.lengths.head_reads import (
     HeadRead,
@@ -269,7 +269,7 @@ class CaseAxis:
 
 def read_axis(claim: SystemClaim, operand: Operand, *, waiting: bool) -> CaseAxis:
     """Return the axis of a letter, a slot or a value; with `waiting`, a slot may be masked. A value is in no row."""
-    arguments = tuple(called(operand.mapping, (value,), "a read") for value in operand.read_values)
+    arguments = tuple(call_rule(operand.mapping, (value,), "a read") for value in operand.read_values)
     if operand.number is None:
         return CaseAxis((claim.mask,), arguments, (False,))
     listed = tuple(claim.tokens[value] for value in operand.read_values)
@@ -288,7 +288,7 @@ def letter_axis(claim: SystemClaim) -> CaseAxis:
 
 def reports_axis(reports: Sequence[RowReport], search: Search | None, mask: int) -> CaseAxis:
     """Return the axis of the results of a search; without a search, no rule uses them."""
-    arguments = tuple(None if search is None else gathered(search.over, report.results) for report in reports)
+    arguments = tuple(None if search is None else range_result(search.over, report.results) for report in reports)
     waits = tuple(search is not None and report.waits for report in reports)
     return CaseAxis((mask,) * len(reports), arguments, waits, tuple(reports))
 
@@ -328,7 +328,9 @@ class BranchCases:
         for choice in product(*(zip(axis.arguments, axis.waits, strict=True) for axis in operands)):
             is_ready = not any(waits for _, waits in choice)
             arguments = tuple(value for value, _ in choice)
-            symbols.append(claim.tokens[result_of(group, branch.case, arguments, group.name)] if is_ready else NOT_YET)
+            symbols.append(
+                claim.tokens[rule_result(group, branch.case, arguments, group.name)] if is_ready else NOT_YET
+            )
         return np.repeat(np.array(symbols, dtype=np.int64), prod(map(len, other_axes)))[self._consistent]
 
 
@@ -476,7 +478,7 @@ class SystemTransformer:
         if not branch.is_called or cases.waits[k]:
             return frozenset()
         arguments = tuple(cases.axes[a].arguments[cases.choices[a, k]] for a in range(len(branch.operands)))
-        return found_by(search.over, arguments, search.group.name)
+        return range_items(search.over, arguments, search.group.name)
 
     def _operand_axes(self, branch_rows: BranchRows, *, waiting: bool) -> list[CaseAxis]:
         """Return the axes of all operands, and of the letter that a row of a search without operands reads."""

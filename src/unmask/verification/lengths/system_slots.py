@@ -23,7 +23,7 @@ from unmask.expressions import Expression, Range
 from unmask.numerics.arithmetic import Precision
 from unmask.programs.recurrences.slot_rows import Block, in_length
 from unmask.programs.recurrences.slot_rows import product as product_of
-from unmask.recurrences.interpreter import mapped
+from unmask.recurrences.interpreter import apply_map
 from unmask.recurrences.slots import (
     Case,
     Choice,
@@ -165,7 +165,7 @@ class Space:
         offset, answers = self.offset(group, indices), self.system.answers
         if group is self.system.answer_group and not isinstance(answers, Slots) and len(answers) == 1:
             z3 = self.arithmetic.z3
-            answer_offset = self.offset(group, [self.term(index) for index in answers[0].places])
+            answer_offset = self.offset(group, [self.term(index) for index in answers[0].indices])
             last = self.size(group) - 1
             offset = z3.If(offset == answer_offset, last, z3.If(offset == last, answer_offset, offset))
         return self.first_row[group] + offset
@@ -265,7 +265,7 @@ class _BranchesOfRead(ReadVisitor[AnySlot, list[Branch]]):
         return self._existing(read, Operand(None, (index,), index, self.space.system.letters), exists)
 
     def slot(self, read: Slot, context: AnySlot) -> list[Branch]:
-        indices = tuple(self.space.term(index, context.indices) for index in read.places)
+        indices = tuple(self.space.term(index, context.indices) for index in read.indices)
         operand = Operand(read.group, indices, self.space.number(read.group, indices), read.group.values)
         return self._existing(read, operand, self.space.exists(read.group, indices))
 
@@ -293,7 +293,7 @@ class _BranchesOfRead(ReadVisitor[AnySlot, list[Branch]]):
 
     def mapped(self, read: Mapped, context: AnySlot) -> list[Branch]:
         return [
-            replace(branch, operands=(_mapped(branch.operands[0], partial(mapped, read)),))
+            replace(branch, operands=(_mapped(branch.operands[0], partial(apply_map, read)),))
             for branch in self.visit(read.read, context)
         ]
 
