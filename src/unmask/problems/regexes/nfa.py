@@ -66,7 +66,7 @@ class Assertion:
 
 @dataclass(frozen=True)
 class Look:
-    """The empty word, where a word of the body begins (`ahead`) or ends; or where none does (`negated`)."""
+    """The empty word at a position where a word of the body begins (`ahead`) or ends; `negated`: where none does."""
 
     body: "RegexNode"
     ahead: bool
