@@ -121,7 +121,7 @@ def test_rows_that_are_not_yet_reached_must_not_divide_by_zero(monkeypatch, prec
     monkeypatch.setattr(module, "boost", lambda head, flag: None)  # noqa: ARG005
     found = check_source(source, PCOT_TO_MDM.convert(source), seed=0)
     assert found is not None
-    assert "the conversion divides by zero" in str(found.what)
+    assert "the conversion divides by zero" in str(found.difference)
 
 
 def test_a_chain_may_write_its_mask():

@@ -240,7 +240,7 @@ def test_a_single_hide_is_caught(monkeypatch):
 def test_missing_boosts_are_caught(monkeypatch):
     monkeypatch.setattr(looped_in_slots, "boost", lambda *where: None)  # noqa: ARG005
     found = [caught(seed, 1 + seed % 2, padding=2, width=6, layers=2) for seed in (2, 12, 17, 18)]
-    assert all("divides by zero" in str(d.what) for d in found)
+    assert all("divides by zero" in str(d.difference) for d in found)
 
 
 def test_initial_layers_that_are_not_gated_are_caught(monkeypatch):
@@ -363,7 +363,7 @@ def test_final_layers_that_are_not_watched_divide_by_zero_too_early(monkeypatch)
     """On the stream of an earlier loop they meet scores that the source never has."""
     monkeypatch.setattr(looped_in_slots, "empty", lambda *where: None)  # noqa: ARG005
     found = [caught(seed, 1 + seed % 2, layers=3) for seed in (21, 27)]
-    assert all("the conversion divides by zero" in str(d.what) for d in found)
+    assert all("the conversion divides by zero" in str(d.difference) for d in found)
 
 
 def blind_at_last(seed, precision):
@@ -394,10 +394,10 @@ def test_where_a_final_layer_of_the_source_divides_by_zero_there_is_no_answer(pr
 
 
 def test_an_answer_in_spite_of_a_division_by_zero_is_caught(monkeypatch):
-    monkeypatch.setattr(LoopPredictor, "_answer_nothing", lambda *_: None)
+    monkeypatch.setattr(LoopPredictor, "_answer_zero", lambda *_: None)
     sources = [blind_at_last(seed, 2) for seed in range(4)]
     wrong = [check_source(source, plt_to_mdm(source), seed=0, engine=ENGINE()) for source in sources]
-    assert "only the source divides by zero" in [d.what for d in wrong if d]
+    assert "only the source divides by zero" in [d.difference for d in wrong if d]
 
 
 # Packed: (N + P)·D slots

@@ -16,7 +16,7 @@ from unmask.testing import random_model
 from unmask.testing.draws import Draws
 from unmask.testing.random_model import all_words, drawn, sample_words
 from unmask.theorems.alignment import aligned_difference
-from unmask.theorems.all_theorems import THEOREMS, TRANSFORMER_THEOREMS, VARIANTS, with_option
+from unmask.theorems.all_theorems import THEOREMS, TRANSFORMER_THEOREMS, VARIANTS, theorem_with_option
 from unmask.theorems.conversion_checks import (
     check_source,
     check_theorem,
@@ -64,7 +64,7 @@ def converter(
             )
             if wrong:
                 first = wrong[0]
-                raise Refuted(f"{stem}: random:{first.seed} at p = {precision} on {first.word}: {first.what}")
+                raise Refuted(f"{stem}: random:{first.seed} at p = {precision} on {first.word}: {first.difference}")
         sources = [
             drawn(seed, theorem.source, lengths[seed % len(lengths)], precision=precision, **sizes)
             for precision in precisions
@@ -145,7 +145,7 @@ def same_tape(stem: str, *, seeds: int) -> Check:
         drawn_seeds = range(effort.of(seeds))
         wrong = check_theorem(built(stem), drawn_seeds, precision=2, sampled=True, engine=FastEngine())
         if wrong:
-            raise Refuted(f"{stem}: random:{wrong[0].seed} with a tape, on {wrong[0].word}: {wrong[0].what}")
+            raise Refuted(f"{stem}: random:{wrong[0].seed} with a tape, on {wrong[0].word}: {wrong[0].difference}")
         return Evidence(
             f"{len(drawn_seeds)} random models through {stem} with and without one tape for both, p = 2, "
             f"{seeds_of(drawn_seeds)}",
@@ -313,7 +313,7 @@ def dumped(effort: Effort) -> Evidence:
 
 
 def _theorem(stem: str) -> Theorem | TransformerTheorem:
-    for theorem in (*THEOREMS, *VARIANTS, *with_option(stem), *TRANSFORMER_THEOREMS):
+    for theorem in (*THEOREMS, *VARIANTS, *theorem_with_option(stem), *TRANSFORMER_THEOREMS):
         if theorem.stem == stem:
             return theorem
     raise NotBuilt(f"theorems/{stem}.py")
