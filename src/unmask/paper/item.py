@@ -1,7 +1,7 @@
 """Item: one statement of the paper, the module that implements it, and the check that produces its evidence."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from unmask.paper.checks.evidence import Check, ItemProof
 
@@ -158,3 +158,15 @@ class Item:
             raise ValueError(f"{self.label}: an item has a difference if and only if it is repaired or open")
         if self.refuted and self.against_print != "repaired":
             raise ValueError(f"{self.label}: a refuted item must say what holds instead (against_print: repaired)")
+
+
+def paper_item(
+    *, claim: Status = "holds", repaired: str | None = None, still_open: str | None = None, **fields: Any
+) -> Item:
+    """Return an item of the paper that is compared with the paper's text.
+
+    `repaired` gives the corrected form of the paper's statement, `still_open` what is shown instead of it. With neither
+    of them, the paper's statement is shown as printed.
+    """
+    against: Against = "repaired" if repaired else "open" if still_open else "as printed"
+    return Item(claim=claim, against_print=against, difference=repaired or still_open, **fields)
