@@ -219,7 +219,7 @@ BROKEN = [
     ("lem:unmask-conversion-fp", simulation, "hide", nothing),
     ("thm:perfect-approximation-limitation", problem_checks, "closed_formula", lambda length: Fraction(1, 2)),  # noqa: ARG005
     ("thm:perfect-approximation-limitation", problem_checks, "perfect", lambda *_: []),
-    ("thm:perfect-approximation-limitation", problem_checks, "_chance", lambda *_: Fraction(1, 50)),
+    ("thm:perfect-approximation-limitation", problem_checks, "_chance_of_answer", lambda *_: Fraction(1, 50)),
     ("thm:regular-languages-in-mdm-efficient", product_tree, "queue_factor", printed_layout),
     ("thm:regular-languages-in-mdm-efficient", problem_checks, "tree_steps", lambda length: length),
     ("takeaway:takeaway-4", product_tree, "queue_factor", printed_layout),

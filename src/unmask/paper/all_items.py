@@ -1,4 +1,4 @@
-"""All items of the paper, and the search among them. Figures and takeaways, which repeat results, are listed here."""
+"""All items of the paper, with its figures and takeaways, which repeat results; and the search for items."""
 
 from difflib import get_close_matches
 
@@ -165,19 +165,19 @@ ABBREVIATIONS = {"thm": "theorem", "cor": "corollary", "lem": "lemma", "def": "d
 
 
 def find(label: str) -> Item:
-    """Return the item of a label. The label of an equation leads to the item that it belongs to."""
+    """Return the item with a label. The label of an equation leads to the item that contains it."""
     label = EQUATIONS.get(label, label)
-    for known in (label, f"{label}*"):
-        if known in BY_LABEL:
-            return BY_LABEL[known]
+    for name in (label, f"{label}*"):
+        if name in BY_LABEL:
+            return BY_LABEL[name]
     labels = [*BY_LABEL, *EQUATIONS]
-    close = get_close_matches(label, labels, 3) or [known for known in labels if label.lower() in known][:3]
+    close = get_close_matches(label, labels, 3) or [name for name in labels if label.lower() in name][:3]
     hint = f"did you mean {' or '.join(close)}?" if close else "`unmask paper` lists them all"
     raise UnmaskError(f"the paper has no item {label!r}; {hint}")
 
 
 def search(query: str) -> tuple[Item, ...]:
-    """Return the items of a label, a number such as "Theorem 3.1", or words; items with the words in the title first.
+    """Return the items with a label, a number such as "Theorem 3.1", or words; first those with the words in the title.
 
     Every word must occur in the label, the number, the kind, the title or the statement of an item.
     """
@@ -187,10 +187,10 @@ def search(query: str) -> tuple[Item, ...]:
     numbered = [item for item in ITEMS if item.number and item.number.lower() == " ".join(words)]
     if numbered:
         return tuple(numbered)
-    found = [item for item in ITEMS if words and all(word in _text(item) for word in words)]
-    if not found:
+    matching = [item for item in ITEMS if words and all(word in _text(item) for word in words)]
+    if not matching:
         return (find(query),)
-    return tuple(sorted(found, key=lambda item: not all(word in _title(item) for word in words)))
+    return tuple(sorted(matching, key=lambda item: not all(word in _title(item) for word in words)))
 
 
 def _title(item: Item) -> str:
