@@ -103,14 +103,14 @@ def marginals(task, context):
     """The law of each masked slot, whatever the rest of the canvas holds."""
     return {
         i: {s: sum(p for canvas, p in task.law.items() if canvas[i] == s) for s in "ab"}
-        for i, held in enumerate(context)
-        if held == task.mask
+        for i, symbol in enumerate(context)
+        if symbol == task.mask
     }
 
 
 def even_law(model, word, **_):  # noqa: ARG001
-    others = [s for s in model.vocabulary if s != model.mask]
-    law = dict.fromkeys(others, Fraction(1, len(others)))
+    writable = [s for s in model.vocabulary if s != model.mask]
+    law = dict.fromkeys(writable, Fraction(1, len(writable)))
     return lambda context: dict.fromkeys(range(len(context)), law)
 
 
