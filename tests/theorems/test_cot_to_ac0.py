@@ -26,7 +26,7 @@ def spelled_words(model):
     return [between.join(model.symbols(word)) for word in all_words(model).tolist()]
 
 
-def differences(model):
+def disagreements(model):
     """The words on which the circuit says something else than a run."""
     circuit, words = cot_to_ac0(model), all_words(model)
     assert circuit.depth <= depth_bound(model)

@@ -41,7 +41,7 @@ def disagreements(seeds, precision):
 
 @pytest.mark.parametrize("precision", [1, 2, 3])
 def test_pcot_to_mdm_correct(precision):
-    assert differences(range(12), precision) == []
+    assert disagreements(range(12), precision) == []
 
 
 @pytest.mark.parametrize("precision", [2, 3])

@@ -56,7 +56,7 @@ def disagreements(seeds, precision, times=1, theorem=PCOT_TO_MDM_MIRRORED, **siz
 
 @pytest.mark.parametrize(("precision", "count"), [(1, 6), (2, 3), (3, 2)])
 def test_pcot_to_mdm_mirrored_correct(precision, count):
-    assert differences(range(count), precision) == []
+    assert disagreements(range(count), precision) == []
 
 
 @pytest.mark.parametrize(("precision", "count"), [(1, 6), (2, 3)])
